@@ -1,0 +1,204 @@
+//! All formats of one recording, with the tables their print formats refer to.
+
+use crate::{Abi, Diagnostic, Format};
+
+/// Where the parts of a ring buffer page lie, as `events/header_page` says.
+///
+/// Source: `kernel/trace/ring_buffer.c`, `ring_buffer_print_page_header`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeaderPage {
+    /// Bytes of the `commit` word that follows the 8-byte time stamp: `sizeof(long)` of the kernel.
+    pub commit_size: u8,
+    /// Offset of the first record in the page, in bytes.
+    pub data_offset: u32,
+}
+
+impl Default for HeaderPage {
+    fn default() -> Self {
+        HeaderPage { commit_size: 8, data_offset: 16 }
+    }
+}
+
+impl HeaderPage {
+    /// Parses the text of `events/header_page`; what it does not say keeps the 64-bit kernel's value.
+    pub fn parse(text: &[u8]) -> HeaderPage {
+        let text = String::from_utf8_lossy(text);
+        let mut page = HeaderPage::default();
+        let number = |line: &str, key: &str| -> Option<u32> {
+            let rest = &line[line.find(key)? + key.len()..];
+            rest.split(';').next()?.trim().parse().ok()
+        };
+        for line in text.lines() {
+            if line.contains(" commit;") {
+                page.commit_size = match number(line, "size:") {
+                    Some(4) => 4,
+                    _ => 8,
+                };
+            } else if line.contains(" data;")
+                && let Some(offset) = number(line, "offset:")
+            {
+                page.data_offset = offset;
+            }
+        }
+        page
+    }
+}
+
+/// Kernel symbols as `/proc/kallsyms` prints them, sorted by address.
+#[derive(Debug, Clone, Default)]
+pub struct Kallsyms {
+    /// Address and the range of the name in `names`.
+    symbols: Vec<(u64, u32, u32)>,
+    names: String,
+}
+
+impl Kallsyms {
+    /// Parses lines of `address type name [module]`; others are skipped.
+    pub fn parse(text: &[u8]) -> Kallsyms {
+        let mut table = Kallsyms::default();
+        for line in text.split(|&b| b == b'\n') {
+            let Ok(line) = std::str::from_utf8(line) else { continue };
+            let mut words = line.split_ascii_whitespace();
+            let (Some(address), Some(_kind), Some(name)) = (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            let Ok(address) = u64::from_str_radix(address, 16) else { continue };
+            let start = table.names.len();
+            if start + name.len() > u32::MAX as usize {
+                break;
+            }
+            table.names.push_str(name);
+            table.symbols.push((address, start as u32, name.len() as u32));
+        }
+        table.symbols.sort_by_key(|s| s.0);
+        table
+    }
+
+    /// Returns the symbol that covers `address`, and how far into it the address is.
+    pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
+        let at = self.symbols.partition_point(|s| s.0 <= address).checked_sub(1)?;
+        let (start, name, len) = self.symbols[at];
+        let name = self.names.get(name as usize..(name + len) as usize)?;
+        Some((name, address - start))
+    }
+
+    /// Returns whether there are no symbols.
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// Returns how many symbols there are.
+    pub fn len(&self) -> usize {
+        self.symbols.len()
+    }
+}
+
+/// All formats of one recording, and what their print formats refer to.
+#[derive(Debug, Clone, Default)]
+pub struct Formats {
+    /// Byte order and word size of the records.
+    pub abi: Abi,
+    /// Page size of the recording machine, in bytes; 0 when not told.
+    pub page_size: u32,
+    /// Layout of ring buffer pages.
+    pub header_page: HeaderPage,
+    /// Kernel symbols the recorder saved, for `%pS` and stacks.
+    pub kallsyms: Kallsyms,
+    /// Strings of `trace_printk` by address, sorted by address.
+    pub printk: Vec<(u64, String)>,
+    /// Names of threads the recorder saved, sorted by thread id.
+    pub cmdlines: Vec<(i32, String)>,
+    /// What of the texts could not be taken.
+    pub diagnostics: Vec<Diagnostic>,
+    formats: Vec<Format>,
+    /// Index into `formats` by event id, `u32::MAX` for none. Ids are 16-bit in the ring buffer.
+    by_id: Vec<u32>,
+}
+
+/// Ids above this are not believed: `common_type` has 16 bits.
+const MAX_ID: u32 = 0xffff;
+
+impl Formats {
+    /// Adds one format text of a subsystem.
+    pub fn add(&mut self, system: &str, text: &[u8]) {
+        let Some(format) = Format::parse(system, text, self.abi) else {
+            self.diagnostics.push(Diagnostic::new(format!("a format of {system} has no usable ID line")));
+            return;
+        };
+        if format.id > MAX_ID {
+            self.diagnostics.push(Diagnostic::new(format!(
+                "format {system}:{} has id {}, more than 16 bits",
+                format.name, format.id
+            )));
+            return;
+        }
+        let id = format.id as usize;
+        if self.by_id.len() <= id {
+            self.by_id.resize(id + 1, u32::MAX);
+        }
+        self.by_id[id] = self.formats.len() as u32;
+        self.formats.push(format);
+    }
+
+    /// Returns the format whose records carry this `common_type`.
+    #[inline]
+    pub fn by_id(&self, id: u32) -> Option<&Format> {
+        let index = *self.by_id.get(id as usize)?;
+        self.formats.get(index as usize)
+    }
+
+    /// Returns the format of `system:name`.
+    pub fn by_name(&self, system: &str, name: &str) -> Option<&Format> {
+        self.formats.iter().find(|f| f.name == name && f.system == system)
+    }
+
+    /// Returns all formats in the order they were added.
+    pub fn all(&self) -> &[Format] {
+        &self.formats
+    }
+
+    /// Returns the saved name of a thread.
+    pub fn comm(&self, tid: i32) -> Option<&str> {
+        let at = self.cmdlines.binary_search_by_key(&tid, |c| c.0).ok()?;
+        Some(&self.cmdlines[at].1)
+    }
+
+    /// Returns the `trace_printk` string at an address.
+    pub fn printk(&self, address: u64) -> Option<&str> {
+        let at = self.printk.binary_search_by_key(&address, |c| c.0).ok()?;
+        Some(&self.printk[at].1)
+    }
+
+    /// Takes `saved_cmdlines` text: lines of `PID NAME`.
+    pub fn set_cmdlines(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        self.cmdlines = text
+            .lines()
+            .filter_map(|line| {
+                let (pid, name) = line.trim_start().split_once(' ')?;
+                Some((pid.trim().parse().ok()?, name.to_owned()))
+            })
+            .collect();
+        self.cmdlines.sort_by_key(|c| c.0);
+        self.cmdlines.dedup_by_key(|c| c.0);
+    }
+
+    /// Takes `printk_formats` text: lines of `0xADDRESS : "STRING"`.
+    pub fn set_printk(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        self.printk = text
+            .lines()
+            .filter_map(|line| {
+                let (address, string) = line.split_once(':')?;
+                let address = address.trim().trim_start_matches("0x");
+                let string = string.trim();
+                let string = string.strip_prefix('"').unwrap_or(string);
+                let string = string.strip_suffix('"').unwrap_or(string);
+                let string = string.strip_suffix("\\n").unwrap_or(string);
+                Some((u64::from_str_radix(address, 16).ok()?, string.to_owned()))
+            })
+            .collect();
+        self.printk.sort_by_key(|c| c.0);
+    }
+}

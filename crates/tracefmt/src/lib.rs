@@ -1,0 +1,29 @@
+/*!
+Tracepoint `format` files: the fields of an event and the way the kernel prints it.
+
+Every tracepoint of the kernel describes itself in a small text
+(`/sys/kernel/tracing/events/SYSTEM/NAME/format`), and every recording carries those texts: trace.dat in
+its header, perf.data in its tracing data section. This crate turns the texts into [`Format`]s, reads
+[`Field`]s out of raw records and evaluates the `print fmt:` line.
+
+It does no I/O, never panics on any input and never fails as a whole: a format whose `print fmt:` cannot
+be understood still has its fields, and prints them raw.
+
+Sources: the kernel's `kernel/trace/trace_events.c` (which writes the texts), `include/trace/stages/`
+(the macros behind `print fmt:`), and `Documentation/trace/events.rst`.
+*/
+#![forbid(unsafe_code)]
+
+mod abi;
+mod catalog;
+mod field;
+mod format;
+mod print;
+mod tracing_data;
+
+pub use abi::{Abi, Diagnostic, Endian};
+pub use catalog::{Formats, HeaderPage, Kallsyms};
+pub use field::{Field, FieldKind};
+pub use format::Format;
+pub use print::Printer;
+pub use tracing_data::{Cursor, TracingData, parse_tracing_data};
