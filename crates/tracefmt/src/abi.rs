@@ -63,7 +63,10 @@ pub struct Abi {
 impl Default for Abi {
     /// Returns what x86-64 and arm64 kernels are: little-endian, 8-byte long.
     fn default() -> Self {
-        Abi { endian: Endian::Little, long_size: 8 }
+        Abi {
+            endian: Endian::Little,
+            long_size: 8,
+        }
     }
 }
 
@@ -79,12 +82,18 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Returns a diagnostic at a known place.
     pub fn at(offset: u64, message: impl Into<String>) -> Self {
-        Diagnostic { offset: Some(offset), message: message.into() }
+        Diagnostic {
+            offset: Some(offset),
+            message: message.into(),
+        }
     }
 
     /// Returns a diagnostic without a place.
     pub fn new(message: impl Into<String>) -> Self {
-        Diagnostic { offset: None, message: message.into() }
+        Diagnostic {
+            offset: None,
+            message: message.into(),
+        }
     }
 }
 

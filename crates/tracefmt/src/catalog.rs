@@ -15,7 +15,10 @@ pub struct HeaderPage {
 
 impl Default for HeaderPage {
     fn default() -> Self {
-        HeaderPage { commit_size: 8, data_offset: 16 }
+        HeaderPage {
+            commit_size: 8,
+            data_offset: 16,
+        }
     }
 }
 
@@ -57,19 +60,26 @@ impl Kallsyms {
     pub fn parse(text: &[u8]) -> Kallsyms {
         let mut table = Kallsyms::default();
         for line in text.split(|&b| b == b'\n') {
-            let Ok(line) = std::str::from_utf8(line) else { continue };
+            let Ok(line) = std::str::from_utf8(line) else {
+                continue;
+            };
             let mut words = line.split_ascii_whitespace();
-            let (Some(address), Some(_kind), Some(name)) = (words.next(), words.next(), words.next())
+            let (Some(address), Some(_kind), Some(name)) =
+                (words.next(), words.next(), words.next())
             else {
                 continue;
             };
-            let Ok(address) = u64::from_str_radix(address, 16) else { continue };
+            let Ok(address) = u64::from_str_radix(address, 16) else {
+                continue;
+            };
             let start = table.names.len();
             if start + name.len() > u32::MAX as usize {
                 break;
             }
             table.names.push_str(name);
-            table.symbols.push((address, start as u32, name.len() as u32));
+            table
+                .symbols
+                .push((address, start as u32, name.len() as u32));
         }
         table.symbols.sort_by_key(|s| s.0);
         table
@@ -77,7 +87,10 @@ impl Kallsyms {
 
     /// Returns the symbol that covers `address`, and how far into it the address is.
     pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
-        let at = self.symbols.partition_point(|s| s.0 <= address).checked_sub(1)?;
+        let at = self
+            .symbols
+            .partition_point(|s| s.0 <= address)
+            .checked_sub(1)?;
         let (start, name, len) = self.symbols[at];
         let name = self.names.get(name as usize..(name + len) as usize)?;
         Some((name, address - start))
@@ -123,7 +136,9 @@ impl Formats {
     /// Adds one format text of a subsystem.
     pub fn add(&mut self, system: &str, text: &[u8]) {
         let Some(format) = Format::parse(system, text, self.abi) else {
-            self.diagnostics.push(Diagnostic::new(format!("a format of {system} has no usable ID line")));
+            self.diagnostics.push(Diagnostic::new(format!(
+                "a format of {system} has no usable ID line"
+            )));
             return;
         };
         if format.id > MAX_ID {
@@ -150,7 +165,9 @@ impl Formats {
 
     /// Returns the format of `system:name`.
     pub fn by_name(&self, system: &str, name: &str) -> Option<&Format> {
-        self.formats.iter().find(|f| f.name == name && f.system == system)
+        self.formats
+            .iter()
+            .find(|f| f.name == name && f.system == system)
     }
 
     /// Returns all formats in the order they were added.

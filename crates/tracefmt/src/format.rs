@@ -60,8 +60,10 @@ impl Format {
                         }
                         fields.push(field);
                     }
-                    None => diagnostics
-                        .push(Diagnostic::at(here, format!("field line not understood: {trimmed}"))),
+                    None => diagnostics.push(Diagnostic::at(
+                        here,
+                        format!("field line not understood: {trimmed}"),
+                    )),
                 }
             } else if trimmed.is_empty() && !fields.is_empty() {
                 // An empty line parts the common fields from the event's own.
@@ -102,7 +104,9 @@ fn parse_field(line: &str, abi: Abi) -> Option<Field> {
     let mut signed = None;
     for part in line.split(';') {
         let part = part.trim();
-        let Some((key, value)) = part.split_once(':') else { continue };
+        let Some((key, value)) = part.split_once(':') else {
+            continue;
+        };
         match key.trim() {
             "field" | "field special" => decl = Some(value.trim()),
             "offset" => offset = value.trim().parse::<u32>().ok(),
@@ -117,7 +121,9 @@ fn parse_field(line: &str, abi: Abi) -> Option<Field> {
     if name.is_empty() {
         return None;
     }
-    let is_char = ctype.split([' ', '\t', '*', '[']).any(|w| matches!(w, "char" | "u8" | "s8"))
+    let is_char = ctype
+        .split([' ', '\t', '*', '['])
+        .any(|w| matches!(w, "char" | "u8" | "s8"))
         && !ctype.contains('*');
     let text_like = ctype.split([' ', '\t', '[']).any(|w| w == "char") && !ctype.contains('*');
     let data_loc = ctype.starts_with("__data_loc");
@@ -125,7 +131,11 @@ fn parse_field(line: &str, abi: Abi) -> Option<Field> {
     let array = !dims.is_empty() || ctype.ends_with(']');
     let kind = if data_loc || rel_loc {
         let element = element_size(&ctype, abi);
-        if rel_loc { FieldKind::RelLoc { element } } else { FieldKind::DataLoc { element } }
+        if rel_loc {
+            FieldKind::RelLoc { element }
+        } else {
+            FieldKind::DataLoc { element }
+        }
     } else if array {
         let count = dims.parse::<u32>().ok().filter(|&c| c > 0);
         let element = match count {
@@ -133,7 +143,9 @@ fn parse_field(line: &str, abi: Abi) -> Option<Field> {
             _ if is_char => 1,
             _ => element_size(&ctype, abi),
         };
-        FieldKind::Array { element: element.max(1) }
+        FieldKind::Array {
+            element: element.max(1),
+        }
     } else {
         FieldKind::Scalar
     };
@@ -147,7 +159,10 @@ fn parse_field(line: &str, abi: Abi) -> Option<Field> {
         offset,
         size,
         // Old kernels do not say: take the type's word for it.
-        signed: signed.map_or_else(|| !decl.contains("unsigned") && !decl.contains('*'), |s| s != 0),
+        signed: signed.map_or_else(
+            || !decl.contains("unsigned") && !decl.contains('*'),
+            |s| s != 0,
+        ),
         kind,
         is_string,
     })
@@ -170,7 +185,9 @@ fn split_declaration(decl: &str) -> (String, String, String) {
     }
     let cut = decl
         .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .map_or(0, |i| i + decl[i..].chars().next().map_or(1, char::len_utf8));
+        .map_or(0, |i| {
+            i + decl[i..].chars().next().map_or(1, char::len_utf8)
+        });
     (decl[..cut].trim().to_owned(), decl[cut..].to_owned(), dims)
 }
 
@@ -194,7 +211,13 @@ fn element_size(ctype: &str, abi: Abi) -> u32 {
         8
     } else if has("long") || has("cpumask_t") || has("size_t") {
         u32::from(abi.long_size)
-    } else if has("int") || has("unsigned") || has("u32") || has("s32") || has("__u32") || has("dev_t") {
+    } else if has("int")
+        || has("unsigned")
+        || has("u32")
+        || has("s32")
+        || has("__u32")
+        || has("dev_t")
+    {
         4
     } else {
         1
@@ -217,14 +240,23 @@ mod tests {
     #[test]
     fn fields_are_read_as_the_kernel_declares_them() {
         let f = Format::parse("sched", SWITCH.as_bytes(), Abi::default()).unwrap();
-        assert_eq!((f.name.as_str(), f.id, f.common, f.fields.len()), ("sched_switch", 314, 2, 6));
+        assert_eq!(
+            (f.name.as_str(), f.id, f.common, f.fields.len()),
+            ("sched_switch", 314, 2, 6)
+        );
         let comm = f.field("prev_comm").unwrap();
         assert_eq!(comm.kind, FieldKind::Array { element: 1 });
         assert_eq!(comm.ctype, "char[16]");
         assert!(comm.is_string);
         assert!(f.field("prev_pid").unwrap().signed);
-        assert_eq!(f.field("name").unwrap().kind, FieldKind::DataLoc { element: 1 });
-        assert_eq!(f.field("args").unwrap().kind, FieldKind::Array { element: 8 });
+        assert_eq!(
+            f.field("name").unwrap().kind,
+            FieldKind::DataLoc { element: 1 }
+        );
+        assert_eq!(
+            f.field("args").unwrap().kind,
+            FieldKind::Array { element: 8 }
+        );
     }
 
     #[test]
@@ -235,6 +267,9 @@ mod tests {
         assert_eq!(f.field("name").unwrap().bytes(&record, f.abi), None);
         record[28..32].copy_from_slice(&((4u32 << 16) | 60).to_le_bytes());
         record[60..64].copy_from_slice(b"ab\0d");
-        assert_eq!(f.field("name").unwrap().text(&record, f.abi), Some(&b"ab"[..]));
+        assert_eq!(
+            f.field("name").unwrap().text(&record, f.abi),
+            Some(&b"ab"[..])
+        );
     }
 }

@@ -16,7 +16,11 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// Returns a cursor at the start of `data`.
     pub fn new(data: &'a [u8], endian: Endian) -> Self {
-        Cursor { data, at: 0, endian }
+        Cursor {
+            data,
+            at: 0,
+            endian,
+        }
     }
 
     /// Returns how many bytes have been read.
@@ -106,16 +110,24 @@ pub fn parse_tracing_data(data: &[u8]) -> TracingData {
 
 fn parse_into(cursor: &mut Cursor<'_>, out: &mut TracingData) -> Option<()> {
     if cursor.take(10)? != MAGIC {
-        out.formats
-            .diagnostics
-            .push(Diagnostic::at(0, "tracing data does not begin with its magic bytes"));
+        out.formats.diagnostics.push(Diagnostic::at(
+            0,
+            "tracing data does not begin with its magic bytes",
+        ));
         return None;
     }
     out.version = String::from_utf8_lossy(cursor.cstr()?).into_owned();
-    cursor.endian = if cursor.u8()? == 0 { Endian::Little } else { Endian::Big };
+    cursor.endian = if cursor.u8()? == 0 {
+        Endian::Little
+    } else {
+        Endian::Big
+    };
     let long_size = cursor.u8()?;
     let long_size = if long_size == 4 { 4 } else { 8 };
-    out.formats.abi = Abi { endian: cursor.endian, long_size };
+    out.formats.abi = Abi {
+        endian: cursor.endian,
+        long_size,
+    };
     out.formats.page_size = cursor.u32()?;
     if cursor.cstr()? == b"header_page" {
         let size = cursor.u64()?;
@@ -142,7 +154,10 @@ fn parse_into(cursor: &mut Cursor<'_>, out: &mut TracingData) -> Option<()> {
 /// Command lines were added to the data in version 0.6.
 fn version_has_cmdlines(version: &str) -> bool {
     let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-    (major.parse::<u32>().unwrap_or(0), minor.parse::<u32>().unwrap_or(0)) >= (0, 6)
+    (
+        major.parse::<u32>().unwrap_or(0),
+        minor.parse::<u32>().unwrap_or(0),
+    ) >= (0, 6)
 }
 
 impl Cursor<'_> {

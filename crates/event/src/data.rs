@@ -1,0 +1,110 @@
+//! The typed view of the events that trapline reasons about.
+
+use crate::ExitReason;
+
+/// `kvm:kvm_exit`: a vCPU left the guest.
+///
+/// The tracepoint fires a little after the hardware switched, so it bounds the switch from above
+/// (`arch/x86/kvm/trace.h`, `arch/arm64/kvm/trace_arm.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmExit {
+    /// Why.
+    pub reason: ExitReason,
+    /// The vCPU's number; arm64 and old x86 kernels do not record it.
+    pub vcpu: Option<u32>,
+    /// Where the guest was, if recorded.
+    pub guest_pc: Option<u64>,
+}
+
+/// `kvm:kvm_entry`: a vCPU is about to enter the guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmEntry {
+    /// The vCPU's number; arm64 does not record it.
+    pub vcpu: Option<u32>,
+    /// Where the guest goes on, if recorded.
+    pub guest_pc: Option<u64>,
+}
+
+/// What `kvm:kvm_mmio` says of an access (`include/trace/events/kvm.h`, `KVM_TRACE_MMIO_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MmioAccess {
+    /// 0: a read that nothing in the kernel answers; it goes to user space, and a second event follows with
+    /// the value.
+    ReadUnsatisfied,
+    /// 1: a read with its value.
+    Read,
+    /// 2: a write.
+    Write,
+    /// Another number: kernels newer than this table.
+    Unknown(u32),
+}
+
+impl MmioAccess {
+    /// Returns the access with this number.
+    pub fn from_number(number: u64) -> MmioAccess {
+        match number {
+            0 => MmioAccess::ReadUnsatisfied,
+            1 => MmioAccess::Read,
+            2 => MmioAccess::Write,
+            n => MmioAccess::Unknown(n as u32),
+        }
+    }
+}
+
+/// `kvm:kvm_mmio`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmMmio {
+    /// Read or write.
+    pub access: MmioAccess,
+    /// Guest physical address.
+    pub gpa: u64,
+    /// Bytes accessed.
+    pub len: u32,
+    /// The value, as recorded.
+    pub value: u64,
+}
+
+/// `kvm:kvm_pio`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmPio {
+    /// Whether the guest wrote (`OUT`).
+    pub write: bool,
+    /// I/O port.
+    pub port: u16,
+    /// Bytes of one access.
+    pub size: u32,
+    /// Accesses (string instructions repeat).
+    pub count: u32,
+}
+
+/// `kvm:kvm_msr`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmMsr {
+    /// Whether the guest wrote (`WRMSR`).
+    pub write: bool,
+    /// Register number, what the guest had in ECX.
+    pub msr: u32,
+    /// The value read or written.
+    pub value: u64,
+    /// Whether KVM answered with a general protection fault.
+    pub exception: bool,
+}
+
+/// The typed view of one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Data {
+    /// [`KvmExit`].
+    KvmExit(KvmExit),
+    /// [`KvmEntry`].
+    KvmEntry(KvmEntry),
+    /// [`KvmMmio`].
+    KvmMmio(KvmMmio),
+    /// [`KvmPio`].
+    KvmPio(KvmPio),
+    /// [`KvmMsr`].
+    KvmMsr(KvmMsr),
+    /// An event without a typed view, or one whose record lacks the fields it needs.
+    #[default]
+    Other,
+}

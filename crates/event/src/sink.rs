@@ -1,0 +1,213 @@
+//! Push interface between recordings and whoever looks at their events.
+
+use std::ops::ControlFlow;
+
+use tracefmt::Format;
+
+use crate::{Data, Decoder, Kind};
+
+/// Stands where a CPU or thread is not known.
+pub const NONE: i32 = -1;
+
+/// One kind of event of one recording.
+#[derive(Debug)]
+pub struct EventType<'f> {
+    /// Position in the recording's list of kinds, from 0. Sinks index their tables by it.
+    pub index: u32,
+    /// Subsystem, as `kvm`; empty when the recording does not tell (texts of ftrace, hardware events).
+    pub system: &'f str,
+    /// Name, as `kvm_exit` or `cycles`.
+    pub name: &'f str,
+    /// What it means to trapline.
+    pub kind: Kind,
+    /// The format of its binary records, if it has any.
+    pub format: Option<&'f Format>,
+    /// Reads the typed view out of binary records.
+    pub decoder: Decoder,
+}
+
+impl EventType<'_> {
+    /// Returns `system:name`, or the bare name when there is no system.
+    pub fn full_name(&self) -> String {
+        if self.system.is_empty() {
+            self.name.to_owned()
+        } else {
+            format!("{}:{}", self.system, self.name)
+        }
+    }
+}
+
+/// What an event says.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// A binary record, the common fields included.
+    Raw(&'a [u8]),
+    /// A line's text behind the event name, with what was read from it.
+    Text {
+        /// The text as it stood.
+        text: &'a str,
+        /// The typed view.
+        data: Data,
+    },
+    /// Nothing: a hardware or software event of perf.
+    None,
+}
+
+/// What a perf sample has beside time, place and record.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample<'a> {
+    /// `misc` of the record's header: CPU mode in the low three bits
+    /// (`include/uapi/linux/perf_event.h`, `PERF_RECORD_MISC_*`).
+    pub misc: u16,
+    /// Instruction pointer.
+    pub ip: Option<u64>,
+    /// Address the sample is about.
+    pub addr: Option<u64>,
+    /// Events this sample stands for.
+    pub period: Option<u64>,
+    /// Call chain, innermost first, as 8-byte numbers in the recording's byte order, context markers
+    /// (`PERF_CONTEXT_*`) included.
+    pub callchain: Option<&'a [u8]>,
+    /// Whether the numbers of `callchain` are big-endian.
+    pub big_endian: bool,
+    /// Whether the recording has a CPU for this event: perf prints none otherwise.
+    pub has_cpu: bool,
+    /// Whether the event is a tracepoint.
+    pub tracepoint: bool,
+}
+
+/// One event, in time order.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'a> {
+    /// Time stamp on the recording's clock: nanoseconds, or ticks where the clock counts those.
+    pub time: u64,
+    /// CPU; [`NONE`] when not recorded.
+    pub cpu: i32,
+    /// Thread id; [`NONE`] when not recorded.
+    pub tid: i32,
+    /// Process id; [`NONE`] when not recorded (ftrace does not).
+    pub pid: i32,
+    /// Its kind.
+    pub ty: &'a EventType<'a>,
+    /// What it says.
+    pub body: Body<'a>,
+    /// What perf sampled with it.
+    pub sample: Option<&'a Sample<'a>>,
+    /// The ring buffer it came from: 0 the main one, others the instances of ftrace in the recording's
+    /// order.
+    pub buffer: u16,
+    /// The thread's name where the container tells it with every event (texts).
+    pub comm: Option<&'a str>,
+}
+
+impl Event<'_> {
+    /// Returns the typed view.
+    #[inline]
+    pub fn data(&self) -> Data {
+        match self.body {
+            Body::Raw(record) => self.ty.decoder.decode(record),
+            Body::Text { data, .. } => data,
+            Body::None => Data::Other,
+        }
+    }
+}
+
+/// Who says how many events were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostKind {
+    /// The ring buffer, where it happened: `PERF_RECORD_LOST`, ftrace's missed events.
+    Ring,
+    /// The recorder's sum at the end: `PERF_RECORD_LOST_SAMPLES`. It counts again what the ring told.
+    Sum,
+}
+
+/// What a recording tells beside events.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Side<'a> {
+    /// A thread has (got) this name.
+    Comm {
+        /// When; 0 for what the recorder found at its start.
+        time: u64,
+        /// Process id, [`NONE`] when not told.
+        pid: i32,
+        /// Thread id.
+        tid: i32,
+        /// Name.
+        comm: &'a str,
+        /// Whether the name comes from an exec, which begins a new program.
+        exec: bool,
+    },
+    /// A thread was made.
+    Fork {
+        /// When.
+        time: u64,
+        /// Process of the new thread.
+        pid: i32,
+        /// The new thread.
+        tid: i32,
+        /// Process that made it.
+        ppid: i32,
+        /// Thread that made it.
+        ptid: i32,
+    },
+    /// A thread ended.
+    Exit {
+        /// When.
+        time: u64,
+        /// Its process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+    },
+    /// A file was mapped executable (or the kernel and its modules were found).
+    Mmap {
+        /// When; 0 for what the recorder found at its start.
+        time: u64,
+        /// Process; -1 for the kernel.
+        pid: i32,
+        /// Thread.
+        tid: i32,
+        /// First address.
+        start: u64,
+        /// Bytes.
+        len: u64,
+        /// Offset in the file of the first byte.
+        pgoff: u64,
+        /// CPU mode and flags of the record's header.
+        misc: u16,
+        /// The file, as the recorder saw it.
+        path: &'a str,
+    },
+    /// Events were lost before this moment.
+    Lost {
+        /// When it was noticed; 0 when not told.
+        time: u64,
+        /// CPU; [`NONE`] when not told.
+        cpu: i32,
+        /// The ring buffer, as in [`Event::buffer`].
+        buffer: u16,
+        /// How many; `None` when the recorder only noticed that some were.
+        count: Option<u64>,
+        /// Who says so.
+        kind: LostKind,
+    },
+}
+
+/// Receives what a recording holds, in time order.
+///
+/// Recordings push, and do not offer iterators: the merge of per-CPU streams, decompression buffers and
+/// mapped pages stay with the reader, and a sink borrows each event for the length of one call.
+pub trait Sink {
+    /// Tells whether events of this kind are wanted. Called once for each kind, before its first event;
+    /// what is not wanted is skipped as early and as cheaply as the container allows.
+    fn wants(&mut self, ty: &EventType<'_>) -> bool;
+
+    /// Takes one event. Returning `Break` ends the walk.
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()>;
+
+    /// Takes what is told beside events.
+    fn side(&mut self, side: &Side<'_>) {
+        let _ = side;
+    }
+}
