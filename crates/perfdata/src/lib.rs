@@ -1,1 +1,34 @@
-//! perfdata
+/*!
+perf.data: the recordings of `perf record`, file mode and pipe mode, in exact time order.
+
+[`PerfData::parse`] reads what stands around the data (attributes, features, tracing data);
+[`PerfData::walk`] pushes samples and side records to a [`Visitor`], borrowed from the input. The input is
+one slice: whoever owns it maps the file, and learns through [`Visitor::release`] which part was read and
+may leave memory.
+
+Nothing here does I/O, and nothing fails as a whole: a cut-off file yields every complete record before the
+cut, and diagnostics that say what was expected.
+
+Sources: `tools/perf/Documentation/perf.data-file-format.txt`, `tools/perf/util/{header,session,evsel}.c`,
+`tools/lib/perf/include/perf/event.h`, `include/uapi/linux/perf_event.h` (kernel 6.1 to 6.18).
+*/
+#![forbid(unsafe_code)]
+
+mod attr;
+mod compressed;
+mod error;
+mod feature;
+mod file;
+mod merge;
+mod pipe;
+mod record;
+mod sample;
+mod walk;
+
+pub use attr::{Attr, AttrType, Layout};
+pub use error::Error;
+pub use feature::{BuildId, Info};
+pub use file::{PerfData, is_perf_data};
+pub use record::{LostSource, SideRecord};
+pub use sample::Sample;
+pub use walk::{Totals, Visitor};

@@ -1,0 +1,249 @@
+//! `struct perf_event_attr`: what one event was opened with, and how its records are laid out.
+
+use tracefmt::Endian;
+
+/// `PERF_SAMPLE_*` bits (`include/uapi/linux/perf_event.h`).
+pub(crate) mod bits {
+    pub const IP: u64 = 1 << 0;
+    pub const TID: u64 = 1 << 1;
+    pub const TIME: u64 = 1 << 2;
+    pub const ADDR: u64 = 1 << 3;
+    pub const READ: u64 = 1 << 4;
+    pub const CALLCHAIN: u64 = 1 << 5;
+    pub const ID: u64 = 1 << 6;
+    pub const CPU: u64 = 1 << 7;
+    pub const PERIOD: u64 = 1 << 8;
+    pub const STREAM_ID: u64 = 1 << 9;
+    pub const RAW: u64 = 1 << 10;
+    pub const IDENTIFIER: u64 = 1 << 16;
+}
+
+/// `PERF_TYPE_*`: which kind of event an attribute opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttrType {
+    /// A generalised CPU event; [`Attr::config`] is its `PERF_COUNT_HW_*` number.
+    Hardware,
+    /// A kernel counter; [`Attr::config`] is its `PERF_COUNT_SW_*` number.
+    Software,
+    /// A tracepoint; [`Attr::config`] is its id, the `common_type` of its records.
+    Tracepoint,
+    /// A PMU's own kind, by number.
+    Other(u32),
+}
+
+/// One event attribute of a recording.
+#[derive(Debug, Clone)]
+pub struct Attr {
+    /// Kind of event.
+    pub kind: AttrType,
+    /// Which one of its kind.
+    pub config: u64,
+    /// What its samples hold (`PERF_SAMPLE_*`).
+    pub sample_type: u64,
+    /// What counter values hold (`PERF_FORMAT_*`).
+    pub read_format: u64,
+    /// Whether records that are no samples end in time, thread and CPU.
+    pub sample_id_all: bool,
+    /// Whether the host's own execution is left out.
+    pub exclude_host: bool,
+    /// `clockid` of `clock_gettime` if the event does not use perf's own clock.
+    pub clockid: Option<i32>,
+    /// Name, as `kvm:kvm_exit` or `cycles:ppp`; empty when the recording does not tell.
+    pub name: String,
+    /// The ids its records carry.
+    pub ids: Vec<u64>,
+    /// Where the parts of its records lie.
+    pub layout: Layout,
+}
+
+/// Bytes of the first published `perf_event_attr` (`PERF_ATTR_SIZE_VER0`).
+const ATTR_SIZE_VER0: usize = 64;
+
+impl Attr {
+    /// Parses an attribute; `bytes` is as long as the file says the structure is.
+    ///
+    /// Returns the bytes of the structure itself along with it. `None` when it is too short.
+    pub(crate) fn parse(bytes: &[u8], endian: Endian) -> Option<(Attr, usize)> {
+        if bytes.len() < ATTR_SIZE_VER0 {
+            return None;
+        }
+        let number = |offset: usize| endian.u64(bytes, offset).unwrap_or(0);
+        let kind = match endian.u32(bytes, 0)? {
+            0 => AttrType::Hardware,
+            1 => AttrType::Software,
+            2 => AttrType::Tracepoint,
+            other => AttrType::Other(other),
+        };
+        // Size 0 stands for the first version of the structure.
+        let size = match endian.u32(bytes, 4)? as usize {
+            0 => ATTR_SIZE_VER0,
+            size => size.max(ATTR_SIZE_VER0),
+        };
+        let flags = Flags {
+            word: number(40),
+            endian,
+        };
+        let sample_type = number(24);
+        let sample_id_all = flags.bit(18);
+        Some((
+            Attr {
+                kind,
+                config: number(8),
+                sample_type,
+                read_format: number(32),
+                sample_id_all,
+                exclude_host: flags.bit(19),
+                clockid: flags
+                    .bit(25)
+                    .then(|| endian.u32(bytes, 92).unwrap_or(0) as i32),
+                name: String::new(),
+                ids: Vec::new(),
+                layout: Layout::new(sample_type, sample_id_all),
+            },
+            size,
+        ))
+    }
+
+    /// Returns the tracepoint's id, if it is one.
+    pub fn tracepoint_id(&self) -> Option<u32> {
+        (self.kind == AttrType::Tracepoint)
+            .then(|| u32::try_from(self.config).ok())
+            .flatten()
+    }
+}
+
+/// The flag bits of an attribute: a C bit field, which big-endian compilers fill from the other end.
+struct Flags {
+    word: u64,
+    endian: Endian,
+}
+
+impl Flags {
+    fn bit(&self, bit: u32) -> bool {
+        let bit = if self.endian == Endian::Big {
+            63 - bit
+        } else {
+            bit
+        };
+        self.word >> bit & 1 == 1
+    }
+}
+
+/// Where the fixed parts of a sample lie, as offsets from the start of its body (behind the 8-byte record
+/// header), and those of the trailer that other records have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layout {
+    pub(crate) sample_type: u64,
+    pub(crate) id: Option<u16>,
+    pub(crate) ip: Option<u16>,
+    pub(crate) tid: Option<u16>,
+    pub(crate) time: Option<u16>,
+    pub(crate) addr: Option<u16>,
+    pub(crate) cpu: Option<u16>,
+    pub(crate) period: Option<u16>,
+    /// Where the parts of variable size begin.
+    pub(crate) fixed: u16,
+    /// Distance of the trailer's time stamp from the record's end.
+    pub(crate) trailer_time: Option<u16>,
+    /// Distance of the trailer's CPU number from the record's end.
+    pub(crate) trailer_cpu: Option<u16>,
+    /// Distance of the trailer's id from the record's end.
+    pub(crate) trailer_id: Option<u16>,
+    /// Bytes of the trailer; 0 without one.
+    pub(crate) trailer: u16,
+}
+
+impl Layout {
+    /// Returns the layout of events with this `sample_type`.
+    ///
+    /// Source: the order of parts in `perf_event_sample_format` and `perf_event__sample_id_size`.
+    pub(crate) fn new(sample_type: u64, sample_id_all: bool) -> Layout {
+        use bits::*;
+        let mut layout = Layout {
+            sample_type,
+            ..Layout::default()
+        };
+        let mut at = 0u16;
+        let mut part = |bit: u64| {
+            let here = (sample_type & bit != 0).then_some(at);
+            if here.is_some() {
+                at += 8;
+            }
+            here
+        };
+        let identifier = part(IDENTIFIER);
+        layout.ip = part(IP);
+        layout.tid = part(TID);
+        layout.time = part(TIME);
+        layout.addr = part(ADDR);
+        let id = part(ID);
+        let _stream_id = part(STREAM_ID);
+        layout.cpu = part(CPU);
+        layout.period = part(PERIOD);
+        layout.id = identifier.or(id);
+        layout.fixed = at;
+        if sample_id_all {
+            // The trailer holds TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER in this order, at the very end.
+            let mut back = 0u16;
+            let mut part = |bit: u64| {
+                (sample_type & bit != 0).then(|| {
+                    back += 8;
+                    back
+                })
+            };
+            let identifier = part(IDENTIFIER);
+            layout.trailer_cpu = part(CPU);
+            let _stream_id = part(STREAM_ID);
+            let id = part(ID);
+            layout.trailer_time = part(TIME);
+            let _tid = part(TID);
+            layout.trailer_id = identifier.or(id);
+            layout.trailer = back;
+        }
+        layout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_sample_follow_in_the_kernels_order() {
+        let layout = Layout::new(
+            bits::IDENTIFIER
+                | bits::IP
+                | bits::TID
+                | bits::TIME
+                | bits::CPU
+                | bits::PERIOD
+                | bits::RAW,
+            true,
+        );
+        assert_eq!(layout.id, Some(0));
+        assert_eq!(layout.ip, Some(8));
+        assert_eq!(layout.tid, Some(16));
+        assert_eq!(layout.time, Some(24));
+        assert_eq!(layout.cpu, Some(32));
+        assert_eq!(layout.period, Some(40));
+        assert_eq!(layout.fixed, 48);
+        // From the end: identifier 8, CPU 16, time 24, thread 32.
+        assert_eq!(layout.trailer_id, Some(8));
+        assert_eq!(layout.trailer_cpu, Some(16));
+        assert_eq!(layout.trailer_time, Some(24));
+        assert_eq!(layout.trailer, 32);
+    }
+
+    #[test]
+    fn bit_fields_of_a_big_endian_machine_are_mirrored() {
+        let mut bytes = vec![0u8; 112];
+        bytes[3] = 2;
+        // sample_id_all is bit 18 from the most significant end.
+        bytes[40..48].copy_from_slice(&(1u64 << (63 - 18)).to_be_bytes());
+        let (attr, size) = Attr::parse(&bytes, Endian::Big).unwrap();
+        assert_eq!(attr.kind, AttrType::Tracepoint);
+        assert!(attr.sample_id_all);
+        assert_eq!(size, 64);
+    }
+}

@@ -1,0 +1,185 @@
+//! The feature sections: what perf notes of the machine and of the recording.
+//!
+//! Source: `tools/perf/util/header.c`, `perf.data-file-format.txt`.
+
+use tracefmt::{Cursor, Diagnostic, Endian, TracingData, parse_tracing_data};
+
+use crate::attr::Attr;
+
+/// `HEADER_*` numbers.
+pub(crate) mod number {
+    pub const TRACING_DATA: u32 = 1;
+    pub const BUILD_ID: u32 = 2;
+    pub const HOSTNAME: u32 = 3;
+    pub const OSRELEASE: u32 = 4;
+    pub const VERSION: u32 = 5;
+    pub const ARCH: u32 = 6;
+    pub const NRCPUS: u32 = 7;
+    pub const CPUDESC: u32 = 8;
+    pub const CPUID: u32 = 9;
+    pub const TOTAL_MEM: u32 = 10;
+    pub const CMDLINE: u32 = 11;
+    pub const EVENT_DESC: u32 = 12;
+    pub const SAMPLE_TIME: u32 = 21;
+    pub const CLOCKID: u32 = 23;
+}
+
+/// A file the recording saw, and the build id it had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildId {
+    /// File name; `[kernel.kallsyms]` for the kernel.
+    pub path: String,
+    /// The id, 20 bytes or fewer.
+    pub id: Vec<u8>,
+    /// Whether the file is the kernel's or a module.
+    pub kernel: bool,
+}
+
+/// What a recording tells of the machine and of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// Kernel release, as `uname -r`.
+    pub kernel: Option<String>,
+    /// Version of perf.
+    pub perf_version: Option<String>,
+    /// Architecture, as `uname -m`.
+    pub arch: Option<String>,
+    /// CPUs the machine has, and those that were online.
+    pub cpus: Option<(u32, u32)>,
+    /// The CPU's own name.
+    pub cpu_desc: Option<String>,
+    /// The CPU's identification: vendor, family, model and stepping on x86, MIDR on arm64.
+    pub cpuid: Option<String>,
+    /// Memory in KiB.
+    pub total_mem_kib: Option<u64>,
+    /// The recording command and its arguments.
+    pub cmdline: Vec<String>,
+    /// First and last sample's time.
+    pub sample_time: Option<(u64, u64)>,
+    /// `clockid` the recording was asked to use.
+    pub clockid_res_ns: Option<u64>,
+    /// Build ids of the files that samples fell into.
+    pub build_ids: Vec<BuildId>,
+}
+
+/// Reads one feature section into what it tells.
+///
+/// Returns the tracing data if this section is that one.
+pub(crate) fn read(
+    feature: u32,
+    data: &[u8],
+    endian: Endian,
+    info: &mut Info,
+    attrs: &mut [Attr],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<TracingData> {
+    let mut cursor = Cursor::new(data, endian);
+    let complete = match feature {
+        number::TRACING_DATA => return Some(parse_tracing_data(data)),
+        number::BUILD_ID => read_build_ids(data, endian, &mut info.build_ids),
+        number::HOSTNAME => set(&mut info.hostname, string(&mut cursor)),
+        number::OSRELEASE => set(&mut info.kernel, string(&mut cursor)),
+        number::VERSION => set(&mut info.perf_version, string(&mut cursor)),
+        number::ARCH => set(&mut info.arch, string(&mut cursor)),
+        number::CPUDESC => set(&mut info.cpu_desc, string(&mut cursor)),
+        number::CPUID => set(&mut info.cpuid, string(&mut cursor)),
+        number::NRCPUS => {
+            let pair = cursor.u32().zip(cursor.u32());
+            // Online comes second in the newest layout; both numbers are the same on nearly every machine.
+            set(&mut info.cpus, pair)
+        }
+        number::TOTAL_MEM => set(&mut info.total_mem_kib, cursor.u64()),
+        number::SAMPLE_TIME => set(&mut info.sample_time, cursor.u64().zip(cursor.u64())),
+        number::CLOCKID => set(&mut info.clockid_res_ns, cursor.u64()),
+        number::CMDLINE => read_cmdline(&mut cursor, &mut info.cmdline),
+        number::EVENT_DESC => read_event_desc(&mut cursor, attrs),
+        _ => Some(()),
+    };
+    if complete.is_none() {
+        diagnostics.push(Diagnostic::new(format!(
+            "feature section {feature} ends early"
+        )));
+    }
+    None
+}
+
+fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
+    *place = Some(value?);
+    Some(())
+}
+
+/// A string: 32-bit length, then that many bytes, padded with NUL.
+fn string(cursor: &mut Cursor<'_>) -> Option<String> {
+    let len = cursor.u32()?;
+    let bytes = cursor.take(u64::from(len))?;
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+fn read_cmdline(cursor: &mut Cursor<'_>, out: &mut Vec<String>) -> Option<()> {
+    let count = cursor.u32()?;
+    out.clear();
+    for _ in 0..count {
+        out.push(string(cursor)?);
+    }
+    Some(())
+}
+
+/// Names of the events, found again by the ids they share with an attribute.
+fn read_event_desc(cursor: &mut Cursor<'_>, attrs: &mut [Attr]) -> Option<()> {
+    let count = cursor.u32()?;
+    let attr_size = cursor.u32()?;
+    for index in 0..count {
+        let bytes = cursor.take(u64::from(attr_size))?;
+        let ids = cursor.u32()?;
+        let name = string(cursor)?;
+        let mut first_id = None;
+        for _ in 0..ids {
+            first_id = first_id.or(Some(cursor.u64()?));
+        }
+        let by_id = first_id.and_then(|id| attrs.iter().position(|a| a.ids.contains(&id)));
+        // Without ids there is one event, or the order is the attributes' own.
+        let position = by_id.or_else(|| {
+            let parsed = Attr::parse(bytes, cursor.endian)?.0;
+            let same = attrs.get(index as usize)?;
+            (same.config == parsed.config && same.kind == parsed.kind).then_some(index as usize)
+        });
+        if let Some(position) = position {
+            attrs[position].name = name;
+        }
+    }
+    Some(())
+}
+
+/// Build ids are records: header, process, 20 bytes of id (its length in the 21st where a flag says so), name.
+fn read_build_ids(data: &[u8], endian: Endian, out: &mut Vec<BuildId>) -> Option<()> {
+    const MISC_SIZE: u16 = 1 << 15;
+    const FIXED: usize = 8 + 4 + 24;
+    let mut at = 0;
+    while at < data.len() {
+        let misc = endian.u16(data, at + 4)?;
+        let size = endian.u16(data, at + 6)? as usize;
+        let record = data.get(at..at.checked_add(size.max(FIXED))?)?;
+        let id_len = if misc & MISC_SIZE != 0 {
+            (record[32] as usize).min(20)
+        } else {
+            20
+        };
+        let name = &record[FIXED..];
+        let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
+        out.push(BuildId {
+            path: String::from_utf8_lossy(&name[..end]).into_owned(),
+            id: record[12..12 + id_len].to_vec(),
+            kernel: misc & 7 == 1 || misc & 7 == 4,
+        });
+        at += record.len();
+    }
+    Some(())
+}
+
+/// Reads a build id record of pipe mode (`PERF_RECORD_HEADER_BUILD_ID`), header included.
+pub(crate) fn read_build_id_record(record: &[u8], endian: Endian, out: &mut Vec<BuildId>) {
+    let _ = read_build_ids(record, endian, out);
+}

@@ -1,0 +1,194 @@
+//! Records that are no samples.
+
+use tracefmt::Endian;
+
+/// `PERF_RECORD_*` numbers: the kernel's below 64 (`include/uapi/linux/perf_event.h`), perf's own from 64
+/// (`tools/lib/perf/include/perf/event.h`).
+pub(crate) mod kind {
+    pub const MMAP: u32 = 1;
+    pub const LOST: u32 = 2;
+    pub const COMM: u32 = 3;
+    pub const EXIT: u32 = 4;
+    pub const FORK: u32 = 7;
+    pub const SAMPLE: u32 = 9;
+    pub const MMAP2: u32 = 10;
+    pub const LOST_SAMPLES: u32 = 13;
+    pub const USER_START: u32 = 64;
+    pub const HEADER_ATTR: u32 = 64;
+    pub const HEADER_TRACING_DATA: u32 = 66;
+    pub const HEADER_BUILD_ID: u32 = 67;
+    pub const FINISHED_ROUND: u32 = 68;
+    pub const AUXTRACE: u32 = 71;
+    pub const EVENT_UPDATE: u32 = 78;
+    pub const HEADER_FEATURE: u32 = 80;
+    pub const COMPRESSED: u32 = 81;
+    pub const COMPRESSED2: u32 = 83;
+    /// The highest number known to kernel 6.18; above it a header is taken for garbage.
+    pub const HIGHEST: u32 = 84;
+}
+
+/// Bytes of `struct perf_event_header`.
+pub(crate) const HEADER: usize = 8;
+
+/// `struct perf_event_header`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub kind: u32,
+    pub misc: u16,
+    /// Bytes of the record, header included.
+    pub size: usize,
+}
+
+impl Header {
+    /// Reads the header at `at`. `None` when it is not all there.
+    #[inline]
+    pub fn read(data: &[u8], at: usize, endian: Endian) -> Option<Header> {
+        let bytes: &[u8; HEADER] = data.get(at..at.checked_add(HEADER)?)?.try_into().ok()?;
+        Some(match endian {
+            Endian::Little => Header {
+                kind: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+                misc: u16::from_le_bytes([bytes[4], bytes[5]]),
+                size: u16::from_le_bytes([bytes[6], bytes[7]]) as usize,
+            },
+            Endian::Big => Header {
+                kind: u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+                misc: u16::from_be_bytes([bytes[4], bytes[5]]),
+                size: u16::from_be_bytes([bytes[6], bytes[7]]) as usize,
+            },
+        })
+    }
+}
+
+/// Who counted lost events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostSource {
+    /// `PERF_RECORD_LOST`: the kernel found the ring buffer full.
+    Ring,
+    /// `PERF_RECORD_LOST_SAMPLES`: perf's sum by event, read at the end (since 6.1), or samples the
+    /// hardware dropped. It covers what the ring records told.
+    Samples,
+}
+
+/// What a recording tells beside samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SideRecord<'a> {
+    /// A thread's name.
+    Comm {
+        /// Process id.
+        pid: i32,
+        /// Thread id.
+        tid: i32,
+        /// Name, without the padding.
+        comm: &'a [u8],
+        /// Whether it comes from an exec.
+        exec: bool,
+    },
+    /// A new thread.
+    Fork {
+        /// Its process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// Its parent's process.
+        ppid: i32,
+        /// Its parent.
+        ptid: i32,
+    },
+    /// A thread's end.
+    Exit {
+        /// Its process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+    },
+    /// An executable mapping.
+    Mmap {
+        /// Process id, -1 for the kernel.
+        pid: i32,
+        /// Thread id.
+        tid: i32,
+        /// First address.
+        start: u64,
+        /// Bytes.
+        len: u64,
+        /// Offset in the file.
+        pgoff: u64,
+        /// File name.
+        path: &'a [u8],
+    },
+    /// Lost events.
+    Lost {
+        /// How many.
+        count: u64,
+        /// Who counted.
+        source: LostSource,
+    },
+}
+
+/// `PERF_RECORD_MISC_COMM_EXEC`.
+const MISC_COMM_EXEC: u16 = 1 << 13;
+
+/// Returns the bytes up to the first NUL.
+fn cstr(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    &bytes[..end]
+}
+
+/// Reads a record's body (behind its header). `None` for kinds that tell nothing here, and for bodies too
+/// short for their kind.
+pub(crate) fn parse_side<'a>(
+    header: Header,
+    body: &'a [u8],
+    trailer: usize,
+    endian: Endian,
+) -> Option<SideRecord<'a>> {
+    let int = |offset: usize| endian.u32(body, offset).map(|v| v as i32);
+    let long = |offset: usize| endian.u64(body, offset);
+    // Names end where the trailer of time and place begins.
+    let name = |offset: usize| Some(cstr(body.get(offset..body.len().checked_sub(trailer)?)?));
+    Some(match header.kind {
+        kind::COMM => SideRecord::Comm {
+            pid: int(0)?,
+            tid: int(4)?,
+            comm: name(8)?,
+            exec: header.misc & MISC_COMM_EXEC != 0,
+        },
+        kind::FORK => SideRecord::Fork {
+            pid: int(0)?,
+            ppid: int(4)?,
+            tid: int(8)?,
+            ptid: int(12)?,
+        },
+        kind::EXIT => SideRecord::Exit {
+            pid: int(0)?,
+            tid: int(8)?,
+        },
+        kind::MMAP => SideRecord::Mmap {
+            pid: int(0)?,
+            tid: int(4)?,
+            start: long(8)?,
+            len: long(16)?,
+            pgoff: long(24)?,
+            path: name(32)?,
+        },
+        // Between offset and name: device and inode, or a build id, then protection and flags.
+        kind::MMAP2 => SideRecord::Mmap {
+            pid: int(0)?,
+            tid: int(4)?,
+            start: long(8)?,
+            len: long(16)?,
+            pgoff: long(24)?,
+            path: name(64)?,
+        },
+        kind::LOST => SideRecord::Lost {
+            count: long(8)?,
+            source: LostSource::Ring,
+        },
+        kind::LOST_SAMPLES => SideRecord::Lost {
+            count: long(0)?,
+            source: LostSource::Samples,
+        },
+        _ => return None,
+    })
+}
