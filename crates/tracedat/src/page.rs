@@ -1,0 +1,352 @@
+//! One page of the kernel's ring buffer: its header and the records in it.
+//!
+//! Sources: `kernel/trace/ring_buffer.c` and `include/linux/ring_buffer.h` of the kernel (record types,
+//! time extends, the bits of the commit word), `src/kbuffer-parse.c` of libtraceevent (how the reference
+//! reader sums times up).
+
+use tracefmt::Endian;
+
+/// Bit 31 of the commit word: events were lost before this page.
+const MISSED_EVENTS: u64 = 1 << 31;
+/// Bit 30 of the commit word: how many stands behind the last record.
+const MISSED_STORED: u64 = 1 << 30;
+/// The bits of the commit word that are a length.
+const COMMIT_MASK: u64 = (1 << 27) - 1;
+/// An absolute time stamp has 59 bits; the upper five are those of the time before it.
+const STAMP_UPPER: u64 = 0xf8 << 56;
+/// Bits of a record's time delta, and the shift of a time extend's upper part.
+const DELTA_BITS: u32 = 27;
+
+/// Values of `type_len` above 28, as in `enum ring_buffer_type`.
+const PADDING: u32 = 29;
+const TIME_EXTEND: u32 = 30;
+const TIME_STAMP: u32 = 31;
+
+/// Byte order as a type, so that the decoding loop is compiled once for each.
+pub(crate) trait Order {
+    fn u16(bytes: [u8; 2]) -> u16;
+    fn u32(bytes: [u8; 4]) -> u32;
+    /// Splits a record's first word into `type_len` and time delta.
+    fn split(word: u32) -> (u32, u32);
+
+    #[inline(always)]
+    fn u32_at(page: &[u8], at: usize) -> Option<u32> {
+        Some(Self::u32(*page.get(at..)?.first_chunk::<4>()?))
+    }
+}
+
+/// [`Order`] of little-endian kernels.
+pub(crate) struct Little;
+/// [`Order`] of big-endian kernels, where the bit fields also lie the other way round.
+pub(crate) struct Big;
+
+impl Order for Little {
+    #[inline(always)]
+    fn u16(bytes: [u8; 2]) -> u16 {
+        u16::from_le_bytes(bytes)
+    }
+    #[inline(always)]
+    fn u32(bytes: [u8; 4]) -> u32 {
+        u32::from_le_bytes(bytes)
+    }
+    #[inline(always)]
+    fn split(word: u32) -> (u32, u32) {
+        (word & 31, word >> 5)
+    }
+}
+
+impl Order for Big {
+    #[inline(always)]
+    fn u16(bytes: [u8; 2]) -> u16 {
+        u16::from_be_bytes(bytes)
+    }
+    #[inline(always)]
+    fn u32(bytes: [u8; 4]) -> u32 {
+        u32::from_be_bytes(bytes)
+    }
+    #[inline(always)]
+    fn split(word: u32) -> (u32, u32) {
+        (word >> DELTA_BITS, word & ((1 << DELTA_BITS) - 1))
+    }
+}
+
+/// What a page says of events lost before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Missed {
+    #[default]
+    None,
+    /// Some, the page had no room to say how many.
+    Unknown,
+    Count(u64),
+}
+
+impl Missed {
+    /// Adds what an earlier page without any record said.
+    pub(crate) fn and(self, other: Missed) -> Missed {
+        match (self, other) {
+            (Missed::None, m) | (m, Missed::None) => m,
+            (Missed::Count(a), Missed::Count(b)) => Missed::Count(a.saturating_add(b)),
+            _ => Missed::Unknown,
+        }
+    }
+}
+
+/// Where the parts of a page lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageLayout {
+    /// Bytes of a page, header included.
+    pub page_size: usize,
+    /// Bytes of the commit word: `sizeof(long)` of the kernel.
+    pub commit_size: usize,
+    /// Offset of the first record.
+    pub data_offset: usize,
+    pub endian: Endian,
+}
+
+/// The header of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageHeader {
+    /// Time of the page; the first record adds its delta to it.
+    pub time: u64,
+    /// Bytes of records in the page.
+    pub committed: usize,
+    pub missed: Missed,
+}
+
+impl PageLayout {
+    /// Reads a page's header; `None` when the bytes end before the first record could begin, or the length
+    /// in it does not fit into a page.
+    pub(crate) fn header(&self, page: &[u8]) -> Option<PageHeader> {
+        let time = self.endian.u64(page, 0)?;
+        let commit = self.endian.uint(page, 8, self.commit_size)?;
+        let committed = (commit & COMMIT_MASK) as usize;
+        if committed > self.page_size.saturating_sub(self.data_offset) {
+            return None;
+        }
+        let missed = if commit & MISSED_EVENTS == 0 {
+            Missed::None
+        } else if commit & MISSED_STORED == 0 {
+            Missed::Unknown
+        } else {
+            match self
+                .endian
+                .uint(page, self.data_offset + committed, self.commit_size)
+            {
+                Some(0) => Missed::None,
+                Some(count) if count <= i64::MAX as u64 => Missed::Count(count),
+                _ => Missed::Unknown,
+            }
+        };
+        Some(PageHeader {
+            time,
+            committed,
+            missed,
+        })
+    }
+}
+
+impl PageLayout {
+    /// Returns the records of a page and what surrounds them, as far as they are there.
+    pub(crate) fn records<'p>(&self, page: &'p [u8], header: &PageHeader) -> &'p [u8] {
+        &page[..page.len().min(self.data_offset + header.committed)]
+    }
+
+    /// Counts the records of a page.
+    pub(crate) fn count(&self, page: &[u8], header: &PageHeader) -> u64 {
+        let page = self.records(page, header);
+        let mut cursor = PageCursor {
+            at: self.data_offset,
+            time: 0,
+        };
+        let mut next = || match self.endian {
+            Endian::Little => cursor.next::<Little>(page),
+            Endian::Big => cursor.next::<Big>(page),
+        };
+        let mut count = 0;
+        while let Item::Record(..) = next() {
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Place in a page: the next record's header, and the time so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PageCursor {
+    /// Offset of the next record's header from the start of the page.
+    pub at: usize,
+    /// Raw time of the record before it.
+    pub time: u64,
+}
+
+/// What [`PageCursor::next`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// A record whose payload lies at these offsets of the page. The cursor has its time and stands behind it.
+    Record(usize, usize),
+    /// No record is left in the page.
+    End,
+    /// What stands here is no whole record: the page is cut off or damaged.
+    Broken,
+}
+
+impl PageCursor {
+    /// Steps over the next record, and over whatever carries time or nothing before it.
+    ///
+    /// `page` must end where its last record ends.
+    #[inline(always)]
+    pub(crate) fn next<O: Order>(&mut self, page: &[u8]) -> Item {
+        loop {
+            let at = self.at;
+            let Some(word) = O::u32_at(page, at) else {
+                return if at >= page.len() {
+                    Item::End
+                } else {
+                    Item::Broken
+                };
+            };
+            let (kind, delta) = O::split(word);
+            if kind.wrapping_sub(1) < 28 {
+                self.time = self.time.wrapping_add(u64::from(delta));
+                let end = at + 4 + (kind as usize) * 4;
+                if end > page.len() {
+                    return Item::Broken;
+                }
+                self.at = end;
+                return Item::Record(at + 4, end);
+            }
+            // Everything else has a second word.
+            if kind == PADDING && delta == 0 {
+                // The kernel's null event: nothing follows in this page.
+                self.at = page.len();
+                return Item::End;
+            }
+            let Some(second) = O::u32_at(page, at + 4) else {
+                return Item::Broken;
+            };
+            let long = u64::from(second) << DELTA_BITS | u64::from(delta);
+            match kind {
+                0 => {
+                    // A long record: the length counts its own four bytes, and is rounded up to whole words.
+                    let Some(len) = second.checked_sub(4) else {
+                        return Item::Broken;
+                    };
+                    self.time = self.time.wrapping_add(u64::from(delta));
+                    let end = ((len as usize + 3) & !3) + at + 8;
+                    if end > page.len() {
+                        return Item::Broken;
+                    }
+                    self.at = end;
+                    return Item::Record(at + 8, end);
+                }
+                PADDING => {
+                    // A record its writer discarded; the reference reader counts its delta all the same.
+                    self.time = self.time.wrapping_add(u64::from(delta));
+                    self.at = at.saturating_add(4).saturating_add(second as usize);
+                }
+                TIME_EXTEND => {
+                    self.time = self.time.wrapping_add(long);
+                    self.at = at + 8;
+                }
+                _ => {
+                    debug_assert_eq!(kind, TIME_STAMP);
+                    self.time = long | self.time & STAMP_UPPER;
+                    self.at = at + 8;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: PageLayout = PageLayout {
+        page_size: 4096,
+        commit_size: 8,
+        data_offset: 16,
+        endian: Endian::Little,
+    };
+
+    fn words(list: &[u32]) -> Vec<u8> {
+        list.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    fn all(page: &[u8], time: u64) -> (Vec<(u64, usize)>, Item) {
+        let mut cursor = PageCursor { at: 0, time };
+        let mut out = Vec::new();
+        loop {
+            match cursor.next::<Little>(page) {
+                Item::Record(start, end) => out.push((cursor.time, end - start)),
+                other => return (out, other),
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_item_moves_time_as_the_kernel_says() {
+        let page = words(&[
+            5 << 5 | 1,
+            0xaaaa, // 4 bytes, 5 later
+            3 << 5 | TIME_EXTEND,
+            2, // 2 << 27 + 3 later
+            1 << 5,
+            10,
+            0,
+            0, // long record of 6 bytes, rounded up to 8, 1 later
+            7 << 5 | PADDING,
+            8,
+            0, // discarded, 7 later
+            9 << 5 | TIME_STAMP,
+            1, // absolute: 1 << 27 + 9
+            2,
+            1,
+            2,
+            PADDING,
+            0xffff_ffff, // null event
+        ]);
+        let top = 0x11u64 << 59;
+        let (records, end) = all(&page, top + 100);
+        let extend = (2u64 << 27) + 3;
+        assert_eq!(
+            records,
+            [
+                (top + 105, 4),
+                (top + 105 + extend + 1, 8),
+                ((top & STAMP_UPPER) + (1 << 27) + 9, 8)
+            ]
+        );
+        assert_eq!(end, Item::End);
+    }
+
+    #[test]
+    fn a_record_that_does_not_fit_is_broken() {
+        assert_eq!(all(&words(&[2, 1]), 0), (vec![], Item::Broken));
+        assert_eq!(all(&words(&[0, 100, 0]), 0), (vec![], Item::Broken));
+        assert_eq!(all(&words(&[0, 3, 0]), 0), (vec![], Item::Broken));
+        assert_eq!(all(&words(&[TIME_EXTEND]), 0), (vec![], Item::Broken));
+        assert_eq!(
+            all(&words(&[1 << 5 | PADDING, u32::MAX]), 0),
+            (vec![], Item::End)
+        );
+        assert_eq!(all(&[1, 2], 0), (vec![], Item::Broken));
+    }
+
+    #[test]
+    fn the_commit_word_tells_of_lost_events() {
+        let mut page = vec![0u8; 4096];
+        page[..8].copy_from_slice(&77u64.to_le_bytes());
+        page[8..16].copy_from_slice(&(8 | MISSED_EVENTS).to_le_bytes());
+        let header = LAYOUT.header(&page).unwrap();
+        assert_eq!(
+            (header.time, header.committed, header.missed),
+            (77, 8, Missed::Unknown)
+        );
+        page[8..16].copy_from_slice(&(8 | MISSED_EVENTS | MISSED_STORED).to_le_bytes());
+        page[24..32].copy_from_slice(&312u64.to_le_bytes());
+        assert_eq!(LAYOUT.header(&page).unwrap().missed, Missed::Count(312));
+        page[8..16].copy_from_slice(&4081u64.to_le_bytes());
+        assert_eq!(LAYOUT.header(&page), None, "more than fits into the page");
+    }
+}

@@ -1,0 +1,457 @@
+//! The data of one CPU of one buffer, page by page, record by record.
+
+use crate::clock::Clock;
+use crate::compress::Decompressor;
+use crate::page::{Item, Missed, Order, PageCursor, PageLayout};
+use std::ops::Range;
+use tracefmt::Endian;
+
+/// Where the fields that every event has lie in a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Common {
+    pub type_offset: usize,
+    pub pid_offset: usize,
+}
+
+/// Largest chunk that is decompressed; trace-cmd writes chunks of ten pages.
+const MAX_CHUNK: usize = 64 << 20;
+
+/// Where pages come from.
+#[derive(Debug)]
+enum Source {
+    /// The pages themselves are in the file.
+    Pages,
+    /// Chunks of pages, compressed; how many are left.
+    Chunks(u32),
+}
+
+/// The record at the front of a stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Head {
+    /// Time, converted.
+    pub time: u64,
+    /// Offsets of the payload in the page.
+    pub start: usize,
+    pub end: usize,
+    /// `common_type`.
+    pub id: u32,
+    /// What was lost before it.
+    pub missed: Missed,
+    /// Whether the record itself is wanted, or stands here for what was lost before it.
+    pub wanted: bool,
+}
+
+/// What a stream found amiss, counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Faults {
+    /// Pages whose header cannot be.
+    pub pages: u64,
+    /// Pages with a record that does not fit into them.
+    pub records: u64,
+    /// Where the first of either lies, in bytes from the start of the file.
+    pub first: Option<u64>,
+    /// The data ends inside a page or chunk.
+    pub cut: bool,
+    /// A chunk that could not be decompressed, and why.
+    pub chunks: u64,
+}
+
+/// Everything known about one CPU's data while it is walked.
+#[derive(Debug)]
+pub(crate) struct Stream<'a> {
+    pub buffer: u16,
+    pub cpu: u32,
+    pub layout: PageLayout,
+    pub clock: Clock,
+    pub faults: Faults,
+    /// Why the first bad chunk could not be decompressed.
+    pub fault_text: Option<String>,
+    pub skipped: u64,
+    /// Whether the file ends before this data does.
+    short: bool,
+    source: Source,
+    /// All of the CPU's data in the file.
+    region: &'a [u8],
+    /// Where the region begins in the file.
+    base: usize,
+    /// How far the region was read.
+    at: usize,
+    /// How far the region was given back.
+    released: usize,
+    /// The last chunk, decompressed.
+    chunk: Vec<u8>,
+    /// The current page, without what follows its last record: in `chunk`, or in the region.
+    page: Range<usize>,
+    /// Where the page after it begins, in `chunk` only.
+    next_page: usize,
+    cursor: PageCursor,
+    pub head: Head,
+    pending: Missed,
+    /// The page's last record was cut off or damaged.
+    broken: bool,
+}
+
+/// What all streams of a walk share.
+#[derive(Debug)]
+pub(crate) struct Shared<'w> {
+    pub wanted: &'w [bool],
+    pub common: Common,
+    pub decompressor: Decompressor,
+    /// Bytes that decompressed chunks may still take up.
+    pub budget: usize,
+    /// How many bytes of a CPU's data may be read before they are given back.
+    pub step: usize,
+}
+
+impl Shared<'_> {
+    #[inline(always)]
+    fn wants(&self, id: u32) -> bool {
+        self.wanted.is_empty() || self.wanted.get(id as usize).copied().unwrap_or(false)
+    }
+}
+
+impl<'a> Stream<'a> {
+    /// Returns the stream of a region of the file. `size` is how long the region should be.
+    pub(crate) fn new(
+        (buffer, cpu): (u16, u32),
+        (file, offset, size): (&'a [u8], u64, u64),
+        compressed: bool,
+        layout: PageLayout,
+        clock: Clock,
+    ) -> Stream<'a> {
+        let base = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(file.len());
+        let end = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX);
+        let region = &file[base..end.min(file.len()).max(base)];
+        let mut stream = Stream {
+            buffer,
+            cpu,
+            layout,
+            clock,
+            faults: Faults::default(),
+            fault_text: None,
+            skipped: 0,
+            short: (region.len() as u64) < size,
+            source: Source::Pages,
+            region,
+            base,
+            at: 0,
+            released: 0,
+            chunk: Vec::new(),
+            page: 0..0,
+            next_page: 0,
+            cursor: PageCursor::default(),
+            head: Head::default(),
+            pending: Missed::None,
+            broken: false,
+        };
+        if compressed {
+            stream.source = Source::Chunks(layout.endian.u32(region, 0).unwrap_or(0));
+            stream.at = 4.min(region.len());
+        }
+        stream
+    }
+
+    /// Returns the current page up to the end of its last record.
+    #[inline(always)]
+    pub(crate) fn page(&self) -> &[u8] {
+        let bytes: &[u8] = match self.source {
+            Source::Pages => self.region,
+            Source::Chunks(_) => &self.chunk,
+        };
+        bytes.get(self.page.clone()).unwrap_or_default()
+    }
+
+    /// Returns the cursor in the current page.
+    #[inline(always)]
+    pub(crate) fn cursor(&self) -> PageCursor {
+        self.cursor
+    }
+
+    /// Puts the cursor and the head back where the caller took them from.
+    #[inline(always)]
+    pub(crate) fn put_back(&mut self, cursor: PageCursor, skipped: u64, broken: bool) {
+        self.cursor = cursor;
+        self.skipped += skipped;
+        self.broken = broken;
+    }
+
+    /// Goes to the next page that has a wanted record, or one behind lost events, and makes it the head.
+    ///
+    /// Returns `false` at the end of the data. `consumed` is told what is not needed any more.
+    pub(crate) fn next_page_head(
+        &mut self,
+        shared: &mut Shared<'_>,
+        consumed: &mut dyn FnMut(Range<usize>),
+    ) -> bool {
+        loop {
+            if self.broken {
+                self.broken = false;
+                self.fault_here(self.cursor.at);
+                let last = self.short && self.at >= self.region.len();
+                if last {
+                    self.faults.cut = true;
+                } else {
+                    self.faults.records += 1;
+                }
+            }
+            if !self.next_page(shared, consumed) {
+                return false;
+            }
+            let page = self.page();
+            let mut cursor = self.cursor;
+            let mut skipped = 0;
+            let (head, broken) = match self.layout.endian {
+                Endian::Little => {
+                    self.first_head::<crate::page::Little>(page, &mut cursor, &mut skipped, shared)
+                }
+                Endian::Big => {
+                    self.first_head::<crate::page::Big>(page, &mut cursor, &mut skipped, shared)
+                }
+            };
+            self.put_back(cursor, skipped, broken);
+            if let Some(head) = head {
+                self.head = head;
+                self.pending = Missed::None;
+                return true;
+            }
+        }
+    }
+
+    /// Finds the first head of a page just begun: its first record, if events were lost before it, or else its
+    /// first wanted record.
+    fn first_head<O: Order>(
+        &self,
+        page: &[u8],
+        cursor: &mut PageCursor,
+        skipped: &mut u64,
+        shared: &Shared<'_>,
+    ) -> (Option<Head>, bool) {
+        if self.pending != Missed::None {
+            return match cursor.next::<O>(page) {
+                Item::Record(start, end) => {
+                    let id = type_of::<O>(page, start, end, shared.common);
+                    let time = self.clock.convert(cursor.time);
+                    let wanted = shared.wants(id);
+                    *skipped += u64::from(!wanted);
+                    (
+                        Some(Head {
+                            time,
+                            start,
+                            end,
+                            id,
+                            missed: self.pending,
+                            wanted,
+                        }),
+                        false,
+                    )
+                }
+                Item::End => (None, false),
+                Item::Broken => (None, true),
+            };
+        }
+        match next_wanted::<O>(page, cursor, &self.clock, shared, skipped) {
+            Ok(head) => (Some(head), false),
+            Err(broken) => (None, broken),
+        }
+    }
+
+    /// Notes where something is amiss, at an offset from the start of the current page.
+    fn fault_here(&mut self, in_page: usize) {
+        let at = match self.source {
+            Source::Pages => self.base + self.page.start + in_page,
+            // Inside a chunk there is no place in the file; the chunk's end must do.
+            Source::Chunks(_) => self.base + self.at,
+        };
+        self.faults.first.get_or_insert(at as u64);
+    }
+
+    /// Goes to the next page with a sound header.
+    fn next_page(
+        &mut self,
+        shared: &mut Shared<'_>,
+        consumed: &mut dyn FnMut(Range<usize>),
+    ) -> bool {
+        let size = self.layout.page_size;
+        loop {
+            let (bytes, start): (&[u8], usize) = match self.source {
+                Source::Pages => (self.region, self.at),
+                Source::Chunks(_) => {
+                    if self.next_page >= self.chunk.len() && !self.next_chunk(shared) {
+                        // What the chunk took up may be had by another CPU.
+                        shared.budget += self.chunk.capacity();
+                        self.chunk = Vec::new();
+                        self.page = 0..0;
+                        self.release(0, consumed);
+                        return false;
+                    }
+                    (&self.chunk, self.next_page)
+                }
+            };
+            let Some(rest) = bytes.get(start..).filter(|r| !r.is_empty()) else {
+                self.page = 0..0;
+                self.release(0, consumed);
+                return false;
+            };
+            let page = &rest[..size.min(rest.len())];
+            let len = page.len();
+            let header = self.layout.header(page);
+            let records = header.map_or(0, |h| self.layout.records(page, &h).len());
+            match self.source {
+                Source::Pages => self.at = start + len,
+                Source::Chunks(_) => self.next_page = start + len,
+            }
+            self.release(shared.step, consumed);
+            let Some(header) = header else {
+                self.page = start..start;
+                if len < size && self.short {
+                    self.faults.cut = true;
+                } else {
+                    self.faults.pages += 1;
+                }
+                self.fault_here(0);
+                continue;
+            };
+            self.faults.cut |= self.short && records < self.layout.data_offset + header.committed;
+            self.page = start..start + records;
+            self.cursor = PageCursor {
+                at: self.layout.data_offset,
+                time: header.time,
+            };
+            self.pending = self.pending.and(header.missed);
+            return true;
+        }
+    }
+
+    /// Decompresses the next chunk that can be.
+    fn next_chunk(&mut self, shared: &mut Shared<'_>) -> bool {
+        let Source::Chunks(left) = &mut self.source else {
+            return false;
+        };
+        let endian = self.layout.endian;
+        while *left > 0 {
+            *left -= 1;
+            let sizes = endian
+                .u32(self.region, self.at)
+                .zip(endian.u32(self.region, self.at + 4));
+            let input = sizes.and_then(|(packed, size)| {
+                let start = self.at + 8;
+                let input = self
+                    .region
+                    .get(start..start.checked_add(packed as usize)?)?;
+                Some((input, size as usize))
+            });
+            let here = self.base + self.at;
+            let Some((input, size)) = input else {
+                *left = 0;
+                self.at = self.region.len();
+                self.faults.first.get_or_insert(here as u64);
+                if self.short {
+                    self.faults.cut = true;
+                } else {
+                    self.faults.chunks += 1;
+                    self.fault_text
+                        .get_or_insert_with(|| "its size reaches beyond the CPU's data".into());
+                }
+                return false;
+            };
+            self.at += 8 + input.len();
+            // The buffer is kept, so only what it must grow by is taken from the budget.
+            let more = size.saturating_sub(self.chunk.capacity());
+            let result = if size > MAX_CHUNK || more > shared.budget {
+                Err(format!(
+                    "its decompressed size, {size} bytes, is not believed"
+                ))
+            } else {
+                shared.budget -= more;
+                if more > 0 {
+                    self.chunk = Vec::with_capacity(size);
+                }
+                shared.decompressor.run(input, size, &mut self.chunk)
+            };
+            self.next_page = 0;
+            match result {
+                Ok(()) => return true,
+                Err(text) => {
+                    self.chunk.clear();
+                    self.faults.chunks += 1;
+                    self.faults.first.get_or_insert(here as u64);
+                    self.fault_text.get_or_insert(text);
+                    // Nobody knows how many events were in it.
+                    self.pending = Missed::Unknown;
+                }
+            }
+        }
+        false
+    }
+
+    /// Gives back what was read, once it is `step` bytes; all of it at the end.
+    fn release(&mut self, step: usize, consumed: &mut dyn FnMut(Range<usize>)) {
+        // The current page of uncompressed data is still in use; so is nothing of compressed data.
+        let done = match self.source {
+            Source::Pages if step > 0 => self.at.saturating_sub(self.layout.page_size),
+            _ => self.at,
+        };
+        if done > self.released && done - self.released >= step {
+            consumed(self.base + self.released..self.base + done);
+            self.released = done;
+        }
+    }
+
+    /// Takes what was lost behind the last record: a page said so that had no record.
+    pub(crate) fn take_pending(&mut self) -> Missed {
+        std::mem::take(&mut self.pending)
+    }
+}
+
+/// Steps to the next wanted record of a page. The error tells whether the page ends in something broken.
+#[inline(always)]
+pub(crate) fn next_wanted<O: Order>(
+    page: &[u8],
+    cursor: &mut PageCursor,
+    clock: &Clock,
+    shared: &Shared<'_>,
+    skipped: &mut u64,
+) -> Result<Head, bool> {
+    loop {
+        match cursor.next::<O>(page) {
+            Item::Record(start, end) => {
+                let id = type_of::<O>(page, start, end, shared.common);
+                if !shared.wants(id) {
+                    *skipped += 1;
+                    continue;
+                }
+                let time = clock.convert(cursor.time);
+                return Ok(Head {
+                    time,
+                    start,
+                    end,
+                    id,
+                    missed: Missed::None,
+                    wanted: true,
+                });
+            }
+            Item::End => return Err(false),
+            Item::Broken => return Err(true),
+        }
+    }
+}
+
+/// Reads a record's `common_type`.
+#[inline(always)]
+fn type_of<O: Order>(page: &[u8], start: usize, end: usize, common: Common) -> u32 {
+    let bytes = page
+        .get(start + common.type_offset..end)
+        .and_then(|b| b.first_chunk::<2>());
+    bytes.map_or(0, |&b| u32::from(O::u16(b)))
+}
+
+/// Reads a record's `common_pid`.
+#[inline(always)]
+pub(crate) fn pid_of<O: Order>(data: &[u8], common: Common) -> i32 {
+    let bytes = data
+        .get(common.pid_offset..)
+        .and_then(|b| b.first_chunk::<4>());
+    bytes.map_or(0, |&b| O::u32(b) as i32)
+}

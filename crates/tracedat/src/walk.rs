@@ -1,0 +1,370 @@
+//! All records of a file in order of time.
+
+use crate::clock::Clock;
+use crate::compress::Decompressor;
+use crate::file::TraceDat;
+use crate::page::{Big, Little, Missed, Order};
+use crate::stream::{Common, Shared, Stream, next_wanted, pid_of};
+use std::ops::{ControlFlow, Range};
+use tracefmt::{Diagnostic, Endian};
+
+/// One record of the ring buffer.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'r> {
+    /// Time as the reference reader gives it: in [`Info::time_unit`](crate::Info::time_unit), all conversions
+    /// done.
+    pub time: u64,
+    /// Number of the CPU it was written on.
+    pub cpu: u32,
+    /// Index of its buffer in [`Info::buffers`](crate::Info::buffers).
+    pub buffer: u16,
+    /// `common_type`: the id of its format.
+    pub id: u32,
+    /// `common_pid`: the thread that ran, 0 for an idle CPU.
+    pub pid: i32,
+    /// The record, common fields included. It may end in up to three bytes of padding.
+    pub data: &'r [u8],
+}
+
+/// A gap: events the kernel had no room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// Index of the buffer in [`Info::buffers`](crate::Info::buffers).
+    pub buffer: u16,
+    /// How many, where the kernel said.
+    pub count: Option<u64>,
+    /// Time of the record behind the gap; of the last record if there is none.
+    pub time: u64,
+}
+
+/// Takes what [`TraceDat::walk`] finds.
+pub trait Visitor {
+    /// Takes a record. Returning [`ControlFlow::Break`] ends the walk.
+    fn record(&mut self, record: &Record<'_>) -> ControlFlow<()>;
+
+    /// Takes a gap, just before the record behind it. Gaps come whether or not that record is wanted.
+    fn lost(&mut self, _lost: &Lost) {}
+
+    /// Learns that these bytes of the input will not be read again in this walk. It comes about every MiB of a
+    /// CPU's data, more often when there are many CPUs.
+    fn consumed(&mut self, _range: Range<usize>) {}
+}
+
+/// How a walk went.
+#[derive(Debug, Clone, Default)]
+pub struct WalkEnd {
+    /// Records the visitor took.
+    pub records: u64,
+    /// Records it did not want.
+    pub skipped: u64,
+    /// Whether the visitor ended the walk.
+    pub stopped: bool,
+    /// Sum of all gaps whose size is known.
+    pub lost: u64,
+    /// Number of gaps whose size is not known.
+    pub lost_unknown: u64,
+    /// Whether data of some CPU ends before it should.
+    pub truncated: bool,
+    /// What of the data could not be taken.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Bytes of all CPUs' data together that may be read before they are given back.
+const MAPPED: usize = 16 << 20;
+/// Bytes that decompressed chunks of all CPUs may take up, and how many more for every byte of the file.
+const CHUNK_BUDGET: usize = 64 << 20;
+const CHUNK_RATIO: usize = 32;
+
+impl TraceDat<'_> {
+    /// Visits every wanted record of all buffers in order of time.
+    ///
+    /// `wanted` says by event id which records to visit; when it is empty, all are. Records of equal time come
+    /// in order of their buffer and CPU, as `trace-cmd report` prints them; records of one CPU always come in the
+    /// order they were written in.
+    ///
+    /// Nothing is allocated per record. Uncompressed data is never copied; of compressed data one chunk per CPU is
+    /// held at a time.
+    pub fn walk<V: Visitor + ?Sized>(&self, wanted: &[bool], visitor: &mut V) -> WalkEnd {
+        let mut end = WalkEnd::default();
+        let mut streams = self.streams(&mut end);
+        let mut shared = Shared {
+            wanted,
+            common: self.common(),
+            decompressor: Decompressor::new(self.compression),
+            budget: CHUNK_BUDGET.saturating_add(self.data.len().saturating_mul(CHUNK_RATIO)),
+            step: (MAPPED / streams.len().max(1)).clamp(64 << 10, 1 << 20),
+        };
+        match self.formats.abi.endian {
+            Endian::Little => merge::<Little, V>(&mut streams, &mut shared, visitor, &mut end),
+            Endian::Big => merge::<Big, V>(&mut streams, &mut shared, visitor, &mut end),
+        }
+        for stream in &mut streams {
+            end.skipped += stream.skipped;
+            self.tell_faults(stream, &mut end);
+        }
+        end
+    }
+
+    /// Returns where the fields that all events share lie. They are the same in every format, so the first tells.
+    fn common(&self) -> Common {
+        let offset = |name: &str, size: u32| {
+            let field = self.formats.all().first()?.field(name)?;
+            (field.size == size).then_some(field.offset as usize)
+        };
+        Common {
+            type_offset: offset("common_type", 2).unwrap_or(0),
+            pid_offset: offset("common_pid", 4).unwrap_or(4),
+        }
+    }
+
+    fn streams(&self, end: &mut WalkEnd) -> Vec<Stream<'_>> {
+        let mut streams = Vec::new();
+        for (index, buffer) in self.info.buffers.iter().enumerate() {
+            let Ok(number) = u16::try_from(index) else {
+                break;
+            };
+            let Some(layout) = self.page_layout(buffer) else {
+                let message = format!(
+                    "the page size of buffer {:?} is not known: its data is not read",
+                    buffer.name
+                );
+                end.diagnostics.push(Diagnostic::new(message));
+                continue;
+            };
+            for cpu in buffer.cpus.iter().filter(|c| c.size > 0) {
+                let clock = Clock::new(&self.info, cpu.cpu as usize, buffer.name.is_empty());
+                let place = (self.data, cpu.offset, cpu.size);
+                streams.push(Stream::new(
+                    (number, cpu.cpu),
+                    place,
+                    buffer.compressed,
+                    layout,
+                    clock,
+                ));
+            }
+        }
+        streams
+    }
+
+    fn tell_faults(&self, stream: &Stream<'_>, end: &mut WalkEnd) {
+        let faults = &stream.faults;
+        end.truncated |= faults.cut;
+        let name = self
+            .info
+            .buffers
+            .get(usize::from(stream.buffer))
+            .map_or("", |b| &b.name);
+        let cpu = stream.cpu;
+        let mut tell = |message: String| {
+            end.diagnostics.push(Diagnostic {
+                offset: faults.first,
+                message,
+            });
+        };
+        if faults.pages > 0 {
+            let n = faults.pages;
+            tell(format!(
+                "CPU {cpu} of buffer {name:?}: {n} pages have no sound header and were skipped"
+            ));
+        }
+        if faults.records > 0 {
+            let n = faults.records;
+            tell(format!(
+                "CPU {cpu} of buffer {name:?}: {n} pages end in a record that does not fit"
+            ));
+        }
+        if faults.chunks > 0 {
+            let n = faults.chunks;
+            let why = stream.fault_text.as_deref().unwrap_or("unknown");
+            tell(format!(
+                "CPU {cpu} of buffer {name:?}: {n} chunks cannot be decompressed: {why}"
+            ));
+        }
+    }
+}
+
+/// Streams that have a head, the earliest first: a binary heap over time and place in the list.
+struct Heap(Vec<(u64, u32)>);
+
+impl Heap {
+    /// Puts the first entry where it belongs.
+    #[inline]
+    fn sift(&mut self, mut at: usize) {
+        let heap = &mut self.0;
+        loop {
+            let left = 2 * at + 1;
+            let Some(&first) = heap.get(left) else { return };
+            let child = match heap.get(left + 1) {
+                Some(&second) if second < first => left + 1,
+                _ => left,
+            };
+            if heap[at] <= heap[child] {
+                return;
+            }
+            heap.swap(at, child);
+            at = child;
+        }
+    }
+
+    /// Returns the last time at which the first stream still goes before all others.
+    #[inline]
+    fn bound(&self) -> u64 {
+        let second = match (self.0.get(1), self.0.get(2)) {
+            (Some(&a), Some(&b)) => a.min(b),
+            (Some(&a), None) => a,
+            _ => return u64::MAX,
+        };
+        if self.0[0].1 < second.1 {
+            second.0
+        } else {
+            second.0.saturating_sub(1)
+        }
+    }
+}
+
+/// What [`run`] came to.
+enum Run {
+    /// The stream's next record belongs behind another stream's.
+    Later,
+    /// The stream has no more.
+    End,
+    /// The visitor wants no more.
+    Stop,
+}
+
+fn merge<O: Order, V: Visitor + ?Sized>(
+    streams: &mut [Stream<'_>],
+    shared: &mut Shared<'_>,
+    visitor: &mut V,
+    end: &mut WalkEnd,
+) {
+    let mut heap = Heap(Vec::with_capacity(streams.len()));
+    for (index, stream) in streams.iter_mut().enumerate() {
+        if stream.next_page_head(shared, &mut |range| visitor.consumed(range)) {
+            heap.0.push((stream.head.time, index as u32));
+        } else {
+            tell_lost(stream, stream.head.time, visitor, end);
+        }
+    }
+    for at in (0..heap.0.len() / 2).rev() {
+        heap.sift(at);
+    }
+    while let Some(&(_, index)) = heap.0.first() {
+        let bound = heap.bound();
+        let Some(stream) = streams.get_mut(index as usize) else {
+            return;
+        };
+        match run::<O, V>(stream, bound, shared, visitor, end) {
+            Run::Later => heap.0[0].0 = stream.head.time,
+            Run::End => {
+                heap.0.swap_remove(0);
+            }
+            Run::Stop => {
+                end.stopped = true;
+                return;
+            }
+        }
+        heap.sift(0);
+    }
+}
+
+/// Visits a stream's records up to a time.
+fn run<O: Order, V: Visitor + ?Sized>(
+    stream: &mut Stream<'_>,
+    bound: u64,
+    shared: &mut Shared<'_>,
+    visitor: &mut V,
+    end: &mut WalkEnd,
+) -> Run {
+    loop {
+        let page = stream.page();
+        let mut cursor = stream.cursor();
+        let mut head = stream.head;
+        let mut skipped = 0;
+        let broken = loop {
+            if head.missed != Missed::None {
+                tell(
+                    head.missed,
+                    (stream.buffer, stream.cpu),
+                    head.time,
+                    visitor,
+                    end,
+                );
+            }
+            if head.wanted {
+                let data = page.get(head.start..head.end).unwrap_or_default();
+                let record = Record {
+                    time: head.time,
+                    cpu: stream.cpu,
+                    buffer: stream.buffer,
+                    id: head.id,
+                    pid: pid_of::<O>(data, shared.common),
+                    data,
+                };
+                end.records += 1;
+                if visitor.record(&record).is_break() {
+                    stream.put_back(cursor, skipped, false);
+                    return Run::Stop;
+                }
+            }
+            match next_wanted::<O>(page, &mut cursor, &stream.clock, shared, &mut skipped) {
+                Ok(next) => head = next,
+                Err(broken) => break broken,
+            }
+            if head.time > bound {
+                stream.head = head;
+                stream.put_back(cursor, skipped, false);
+                return Run::Later;
+            }
+        };
+        stream.put_back(cursor, skipped, broken);
+        if !stream.next_page_head(shared, &mut |range| visitor.consumed(range)) {
+            tell_lost(stream, head.time, visitor, end);
+            return Run::End;
+        }
+        if stream.head.time > bound {
+            return Run::Later;
+        }
+    }
+}
+
+/// Tells what was lost behind a stream's last record.
+fn tell_lost<V: Visitor + ?Sized>(
+    stream: &mut Stream<'_>,
+    time: u64,
+    visitor: &mut V,
+    end: &mut WalkEnd,
+) {
+    let missed = stream.take_pending();
+    if missed != Missed::None {
+        tell(missed, (stream.buffer, stream.cpu), time, visitor, end);
+    }
+}
+
+#[cold]
+fn tell<V: Visitor + ?Sized>(
+    missed: Missed,
+    (buffer, cpu): (u16, u32),
+    time: u64,
+    visitor: &mut V,
+    end: &mut WalkEnd,
+) {
+    let count = match missed {
+        Missed::Count(count) => {
+            end.lost = end.lost.saturating_add(count);
+            Some(count)
+        }
+        _ => {
+            end.lost_unknown += 1;
+            None
+        }
+    };
+    visitor.lost(&Lost {
+        cpu,
+        buffer,
+        count,
+        time,
+    });
+}
