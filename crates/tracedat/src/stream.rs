@@ -122,7 +122,10 @@ impl<'a> Stream<'a> {
         let base = usize::try_from(offset)
             .unwrap_or(usize::MAX)
             .min(file.len());
-        let end = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX);
+        // trace-cmd before 3.2 did not count the four bytes of the chunks' number. The chunks themselves tell
+        // where they end.
+        let reach = size.saturating_add(if compressed { 4 } else { 0 });
+        let end = usize::try_from(offset.saturating_add(reach)).unwrap_or(usize::MAX);
         let region = &file[base..end.min(file.len()).max(base)];
         let mut stream = Stream {
             buffer,
