@@ -1,1 +1,15 @@
-//! analysis
+/*!
+One file a question: push sinks that turn events into numbers.
+
+An analysis keeps state that grows with threads and rows, never with the length of the recording, and
+knows nothing of containers, files or output.
+*/
+#![forbid(unsafe_code)]
+
+mod exits;
+mod info;
+mod stats;
+
+pub use exits::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Unpaired};
+pub use info::{EventCount, Info, InfoReport};
+pub use stats::Stats;

@@ -18,23 +18,14 @@ pub struct EventType<'f> {
     pub system: &'f str,
     /// Name, as `kvm_exit` or `cycles`.
     pub name: &'f str,
+    /// Name as the container prints it: perf names events with their subsystem and modifiers.
+    pub label: &'f str,
     /// What it means to trapline.
     pub kind: Kind,
     /// The format of its binary records, if it has any.
     pub format: Option<&'f Format>,
     /// Reads the typed view out of binary records.
     pub decoder: Decoder,
-}
-
-impl EventType<'_> {
-    /// Returns `system:name`, or the bare name when there is no system.
-    pub fn full_name(&self) -> String {
-        if self.system.is_empty() {
-            self.name.to_owned()
-        } else {
-            format!("{}:{}", self.system, self.name)
-        }
-    }
 }
 
 /// What an event says.

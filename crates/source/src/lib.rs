@@ -1,1 +1,21 @@
-//! source
+/*!
+Opens any recording, whatever its container and wrapping, and pushes its events to a sink.
+
+This is the one place that touches files: it maps them, unpacks what is wrapped in gzip or zstd, decides by
+content what a recording is, and binds the containers' records to the event vocabulary.
+*/
+
+mod bind;
+mod dat;
+mod error;
+mod header;
+mod input;
+mod map;
+mod perf;
+mod reader;
+mod text;
+
+pub use error::OpenError;
+pub use header::{Header, TimeUnit};
+pub use input::Recording;
+pub use reader::{Outcome, Reader, ReaderOptions};

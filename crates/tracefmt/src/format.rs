@@ -96,7 +96,7 @@ impl Format {
     }
 }
 
-/// Parses `field:char comm[16];	offset:8;	size:16;	signed:0;`.
+/// Parses a line such as `field:char comm[16]; offset:8; size:16; signed:0;`.
 fn parse_field(line: &str, abi: Abi) -> Option<Field> {
     let mut decl = None;
     let mut offset = None;

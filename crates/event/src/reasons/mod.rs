@@ -125,12 +125,13 @@ impl ExitReason {
     /// Returns the reason a text names. Texts print the kernel's names, or those of trace-cmd's plugin
     /// (`EXIT_IOIO`); numbers stand for reasons that neither names.
     pub fn from_name(isa: Option<Isa>, name: &str) -> Option<ExitReason> {
-        let tables: &[(Isa, fn(&str) -> Option<u32>)] = &[
+        type Lookup = fn(&str) -> Option<u32>;
+        const TABLES: [(Isa, Lookup); 3] = [
             (Isa::Vmx, vmx::code),
             (Isa::Svm, svm::code),
             (Isa::Arm64, arm64::class_code),
         ];
-        tables
+        TABLES
             .iter()
             .filter(|(table, _)| isa.is_none_or(|isa| isa == *table))
             .find_map(|&(isa, code)| {

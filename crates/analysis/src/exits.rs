@@ -1,0 +1,576 @@
+//! Exit statistics: how often and for how long vCPUs were out of their guest, and why.
+//!
+//! An exit is timed from `kvm_exit` to the `kvm_entry` of the same thread that follows, whatever happens
+//! between: handling in KVM, in the VMM, waiting for a CPU, or halted. Port, memory-mapped and register
+//! accesses are timed as `perf kvm stat` times them (`tools/perf/arch/x86/util/kvm-stat.c`, 6.1):
+//!
+//! | table | from | to |
+//! | --- | --- | --- |
+//! | `vmexit` | `kvm_exit` | `kvm_entry` |
+//! | `ioport` | `kvm_pio` | `kvm_entry` |
+//! | `mmio`, write | `kvm_mmio` (write) | `kvm_entry` |
+//! | `mmio`, read | `kvm_exit` | `kvm_mmio` (read) |
+//! | `msr` | `kvm_msr` | `kvm_entry` |
+//!
+//! A thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet seen
+//! entering is not timed, and told in [`Unpaired`].
+
+use std::ops::ControlFlow;
+
+use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
+use model::{Threads, Vm, find_vms};
+use rustc_hash::FxHashMap;
+
+use crate::Stats;
+
+/// One table of exit statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ExitTable {
+    /// Exits by reason.
+    Vmexit,
+    /// I/O port accesses by port and direction.
+    Ioport,
+    /// Memory-mapped accesses by address and direction.
+    Mmio,
+    /// Model specific registers by number and direction.
+    Msr,
+}
+
+impl ExitTable {
+    /// All tables, in the order they are printed.
+    pub const ALL: [ExitTable; 4] = [
+        ExitTable::Vmexit,
+        ExitTable::Ioport,
+        ExitTable::Mmio,
+        ExitTable::Msr,
+    ];
+
+    /// Returns the name `perf kvm stat report --event` gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExitTable::Vmexit => "vmexit",
+            ExitTable::Ioport => "ioport",
+            ExitTable::Mmio => "mmio",
+            ExitTable::Msr => "msr",
+        }
+    }
+}
+
+/// Which two events an exit is timed between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Convention {
+    /// From leaving the guest to entering it, on every architecture: the time the exit cost.
+    #[default]
+    Handling,
+    /// As `perf kvm stat` of this architecture. On arm64 that is from `kvm_entry` to `kvm_exit`: the time
+    /// the guest ran before the exit.
+    Perf,
+}
+
+/// What rows are told apart by, beside their key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct By {
+    /// A row for each VM.
+    pub vm: bool,
+    /// A row for each vCPU (of each VM).
+    pub vcpu: bool,
+}
+
+/// What to count.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Tables wanted; none means all.
+    pub tables: Vec<ExitTable>,
+    /// How exits are timed.
+    pub convention: Convention,
+    /// What rows are told apart by.
+    pub by: By,
+    /// Only this vCPU.
+    pub vcpu: Option<u32>,
+    /// Only the VM whose process has this id or this name.
+    pub vm: Option<String>,
+}
+
+/// What a row counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key {
+    Reason(ExitReason),
+    Access { address: u64, write: bool },
+}
+
+/// One row of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExitRow {
+    /// What `perf kvm stat report` prints in its first column: `IO_INSTRUCTION`, `0x608:PIN`.
+    pub key: String,
+    /// The exit reason, in the `vmexit` table.
+    pub reason: Option<ExitReason>,
+    /// Port, address or register, in the other tables.
+    pub address: Option<u64>,
+    /// Whether the access was a write, in the other tables.
+    pub write: bool,
+    /// Whether the guest asked to wait, so that the time is nobody's work.
+    pub waiting: bool,
+    /// Process of the VM, where rows are told apart by it and it is known.
+    pub vm_pid: Option<i32>,
+    /// vCPU, where rows are told apart by it.
+    pub vcpu: Option<u32>,
+    /// Count and durations.
+    pub stats: Stats,
+}
+
+/// One finished table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExitsReport {
+    /// Which one.
+    pub table: ExitTable,
+    /// Rows, most frequent first, as `perf kvm stat` sorts them.
+    pub rows: Vec<ExitRow>,
+    /// All exits.
+    pub total_count: u64,
+    /// Their time in nanoseconds.
+    pub total_ns: u64,
+    /// The same without waiting.
+    pub handling_ns: u64,
+}
+
+/// Exits that were recorded and could not be timed, by reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unpaired {
+    /// Before the first entry of their vCPU that was recorded.
+    pub before_first_entry: Vec<(ExitReason, u64)>,
+    /// No entry followed: the recording ended, or the entry was lost.
+    pub without_entry: Vec<(ExitReason, u64)>,
+}
+
+/// An interval that has begun.
+#[derive(Debug, Clone, Copy, Default)]
+struct Begun {
+    /// 0 when none has: perf takes 0 for none too.
+    time: u64,
+    row: Option<u32>,
+}
+
+#[derive(Debug)]
+struct VcpuState {
+    /// Whether the thread's vCPU is known, which its first entry makes it.
+    known: bool,
+    /// Whether the filters let it through.
+    counted: bool,
+    exit: Begun,
+    pio: Begun,
+    mmio: Begun,
+    msr: Begun,
+    /// The reason of an exit that has not been followed by an entry.
+    open: Option<ExitReason>,
+}
+
+#[derive(Debug, Default)]
+struct Rows {
+    wanted: bool,
+    index: FxHashMap<(Key, i32), u32>,
+    rows: Vec<(Key, i32, Stats)>,
+}
+
+impl Rows {
+    #[inline]
+    fn row(&mut self, key: Key, group: i32) -> u32 {
+        let rows = &mut self.rows;
+        *self.index.entry((key, group)).or_insert_with(|| {
+            rows.push((key, group, Stats::default()));
+            rows.len() as u32 - 1
+        })
+    }
+
+    #[inline]
+    fn add(&mut self, row: u32, ns: u64) {
+        self.rows[row as usize].2.add(ns);
+    }
+}
+
+/// Collects exit statistics.
+#[derive(Debug)]
+pub struct Exits {
+    options: Options,
+    threads: Threads,
+    vcpus: Vec<VcpuState>,
+    by_tid: FxHashMap<i32, u32>,
+    /// The vCPU of the last event: most events come from the thread of the one before.
+    last: (i32, u32),
+    tables: [Rows; 4],
+    isa: Option<Isa>,
+    kvm_events: u64,
+    before_first_entry: FxHashMap<ExitReason, u64>,
+    without_entry: FxHashMap<ExitReason, u64>,
+}
+
+const VMEXIT: usize = 0;
+const IOPORT: usize = 1;
+const MMIO: usize = 2;
+const MSR: usize = 3;
+
+impl Exits {
+    /// Returns a collector that has seen nothing.
+    pub fn new(options: Options) -> Exits {
+        let tables = ExitTable::ALL.map(|table| Rows {
+            wanted: options.tables.is_empty() || options.tables.contains(&table),
+            ..Rows::default()
+        });
+        Exits {
+            options,
+            threads: Threads::default(),
+            vcpus: Vec::new(),
+            by_tid: FxHashMap::default(),
+            last: (i32::MIN, 0),
+            tables,
+            isa: None,
+            kvm_events: 0,
+            before_first_entry: FxHashMap::default(),
+            without_entry: FxHashMap::default(),
+        }
+    }
+
+    /// Takes thread names that the recorder saved apart from the events.
+    pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
+        self.threads.saved_names(names);
+    }
+
+    /// Returns whether any event of KVM was seen.
+    pub fn saw_kvm(&self) -> bool {
+        self.kvm_events > 0
+    }
+
+    /// Returns the instruction set of the exits seen.
+    pub fn isa(&self) -> Option<Isa> {
+        self.isa
+    }
+
+    /// Returns the VMs the vCPUs belong to.
+    pub fn vms(&self) -> Vec<Vm> {
+        find_vms(&self.threads)
+    }
+
+    #[inline]
+    fn slot(&mut self, tid: i32) -> usize {
+        if self.last.0 == tid {
+            return self.last.1 as usize;
+        }
+        let vcpus = &mut self.vcpus;
+        let slot = *self.by_tid.entry(tid).or_insert_with(|| {
+            vcpus.push(VcpuState {
+                known: false,
+                counted: false,
+                exit: Begun::default(),
+                pio: Begun::default(),
+                mmio: Begun::default(),
+                msr: Begun::default(),
+                open: None,
+            });
+            vcpus.len() as u32 - 1
+        });
+        self.last = (tid, slot);
+        slot as usize
+    }
+
+    /// A thread enters a guest for the first time: from now on its events count.
+    #[cold]
+    fn first_entry(&mut self, slot: usize, event: &Event<'_>, vcpu: Option<u32>) {
+        let thread = self.threads.vcpu_event(event, vcpu);
+        let number = thread.vcpu.unwrap_or(0);
+        let pid = thread.pid;
+        let comm = thread.comm.clone();
+        let vm_matches = self.options.vm.as_deref().is_none_or(|wanted| {
+            let by_pid = wanted
+                .parse::<i32>()
+                .is_ok_and(|p| Some(p) == pid || p == event.tid);
+            let process = pid.and_then(|p| self.threads.get(p)?.comm.clone());
+            by_pid
+                || [process, comm]
+                    .iter()
+                    .flatten()
+                    .any(|name| &**name == wanted)
+        });
+        let state = &mut self.vcpus[slot];
+        state.known = true;
+        state.counted = vm_matches && self.options.vcpu.is_none_or(|wanted| wanted == number);
+    }
+
+    /// Returns the group a thread's rows belong to: itself, until VMs are known at the end.
+    #[inline]
+    fn group(&self, tid: i32) -> i32 {
+        if self.options.by.vm || self.options.by.vcpu {
+            tid
+        } else {
+            0
+        }
+    }
+
+    /// Whether perf's arm64 convention applies: intervals begin at the entry.
+    #[inline]
+    fn inverted(&self) -> bool {
+        self.options.convention == Convention::Perf && self.isa == Some(Isa::Arm64)
+    }
+
+    fn exit(&mut self, event: &Event<'_>, reason: ExitReason) {
+        self.isa = Some(reason.isa);
+        let slot = self.slot(event.tid);
+        if !self.vcpus[slot].known {
+            *self.before_first_entry.entry(reason).or_insert(0) += 1;
+            return;
+        }
+        if !self.vcpus[slot].counted {
+            return;
+        }
+        let inverted = self.inverted();
+        let group = self.group(event.tid);
+        let row = self.tables[VMEXIT]
+            .wanted
+            .then(|| self.tables[VMEXIT].row(Key::Reason(reason), group));
+        let state = &mut self.vcpus[slot];
+        if inverted {
+            let begun = std::mem::take(&mut state.exit);
+            if begun.time != 0
+                && let (Some(row), Some(ns)) = (row, event.time.checked_sub(begun.time))
+            {
+                self.tables[VMEXIT].add(row, ns);
+            }
+            return;
+        }
+        if let Some(lost) = state.open.replace(reason) {
+            *self.without_entry.entry(lost).or_insert(0) += 1;
+        }
+        state.exit = Begun {
+            time: event.time,
+            row,
+        };
+        state.mmio = Begun {
+            time: event.time,
+            row: None,
+        };
+    }
+
+    fn entry(&mut self, event: &Event<'_>, vcpu: Option<u32>) {
+        let slot = self.slot(event.tid);
+        if !self.vcpus[slot].known {
+            self.first_entry(slot, event, vcpu);
+        }
+        if !self.vcpus[slot].counted {
+            return;
+        }
+        let inverted = self.inverted() || self.isa.is_none();
+        let state = &mut self.vcpus[slot];
+        state.open = None;
+        let time = event.time;
+        let mut end = |begun: &mut Begun, table: usize| {
+            if begun.time == 0 {
+                return;
+            }
+            // Without a row both ends lack a key: perf leaves the beginning standing, and so does this.
+            let Some(row) = begun.row else { return };
+            if let Some(ns) = time.checked_sub(begun.time) {
+                self.tables[table].add(row, ns);
+            }
+            *begun = Begun::default();
+        };
+        end(&mut state.pio, IOPORT);
+        end(&mut state.mmio, MMIO);
+        end(&mut state.msr, MSR);
+        end(&mut state.exit, VMEXIT);
+        if inverted && self.options.convention == Convention::Perf {
+            state.exit = Begun { time, row: None };
+        }
+    }
+
+    fn access(&mut self, event: &Event<'_>, table: usize, address: u64, write: bool) {
+        let Some(slot) = self.counted_slot(event.tid) else {
+            return;
+        };
+        let group = self.group(event.tid);
+        let row = self.tables[table].row(Key::Access { address, write }, group);
+        let begun = Begun {
+            time: event.time,
+            row: Some(row),
+        };
+        let state = &mut self.vcpus[slot];
+        match table {
+            IOPORT => state.pio = begun,
+            MSR => state.msr = begun,
+            _ => state.mmio = begun,
+        }
+    }
+
+    /// A read ends what the exit began: the value has come.
+    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64) {
+        let Some(slot) = self.counted_slot(event.tid) else {
+            return;
+        };
+        let begun = self.vcpus[slot].mmio;
+        if begun.time == 0 {
+            return;
+        }
+        let group = self.group(event.tid);
+        let row = match begun.row {
+            Some(row) => row,
+            None => self.tables[MMIO].row(
+                Key::Access {
+                    address: gpa,
+                    write: false,
+                },
+                group,
+            ),
+        };
+        self.vcpus[slot].mmio = Begun::default();
+        if let Some(ns) = event.time.checked_sub(begun.time) {
+            self.tables[MMIO].add(row, ns);
+        }
+    }
+
+    #[inline]
+    fn counted_slot(&mut self, tid: i32) -> Option<usize> {
+        let slot = self.slot(tid);
+        self.vcpus[slot].counted.then_some(slot)
+    }
+
+    /// Returns the exits that could not be timed.
+    pub fn unpaired(&self) -> Unpaired {
+        let mut without = self.without_entry.clone();
+        for state in &self.vcpus {
+            if let Some(reason) = state.open {
+                *without.entry(reason).or_insert(0) += 1;
+            }
+        }
+        let sorted = |map: &FxHashMap<ExitReason, u64>| {
+            let mut list: Vec<_> = map
+                .iter()
+                .map(|(&reason, &count)| (reason, count))
+                .collect();
+            list.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
+            list
+        };
+        Unpaired {
+            before_first_entry: sorted(&self.before_first_entry),
+            without_entry: sorted(&without),
+        }
+    }
+
+    /// Returns the tables that were wanted.
+    pub fn reports(&self) -> Vec<ExitsReport> {
+        let vms = self.vms();
+        ExitTable::ALL
+            .into_iter()
+            .zip(&self.tables)
+            .filter(|(_, rows)| rows.wanted)
+            .map(|(table, rows)| self.report(table, rows, &vms))
+            .collect()
+    }
+
+    fn report(&self, table: ExitTable, rows: &Rows, vms: &[Vm]) -> ExitsReport {
+        let mut merged: Vec<(Key, Option<i32>, Option<u32>, Stats)> = Vec::new();
+        let mut index: FxHashMap<(Key, Option<usize>, Option<u32>), usize> = FxHashMap::default();
+        for (key, tid, stats) in rows.rows.iter().filter(|r| r.2.count() > 0) {
+            let place = vms
+                .iter()
+                .enumerate()
+                .find_map(|(vm, v)| Some((vm, v.vcpus.iter().find(|vcpu| vcpu.tid == *tid)?.id)));
+            let by = self.options.by;
+            let vm = place.filter(|_| by.vm || by.vcpu).map(|p| p.0);
+            let vcpu = place.filter(|_| by.vcpu).map(|p| p.1);
+            let at = *index.entry((*key, vm, vcpu)).or_insert_with(|| {
+                merged.push((*key, vm.and_then(|vm| vms[vm].pid), vcpu, Stats::default()));
+                merged.len() - 1
+            });
+            merged[at].3.merge(stats);
+        }
+        let mut out: Vec<ExitRow> = merged
+            .into_iter()
+            .map(|(key, vm_pid, vcpu, stats)| make_row(table, key, vm_pid, vcpu, stats))
+            .collect();
+        out.sort_by(|a, b| {
+            (b.stats.count().cmp(&a.stats.count()))
+                .then(b.stats.total().cmp(&a.stats.total()))
+                .then_with(|| a.key.cmp(&b.key))
+                .then((a.vm_pid, a.vcpu).cmp(&(b.vm_pid, b.vcpu)))
+        });
+        let sum = |rows: &mut dyn Iterator<Item = &ExitRow>| {
+            rows.fold(0u64, |sum, row| sum.saturating_add(row.stats.total()))
+        };
+        ExitsReport {
+            table,
+            total_count: out.iter().map(|r| r.stats.count()).sum(),
+            total_ns: sum(&mut out.iter()),
+            handling_ns: sum(&mut out.iter().filter(|r| !r.waiting)),
+            rows: out,
+        }
+    }
+}
+
+fn make_row(
+    table: ExitTable,
+    key: Key,
+    vm_pid: Option<i32>,
+    vcpu: Option<u32>,
+    stats: Stats,
+) -> ExitRow {
+    let (text, reason, address, write) = match key {
+        Key::Reason(reason) => (reason.key().into_owned(), Some(reason), None, false),
+        Key::Access { address, write } => {
+            let direction = match (table, write) {
+                (ExitTable::Ioport, true) => "POUT",
+                (ExitTable::Ioport, false) => "PIN",
+                (_, true) => "W",
+                (_, false) => "R",
+            };
+            // perf prints addresses with %#lx, which gives zero no prefix.
+            let text = match address {
+                0 => format!("0:{direction}"),
+                _ => format!("{address:#x}:{direction}"),
+            };
+            (text, None, Some(address), write)
+        }
+    };
+    ExitRow {
+        key: text,
+        reason,
+        address,
+        write,
+        waiting: reason.is_some_and(ExitReason::is_waiting),
+        vm_pid,
+        vcpu,
+        stats,
+    }
+}
+
+impl Sink for Exits {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        let wanted = |table: usize| self.tables[table].wanted;
+        match ty.kind {
+            Kind::KvmExit | Kind::KvmEntry => true,
+            Kind::KvmPio => wanted(IOPORT),
+            Kind::KvmMmio => wanted(MMIO),
+            Kind::KvmMsr => wanted(MSR),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.kvm_events += 1;
+        match event.data() {
+            Data::KvmExit(exit) => self.exit(event, exit.reason),
+            Data::KvmEntry(entry) => self.entry(event, entry.vcpu),
+            Data::KvmPio(pio) => self.access(event, IOPORT, u64::from(pio.port), pio.write),
+            Data::KvmMsr(msr) => self.access(event, MSR, u64::from(msr.msr), msr.write),
+            Data::KvmMmio(mmio) => match mmio.access {
+                MmioAccess::Write => self.access(event, MMIO, mmio.gpa, true),
+                MmioAccess::Read => self.mmio_read(event, mmio.gpa),
+                MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
+            },
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.threads.side(side);
+    }
+}

@@ -1,0 +1,134 @@
+//! What is in a recording: events and counts, time span, VMs and vCPUs.
+
+use std::ops::ControlFlow;
+
+use event::{Data, Event, EventType, Kind, NONE, Side, Sink};
+use model::{Threads, Vm, find_vms};
+
+/// How many events of one kind there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventCount {
+    /// Name as the container prints it.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// What a recording holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InfoReport {
+    /// Events by kind, most frequent first; kinds that were recorded and never happened come last.
+    pub events: Vec<EventCount>,
+    /// Time of the first event.
+    pub start: Option<u64>,
+    /// Time of the last event.
+    pub end: Option<u64>,
+    /// CPUs that events came from.
+    pub cpus_seen: u32,
+    /// VMs and their vCPUs.
+    pub vms: Vec<Vm>,
+    /// Whether any event is KVM's.
+    pub has_kvm: bool,
+    /// Whether exits were recorded: without them there are no exit statistics.
+    pub has_exits: bool,
+}
+
+/// Counts what a recording holds.
+#[derive(Debug, Default)]
+pub struct Info {
+    counts: Vec<(String, u64, Kind, bool)>,
+    start: Option<u64>,
+    end: Option<u64>,
+    cpus: Vec<bool>,
+    threads: Threads,
+    last_vcpu: Option<i32>,
+}
+
+/// CPUs beyond this are not told apart: the kernel has fewer.
+const MAX_CPUS: usize = 1 << 16;
+
+impl Info {
+    /// Returns a counter that has seen nothing.
+    pub fn new() -> Info {
+        Info::default()
+    }
+
+    /// Takes thread names that the recorder saved apart from the events.
+    pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
+        self.threads.saved_names(names);
+    }
+
+    /// Returns what was counted.
+    pub fn report(&self) -> InfoReport {
+        let mut events: Vec<EventCount> = self
+            .counts
+            .iter()
+            .filter(|c| !c.0.is_empty())
+            .map(|(name, count, ..)| EventCount {
+                name: name.clone(),
+                count: *count,
+            })
+            .collect();
+        events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        InfoReport {
+            events,
+            start: self.start,
+            end: self.end,
+            cpus_seen: self.cpus.iter().filter(|&&seen| seen).count() as u32,
+            vms: find_vms(&self.threads),
+            has_kvm: self.counts.iter().any(|c| c.3 && c.1 > 0),
+            has_exits: self.counts.iter().any(|c| c.2 == Kind::KvmExit && c.1 > 0),
+        }
+    }
+}
+
+impl Sink for Info {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        let index = ty.index as usize;
+        if self.counts.len() <= index {
+            self.counts
+                .resize_with(index + 1, || (String::new(), 0, Kind::Other, false));
+        }
+        let kvm = ty.system.starts_with("kvm") || ty.name.starts_with("kvm_");
+        self.counts[index] = (ty.label.to_owned(), 0, ty.kind, kvm);
+        true
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if let Some(entry) = self.counts.get_mut(event.ty.index as usize) {
+            entry.1 += 1;
+        }
+        if self.start.is_none_or(|start| event.time < start) {
+            self.start = Some(event.time);
+        }
+        if self.end.is_none_or(|end| event.time > end) {
+            self.end = Some(event.time);
+        }
+        if event.cpu != NONE
+            && let Ok(cpu) = usize::try_from(event.cpu)
+            && cpu < MAX_CPUS
+        {
+            if self.cpus.len() <= cpu {
+                self.cpus.resize(cpu + 1, false);
+            }
+            self.cpus[cpu] = true;
+        }
+        if matches!(event.ty.kind, Kind::KvmEntry | Kind::KvmExit)
+            && self.last_vcpu != Some(event.tid)
+        {
+            self.last_vcpu = Some(event.tid);
+            let vcpu = match event.data() {
+                Data::KvmEntry(entry) => entry.vcpu,
+                Data::KvmExit(exit) => exit.vcpu,
+                _ => None,
+            };
+            self.threads.vcpu_event(event, vcpu);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.threads.side(side);
+    }
+}

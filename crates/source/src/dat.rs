@@ -1,0 +1,218 @@
+//! trace.dat as events.
+
+use std::ops::{ControlFlow, Range};
+
+use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
+use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
+use tracefmt::Formats;
+
+use crate::bind;
+use crate::header::{Header, TimeUnit};
+use crate::reader::Outcome;
+
+/// A trace.dat whose header is read.
+#[derive(Debug)]
+pub(crate) struct DatReader<'r> {
+    data: TraceDat<'r>,
+    header: Header,
+}
+
+impl<'r> DatReader<'r> {
+    /// `symbols` says whether kernel symbols will be printed: they are the largest part of the header.
+    pub fn new(mut data: TraceDat<'r>, symbols: bool) -> DatReader<'r> {
+        if symbols {
+            data.load_symbols();
+        }
+        let header = make_header(&data);
+        DatReader { data, header }
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub fn formats(&self) -> &Formats {
+        self.data.formats()
+    }
+
+    pub fn walk(&self, sink: &mut dyn Sink, release: &dyn Fn(Range<usize>)) -> Outcome {
+        let formats = self.data.formats();
+        let types: Vec<EventType<'_>> = formats
+            .all()
+            .iter()
+            .enumerate()
+            .map(|(index, format)| bind::tracepoint(index as u32, format, &format.name))
+            .collect();
+        let highest = formats
+            .all()
+            .iter()
+            .map(|f| f.id)
+            .max()
+            .map_or(0, |id| id as usize + 1);
+        let mut wanted = vec![false; highest];
+        let mut by_id = vec![u32::MAX; highest];
+        for (ty, format) in types.iter().zip(formats.all()) {
+            by_id[format.id as usize] = ty.index;
+            wanted[format.id as usize] = sink.wants(ty);
+        }
+        let mut push = Push {
+            sink,
+            release,
+            types: &types,
+            by_id: &by_id,
+            unknown: 0,
+        };
+        let end = self.data.walk(&wanted, &mut push);
+        let unknown = push.unknown;
+        Outcome {
+            quality: self.quality(&end, unknown),
+            resolution_ns: 1,
+        }
+    }
+
+    fn quality(&self, end: &WalkEnd, unknown: u64) -> Quality {
+        let info = self.data.info();
+        let stats = info.stats_lost();
+        let mut quality = Quality {
+            // The marks in the pages and the kernel's own counts tell the same losses twice. Gaps whose size
+            // nobody counted are at least one event each.
+            lost_events: stats.max(end.lost.saturating_add(end.lost_unknown)),
+            truncated: self.data.truncated() || end.truncated,
+            warnings: Vec::new(),
+        };
+        if end.lost_unknown > 0 && stats == 0 {
+            quality.warn(format!(
+                "At {} places events were lost and the kernel did not count how many; each counts as one.",
+                end.lost_unknown
+            ));
+        }
+        if unknown > 0 {
+            quality.warn(format!(
+                "{unknown} records are of events that have no format."
+            ));
+        }
+        let diagnostics = self.data.diagnostics().iter();
+        let formats = self.data.formats().diagnostics.iter();
+        for diagnostic in diagnostics.chain(formats).chain(&end.diagnostics) {
+            quality.warn(format!("trace.dat: {diagnostic}."));
+        }
+        quality
+    }
+}
+
+fn make_header(data: &TraceDat<'_>) -> Header {
+    let info = data.info();
+    let compression = match &info.compression {
+        Some((name, _)) if name != "none" => format!(" ({name})"),
+        _ => String::new(),
+    };
+    // `uname` as trace-cmd writes it: system, host, release, machine.
+    let uname: Vec<&str> = info
+        .uname
+        .as_deref()
+        .map(|u| u.split_whitespace().collect())
+        .unwrap_or_default();
+    let word = |at: usize| uname.get(at).map(|w| (*w).to_owned());
+    let mut more = Vec::new();
+    for guest in &info.guests {
+        let vcpus: Vec<String> = guest
+            .vcpus
+            .iter()
+            .map(|(cpu, tid)| format!("{cpu}={tid}"))
+            .collect();
+        more.push((
+            "guest".to_owned(),
+            format!("{} (vCPU=thread {})", guest.name, vcpus.join(" ")),
+        ));
+    }
+    if let Some(tsc) = info.tsc2nsec {
+        more.push((
+            "tsc2nsec".to_owned(),
+            format!(
+                "mult {} shift {} offset {}",
+                tsc.mult, tsc.shift, tsc.offset
+            ),
+        ));
+    }
+    if let Some(shift) = &info.time_shift {
+        let samples = shift.cpus.first().map_or(0, Vec::len);
+        more.push((
+            "time shift".to_owned(),
+            format!("{} CPUs, {samples} offsets each", shift.cpus.len()),
+        ));
+    }
+    if let Some(id) = info.trace_id {
+        more.push(("trace id".to_owned(), format!("{id:#x}")));
+    }
+    Header {
+        format: format!("trace.dat v{}{compression}", info.version),
+        arch: word(3),
+        kernel: word(2),
+        hostname: word(1),
+        cpus: Some(info.cpus),
+        cpu_desc: None,
+        clock: info.clock.clone(),
+        time_unit: match info.time_unit {
+            tracedat::TimeUnit::Nanoseconds => TimeUnit::Nanoseconds,
+            _ => TimeUnit::Ticks,
+        },
+        resolution_ns: 1,
+        seconds: info.prints_seconds,
+        recorder: info.recorder.as_ref().map(|v| format!("trace-cmd {v}")),
+        command: None,
+        buffers: if info.buffers.len() > 1 {
+            info.buffers.iter().map(|b| b.name.clone()).collect()
+        } else {
+            Vec::new()
+        },
+        more,
+    }
+}
+
+struct Push<'p> {
+    sink: &'p mut dyn Sink,
+    release: &'p dyn Fn(Range<usize>),
+    types: &'p [EventType<'p>],
+    by_id: &'p [u32],
+    unknown: u64,
+}
+
+impl Visitor for Push<'_> {
+    #[inline]
+    fn record(&mut self, record: &Record<'_>) -> ControlFlow<()> {
+        let index = self
+            .by_id
+            .get(record.id as usize)
+            .copied()
+            .unwrap_or(u32::MAX);
+        let Some(ty) = self.types.get(index as usize) else {
+            self.unknown += 1;
+            return ControlFlow::Continue(());
+        };
+        self.sink.event(&Event {
+            time: record.time,
+            cpu: record.cpu as i32,
+            tid: record.pid,
+            pid: NONE,
+            ty,
+            body: Body::Raw(record.data),
+            sample: None,
+            buffer: record.buffer,
+            comm: None,
+        })
+    }
+
+    fn lost(&mut self, lost: &Lost) {
+        self.sink.side(&Side::Lost {
+            time: lost.time,
+            cpu: lost.cpu as i32,
+            buffer: lost.buffer,
+            count: lost.count,
+            kind: LostKind::Ring,
+        });
+    }
+
+    fn consumed(&mut self, range: Range<usize>) {
+        (self.release)(range);
+    }
+}

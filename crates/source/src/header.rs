@@ -1,0 +1,45 @@
+//! What a recording tells of itself, whatever its container.
+
+/// What the recording's time stamps count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimeUnit {
+    /// Nanoseconds.
+    #[default]
+    Nanoseconds,
+    /// Ticks of a counter whose rate the recording does not tell.
+    Ticks,
+}
+
+/// What a recording tells of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Container and version, as `perf.data (file)` or `trace.dat v7 (zstd)`.
+    pub format: String,
+    /// Architecture as `uname -m` has it.
+    pub arch: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Host name.
+    pub hostname: Option<String>,
+    /// CPUs of the machine.
+    pub cpus: Option<u32>,
+    /// The CPU's own name.
+    pub cpu_desc: Option<String>,
+    /// Clock the time stamps are from, as the recorder names it.
+    pub clock: Option<String>,
+    /// What the time stamps count.
+    pub time_unit: TimeUnit,
+    /// Whether the recorder prints times as seconds with decimals; if not, as plain numbers. Not the same as
+    /// the unit: trace-cmd prints the clock `boot` plainly although it counts nanoseconds.
+    pub seconds: bool,
+    /// Resolution of the time stamps in nanoseconds: 1 in binary recordings, 1000 in most texts.
+    pub resolution_ns: u64,
+    /// Recorder and version.
+    pub recorder: Option<String>,
+    /// The recording command.
+    pub command: Option<String>,
+    /// Names of the ring buffers, the main one first; empty where there is only one.
+    pub buffers: Vec<String>,
+    /// More that the container tells, as name and text.
+    pub more: Vec<(String, String)>,
+}

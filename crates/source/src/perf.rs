@@ -1,0 +1,274 @@
+//! perf.data as events.
+
+use std::ops::{ControlFlow, Range};
+
+use event::{Body, Event, EventType, LostKind, Quality, Sample, Side, Sink};
+use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor};
+use tracefmt::{Endian, Formats};
+
+use crate::bind;
+use crate::header::{Header, TimeUnit};
+use crate::reader::Outcome;
+
+/// A perf.data whose definitions are read.
+#[derive(Debug)]
+pub(crate) struct PerfReader<'r> {
+    data: PerfData<'r>,
+    lent: Option<&'r Formats>,
+    header: Header,
+}
+
+impl<'r> PerfReader<'r> {
+    pub fn new(data: PerfData<'r>, lent: Option<&'r Formats>) -> PerfReader<'r> {
+        let info = data.info();
+        let clockid = data.attrs().iter().find_map(|a| a.clockid);
+        let header = Header {
+            format: if data.is_pipe() {
+                "perf.data (pipe)"
+            } else {
+                "perf.data"
+            }
+            .to_owned(),
+            arch: info.arch.clone(),
+            kernel: info.kernel.clone(),
+            hostname: info.hostname.clone(),
+            cpus: info.cpus.map(|c| c.1.max(c.0)),
+            cpu_desc: info.cpu_desc.clone(),
+            clock: Some(clock_name(clockid)),
+            time_unit: TimeUnit::Nanoseconds,
+            seconds: true,
+            resolution_ns: 1,
+            recorder: info.perf_version.as_ref().map(|v| format!("perf {v}")),
+            command: (!info.cmdline.is_empty()).then(|| info.cmdline.join(" ")),
+            ..Header::default()
+        };
+        PerfReader { data, lent, header }
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub fn formats(&self) -> &Formats {
+        match self.lent {
+            Some(lent) if !self.data.has_formats() => lent,
+            _ => self.data.formats(),
+        }
+    }
+
+    pub fn walk(&self, sink: &mut dyn Sink, release: &dyn Fn(Range<usize>)) -> Outcome {
+        let formats = self.formats();
+        let types: Vec<EventType<'_>> = self
+            .data
+            .attrs()
+            .iter()
+            .enumerate()
+            .map(|(index, attr)| {
+                let index = index as u32;
+                let format = attr.tracepoint_id().and_then(|id| formats.by_id(id));
+                match format {
+                    // A name from another recording's formats is a better label than a number.
+                    Some(format) if !self.data.has_formats() => {
+                        bind::tracepoint(index, format, &format.name)
+                    }
+                    Some(format) => bind::tracepoint(index, format, &attr.name),
+                    None => bind::bare(index, &attr.name, attr.tracepoint_id().is_some()),
+                }
+            })
+            .collect();
+        let wanted: Vec<bool> = types.iter().map(|ty| sink.wants(ty)).collect();
+        let tracepoint: Vec<bool> = self
+            .data
+            .attrs()
+            .iter()
+            .map(|a| a.tracepoint_id().is_some())
+            .collect();
+        let mut push = Push {
+            sink,
+            release,
+            types: &types,
+            tracepoint: &tracepoint,
+            big_endian: self.data.endian() == Endian::Big,
+        };
+        let totals = self.data.walk(&wanted, &mut push);
+        Outcome {
+            quality: self.quality(&totals, &types),
+            resolution_ns: 1,
+        }
+    }
+
+    fn quality(&self, totals: &Totals, types: &[EventType<'_>]) -> Quality {
+        let mut quality = Quality {
+            // Both count the same losses: the ring where they happened, the sums at the end (perf 6.1 on).
+            lost_events: totals.lost_ring.max(totals.lost_samples),
+            truncated: totals.truncated || self.data.truncated(),
+            warnings: Vec::new(),
+        };
+        for diagnostic in self.data.diagnostics().iter().chain(&totals.diagnostics) {
+            quality.warn(format!("{}: {diagnostic}.", self.header.format));
+        }
+        let without_format: u64 = types
+            .iter()
+            .zip(&totals.samples)
+            .zip(self.data.attrs())
+            .filter(|((ty, _), attr)| ty.format.is_none() && attr.tracepoint_id().is_some())
+            .map(|((_, count), _)| count)
+            .sum();
+        if without_format > 0 {
+            quality.warn(format!(
+                "{without_format} events have no format, so their names and fields are unknown: the part \
+                 of the file that has the formats is missing; --formats OTHER takes them from another \
+                 recording of the same kernel."
+            ));
+        }
+        if totals.unknown_id > 0 {
+            quality.warn(format!(
+                "{} samples belong to no known event.",
+                totals.unknown_id
+            ));
+        }
+        if totals.out_of_order > 0 {
+            quality.warn(format!(
+                "{} samples were written out of order, behind later ones.",
+                totals.out_of_order
+            ));
+        }
+        if totals.skipped_bytes > 0 {
+            quality.warn(format!(
+                "{} bytes hold no records and were skipped.",
+                totals.skipped_bytes
+            ));
+        }
+        if totals.aux_bytes > 0 {
+            quality.warn(format!(
+                "{} bytes of AUX trace (Intel PT, CoreSight, SPE) are not read.",
+                totals.aux_bytes
+            ));
+        }
+        quality
+    }
+}
+
+/// Names the clock as perf's `-k` does.
+fn clock_name(clockid: Option<i32>) -> String {
+    match clockid {
+        None => "perf".to_owned(),
+        Some(0) => "realtime".to_owned(),
+        Some(1) => "monotonic".to_owned(),
+        Some(4) => "monotonic_raw".to_owned(),
+        Some(7) => "boottime".to_owned(),
+        Some(11) => "tai".to_owned(),
+        Some(other) => format!("clockid {other}"),
+    }
+}
+
+struct Push<'p> {
+    sink: &'p mut dyn Sink,
+    release: &'p dyn Fn(Range<usize>),
+    types: &'p [EventType<'p>],
+    tracepoint: &'p [bool],
+    big_endian: bool,
+}
+
+impl Visitor for Push<'_> {
+    #[inline]
+    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
+        let index = sample.attr as usize;
+        let tracepoint = self.tracepoint[index];
+        let body = match sample.raw() {
+            Some(raw) if tracepoint => Body::Raw(raw),
+            _ => Body::None,
+        };
+        let extra = Sample {
+            misc: sample.misc,
+            ip: sample.ip(),
+            addr: sample.addr(),
+            period: sample.period(),
+            callchain: sample.callchain(),
+            big_endian: self.big_endian,
+            has_cpu: sample.cpu >= 0,
+            tracepoint,
+        };
+        self.sink.event(&Event {
+            time: sample.time,
+            cpu: sample.cpu,
+            tid: sample.tid,
+            pid: sample.pid,
+            ty: &self.types[index],
+            body,
+            sample: Some(&extra),
+            buffer: 0,
+            comm: None,
+        })
+    }
+
+    fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {
+        let comm;
+        let side = match *record {
+            SideRecord::Comm {
+                pid,
+                tid,
+                comm: name,
+                exec,
+            } => {
+                comm = String::from_utf8_lossy(name);
+                Side::Comm {
+                    time,
+                    pid,
+                    tid,
+                    comm: &comm,
+                    exec,
+                }
+            }
+            SideRecord::Fork {
+                pid,
+                tid,
+                ppid,
+                ptid,
+            } => Side::Fork {
+                time,
+                pid,
+                tid,
+                ppid,
+                ptid,
+            },
+            SideRecord::Exit { pid, tid } => Side::Exit { time, pid, tid },
+            SideRecord::Mmap {
+                pid,
+                tid,
+                start,
+                len,
+                pgoff,
+                path,
+            } => {
+                comm = String::from_utf8_lossy(path);
+                Side::Mmap {
+                    time,
+                    pid,
+                    tid,
+                    start,
+                    len,
+                    pgoff,
+                    misc,
+                    path: &comm,
+                }
+            }
+            SideRecord::Lost { count, source } => Side::Lost {
+                time,
+                cpu,
+                buffer: 0,
+                count: Some(count),
+                kind: match source {
+                    LostSource::Ring => LostKind::Ring,
+                    LostSource::Samples => LostKind::Sum,
+                },
+            },
+            _ => return,
+        };
+        self.sink.side(&side);
+    }
+
+    fn release(&mut self, range: Range<usize>) {
+        (self.release)(range);
+    }
+}

@@ -1,0 +1,121 @@
+//! One reader for every container.
+
+use event::{Quality, Sink};
+use tracefmt::Formats;
+
+use crate::dat::DatReader;
+use crate::header::Header;
+use crate::perf::PerfReader;
+use crate::text::TextReader;
+use crate::{OpenError, Recording};
+
+/// A recording, decided and with its header read.
+#[derive(Debug)]
+pub struct Reader<'r> {
+    recording: &'r Recording,
+    kind: Kind<'r>,
+}
+
+#[derive(Debug)]
+enum Kind<'r> {
+    Perf(Box<PerfReader<'r>>),
+    Dat(Box<DatReader<'r>>),
+    Text(TextReader<'r>),
+}
+
+/// How a recording is to be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReaderOptions<'r> {
+    /// Formats of another recording of the same kernel, for recordings that lost theirs: a perf.data that was
+    /// cut off has its event formats in the part that is missing.
+    pub lent: Option<&'r Formats>,
+    /// Whether events will be printed, which needs the kernel's symbols.
+    pub symbols: bool,
+}
+
+/// What a walk leaves behind.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// What the recording lacks.
+    pub quality: Quality,
+    /// Resolution of the time stamps in nanoseconds, as the walk found it.
+    pub resolution_ns: u64,
+}
+
+impl Recording {
+    /// Decides by content what the recording is, and reads what stands around its events.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails when it is no recording, or one of which nothing can be used.
+    pub fn reader<'r>(&'r self, options: ReaderOptions<'r>) -> Result<Reader<'r>, OpenError> {
+        let data = self.bytes();
+        let unusable = |reason: String| OpenError::Unusable {
+            name: self.name().to_owned(),
+            reason,
+        };
+        let kind = if perfdata::is_perf_data(data) {
+            let parsed = perfdata::PerfData::parse(data).map_err(|e| unusable(e.to_string()))?;
+            Kind::Perf(Box::new(PerfReader::new(parsed, options.lent)))
+        } else if tracedat::is_trace_dat(data) {
+            let parsed = tracedat::TraceDat::parse(data).map_err(|e| unusable(e.to_string()))?;
+            Kind::Dat(Box::new(DatReader::new(parsed, options.symbols)))
+        } else if let Some(text) = TextReader::new(data) {
+            Kind::Text(text)
+        } else {
+            return Err(OpenError::NotARecording {
+                name: self.name().to_owned(),
+                found: crate::text::describe(data),
+            });
+        };
+        Ok(Reader {
+            recording: self,
+            kind,
+        })
+    }
+}
+
+impl<'r> Reader<'r> {
+    /// Returns what the recording tells of itself.
+    pub fn header(&self) -> &Header {
+        match &self.kind {
+            Kind::Perf(perf) => perf.header(),
+            Kind::Dat(dat) => dat.header(),
+            Kind::Text(text) => text.header(),
+        }
+    }
+
+    /// Returns the formats of its binary records, if it has any.
+    pub fn formats(&self) -> Option<&Formats> {
+        match &self.kind {
+            Kind::Perf(perf) => Some(perf.formats()),
+            Kind::Dat(dat) => Some(dat.formats()),
+            Kind::Text(_) => None,
+        }
+    }
+
+    /// Returns whether it is a perf.data (or perf's text), whose events are printed as `perf script` does.
+    pub fn is_perf(&self) -> bool {
+        match &self.kind {
+            Kind::Perf(_) => true,
+            Kind::Dat(_) => false,
+            Kind::Text(text) => text.is_perf(),
+        }
+    }
+
+    /// Pushes all events to `sink`, in time order, and tells what the recording lacks.
+    pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
+        let release = |range| self.recording.release(range);
+        let mut outcome = match &self.kind {
+            Kind::Perf(perf) => perf.walk(sink, &release),
+            Kind::Dat(dat) => dat.walk(sink, &release),
+            Kind::Text(text) => text.walk(sink),
+        };
+        for warning in self.recording.warnings() {
+            outcome.quality.truncated = true;
+            outcome.quality.warn(warning.clone());
+        }
+        outcome
+    }
+}
