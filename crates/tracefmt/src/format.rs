@@ -72,7 +72,8 @@ impl Format {
         }
         let id = id?;
         let name = name.unwrap_or_else(|| format!("event-{id}"));
-        let printer = Printer::parse(print_fmt.as_deref().unwrap_or(""), &fields, abi);
+        let text = print_fmt.as_deref().unwrap_or("");
+        let printer = Printer::of_event(system, &name, text, &fields, abi);
         Some(Format {
             system: system.to_owned(),
             name,

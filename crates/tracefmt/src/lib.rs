@@ -25,5 +25,5 @@ pub use abi::{Abi, Diagnostic, Endian};
 pub use catalog::{Formats, HeaderPage, Kallsyms};
 pub use field::{Field, FieldKind};
 pub use format::Format;
-pub use print::Printer;
+pub use print::{PrintStyle, Printer};
 pub use tracing_data::{Cursor, TracingData, parse_tracing_data};

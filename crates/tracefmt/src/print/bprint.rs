@@ -1,0 +1,142 @@
+//! `ftrace:bprint`: a `trace_printk` whose format string is in the kernel and whose arguments are in the
+//! record, as binary numbers and strings.
+//!
+//! Sources: `vbin_printf` in the kernel's `lib/vsprintf.c` (which writes the arguments),
+//! `make_bprint_args` of libtraceevent 1.7.1 (which the text has to equal).
+
+use super::parser::Dialect;
+use super::printf::{Part, put_number, put_padded, split};
+use super::run::{Run, put_pointer};
+use super::text::{put_hex, until_nul};
+use crate::Field;
+
+/// Where the parts of a `bprint` record lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bprint {
+    ip: (u32, u32),
+    format: (u32, u32),
+    args: u32,
+}
+
+impl Bprint {
+    /// Finds the fields `ip`, `fmt` and `buf`.
+    pub(super) fn new(fields: &[Field]) -> Option<Bprint> {
+        let find = |name: &str| {
+            fields
+                .iter()
+                .find(|f| f.name == name)
+                .map(|f| (f.offset, f.size))
+        };
+        Some(Bprint {
+            ip: find("ip")?,
+            format: find("fmt")?,
+            args: find("buf")?.0,
+        })
+    }
+
+    /// Appends the line.
+    pub(super) fn print(&self, run: &Run<'_>, out: &mut Vec<u8>) {
+        let abi = run.env.abi;
+        let number = |(offset, size): (u32, u32)| {
+            abi.endian
+                .uint(run.record, offset as usize, size as usize)
+                .unwrap_or(0)
+        };
+        run.symbol(number(self.ip), false, out);
+        out.extend_from_slice(b": ");
+        let address = number(self.format);
+        let Some(format) = run.env.printk(address) else {
+            out.extend_from_slice(b"(NO FORMAT FOUND at ");
+            put_hex(out, address, 1);
+            out.extend_from_slice(b")\n");
+            return;
+        };
+        // The C dialect knows all conversions and never fails.
+        let Ok(parts) = split(format, Dialect::C, abi.long_size) else {
+            return;
+        };
+        let mut args = Args {
+            record: run.record,
+            at: self.args as usize,
+            run,
+        };
+        for part in parts {
+            match part {
+                Part::Literal(text) => out.extend_from_slice(&text),
+                Part::Conversion(mut spec, extension) => {
+                    let width = spec.stars.width.then(|| args.number(4) as i32);
+                    let precision = spec.stars.precision.then(|| args.number(4) as i32);
+                    spec = super::printf::Spec {
+                        kernel: false,
+                        ..spec
+                    }
+                    .with_stars(width, precision);
+                    match spec.conversion {
+                        b's' => put_padded(out, args.string(), &spec),
+                        b'p' => args.pointer(&extension, out),
+                        _ => {
+                            let value = args.number(if spec.bits == 64 { 8 } else { 4 });
+                            put_number(out, value, &spec);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Walks the arguments.
+struct Args<'a> {
+    record: &'a [u8],
+    at: usize,
+    run: &'a Run<'a>,
+}
+
+impl<'a> Args<'a> {
+    /// Reads a number of 4 or 8 bytes; numbers begin at multiples of 4.
+    fn number(&mut self, size: usize) -> u64 {
+        self.at = self.at.saturating_add(3) & !3;
+        let value = self.run.env.abi.endian.uint(self.record, self.at, size);
+        self.at = self.at.saturating_add(size);
+        value.unwrap_or(0)
+    }
+
+    fn string(&mut self) -> &'a [u8] {
+        let text = until_nul(self.record.get(self.at..).unwrap_or(&[]));
+        self.at = self.at.saturating_add(text.len() + 1);
+        text
+    }
+
+    fn pointer(&mut self, extension: &str, out: &mut Vec<u8>) {
+        let long = usize::from(self.run.env.abi.long_size);
+        match extension.as_bytes() {
+            [] => put_pointer(out, self.number(long)),
+            [b'x' | b'K', ..] => put_pointer(out, self.number(long)),
+            [b's', ..] => {
+                let address = self.number(long);
+                self.run.symbol(address, false, out);
+            }
+            [b'S' | b'B', ..] => {
+                let address = self.number(long);
+                self.run.symbol(address, true, out);
+            }
+            [first @ (b'F' | b'f'), rest @ ..] if !rest.starts_with(b"w") => {
+                let address = self.number(long);
+                self.run.symbol(address, *first == b'F', out);
+            }
+            // Other extensions follow the pointer, which the kernel therefore printed when it recorded.
+            _ => {
+                let printable = self
+                    .record
+                    .get(self.at)
+                    .is_some_and(|b| (0x20..0x7f).contains(b));
+                if printable {
+                    let text = self.string();
+                    out.extend_from_slice(text);
+                } else {
+                    put_pointer(out, self.number(long));
+                }
+            }
+        }
+    }
+}

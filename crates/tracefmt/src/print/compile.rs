@@ -1,0 +1,501 @@
+//! From the tree to the steps: conversions and their arguments.
+
+use super::ast::{Entry, Id, Node, Tree, number_prefix};
+use super::expr::{Load, LoadKind, Locator, Operand};
+use super::parser::{Dialect, Line, MAX_DEPTH};
+use super::printf::{Part, Spec, split};
+use super::program::{Action, Bytes, Form, PieceInfo, Pooled, Program, Source, Step, Table};
+use super::text::PADDING;
+use super::types::is_array;
+use crate::{Abi, Diagnostic, Field, FieldKind};
+
+/// Tables, sources and forms are referred to by 16 bits; no format has more than a few.
+const MAX_INDEX: usize = u16::MAX as usize - 1;
+
+/// Compiles one line.
+pub(super) struct Compiler<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) fields: &'a [Field],
+    pub(super) abi: Abi,
+    pub(super) dialect: Dialect,
+    pub(super) program: Program,
+    pub(super) notes: Vec<Diagnostic>,
+    pending: Pooled,
+}
+
+/// Compiles a parsed line.
+///
+/// # Errors
+/// In the tool's dialect: says what libtraceevent 1.7.1 cannot print of the line.
+pub(super) fn compile(
+    line: &Line,
+    fields: &[Field],
+    abi: Abi,
+) -> Result<(Program, Vec<Diagnostic>), String> {
+    let parts = split(&line.format, line.dialect, abi.long_size)?;
+    let mut compiler = Compiler {
+        tree: &line.tree,
+        fields,
+        abi,
+        dialect: line.dialect,
+        program: Program {
+            kernel: line.dialect == Dialect::C,
+            ..Program::default()
+        },
+        notes: Vec::new(),
+        pending: Pooled::default(),
+    };
+    let mut args = line.args.iter().copied();
+    for part in &parts {
+        match part {
+            Part::Literal(text) => {
+                compiler.literal(text);
+                compiler
+                    .program
+                    .pieces
+                    .push(PieceInfo::Literal(text.ends_with(b"0x")));
+            }
+            Part::Conversion(spec, extension) => {
+                compiler.conversion(spec, extension, &mut args)?;
+            }
+        }
+    }
+    compiler.flush();
+    compiler.program.pool.extend([0; PADDING]);
+    Ok((compiler.program, compiler.notes))
+}
+
+impl Compiler<'_> {
+    pub(super) fn note(&mut self, what: impl Into<String>) {
+        if self.notes.len() < 32 {
+            self.notes.push(Diagnostic::new(what));
+        }
+    }
+
+    /// Puts a string into the pool.
+    pub(super) fn pooled(&mut self, text: &[u8]) -> Pooled {
+        let at = self.program.pool.len() as u32;
+        self.program.pool.extend_from_slice(text);
+        Pooled {
+            at,
+            len: text.len() as u32,
+        }
+    }
+
+    /// Appends literal text; pieces that follow each other become one.
+    fn literal(&mut self, text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        if self.pending.len > 0
+            && (self.pending.at + self.pending.len) as usize == self.program.pool.len()
+        {
+            self.program.pool.extend_from_slice(text);
+            self.pending.len += text.len() as u32;
+        } else {
+            self.flush();
+            self.pending = self.pooled(text);
+        }
+    }
+
+    /// Makes a step; literal text that waits goes before it.
+    pub(super) fn action(&mut self, action: Action) {
+        let literal = std::mem::take(&mut self.pending);
+        self.program.steps.push(Step { literal, action });
+    }
+
+    /// Makes a step of literal text that waits for one.
+    fn flush(&mut self) {
+        if self.pending.len > 0 {
+            self.action(Action::Nothing);
+        }
+    }
+
+    /// Returns the index of the step that comes next; literal text that waits goes before it.
+    fn label(&mut self) -> u32 {
+        self.flush();
+        self.program.steps.len() as u32
+    }
+
+    fn conversion(
+        &mut self,
+        spec: &Spec,
+        extension: &str,
+        args: &mut impl Iterator<Item = Id>,
+    ) -> Result<(), String> {
+        let mut missing = false;
+        let mut next = || {
+            let id = args.next();
+            missing |= id.is_none();
+            id
+        };
+        let width = if spec.stars.width { next() } else { None };
+        let precision = if spec.stars.precision { next() } else { None };
+        let id = next();
+        if missing && self.dialect == Dialect::Tool {
+            return Err("a conversion has no argument".to_owned());
+        }
+        let Some(id) = id else {
+            self.note("a conversion has no argument");
+            self.literal(b"?");
+            return Ok(());
+        };
+        let width = width.map(|id| self.number(id).0);
+        let precision = precision.map(|id| self.number(id).0);
+        let form = Form {
+            spec: *spec,
+            width,
+            precision,
+        };
+        let first = self.program.steps.len();
+        match spec.conversion {
+            b's' => self.text(id, &form, 0),
+            b'p' => self.pointer(id, &form, extension)?,
+            _ => self.numeric(id, &form),
+        }
+        self.piece(id, first);
+        Ok(())
+    }
+
+    /// Notes for [`super::raw`] which field the conversion prints that was just compiled.
+    fn piece(&mut self, id: Id, first: usize) {
+        let info = match *self.tree.node(self.tree.uncast(id)) {
+            Node::Field(Some(field)) => {
+                let step = self.program.steps.get(first);
+                let alone = self.program.steps.len() == first + 1;
+                PieceInfo::Field(field, step.filter(|_| alone).map(|s| s.action))
+            }
+            _ => PieceInfo::Other,
+        };
+        self.program.pieces.push(info);
+    }
+
+    /// Compiles `%d` and its kin.
+    fn numeric(&mut self, id: Id, form: &Form) {
+        let operand = self.number(id).0;
+        let spec = &form.spec;
+        let plain = spec.is_plain();
+        let action = match spec.conversion {
+            b'u' if plain => Action::Unsigned(operand, spec.bits),
+            b'd' if plain => Action::Signed(operand, spec.bits),
+            b'x' if plain => Action::Hex(operand, spec.bits, 1),
+            b'x' if spec.is_zero_padded() && spec.width.unwrap_or(0) <= 16 => {
+                Action::Hex(operand, spec.bits, spec.width.unwrap_or(1) as u8)
+            }
+            _ => match self.form(form) {
+                Some(form) => Action::Number(operand, form),
+                None => Action::Signed(operand, spec.bits),
+            },
+        };
+        self.action(action);
+    }
+
+    /// Keeps a form, and returns its index.
+    fn form(&mut self, form: &Form) -> Option<u16> {
+        if self.program.forms.len() > MAX_INDEX {
+            return None;
+        }
+        self.program.forms.push(*form);
+        Some((self.program.forms.len() - 1) as u16)
+    }
+
+    /// Makes a step that prints a source in a form.
+    pub(super) fn source(&mut self, source: Source, form: &Form) {
+        let form = if form.spec.is_plain() {
+            None
+        } else {
+            self.form(form)
+        };
+        if self.program.sources.len() > MAX_INDEX {
+            return;
+        }
+        self.program.sources.push(source);
+        let index = (self.program.sources.len() - 1) as u16;
+        self.action(Action::Text(index, form.unwrap_or(u16::MAX)));
+    }
+
+    /// Keeps a table, and returns its index.
+    fn table(&mut self, entries: &[Entry]) -> u16 {
+        let entries = entries
+            .iter()
+            .map(|e| {
+                let name = self.string(&e.name);
+                (e.value, name)
+            })
+            .collect();
+        if self.program.tables.len() > MAX_INDEX {
+            return 0;
+        }
+        self.program.tables.push(Table::new(entries));
+        (self.program.tables.len() - 1) as u16
+    }
+
+    /// Puts a string literal of an argument into the pool.
+    fn string(&mut self, text: &str) -> Pooled {
+        let text = self.unescaped(text);
+        self.pooled(&text)
+    }
+
+    /// Resolves the escapes of a string literal of an argument.
+    ///
+    /// libtraceevent resolves escapes in the format only; the compiler that made the kernel, everywhere.
+    fn unescaped(&self, text: &str) -> Vec<u8> {
+        if self.dialect == Dialect::C && text.contains('\\') {
+            let parts = split(&text.replace('%', "%%"), Dialect::C, 8).unwrap_or_default();
+            if let [Part::Literal(text)] = parts.as_slice() {
+                return text.clone();
+            }
+        }
+        text.as_bytes().to_vec()
+    }
+
+    /// Compiles an argument of `%s`.
+    pub(super) fn text(&mut self, id: Id, form: &Form, depth: u32) {
+        if depth > MAX_DEPTH {
+            return self.note("nested too deeply");
+        }
+        let tool = self.dialect == Dialect::Tool;
+        let plain = form.spec.is_plain();
+        match self.tree.node(id) {
+            Node::Cond { cond, then, other } => self.choice(*cond, *then, *other, form, depth),
+            Node::Atom(text) if !tool && text.starts_with(|c: char| c.is_ascii_digit()) => {
+                let (operand, _) = self.number(id);
+                self.source(Source::Decimal(operand), form);
+            }
+            Node::Text(text) | Node::Atom(text) | Node::Char(text) if plain => {
+                let text = self.unescaped(text);
+                // What `%s` prints ends at a NUL, which only an escape could have put there.
+                self.literal(super::text::until_nul(&text));
+            }
+            Node::Text(text) | Node::Atom(text) | Node::Char(text) => {
+                let text = text.clone();
+                let text = self.string(&text);
+                self.source(Source::Literal(text), form);
+            }
+            Node::Field(Some(field)) => self.text_field(*field, form),
+            Node::Flags {
+                value,
+                delim,
+                table,
+            } => {
+                let (delim, table) = (delim.clone(), table.clone());
+                let operand = self.number(*value).0;
+                let delim = self.string(&delim);
+                let table = self.table(&table);
+                self.source(Source::Flags(operand, delim, table), form);
+            }
+            Node::Symbolic { value, table } => {
+                let table = table.clone();
+                let operand = self.number(*value).0;
+                let table = self.table(&table);
+                if plain {
+                    self.action(Action::Name(operand, table));
+                } else {
+                    self.source(Source::Name(operand, table), form);
+                }
+            }
+            Node::Hex { data, len, apart } => {
+                let (len, apart) = (self.number(*len).0, *apart);
+                let data = self.bytes(*data);
+                self.source(Source::Hex { data, len, apart }, form);
+            }
+            Node::Array {
+                data,
+                count,
+                element,
+            } => {
+                let (count, element) = (self.number(*count).0, self.number(*element).0);
+                let data = self.bytes(*data);
+                self.source(
+                    Source::Array {
+                        data,
+                        count,
+                        element,
+                    },
+                    form,
+                );
+            }
+            Node::HexDump {
+                prefix,
+                row,
+                group,
+                data,
+                len,
+                ascii,
+            } => {
+                let prefix = match self.tree.node(*prefix) {
+                    Node::Text(text) => text.clone(),
+                    _ => String::new(),
+                };
+                let prefix = self.string(&prefix);
+                let [row, group, len, ascii] =
+                    [row, group, len, ascii].map(|id| self.number(*id).0);
+                let data = self.bytes(*data);
+                self.source(
+                    Source::HexDump {
+                        prefix,
+                        row,
+                        group,
+                        data,
+                        len,
+                        ascii,
+                    },
+                    form,
+                );
+            }
+            Node::NsToSecs(ns) => {
+                let ns = self.number(*ns).0;
+                self.source(Source::Seconds(ns), form);
+            }
+            Node::NsWithoutSecs(ns) => {
+                let ns = self.number(*ns).0;
+                self.source(Source::Nanoseconds(ns), form);
+            }
+            Node::Str(Some(field)) => match self.locator(*field) {
+                Some(locator) if plain => self.action(Action::Dynamic(locator)),
+                Some(locator) => self.source(Source::Dynamic(locator), form),
+                // An array in place where a dynamic one is meant.
+                None => self.text_field(*field, form),
+            },
+            Node::Bitmask(Some(field)) => {
+                let data = self.field_bytes(*field);
+                self.source(Source::Bitmask(data), form);
+            }
+            Node::Cpumask(Some(field)) => {
+                let data = self.field_bytes(*field);
+                self.source(Source::CpuList(data), form);
+            }
+            // libtraceevent prints nothing for these.
+            _ if tool => {}
+            Node::Dynamic(field) => match self.locator(*field) {
+                Some(locator) => self.source(Source::Chars(Bytes::Dynamic(locator)), form),
+                None => self.text_field(*field, form),
+            },
+            Node::Cast { item, .. } => self.text(*item, form, depth + 1),
+            Node::Unknown(Some(item)) => self.text(*item, form, depth + 1),
+            Node::Unknown(None) => self.literal(b"?"),
+            _ => {
+                let (operand, ty) = self.number(id);
+                let source = if ty.signed {
+                    Source::Decimal(operand)
+                } else if ty.bits == 64 {
+                    Source::HexNumber(operand)
+                } else {
+                    Source::UnsignedDecimal(operand)
+                };
+                self.source(source, form);
+            }
+        }
+    }
+
+    /// Compiles `cond ? then : other` as an argument of `%s`.
+    fn choice(&mut self, cond: Id, then: Option<Id>, other: Id, form: &Form, depth: u32) {
+        let operand = self.number(cond).0;
+        let then = then.unwrap_or(cond);
+        if let Operand::Const(value) = operand {
+            return self.text(if value != 0 { then } else { other }, form, depth + 1);
+        }
+        if form.spec.is_plain()
+            && let (Node::Text(a), Node::Text(b)) = (self.tree.node(then), self.tree.node(other))
+        {
+            let (a, b) = (a.clone(), b.clone());
+            let (a, b) = (self.string(&a), self.string(&b));
+            return self.action(Action::Choice(operand, a, b));
+        }
+        self.action(Action::JumpIfZero(operand, 0));
+        let branch = self.program.steps.len() - 1;
+        self.text(then, form, depth + 1);
+        self.flush();
+        self.action(Action::Jump(0));
+        let leave = self.program.steps.len() - 1;
+        let otherwise = self.label();
+        self.program.steps[branch].action = Action::JumpIfZero(operand, otherwise);
+        self.text(other, form, depth + 1);
+        let end = self.label();
+        self.program.steps[leave].action = Action::Jump(end);
+    }
+
+    /// Compiles a field as an argument of `%s`.
+    fn text_field(&mut self, index: usize, form: &Form) {
+        let field = &self.fields[index];
+        let tool = self.dialect == Dialect::Tool;
+        if !is_array(field) && field.size == u32::from(self.abi.long_size) {
+            let kind = LoadKind::new(field.size, false, self.abi.endian);
+            let load = Load {
+                offset: field.offset,
+                kind,
+            };
+            return self.source(Source::Address(load), form);
+        }
+        if !is_array(field) && !tool {
+            let (operand, ty) = self.field_number(index);
+            let source = if ty.signed {
+                Source::Decimal(operand)
+            } else {
+                Source::UnsignedDecimal(operand)
+            };
+            return self.source(source, form);
+        }
+        let data = match field.kind {
+            FieldKind::DataLoc { .. } | FieldKind::RelLoc { .. } if tool => {
+                Bytes::Fixed(field.offset, field.size)
+            }
+            _ => self.field_bytes(index),
+        };
+        match data {
+            Bytes::Fixed(offset, len) if form.spec.is_plain() => {
+                self.action(Action::Chars(offset, len))
+            }
+            data => self.source(Source::Chars(data), form),
+        }
+    }
+
+    /// Returns where a field's bytes lie: its own, or those its locator points to.
+    pub(super) fn field_bytes(&self, index: usize) -> Bytes {
+        let field = &self.fields[index];
+        match self.locator(index) {
+            Some(locator) => Bytes::Dynamic(locator),
+            None if field.size == 0 => Bytes::Rest(field.offset),
+            None => Bytes::Fixed(field.offset, field.size),
+        }
+    }
+
+    /// Returns where the bytes lie an argument stands for.
+    pub(super) fn bytes(&self, id: Id) -> Bytes {
+        match self.tree.node(self.tree.uncast(id)) {
+            Node::Field(Some(field)) | Node::Dynamic(field) => self.field_bytes(*field),
+            Node::Str(Some(field)) | Node::Bitmask(Some(field)) => self.field_bytes(*field),
+            Node::Unknown(Some(item)) if *item < id => self.bytes(*item),
+            _ => Bytes::Fixed(0, 0),
+        }
+    }
+
+    /// Returns the locator of a dynamic field.
+    pub(super) fn locator(&self, index: usize) -> Option<Locator> {
+        let field = &self.fields[index];
+        let relative = match field.kind {
+            FieldKind::DataLoc { .. } => false,
+            FieldKind::RelLoc { .. } => true,
+            _ => return None,
+        };
+        Some(Locator {
+            offset: field.offset,
+            size: field.size,
+            relative,
+            endian: self.abi.endian,
+        })
+    }
+
+    /// Returns the value of a number or name in the text.
+    pub(super) fn atom(&mut self, text: &str) -> u64 {
+        if let Some(value) = super::ast::known_enumerator(text)
+            && self.dialect == Dialect::C
+        {
+            return value as u64;
+        }
+        if !text.starts_with(|c: char| c.is_ascii_digit()) {
+            self.note(format!("the value of {text} is not known"));
+        }
+        number_prefix(text)
+    }
+}

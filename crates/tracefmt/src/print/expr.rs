@@ -1,0 +1,351 @@
+//! Numbers read from a record: the compiled form of expressions, and their evaluation.
+
+use super::ast::BinOp;
+use super::types::wrap;
+use crate::Endian;
+
+/// How a number lies in the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Load {
+    /// Offset from the start of the record, in bytes.
+    pub(super) offset: u32,
+    pub(super) kind: LoadKind,
+}
+
+/// Width, sign and byte order of a number in the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoadKind {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    BigU16,
+    BigU32,
+    BigU64,
+    BigI16,
+    BigI32,
+    /// A size no number has: reads as 0.
+    Nothing,
+}
+
+impl LoadKind {
+    pub(super) fn new(size: u32, signed: bool, endian: Endian) -> LoadKind {
+        use LoadKind::*;
+        match (size, signed, endian) {
+            (1, false, _) => U8,
+            (1, true, _) => I8,
+            (2, false, Endian::Little) => U16,
+            (2, true, Endian::Little) => I16,
+            (2, false, Endian::Big) => BigU16,
+            (2, true, Endian::Big) => BigI16,
+            (4, false, Endian::Little) => U32,
+            (4, true, Endian::Little) => I32,
+            (4, false, Endian::Big) => BigU32,
+            (4, true, Endian::Big) => BigI32,
+            (8, _, Endian::Little) => U64,
+            (8, _, Endian::Big) => BigU64,
+            _ => Nothing,
+        }
+    }
+
+    /// Reads the number at `offset`; 0 when the record ends before its last byte.
+    #[inline]
+    pub(super) fn read(self, record: &[u8], offset: usize) -> u64 {
+        #[inline]
+        fn get<const N: usize>(record: &[u8], offset: usize) -> [u8; N] {
+            record
+                .get(offset..)
+                .and_then(|r| r.first_chunk::<N>())
+                .copied()
+                .unwrap_or([0; N])
+        }
+        match self {
+            LoadKind::U8 => u64::from(get::<1>(record, offset)[0]),
+            LoadKind::U16 => u64::from(u16::from_le_bytes(get(record, offset))),
+            LoadKind::U32 => u64::from(u32::from_le_bytes(get(record, offset))),
+            LoadKind::U64 => u64::from_le_bytes(get(record, offset)),
+            LoadKind::I8 => i64::from(get::<1>(record, offset)[0] as i8) as u64,
+            LoadKind::I16 => i64::from(i16::from_le_bytes(get(record, offset))) as u64,
+            LoadKind::I32 => i64::from(i32::from_le_bytes(get(record, offset))) as u64,
+            LoadKind::BigU16 => u64::from(u16::from_be_bytes(get(record, offset))),
+            LoadKind::BigU32 => u64::from(u32::from_be_bytes(get(record, offset))),
+            LoadKind::BigU64 => u64::from_be_bytes(get(record, offset)),
+            LoadKind::BigI16 => i64::from(i16::from_be_bytes(get(record, offset))) as u64,
+            LoadKind::BigI32 => i64::from(i32::from_be_bytes(get(record, offset))) as u64,
+            LoadKind::Nothing => 0,
+        }
+    }
+}
+
+/// The field that says where the data of a dynamic array lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Locator {
+    pub(super) offset: u32,
+    pub(super) size: u32,
+    pub(super) relative: bool,
+    pub(super) endian: Endian,
+}
+
+impl Locator {
+    /// Returns where the data begins and how long it is, in bytes.
+    ///
+    /// What points outside of the record becomes 0, each by itself, as libtraceevent 1.7.1 does it.
+    #[inline]
+    pub(super) fn resolve(self, record: &[u8]) -> (usize, usize) {
+        let (at, size) = (self.offset as usize, self.size as usize);
+        if at + size > record.len() {
+            return (0, 0);
+        }
+        let word = self.endian.uint(record, at, size).unwrap_or(0);
+        let offset = (word & 0xffff) as usize;
+        let len = if size == 2 {
+            // Kernels before 2.6.31: no length, the string ends itself.
+            record.len().saturating_sub(offset)
+        } else {
+            ((word >> 16) & 0xffff) as usize
+        };
+        let start = if offset > record.len() { 0 } else { offset };
+        let len = if offset + len > record.len() { 0 } else { len };
+        (start + if self.relative { at + size } else { 0 }, len)
+    }
+
+    /// Returns the data, as much of it as the record holds.
+    pub(super) fn bytes(self, record: &[u8]) -> &[u8] {
+        let (start, len) = self.resolve(record);
+        let end = start.saturating_add(len).min(record.len());
+        record.get(start..end).unwrap_or(&[])
+    }
+}
+
+/// A number: a constant, a field, or the result of the node of that index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operand {
+    Const(u64),
+    Load(Load),
+    Node(u32),
+}
+
+/// What is done with operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expr {
+    /// Unsigned arithmetic and comparison of 64-bit numbers.
+    Unsigned(BinOp, Operand, Operand),
+    /// Signed arithmetic and comparison of 64-bit numbers.
+    Signed(BinOp, Operand, Operand),
+    /// `a == constant`: the question formats ask most often.
+    Equals(Load, u64),
+    /// `(field >> shift) & mask`.
+    Bits(Load, u8, u64),
+    Invert(Operand),
+    Negate(Operand),
+    LogNot(Operand),
+    /// Cuts to a width and extends again.
+    Wrap(u8, bool, Operand),
+    Cond(Operand, Operand, Operand),
+    /// Element of an array that lies in the record at a fixed offset: offset, size of an element, index.
+    Element(u32, u32, LoadKind, Operand),
+    /// Element of a dynamic array: where, what one step of the index is, index.
+    DynamicElement(Locator, u32, LoadKind, Operand),
+    DynamicLen(Locator),
+    /// Swaps this many bytes.
+    Swap(u8, Operand),
+}
+
+/// All expressions of a line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Exprs {
+    nodes: Vec<Expr>,
+}
+
+impl Exprs {
+    pub(super) fn push(&mut self, expr: Expr) -> Operand {
+        let expr = simplify(expr);
+        if let Some(value) = fold(&expr) {
+            return Operand::Const(value);
+        }
+        self.nodes.push(expr);
+        Operand::Node((self.nodes.len() - 1) as u32)
+    }
+
+    /// Returns the value of an operand; an operand refers only to nodes made before it, so this ends.
+    #[inline]
+    pub(super) fn eval(&self, operand: Operand, record: &[u8]) -> u64 {
+        match operand {
+            Operand::Const(value) => value,
+            Operand::Load(load) => load.kind.read(record, load.offset as usize),
+            Operand::Node(id) => self.eval_node(id, record),
+        }
+    }
+
+    fn eval_node(&self, id: u32, record: &[u8]) -> u64 {
+        let Some(expr) = self.nodes.get(id as usize) else {
+            return 0;
+        };
+        match *expr {
+            Expr::Equals(load, value) => {
+                u64::from(load.kind.read(record, load.offset as usize) == value)
+            }
+            Expr::Bits(load, shift, mask) => {
+                (load.kind.read(record, load.offset as usize) >> (shift & 63)) & mask
+            }
+            Expr::Unsigned(BinOp::LogAnd, a, b) => {
+                u64::from(self.eval(a, record) != 0 && self.eval(b, record) != 0)
+            }
+            Expr::Unsigned(BinOp::LogOr, a, b) => {
+                u64::from(self.eval(a, record) != 0 || self.eval(b, record) != 0)
+            }
+            Expr::Unsigned(op, a, b) => {
+                unsigned_binary(op, self.eval(a, record), self.eval(b, record))
+            }
+            Expr::Signed(op, a, b) => {
+                signed_binary(op, self.eval(a, record) as i64, self.eval(b, record) as i64) as u64
+            }
+            Expr::Invert(a) => !self.eval(a, record),
+            Expr::Negate(a) => self.eval(a, record).wrapping_neg(),
+            Expr::LogNot(a) => u64::from(self.eval(a, record) == 0),
+            Expr::Wrap(bits, signed, a) => wrap(bits, signed, self.eval(a, record)),
+            Expr::Cond(c, a, b) => {
+                let chosen = if self.eval(c, record) != 0 { a } else { b };
+                self.eval(chosen, record)
+            }
+            Expr::Element(offset, size, kind, index) => {
+                let at = self.eval(index, record).wrapping_mul(u64::from(size));
+                read_at(kind, record, u64::from(offset).wrapping_add(at))
+            }
+            Expr::DynamicElement(locator, step, kind, index) => {
+                let at = self.eval(index, record).wrapping_mul(u64::from(step));
+                let start = locator.resolve(record).0 as u64;
+                read_at(kind, record, start.wrapping_add(at))
+            }
+            Expr::DynamicLen(locator) => locator.resolve(record).1 as u64,
+            Expr::Swap(bytes, a) => swap(bytes, self.eval(a, record)),
+        }
+    }
+}
+
+/// Reads a number at an offset that came out of arithmetic: libtraceevent keeps 32 bits of it.
+fn read_at(kind: LoadKind, record: &[u8], offset: u64) -> u64 {
+    kind.read(record, (offset & 0xffff_ffff) as usize)
+}
+
+fn swap(bytes: u8, value: u64) -> u64 {
+    match bytes {
+        2 => u64::from((value as u16).swap_bytes()),
+        4 => u64::from((value as u32).swap_bytes()),
+        _ => value.swap_bytes(),
+    }
+}
+
+/// Brings frequent shapes into their quick forms.
+fn simplify(expr: Expr) -> Expr {
+    match expr {
+        Expr::Unsigned(BinOp::Eq, Operand::Load(load), Operand::Const(value))
+        | Expr::Signed(BinOp::Eq, Operand::Load(load), Operand::Const(value)) => {
+            Expr::Equals(load, value)
+        }
+        Expr::Unsigned(BinOp::And, Operand::Load(load), Operand::Const(mask)) => {
+            Expr::Bits(load, 0, mask)
+        }
+        Expr::Unsigned(BinOp::Shr, Operand::Load(load), Operand::Const(shift)) if shift < 64 => {
+            Expr::Bits(load, shift as u8, u64::MAX)
+        }
+        other => other,
+    }
+}
+
+/// Returns the value of an expression whose operands are all constants.
+fn fold(expr: &Expr) -> Option<u64> {
+    use Operand::Const;
+    Some(match *expr {
+        Expr::Unsigned(op, Const(a), Const(b)) => unsigned_binary(op, a, b),
+        Expr::Signed(op, Const(a), Const(b)) => signed_binary(op, a as i64, b as i64) as u64,
+        Expr::Invert(Const(a)) => !a,
+        Expr::Negate(Const(a)) => a.wrapping_neg(),
+        Expr::LogNot(Const(a)) => u64::from(a == 0),
+        Expr::Wrap(bits, signed, Const(a)) => wrap(bits, signed, a),
+        Expr::Swap(bytes, Const(a)) => swap(bytes, a),
+        _ => return None,
+    })
+}
+
+/// Unsigned 64-bit arithmetic; division by zero gives 0, shifts take the low six bits of the count.
+pub(super) fn unsigned_binary(op: BinOp, a: u64, b: u64) -> u64 {
+    match op {
+        BinOp::Mul => a.wrapping_mul(b),
+        BinOp::Div => a.checked_div(b).unwrap_or(0),
+        BinOp::Rem => a.checked_rem(b).unwrap_or(0),
+        BinOp::Add => a.wrapping_add(b),
+        BinOp::Sub => a.wrapping_sub(b),
+        BinOp::Shl => a.wrapping_shl(b as u32),
+        BinOp::Shr => a.wrapping_shr(b as u32),
+        BinOp::Lt => u64::from(a < b),
+        BinOp::Gt => u64::from(a > b),
+        BinOp::Le => u64::from(a <= b),
+        BinOp::Ge => u64::from(a >= b),
+        BinOp::Eq => u64::from(a == b),
+        BinOp::Ne => u64::from(a != b),
+        BinOp::And => a & b,
+        BinOp::Xor => a ^ b,
+        BinOp::Or => a | b,
+        BinOp::LogAnd => u64::from(a != 0 && b != 0),
+        BinOp::LogOr => u64::from(a != 0 || b != 0),
+    }
+}
+
+/// Signed 64-bit arithmetic; division by zero gives 0, shifts take the low six bits of the count.
+pub(super) fn signed_binary(op: BinOp, a: i64, b: i64) -> i64 {
+    match op {
+        BinOp::Div => a.checked_div(b).unwrap_or(0),
+        BinOp::Rem => a.checked_rem(b).unwrap_or(0),
+        BinOp::Shr => a.wrapping_shr(b as u32),
+        BinOp::Lt => i64::from(a < b),
+        BinOp::Gt => i64::from(a > b),
+        BinOp::Le => i64::from(a <= b),
+        BinOp::Ge => i64::from(a >= b),
+        _ => unsigned_binary(op, a as u64, b as u64) as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_worked_out_when_compiled() {
+        let mut exprs = Exprs::default();
+        let c = Operand::Const;
+        assert_eq!(exprs.push(Expr::Unsigned(BinOp::Shl, c(1), c(11))), c(2048));
+        assert_eq!(exprs.push(Expr::Unsigned(BinOp::Div, c(1), c(0))), c(0));
+        assert_eq!(
+            exprs.push(Expr::Signed(BinOp::Div, c(i64::MIN as u64), c(u64::MAX))),
+            c(0)
+        );
+        assert_eq!(exprs.push(Expr::Signed(BinOp::Lt, c(u64::MAX), c(0))), c(1));
+        assert_eq!(
+            exprs.push(Expr::Unsigned(BinOp::Lt, c(u64::MAX), c(0))),
+            c(0)
+        );
+    }
+
+    #[test]
+    fn a_locator_outside_of_the_record_is_empty() {
+        let locator = Locator {
+            offset: 0,
+            size: 4,
+            relative: false,
+            endian: Endian::Little,
+        };
+        assert_eq!(locator.resolve(&[4, 0, 2, 0, b'a', b'b']), (4, 2));
+        assert_eq!(locator.resolve(&[4, 0, 3, 0, b'a', b'b']), (4, 0));
+        assert_eq!(locator.resolve(&[9, 0, 3, 0, b'a', b'b']), (0, 0));
+        assert_eq!(locator.resolve(&[4, 0, 3]), (0, 0));
+        let relative = Locator {
+            relative: true,
+            ..locator
+        };
+        assert_eq!(relative.bytes(&[1, 0, 1, 0, b'a', b'b']), b"b");
+    }
+}

@@ -1,0 +1,378 @@
+//! From the text behind `print fmt:` to a tree: what both ways of reading it share.
+//!
+//! The text is C, but what users hold our output against is what libtraceevent makes of it, and that reads
+//! some C differently (see [`super::tool`]). So a text is first read the way libtraceevent 1.7.1 does. Where
+//! that fails it is read as C (see [`super::strict`]), which prints what the kernel itself prints.
+
+use super::ast::{Entry, Id, Node, Tree, known_enumerator, number_prefix};
+use super::lexer::{Lexer, Token};
+use crate::{Abi, Diagnostic, Field};
+
+/// How deep operators, parentheses and calls may be nested; real formats stay below twenty.
+pub(super) const MAX_DEPTH: u32 = 200;
+
+/// How the text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Dialect {
+    /// As libtraceevent 1.7.1 reads it: operators in its order, every number unsigned.
+    Tool,
+    /// As a C compiler reads it: the kernel's own text comes out.
+    #[default]
+    C,
+}
+
+/// Why a text cannot be read.
+#[derive(Debug, Clone)]
+pub(super) struct Fault {
+    pub(super) at: usize,
+    pub(super) what: String,
+}
+
+pub(super) type Parsed<T> = Result<T, Fault>;
+
+/// What a text was parsed into.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) dialect: Dialect,
+    /// The printf format, escapes kept.
+    pub(super) format: String,
+    pub(super) tree: Tree,
+    /// Roots of the arguments behind the format.
+    pub(super) args: Vec<Id>,
+    pub(super) notes: Vec<Diagnostic>,
+}
+
+/// Reads one text; `token` is always the next token that has not been used.
+pub(super) struct Parser<'t, 'f> {
+    lexer: Lexer<'t>,
+    pub(super) token: Token<'t>,
+    pub(super) token_at: usize,
+    pub(super) tree: Tree,
+    pub(super) fields: &'f [Field],
+    pub(super) abi: Abi,
+    pub(super) dialect: Dialect,
+    pub(super) notes: Vec<Diagnostic>,
+    depth: u32,
+}
+
+/// Parses a text in one dialect.
+pub(super) fn parse(text: &str, fields: &[Field], abi: Abi, dialect: Dialect) -> Parsed<Line> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        token: Token::End,
+        token_at: 0,
+        tree: Tree::default(),
+        fields,
+        abi,
+        dialect,
+        notes: Vec::new(),
+        depth: 0,
+    };
+    parser.advance();
+    let Token::Text(format) = &parser.token else {
+        return Err(parser.fault("expected a string literal"));
+    };
+    let format = format.clone().into_owned();
+    parser.advance();
+    let args = match (&parser.token, dialect) {
+        (Token::End, _) => Vec::new(),
+        (Token::Delim(b','), Dialect::Tool) => parser.tool_arguments()?,
+        (Token::Delim(b','), Dialect::C) => parser.arguments(),
+        _ => return Err(parser.fault("expected a comma behind the format string")),
+    };
+    Ok(Line {
+        dialect,
+        format,
+        tree: parser.tree,
+        args,
+        notes: parser.notes,
+    })
+}
+
+impl<'t> Parser<'t, '_> {
+    /// Reads the next token.
+    pub(super) fn advance(&mut self) {
+        self.token_at = self.lexer.position();
+        self.token = self.lexer.next();
+    }
+
+    /// Returns where reading stands, for [`Parser::restore`].
+    pub(super) fn save(&self) -> (Lexer<'t>, Token<'t>, usize) {
+        (self.lexer.clone(), self.token.clone(), self.token_at)
+    }
+
+    /// Goes back to where [`Parser::save`] was.
+    pub(super) fn restore(&mut self, state: (Lexer<'t>, Token<'t>, usize)) {
+        (self.lexer, self.token, self.token_at) = state;
+    }
+
+    pub(super) fn fault(&self, what: impl Into<String>) -> Fault {
+        Fault {
+            at: self.token_at,
+            what: what.into(),
+        }
+    }
+
+    pub(super) fn note(&mut self, what: impl Into<String>) {
+        // One text cannot make more notes than it has tokens, but few are enough to tell.
+        if self.notes.len() < 32 {
+            self.notes.push(Diagnostic::at(self.token_at as u64, what));
+        }
+    }
+
+    /// Runs `f` one level deeper.
+    pub(super) fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self.fault("nested too deeply"));
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(super) fn expect_delim(&mut self, delim: u8) -> Parsed<()> {
+        if !self.token.is_delim(delim) {
+            return Err(self.fault(format!("expected '{}'", delim as char)));
+        }
+        self.advance();
+        Ok(())
+    }
+
+    pub(super) fn expect_item(&mut self) -> Parsed<&'t str> {
+        let Token::Item(name) = self.token else {
+            return Err(self.fault("expected a name"));
+        };
+        self.advance();
+        Ok(name)
+    }
+
+    pub(super) fn find_field(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|f| f.name == name)
+    }
+
+    /// Parses `->name`; `REC` has been read.
+    pub(super) fn field_access(&mut self) -> Parsed<Id> {
+        if !self.token.is_op("->") {
+            return Err(self.fault("expected '->' behind REC"));
+        }
+        self.advance();
+        let name = self.expect_item()?;
+        let field = self.find_field(name);
+        if field.is_none() {
+            self.note(format!("no field is named {name}"));
+        }
+        Ok(self.tree.push(Node::Field(field)))
+    }
+
+    /// Parses an expression up to a comma, parenthesis or brace, in the dialect's way.
+    fn expression(&mut self) -> Parsed<Id> {
+        match self.dialect {
+            Dialect::Tool => self.tool_expression(),
+            Dialect::C => self.ternary(),
+        }
+    }
+
+    /// Parses what is behind `name(`, up to and over the closing parenthesis.
+    pub(super) fn call(&mut self, name: &str) -> Parsed<Id> {
+        let node = match name {
+            "__print_flags" | "__print_flags_u64" => {
+                let value = self.expression()?;
+                self.expect_delim(b',')?;
+                let delim = match &self.token {
+                    Token::Text(delim) => delim.clone().into_owned(),
+                    Token::Item(delim) | Token::Char(delim) => (*delim).to_owned(),
+                    _ => String::new(),
+                };
+                if !self.token.is_delim(b',') {
+                    self.advance();
+                }
+                let table = self.table()?;
+                Node::Flags {
+                    value,
+                    delim,
+                    table,
+                }
+            }
+            "__print_symbolic" | "__print_symbolic_u64" => {
+                let value = self.expression()?;
+                let table = self.table()?;
+                Node::Symbolic { value, table }
+            }
+            "__print_hex" | "__print_hex_str" => {
+                let data = self.expression()?;
+                self.expect_delim(b',')?;
+                let len = self.expression()?;
+                Node::Hex {
+                    data,
+                    len,
+                    apart: name == "__print_hex",
+                }
+            }
+            "__print_array" => {
+                let data = self.expression()?;
+                self.expect_delim(b',')?;
+                let count = self.expression()?;
+                self.expect_delim(b',')?;
+                let element = self.expression()?;
+                Node::Array {
+                    data,
+                    count,
+                    element,
+                }
+            }
+            "__get_str" | "__get_rel_str" => Node::Str(self.field_name()?),
+            "__get_bitmask" | "__get_rel_bitmask" => Node::Bitmask(self.field_name()?),
+            "__get_cpumask" | "__get_rel_cpumask" => Node::Cpumask(self.field_name()?),
+            "__get_dynamic_array"
+            | "__get_rel_dynamic_array"
+            | "__get_sockaddr"
+            | "__get_rel_sockaddr"
+            | "__get_sockaddr_rel" => match self.field_name()? {
+                Some(field) => Node::Dynamic(field),
+                None => return Err(self.fault("the array is no field")),
+            },
+            "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => match self.field_name()? {
+                Some(field) => Node::DynamicLen(field),
+                None => return Err(self.fault("the array is no field")),
+            },
+            "__builtin_expect" => {
+                let id = self.expression()?;
+                self.expect_delim(b',')?;
+                self.expression()?;
+                self.expect_delim(b')')?;
+                return Ok(id);
+            }
+            "sizeof" => self.size_of()?,
+            _ if self.dialect == Dialect::Tool => {
+                return Err(self.fault(format!("function {name} is not known")));
+            }
+            _ => return self.kernel_call(name),
+        };
+        self.expect_delim(b')')?;
+        Ok(self.tree.push(node))
+    }
+
+    /// Parses the bare name of a field, as the `__get_` helpers take it.
+    fn field_name(&mut self) -> Parsed<Option<usize>> {
+        let name = self.expect_item()?;
+        let field = self.find_field(name);
+        if field.is_none() {
+            self.note(format!("no field is named {name}"));
+        }
+        Ok(field)
+    }
+
+    /// Parses `, { value, "name" }` as often as it comes.
+    fn table(&mut self) -> Parsed<Vec<Entry>> {
+        let mut table = Vec::new();
+        while self.token.is_delim(b',') {
+            self.advance();
+            if !self.token.is_op("{") {
+                // A trailing comma; anything else is found by who expects the parenthesis.
+                break;
+            }
+            self.advance();
+            if self.token.is_op("}") && self.dialect == Dialect::C {
+                // The sentinel of an empty list.
+                self.advance();
+                continue;
+            }
+            let value = self.expression()?;
+            let value = match self.dialect {
+                Dialect::Tool => Some(self.tool_entry_value(value)?),
+                Dialect::C => self.entry_value(value),
+            };
+            self.expect_delim(b',')?;
+            let name = self.expression()?;
+            let name = match self.tree.node(name) {
+                Node::Text(name) | Node::Atom(name) | Node::Char(name) => name.clone(),
+                _ => return Err(self.fault("expected a name in the table")),
+            };
+            if !self.token.is_op("}") {
+                return Err(self.fault("expected '}'"));
+            }
+            self.advance();
+            if let Some(value) = value {
+                table.push(Entry { value, name });
+            }
+        }
+        Ok(table)
+    }
+
+    /// Parses the operand of `sizeof(` up to the closing parenthesis.
+    fn size_of(&mut self) -> Parsed<Node> {
+        let mut words = Vec::new();
+        while let Token::Item(word) = self.token {
+            self.advance();
+            if word == "REC" {
+                let field = self.field_access()?;
+                let Node::Field(Some(field)) = *self.tree.node(field) else {
+                    return Err(self.fault("sizeof of what is no field"));
+                };
+                return Ok(Node::Atom(self.fields[field].size.to_string()));
+            }
+            words.push(word);
+        }
+        let mut pointer = false;
+        while self.token.is_op("*") {
+            self.advance();
+            pointer = true;
+        }
+        let long = u32::from(self.abi.long_size);
+        let size = if pointer {
+            Some(long)
+        } else {
+            type_size(&words, self.abi)
+        };
+        match size {
+            Some(size) => Ok(Node::Atom(size.to_string())),
+            None => Err(self.fault("sizeof of a type that is not known")),
+        }
+    }
+
+    /// Returns the value of a table entry the way libtraceevent works it out when it parses: a number as
+    /// far as one stands there, a known enumerator, and -1 for everything else.
+    fn tool_entry_value(&self, id: Id) -> Parsed<i64> {
+        let id = self.tree.uncast(id);
+        if let Node::Atom(text) | Node::Text(text) | Node::Char(text) = self.tree.node(id) {
+            if text.starts_with(|c: char| c.is_ascii_digit()) {
+                return Ok(number_prefix(text) as i64);
+            }
+            return Ok(known_enumerator(text).unwrap_or(-1));
+        }
+        // A sum that comes out negative is text beginning with '-', and so as good as unknown.
+        let value = self.tool_constant(id, 0)?;
+        Ok(if value < 0 { -1 } else { value })
+    }
+}
+
+/// Returns the size in bytes of a C type given by its words, where it is known.
+pub(super) fn type_size(words: &[&str], abi: Abi) -> Option<u32> {
+    let long = u32::from(abi.long_size);
+    let words: Vec<&str> = words
+        .iter()
+        .filter(|w| {
+            !matches!(
+                **w,
+                "unsigned" | "signed" | "const" | "volatile" | "enum" | "struct"
+            )
+        })
+        .copied()
+        .collect();
+    Some(match words.as_slice() {
+        [] | ["int"] => 4,
+        ["char" | "bool" | "_Bool" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "int8_t"] => 1,
+        ["short"] | ["short", "int"] => 2,
+        ["u16" | "s16" | "__u16" | "__s16" | "__be16" | "__le16" | "uint16_t" | "int16_t"] => 2,
+        ["u32" | "s32" | "__u32" | "__s32" | "__be32" | "__le32" | "uint32_t" | "int32_t"] => 4,
+        ["pid_t" | "dev_t" | "gfp_t" | "uid_t" | "gid_t"] => 4,
+        ["u64" | "s64" | "__u64" | "__s64" | "__be64" | "__le64" | "uint64_t" | "int64_t"] => 8,
+        ["long", "long"]
+        | ["long", "long", "int"]
+        | ["ktime_t" | "sector_t" | "loff_t" | "gfn_t"] => 8,
+        ["gpa_t" | "hpa_t" | "hva_t" | "phys_addr_t"] => 8,
+        ["long"] | ["long", "int"] | ["size_t" | "ssize_t" | "uintptr_t" | "gva_t"] => long,
+        _ => return None,
+    })
+}

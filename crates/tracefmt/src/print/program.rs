@@ -1,0 +1,265 @@
+//! A `print fmt:` line ready to run: a flat list of steps, each a piece of literal text and what follows it.
+
+use super::expr::{Exprs, Load, Locator, Operand};
+use super::printf::Spec;
+
+/// A range of the program's pool of strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pooled {
+    pub(super) at: u32,
+    pub(super) len: u32,
+}
+
+/// Literal text, then something that depends on the record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) literal: Pooled,
+    pub(super) action: Action,
+}
+
+/// What a step prints behind its literal text.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Action {
+    Nothing,
+    /// `%u`, `%lu`, `%hhu`: the number, cut to these bits.
+    Unsigned(Operand, u8),
+    /// `%d`, `%ld`, `%hhd`.
+    Signed(Operand, u8),
+    /// `%x`, `%08lx`: cut to these bits, at least this many digits.
+    Hex(Operand, u8, u8),
+    /// A number in any other form: index into the forms.
+    Number(Operand, u16),
+    /// `%p`, as glibc prints it: `0x…` and `(nil)`.
+    Pointer(Operand),
+    /// `%ps` (without the offset) and `%pS`.
+    Symbol(Operand, bool),
+    /// `__print_symbolic` as a plain `%s`: index into the tables.
+    Name(Operand, u16),
+    /// A `char` array at offset and of length, as a plain `%s`.
+    Chars(u32, u32),
+    /// `__get_str` as a plain `%s`.
+    Dynamic(Locator),
+    /// One of two strings.
+    Choice(Operand, Pooled, Pooled),
+    /// Any other text: indices into the sources, and into the forms (`u16::MAX` for a plain `%s`).
+    Text(u16, u16),
+    /// Goes on at a step of that index when the number is 0.
+    JumpIfZero(Operand, u32),
+    /// Goes on at a step of that index.
+    Jump(u32),
+}
+
+/// How a form's width or precision is found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    pub(super) spec: Spec,
+    pub(super) width: Option<Operand>,
+    pub(super) precision: Option<Operand>,
+}
+
+/// Where bytes lie in the record.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bytes {
+    /// At an offset, so many.
+    Fixed(u32, u32),
+    /// From an offset to the end of the record.
+    Rest(u32),
+    Dynamic(Locator),
+}
+
+/// Text that takes more than one look at the record.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    Literal(Pooled),
+    /// Up to the first NUL.
+    Chars(Bytes),
+    /// `__get_str`.
+    Dynamic(Locator),
+    /// A pointer to a string of the kernel: by the printk table, else its address.
+    Address(Load),
+    Name(Operand, u16),
+    Flags(Operand, Pooled, u16),
+    Hex {
+        data: Bytes,
+        len: Operand,
+        apart: bool,
+    },
+    Array {
+        data: Bytes,
+        count: Operand,
+        element: Operand,
+    },
+    HexDump {
+        prefix: Pooled,
+        row: Operand,
+        group: Operand,
+        data: Bytes,
+        len: Operand,
+        ascii: Operand,
+    },
+    Bitmask(Bytes),
+    CpuList(Bytes),
+    /// Seconds with nine digits behind the point.
+    Seconds(Operand),
+    /// What is left of nanoseconds without the seconds.
+    Nanoseconds(Operand),
+    /// A number in the place of text: signed decimal, unsigned decimal, or hexadecimal.
+    Decimal(Operand),
+    UnsignedDecimal(Operand),
+    HexNumber(Operand),
+    /// `%pM` and `%pm`: what stands between the bytes, and whether the last comes first.
+    Mac {
+        data: Bytes,
+        between: Option<u8>,
+        reversed: bool,
+    },
+    /// `%pI4`.
+    Ipv4 {
+        data: Bytes,
+        padded: bool,
+        reversed: bool,
+    },
+    /// `%pI6`.
+    Ipv6 {
+        data: Bytes,
+        form: Ipv6Form,
+    },
+    /// `%pIS`.
+    Socket {
+        data: Bytes,
+        padded: bool,
+        reversed: bool,
+        port: bool,
+        form: Ipv6Form,
+    },
+    /// `%pU`.
+    Uuid {
+        data: Bytes,
+        upper: bool,
+        little: bool,
+    },
+    /// `%ph`: at most so many bytes.
+    Bytes {
+        data: Bytes,
+        limit: Operand,
+        between: Option<u8>,
+    },
+}
+
+/// How IPv6 addresses are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ipv6Form {
+    /// 32 digits.
+    Digits,
+    /// Eight groups of four digits.
+    Groups,
+    /// As RFC 5952 has it.
+    Compressed,
+}
+
+/// Names by value.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    /// In the order of the format, as `__print_flags` goes through them.
+    pub(super) entries: Vec<(i64, Pooled)>,
+    /// By value: what [`Table::lookup`] finds for small values.
+    direct: Vec<Pooled>,
+    /// Sorted by value, the first of equals only.
+    sorted: Vec<(i64, Pooled)>,
+}
+
+/// Marks values without a name in [`Table::direct`].
+const NO_NAME: Pooled = Pooled {
+    at: u32::MAX,
+    len: 0,
+};
+
+/// Values below this are looked up by index: exit reasons of all architectures lie below.
+const DIRECT: i64 = 0x480;
+
+impl Table {
+    pub(super) fn new(entries: Vec<(i64, Pooled)>) -> Table {
+        let mut sorted = entries.clone();
+        sorted.sort_by_key(|e| e.0);
+        sorted.dedup_by_key(|e| e.0);
+        let top = sorted
+            .iter()
+            .map(|e| e.0)
+            .filter(|v| (0..DIRECT).contains(v))
+            .max();
+        let mut direct = vec![NO_NAME; top.map_or(0, |t| t as usize + 1)];
+        for (value, name) in &sorted {
+            if let Some(slot) = usize::try_from(*value).ok().and_then(|v| direct.get_mut(v)) {
+                *slot = *name;
+            }
+        }
+        Table {
+            entries,
+            direct,
+            sorted,
+        }
+    }
+
+    /// Returns the name of a value: that of the first entry with the value.
+    #[inline]
+    pub(super) fn lookup(&self, value: u64) -> Option<Pooled> {
+        if value < self.direct.len() as u64 {
+            let name = self.direct[value as usize];
+            return if name == NO_NAME { None } else { Some(name) };
+        }
+        let at = self
+            .sorted
+            .binary_search_by_key(&(value as i64), |e| e.0)
+            .ok()?;
+        Some(self.sorted[at].1)
+    }
+}
+
+/// What [`super::raw`] needs to know of the conversions: libtraceevent prints a raw field the way the
+/// line prints it, where it does.
+#[derive(Debug, Clone)]
+pub(super) enum PieceInfo {
+    /// Literal text, and whether it ends in `0x`.
+    Literal(bool),
+    /// A conversion of the field of that index, printed by the step.
+    Field(usize, Option<Action>),
+    /// Any other conversion.
+    Other,
+}
+
+/// The compiled line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Program {
+    /// Whether the line is printed as the kernel prints it, and not as libtraceevent does.
+    pub(super) kernel: bool,
+    pub(super) steps: Vec<Step>,
+    pub(super) exprs: Exprs,
+    pub(super) pool: Vec<u8>,
+    pub(super) tables: Vec<Table>,
+    pub(super) sources: Vec<Source>,
+    pub(super) forms: Vec<Form>,
+    pub(super) pieces: Vec<PieceInfo>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equal_values_names_it() {
+        let name = |at| Pooled { at, len: 1 };
+        let table = Table::new(vec![
+            (3, name(1)),
+            (-1, name(2)),
+            (3, name(3)),
+            (0x8000_0000, name(4)),
+        ]);
+        assert_eq!(table.lookup(3), Some(name(1)));
+        assert_eq!(table.lookup(2), None);
+        assert_eq!(table.lookup(4), None);
+        assert_eq!(table.lookup(u64::MAX), Some(name(2)));
+        assert_eq!(table.lookup(0x8000_0000), Some(name(4)));
+        assert_eq!(table.lookup(0xffff_ffff), None);
+        assert_eq!(Table::default().lookup(0), None);
+    }
+}

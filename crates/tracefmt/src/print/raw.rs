@@ -1,0 +1,125 @@
+//! Raw fields: what is printed of an event whose `print fmt:` cannot be.
+
+use super::Printer;
+use super::program::PieceInfo;
+use super::run::Run;
+use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
+use super::types::{is_array, is_text};
+use crate::{Abi, Field, Formats};
+
+/// Appends ` name=value` of each field, as libtraceevent 1.7.1's `tep_print_fields` does.
+///
+/// A number that the line prints too is printed the way the line prints it; the search for it begins
+/// behind the one found before, which is why formats that name a field twice are walked in order.
+pub(super) fn print_fields(
+    printer: &Printer,
+    fields: &[Field],
+    own: usize,
+    abi: Abi,
+    record: &[u8],
+    env: &Formats,
+    out: &mut Vec<u8>,
+) {
+    let run = Run {
+        program: &printer.program,
+        record,
+        env,
+    };
+    let pieces = if printer.failed {
+        &[][..]
+    } else {
+        &printer.program.pieces[..]
+    };
+    let mut from = if pieces.is_empty() { None } else { Some(0) };
+    for (index, field) in fields.iter().enumerate().skip(own) {
+        out.push(b' ');
+        out.extend_from_slice(field.name.as_bytes());
+        out.push(b'=');
+        match from
+            .filter(|_| !is_array(field))
+            .and_then(|from| find(pieces, from, index))
+        {
+            Some((at, action, after_0x)) => {
+                if after_0x {
+                    out.extend_from_slice(b"0x");
+                }
+                if let Some(action) = action {
+                    run.action(action, out);
+                }
+                from = Some(at + 1).filter(|at| *at < pieces.len());
+            }
+            None => print_field(field, abi, record, out),
+        }
+    }
+}
+
+/// Finds the conversion of a field, from a piece on and around.
+fn find(
+    pieces: &[PieceInfo],
+    from: usize,
+    field: usize,
+) -> Option<(usize, Option<super::program::Action>, bool)> {
+    let mut after_0x = false;
+    for at in (from..pieces.len()).chain(0..from) {
+        match &pieces[at] {
+            PieceInfo::Literal(ends_in_0x) => after_0x = *ends_in_0x,
+            PieceInfo::Field(of, action) if *of == field => return Some((at, *action, after_0x)),
+            _ => after_0x = false,
+        }
+    }
+    None
+}
+
+/// Appends one field by its type: text as text, other arrays byte by byte, pointers and `long` in
+/// hexadecimal, other numbers in decimal.
+pub(super) fn print_field(field: &Field, abi: Abi, record: &[u8], out: &mut Vec<u8>) {
+    if is_array(field) {
+        let bytes = field.bytes(record, abi).unwrap_or(&[]);
+        let printable = |b: &u8| (0x20..0x7f).contains(b) || (0x09..=0x0d).contains(b);
+        let text = until_nul(bytes);
+        if is_text(field) && text.iter().all(printable) {
+            out.extend_from_slice(text);
+            return;
+        }
+        out.extend_from_slice(b"ARRAY[");
+        for (i, byte) in bytes.iter().enumerate() {
+            if i > 0 {
+                out.extend_from_slice(b", ");
+            }
+            put_hex_byte(out, *byte, false);
+        }
+        out.push(b']');
+        return;
+    }
+    let value = abi
+        .endian
+        .uint(record, field.offset as usize, field.size as usize)
+        .unwrap_or(0);
+    let long = field.ctype.contains("long");
+    if field.ctype.contains('*') {
+        out.extend_from_slice(b"0x");
+        put_hex(out, value, 1);
+    } else if field.signed {
+        match field.size {
+            4 if long => {
+                out.extend_from_slice(b"0x");
+                put_hex(out, value, 1);
+            }
+            4 => put_signed(out, i64::from(value as i32)),
+            2 => {
+                let value = i64::from(value as i16);
+                if (0..10).contains(&value) {
+                    out.push(b' ');
+                }
+                put_signed(out, value);
+            }
+            1 => put_signed(out, i64::from(value as i8)),
+            _ => put_signed(out, value as i64),
+        }
+    } else if long {
+        out.extend_from_slice(b"0x");
+        put_hex(out, value, 1);
+    } else {
+        put_decimal(out, value);
+    }
+}

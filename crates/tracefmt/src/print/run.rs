@@ -1,0 +1,196 @@
+//! Runs a compiled line over a record.
+
+use super::expr::Operand;
+use super::printf::{Spec, put_number, put_padded};
+use super::program::{Action, Bytes, Form, Pooled, Program, Step};
+use super::text::{put_decimal, put_hex, put_pooled, put_signed, put_string, until_nul};
+use super::types::wrap;
+use crate::Formats;
+
+/// A program, the record it runs over, and what surrounds them.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) program: &'a Program,
+    pub(super) record: &'a [u8],
+    pub(super) env: &'a Formats,
+}
+
+impl<'a> Run<'a> {
+    /// Appends the line.
+    pub(super) fn line(&self, out: &mut Vec<u8>) {
+        let mut at = 0;
+        // Jumps go forward only, so every step runs at most once.
+        while let Some(step) = self.program.steps.get(at) {
+            at = self.step(step, at, out);
+        }
+    }
+
+    /// Runs one step, and returns the index of the next.
+    #[inline]
+    fn step(&self, step: &Step, at: usize, out: &mut Vec<u8>) -> usize {
+        self.pooled(out, step.literal);
+        match step.action {
+            Action::JumpIfZero(operand, target) => {
+                if self.eval(operand) == 0 {
+                    return (target as usize).max(at + 1);
+                }
+            }
+            Action::Jump(target) => return (target as usize).max(at + 1),
+            action => self.action(action, out),
+        }
+        at + 1
+    }
+
+    /// Prints what an action prints.
+    #[inline]
+    pub(super) fn action(&self, action: Action, out: &mut Vec<u8>) {
+        match action {
+            Action::Unsigned(operand, bits) => {
+                put_decimal(out, wrap(bits, false, self.eval(operand)))
+            }
+            Action::Signed(operand, bits) => {
+                put_signed(out, wrap(bits, true, self.eval(operand)) as i64)
+            }
+            Action::Hex(operand, bits, width) => {
+                put_hex(out, wrap(bits, false, self.eval(operand)), u32::from(width));
+            }
+            Action::Choice(operand, then, other) => {
+                self.pooled(out, if self.eval(operand) != 0 { then } else { other });
+            }
+            Action::Name(operand, table) => self.name(operand, table, &Spec::default(), out),
+            Action::Chars(offset, len) => {
+                let (start, end) = (offset as usize, offset as usize + len as usize);
+                let end = end.min(self.record.len());
+                put_string(out, self.record.get(start..end).unwrap_or(&[]));
+            }
+            Action::Dynamic(locator) => {
+                let (start, len) = locator.resolve(self.record);
+                // libtraceevent prints no string of length 0, and others to their end.
+                if len > 0 {
+                    out.extend_from_slice(until_nul(self.record.get(start..).unwrap_or(&[])));
+                }
+            }
+            Action::Number(operand, form) => {
+                if let Some(form) = self.program.forms.get(usize::from(form)) {
+                    put_number(out, self.eval(operand), &self.spec(form));
+                }
+            }
+            Action::Pointer(operand) => put_pointer(out, self.eval(operand)),
+            Action::Symbol(operand, offset) => self.symbol(self.eval(operand), offset, out),
+            Action::Text(source, form) => self.text(source, form, out),
+            Action::Nothing | Action::Jump(_) | Action::JumpIfZero(..) => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn eval(&self, operand: Operand) -> u64 {
+        self.program.exprs.eval(operand, self.record)
+    }
+
+    #[inline]
+    pub(super) fn pooled(&self, out: &mut Vec<u8>, text: Pooled) {
+        if text.len > 0 {
+            put_pooled(out, &self.program.pool, text.at as usize, text.len as usize);
+        }
+    }
+
+    pub(super) fn pool(&self, text: Pooled) -> &'a [u8] {
+        let start = text.at as usize;
+        self.program
+            .pool
+            .get(start..start + text.len as usize)
+            .unwrap_or(&[])
+    }
+
+    /// Returns a form with what its stars stand for.
+    fn spec(&self, form: &Form) -> Spec {
+        if form.width.is_none() && form.precision.is_none() {
+            return form.spec;
+        }
+        let value = |operand: Operand| self.eval(operand) as i32;
+        form.spec
+            .with_stars(form.width.map(value), form.precision.map(value))
+    }
+
+    /// Returns the bytes an address stands for, as many as the record holds.
+    pub(super) fn bytes(&self, bytes: Bytes) -> &'a [u8] {
+        let record = self.record;
+        match bytes {
+            Bytes::Fixed(offset, len) => {
+                let end = (offset as usize)
+                    .saturating_add(len as usize)
+                    .min(record.len());
+                record.get(offset as usize..end).unwrap_or(&[])
+            }
+            Bytes::Rest(offset) => record.get(offset as usize..).unwrap_or(&[]),
+            Bytes::Dynamic(locator) => locator.bytes(record),
+        }
+    }
+
+    /// Returns the record from where an address points to its end.
+    pub(super) fn from(&self, bytes: Bytes) -> &'a [u8] {
+        let start = match bytes {
+            Bytes::Fixed(offset, _) | Bytes::Rest(offset) => offset as usize,
+            Bytes::Dynamic(locator) => locator.resolve(self.record).0,
+        };
+        self.record.get(start..).unwrap_or(&[])
+    }
+
+    /// Appends the name a table has for a number, or the number in hexadecimal.
+    #[inline]
+    pub(super) fn name(&self, operand: Operand, table: u16, spec: &Spec, out: &mut Vec<u8>) {
+        let value = self.eval(operand);
+        match self
+            .program
+            .tables
+            .get(usize::from(table))
+            .and_then(|t| t.lookup(value))
+        {
+            Some(name) if spec.is_plain() => self.pooled(out, name),
+            Some(name) => put_padded(out, self.pool(name), spec),
+            None => {
+                out.extend_from_slice(b"0x");
+                put_hex(out, value, 1);
+            }
+        }
+    }
+
+    /// Appends the kernel function at an address, or the address.
+    pub(super) fn symbol(&self, address: u64, offset: bool, out: &mut Vec<u8>) {
+        match self.env.kallsyms.lookup(address) {
+            Some((name, into)) => {
+                out.extend_from_slice(name.as_bytes());
+                if offset {
+                    out.extend_from_slice(b"+0x");
+                    put_hex(out, into, 1);
+                }
+            }
+            None => {
+                out.extend_from_slice(b"0x");
+                put_hex(out, address, 1);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn text(&self, source: u16, form: u16, out: &mut Vec<u8>) {
+        let Some(source) = self.program.sources.get(usize::from(source)) else {
+            return;
+        };
+        let spec = match self.program.forms.get(usize::from(form)) {
+            Some(form) if form.spec.conversion == b's' => self.spec(form),
+            _ => Spec::default(),
+        };
+        self.source(source, &spec, out);
+    }
+}
+
+/// Appends an address the way glibc's `%p` does.
+pub(super) fn put_pointer(out: &mut Vec<u8>, address: u64) {
+    if address == 0 {
+        out.extend_from_slice(b"(nil)");
+    } else {
+        out.extend_from_slice(b"0x");
+        put_hex(out, address, 1);
+    }
+}

@@ -1,0 +1,426 @@
+//! The helpers of `print fmt:` that make text: flags, bytes, masks, addresses.
+
+use super::printf::{Spec, put_padded};
+use super::program::{Bytes, Ipv6Form, Pooled, Source};
+use super::run::Run;
+use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
+use crate::Endian;
+
+impl Run<'_> {
+    /// Appends the text of a source; the form is that of its `%s`.
+    pub(super) fn source(&self, source: &Source, spec: &Spec, out: &mut Vec<u8>) {
+        match *source {
+            Source::Literal(text) => put_padded(out, until_nul(self.pool(text)), spec),
+            Source::Chars(data) => put_padded(out, until_nul(self.bytes(data)), spec),
+            Source::Dynamic(locator) => {
+                let (start, len) = locator.resolve(self.record);
+                if len > 0 {
+                    put_padded(
+                        out,
+                        until_nul(self.record.get(start..).unwrap_or(&[])),
+                        spec,
+                    );
+                }
+            }
+            Source::Address(load) => {
+                let address = load.kind.read(self.record, load.offset as usize);
+                // Neither is subject to the form: libtraceevent prints them past it.
+                match self.env.printk(address) {
+                    Some(text) => out.extend_from_slice(text.as_bytes()),
+                    None => put_hex(out, address, 1),
+                }
+            }
+            Source::Name(operand, table) => self.name(operand, table, spec, out),
+            Source::Flags(operand, delim, table) => {
+                self.flags(self.eval(operand), delim, table, spec, out)
+            }
+            Source::Hex { data, len, apart } => {
+                let len = self.eval(len).min(u64::from(u32::MAX)) as usize;
+                for (i, byte) in self.from(data).iter().take(len).enumerate() {
+                    if apart && i > 0 {
+                        out.push(b' ');
+                    }
+                    put_hex_byte(out, *byte, false);
+                }
+            }
+            Source::Array {
+                data,
+                count,
+                element,
+            } => {
+                self.array(data, self.eval(count), self.eval(element), out);
+            }
+            Source::HexDump {
+                prefix,
+                row,
+                group,
+                data,
+                len,
+                ascii,
+            } => {
+                let len = (self.eval(len) as usize).min(self.record.len());
+                let bytes = self.from(data);
+                let bytes = &bytes[..len.min(bytes.len())];
+                let (row, group) = (self.eval(row), self.eval(group));
+                self.hex_dump(
+                    self.pool(prefix),
+                    bytes,
+                    row,
+                    group,
+                    self.eval(ascii) != 0,
+                    out,
+                );
+            }
+            Source::Bitmask(data) => {
+                let mut text = Vec::new();
+                put_bitmask(&mut text, self.bytes(data), self.env.abi.endian);
+                put_padded(out, &text, spec);
+            }
+            Source::CpuList(data) => {
+                let mut text = Vec::new();
+                put_bit_list(&mut text, self.bytes(data), self.env.abi.endian);
+                put_padded(out, &text, spec);
+            }
+            Source::Seconds(operand) => {
+                let ns = self.eval(operand);
+                put_decimal(out, ns / 1_000_000_000);
+                out.push(b'.');
+                put_nine(out, ns % 1_000_000_000);
+            }
+            Source::Nanoseconds(operand) => put_nine(out, self.eval(operand) % 1_000_000_000),
+            Source::Decimal(operand) => put_signed(out, self.eval(operand) as i64),
+            Source::UnsignedDecimal(operand) => put_decimal(out, self.eval(operand)),
+            Source::HexNumber(operand) => {
+                out.extend_from_slice(b"0x");
+                put_hex(out, self.eval(operand), 1);
+            }
+            Source::Mac {
+                data,
+                between,
+                reversed,
+            } => {
+                let bytes = self.bytes(data);
+                for i in 0..6 {
+                    if i > 0 {
+                        out.extend(between);
+                    }
+                    let at = if reversed { 5 - i } else { i };
+                    put_hex_byte(out, bytes.get(at).copied().unwrap_or(0), false);
+                }
+            }
+            Source::Ipv4 {
+                data,
+                padded,
+                reversed,
+            } => {
+                put_ipv4(out, first_four(self.bytes(data)), padded, reversed);
+            }
+            Source::Ipv6 { data, form } => put_ipv6(out, first_sixteen(self.bytes(data)), form),
+            Source::Socket {
+                data,
+                padded,
+                reversed,
+                port,
+                form,
+            } => {
+                self.socket(self.bytes(data), padded, reversed, port, form, out);
+            }
+            Source::Uuid {
+                data,
+                upper,
+                little,
+            } => put_uuid(out, self.bytes(data), upper, little),
+            Source::Bytes {
+                data,
+                limit,
+                between,
+            } => {
+                let limit = usize::try_from(self.eval(limit) as i32).unwrap_or(0);
+                for (i, byte) in self.bytes(data).iter().take(limit).enumerate() {
+                    if i > 0 {
+                        out.extend(between);
+                    }
+                    put_hex_byte(out, *byte, false);
+                }
+            }
+        }
+    }
+
+    /// Appends the names of the flags that are set, then what has no name in hexadecimal.
+    ///
+    /// An entry without a value that is known names the number 0; one of value 0 names nothing
+    /// (libtraceevent 1.7.1).
+    fn flags(&self, value: u64, delim: Pooled, table: u16, spec: &Spec, out: &mut Vec<u8>) {
+        let mut rest = value;
+        let mut first = true;
+        let entries = self
+            .program
+            .tables
+            .get(usize::from(table))
+            .map_or(&[][..], |t| &t.entries);
+        for &(flag, name) in entries {
+            if rest == 0 {
+                if flag < 0 && !self.program.kernel {
+                    put_padded(out, self.pool(name), spec);
+                    return;
+                }
+                continue;
+            }
+            let known = flag > 0 || (self.program.kernel && flag != 0);
+            if known && rest & flag as u64 == flag as u64 {
+                if !std::mem::take(&mut first) {
+                    self.pooled(out, delim);
+                }
+                if spec.is_plain() {
+                    self.pooled(out, name);
+                } else {
+                    put_padded(out, self.pool(name), spec);
+                }
+                rest &= !(flag as u64);
+            }
+        }
+        if rest != 0 {
+            if !first {
+                self.pooled(out, delim);
+            }
+            out.extend_from_slice(b"0x");
+            put_hex(out, rest, 1);
+        }
+    }
+
+    /// Appends numbers of an array with spaces between them, as many as the record holds.
+    fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Vec<u8>) {
+        let bytes = self.from(data);
+        let count = count.min(u64::from(u32::MAX)) as usize;
+        let size = match element {
+            1 | 2 | 4 | 8 => element as usize,
+            _ => 1,
+        };
+        for (i, chunk) in bytes.chunks_exact(size).take(count).enumerate() {
+            if i > 0 {
+                out.push(b' ');
+            }
+            if size as u64 != element {
+                out.extend_from_slice(b"BAD SIZE:");
+                put_signed(out, i64::from(element as i32));
+                out.extend_from_slice(b" 0x");
+                put_hex(out, u64::from(chunk[0]), 1);
+            } else {
+                put_decimal(out, self.env.abi.endian.uint(chunk, 0, size).unwrap_or(0));
+            }
+        }
+    }
+
+    /// Appends bytes in rows, as the kernel's `print_hex_dump` (`lib/hexdump.c`) arranges them.
+    fn hex_dump(
+        &self,
+        prefix: &[u8],
+        bytes: &[u8],
+        row: u64,
+        group: u64,
+        ascii: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let row = if row == 32 { 32 } else { 16 };
+        let group = match group as usize {
+            group @ (2 | 4 | 8) if bytes.len().is_multiple_of(group) => group,
+            _ => 1,
+        };
+        for line in bytes.chunks(row) {
+            out.extend_from_slice(prefix);
+            let start = out.len();
+            for (i, chunk) in line.chunks(group).enumerate() {
+                if i > 0 {
+                    out.push(b' ');
+                }
+                let value = self.env.abi.endian.uint(chunk, 0, chunk.len()).unwrap_or(0);
+                put_hex(out, value, chunk.len() as u32 * 2);
+            }
+            if ascii {
+                let column = row * 2 + row / group + 1;
+                out.resize(start + column.max(out.len() - start + 1), b' ');
+                out.extend(
+                    line.iter()
+                        .map(|b| if (0x20..0x7f).contains(b) { *b } else { b'.' }),
+                );
+            }
+            out.push(b'\n');
+        }
+    }
+
+    /// Appends the address in a `struct sockaddr`; nothing for families other than IP.
+    fn socket(
+        &self,
+        bytes: &[u8],
+        padded: bool,
+        reversed: bool,
+        port: bool,
+        form: Ipv6Form,
+        out: &mut Vec<u8>,
+    ) {
+        const AF_INET: u16 = 2;
+        const AF_INET6: u16 = 10;
+        let number = Endian::Big.u16(bytes, 2).unwrap_or(0);
+        match self.env.abi.endian.u16(bytes, 0) {
+            Some(AF_INET) if bytes.len() < 16 => out.extend_from_slice(b"INVALIDIPv4"),
+            Some(AF_INET) => {
+                put_ipv4(out, first_four(&bytes[4..]), padded, reversed);
+                if port {
+                    out.push(b':');
+                    put_decimal(out, u64::from(number));
+                }
+            }
+            Some(AF_INET6) if bytes.len() < 28 => out.extend_from_slice(b"INVALIDIPv6"),
+            Some(AF_INET6) => {
+                if port {
+                    out.push(b'[');
+                }
+                put_ipv6(out, first_sixteen(&bytes[8..]), form);
+                if port {
+                    out.extend_from_slice(b"]:");
+                    put_decimal(out, u64::from(number));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn first_four(bytes: &[u8]) -> [u8; 4] {
+    std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(0))
+}
+
+fn first_sixteen(bytes: &[u8]) -> [u8; 16] {
+    std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(0))
+}
+
+fn put_nine(out: &mut Vec<u8>, value: u64) {
+    let mut scale = 100_000_000;
+    while scale > 0 {
+        out.push(b'0' + (value / scale % 10) as u8);
+        scale /= 10;
+    }
+}
+
+/// Appends a bit mask in hexadecimal, with a comma every 32 bits, highest first.
+fn put_bitmask(out: &mut Vec<u8>, bytes: &[u8], endian: Endian) {
+    for i in (0..bytes.len()).rev() {
+        let at = if endian == Endian::Big {
+            bytes.len() - 1 - i
+        } else {
+            i
+        };
+        put_hex_byte(out, bytes[at], false);
+        if i > 0 && i % 4 == 0 {
+            out.push(b',');
+        }
+    }
+}
+
+/// Appends the bits that are set as a list of ranges: `0-3,7`.
+fn put_bit_list(out: &mut Vec<u8>, bytes: &[u8], endian: Endian) {
+    let bits = bytes.len() * 8;
+    let is_set = |bit: usize| {
+        let byte = bit / 8;
+        let at = if endian == Endian::Big {
+            bytes.len() - 1 - byte
+        } else {
+            byte
+        };
+        bytes[at] >> (bit % 8) & 1 == 1
+    };
+    let mut bit = 0;
+    let mut first = true;
+    while bit < bits {
+        if !is_set(bit) {
+            bit += 1;
+            continue;
+        }
+        let start = bit;
+        while bit < bits && is_set(bit) {
+            bit += 1;
+        }
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        put_decimal(out, start as u64);
+        if bit - 1 > start {
+            out.push(b'-');
+            put_decimal(out, bit as u64 - 1);
+        }
+    }
+}
+
+fn put_ipv4(out: &mut Vec<u8>, mut bytes: [u8; 4], padded: bool, reversed: bool) {
+    if reversed {
+        bytes.reverse();
+    }
+    for (i, byte) in bytes.into_iter().enumerate() {
+        if i > 0 {
+            out.push(b'.');
+        }
+        if padded {
+            out.extend_from_slice(&[b'0' + byte / 100, b'0' + byte / 10 % 10, b'0' + byte % 10]);
+        } else {
+            put_decimal(out, u64::from(byte));
+        }
+    }
+}
+
+fn put_ipv6(out: &mut Vec<u8>, bytes: [u8; 16], form: Ipv6Form) {
+    let group = |i: usize| u16::from_be_bytes([bytes[2 * i], bytes[2 * i + 1]]);
+    if form != Ipv6Form::Compressed {
+        for i in 0..8 {
+            if i > 0 && form == Ipv6Form::Groups {
+                out.push(b':');
+            }
+            put_hex(out, u64::from(group(i)), 4);
+        }
+        return;
+    }
+    // Addresses that carry an IPv4 address end in it (RFC 4291 2.5.5.2, RFC 5214 6.1).
+    let mapped = (0..5).all(|i| group(i) == 0) && group(5) == 0xffff;
+    let isatap = group(4) & !0x0200 == 0 && group(5) == 0x5efe;
+    let range = if mapped || isatap { 6 } else { 8 };
+    // The longest run of zero groups, the first of equals, of two or more.
+    let mut run = (0, 1);
+    for i in 0..range {
+        let len = (i..range).take_while(|&j| group(j) == 0).count();
+        if len > run.1 {
+            run = (i, len);
+        }
+    }
+    let mut colon = false;
+    let mut i = 0;
+    while i < range {
+        if run.1 > 1 && i == run.0 {
+            out.extend_from_slice(if colon || i == 0 { b"::" } else { b":" });
+            colon = false;
+            i += run.1;
+            continue;
+        }
+        if colon {
+            out.push(b':');
+        }
+        put_hex(out, u64::from(group(i)), 1);
+        colon = true;
+        i += 1;
+    }
+    if range == 6 {
+        if colon {
+            out.push(b':');
+        }
+        put_ipv4(out, first_four(&bytes[12..]), false, false);
+    }
+}
+
+fn put_uuid(out: &mut Vec<u8>, bytes: &[u8], upper: bool, little: bool) {
+    const LITTLE: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    for (i, at) in LITTLE.into_iter().enumerate() {
+        let at = if little { at } else { i };
+        put_hex_byte(out, bytes.get(at).copied().unwrap_or(0), upper);
+        if matches!(i, 3 | 5 | 7 | 9) {
+            out.push(b'-');
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Expressions as a C compiler reads them.
+//!
+//! Used for the texts libtraceevent gives up on. What even this cannot read costs only the argument it
+//! stands in: that one shows the value of the first field in it.
+
+use super::ast::{BinOp, Id, Node, known_enumerator, number_prefix};
+use super::lexer::Token;
+use super::parser::{MAX_DEPTH, Parsed, Parser, type_size};
+use super::types::cast_type;
+
+impl Parser<'_, '_> {
+    /// Parses the arguments behind the format; a comma is the current token.
+    pub(super) fn arguments(&mut self) -> Vec<Id> {
+        let mut args = Vec::new();
+        while self.token.is_delim(b',') {
+            let before = self.save();
+            self.advance();
+            if self.token == Token::End {
+                break;
+            }
+            let parsed = self.ternary().and_then(|id| match self.token {
+                Token::End | Token::Delim(b',') => Ok(id),
+                _ => Err(self.fault("expected a comma")),
+            });
+            let id = match parsed {
+                Ok(id) => id,
+                Err(fault) => {
+                    self.restore(before);
+                    self.advance();
+                    let shown = self.skip_argument();
+                    self.note(format!(
+                        "argument not understood, {} at byte {}",
+                        fault.what, fault.at
+                    ));
+                    self.tree.push(Node::Unknown(shown))
+                }
+            };
+            args.push(id);
+        }
+        args
+    }
+
+    /// Skips to the next comma outside of parentheses, and returns the first field on the way.
+    fn skip_argument(&mut self) -> Option<Id> {
+        let mut open = 0usize;
+        let mut shown = None;
+        loop {
+            match self.token {
+                Token::End => return shown,
+                Token::Delim(b',') if open == 0 => return shown,
+                Token::Delim(b'(') | Token::Op("{" | "[") => open += 1,
+                Token::Delim(b')') | Token::Op("}" | "]") => open = open.saturating_sub(1),
+                Token::Item("REC") if shown.is_none() => {
+                    self.advance();
+                    if self.token.is_op("->") {
+                        shown = self.field_access().ok();
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            self.advance();
+        }
+    }
+
+    /// Parses an expression up to, and with, `? :`.
+    pub(super) fn ternary(&mut self) -> Parsed<Id> {
+        self.deeper(|p| {
+            let cond = p.binary(BinOp::LogOr.rank())?;
+            if !p.token.is_op("?") {
+                return Ok(cond);
+            }
+            p.advance();
+            let then = if p.token.is_op(":") {
+                None
+            } else {
+                Some(p.ternary()?)
+            };
+            if !p.token.is_op(":") {
+                return Err(p.fault("expected ':'"));
+            }
+            p.advance();
+            let other = p.ternary()?;
+            Ok(p.tree.push(Node::Cond { cond, then, other }))
+        })
+    }
+
+    /// Parses operands joined by operators of rank `loosest` or tighter.
+    fn binary(&mut self, loosest: i32) -> Parsed<Id> {
+        self.deeper(|p| {
+            let mut left = p.unary()?;
+            while let Token::Op(text) = p.token
+                && let Some(op) = BinOp::from_text(text)
+                && op.rank() <= loosest
+            {
+                p.advance();
+                let right = p.binary(op.rank() - 1)?;
+                left = p.tree.push(Node::Binary {
+                    op,
+                    rank: op.rank(),
+                    left,
+                    right,
+                });
+            }
+            Ok(left)
+        })
+    }
+
+    fn unary(&mut self) -> Parsed<Id> {
+        self.deeper(|p| {
+            let Token::Op(op) = p.token else {
+                return p.postfix();
+            };
+            match op {
+                "~" | "!" | "-" | "+" => {
+                    p.advance();
+                    let item = p.unary()?;
+                    Ok(p.tree.push(Node::Unary {
+                        op: op.as_bytes()[0],
+                        item,
+                    }))
+                }
+                // Where an address is taken, the helper that gets it wants the field's bytes.
+                "&" => {
+                    p.advance();
+                    p.unary()
+                }
+                _ => Err(p.fault(format!("operator {op} is not known here"))),
+            }
+        })
+    }
+
+    fn postfix(&mut self) -> Parsed<Id> {
+        let mut id = self.primary()?;
+        while self.token.is_op("[") {
+            self.advance();
+            let index = self.ternary()?;
+            if !self.token.is_op("]") {
+                return Err(self.fault("expected ']'"));
+            }
+            self.advance();
+            id = self.tree.push(Node::Index { base: id, index });
+        }
+        Ok(id)
+    }
+
+    fn primary(&mut self) -> Parsed<Id> {
+        match self.token.clone() {
+            Token::Item("REC") => {
+                self.advance();
+                self.field_access()
+            }
+            Token::Item(word) => {
+                self.advance();
+                if self.token.is_delim(b'(') {
+                    self.advance();
+                    return self.call(word);
+                }
+                if !word.starts_with(|c: char| c.is_ascii_digit())
+                    && known_enumerator(word).is_none()
+                {
+                    self.note(format!("the value of {word} is not known"));
+                }
+                Ok(self.tree.push(Node::Atom(word.to_owned())))
+            }
+            Token::Text(text) => {
+                self.advance();
+                Ok(self.tree.push(Node::Text(text.into_owned())))
+            }
+            Token::Char(text) => {
+                self.advance();
+                Ok(self.tree.push(Node::Char(text.to_owned())))
+            }
+            Token::Delim(b'(') => {
+                self.advance();
+                if let Some(ctype) = self.cast() {
+                    let item = self.unary()?;
+                    return Ok(self.tree.push(Node::Cast { ctype, item }));
+                }
+                if self.token == Token::Item("REC") {
+                    let before = self.save();
+                    self.advance();
+                    if self.token.is_delim(b')') {
+                        self.advance();
+                        return self.field_access();
+                    }
+                    self.restore(before);
+                }
+                let id = self.ternary()?;
+                self.expect_delim(b')')?;
+                Ok(id)
+            }
+            _ => Err(self.fault("expected an operand")),
+        }
+    }
+
+    /// Parses `type)` behind an opening parenthesis; where no cast stands there nothing is used up.
+    fn cast(&mut self) -> Option<String> {
+        let before = self.save();
+        let mut name = String::new();
+        let mut words = Vec::new();
+        while let Token::Item(word) = self.token {
+            if word == "REC" {
+                break;
+            }
+            words.push(word);
+            self.advance();
+        }
+        let mut sure = type_size(&words, self.abi).is_some() && !words.is_empty();
+        sure |= words
+            .iter()
+            .any(|w| matches!(*w, "struct" | "enum" | "union" | "const"));
+        name.push_str(&words.join(" "));
+        while self.token.is_op("*") && !words.is_empty() {
+            name.push_str(" *");
+            self.advance();
+        }
+        let closed = self.token.is_delim(b')') && !words.is_empty();
+        if closed {
+            self.advance();
+            if self.token.starts_operand() || (sure && matches!(self.token, Token::Op(_))) {
+                return Some(name);
+            }
+        }
+        self.restore(before);
+        None
+    }
+
+    /// Parses a call of a kernel function, from behind the parenthesis up to and over the closing one.
+    pub(super) fn kernel_call(&mut self, name: &str) -> Parsed<Id> {
+        let mut args = Vec::new();
+        while !self.token.is_delim(b')') {
+            args.push(self.ternary()?);
+            if self.token.is_delim(b',') {
+                self.advance();
+            } else if !self.token.is_delim(b')') {
+                return Err(self.fault("expected ',' or ')'"));
+            }
+        }
+        self.advance();
+        let atom = |p: &mut Self, text: &str| p.tree.push(Node::Atom(text.to_owned()));
+        let node = match (name, args.as_slice()) {
+            ("__print_ns_to_secs", [ns]) => Node::NsToSecs(*ns),
+            ("__print_ns_without_secs", [ns]) => Node::NsWithoutSecs(*ns),
+            ("__print_hex_dump", [prefix, _, row, group, data, len, ascii]) => Node::HexDump {
+                prefix: *prefix,
+                row: *row,
+                group: *group,
+                data: *data,
+                len: *len,
+                ascii: *ascii,
+            },
+            ("__builtin_constant_p", [_]) => Node::Atom("0".to_owned()),
+            ("__builtin_choose_expr", [cond, then, other]) => Node::Cond {
+                cond: *cond,
+                then: Some(*then),
+                other: *other,
+            },
+            ("MAJOR", [dev]) => {
+                let right = atom(self, "20");
+                Node::Binary {
+                    op: BinOp::Shr,
+                    rank: 8,
+                    left: *dev,
+                    right,
+                }
+            }
+            ("MINOR", [dev]) => {
+                let right = atom(self, "0xfffff");
+                Node::Binary {
+                    op: BinOp::And,
+                    rank: 11,
+                    left: *dev,
+                    right,
+                }
+            }
+            (_, [item]) if swapped_bytes(name).is_some() => Node::Swap {
+                bytes: swapped_bytes(name).unwrap_or(8),
+                item: *item,
+            },
+            _ => {
+                self.note(format!("function {name} is not known"));
+                let shown = args.iter().copied().find(|a| self.reads_record(*a, 0));
+                Node::Unknown(shown.or(args.first().copied()))
+            }
+        };
+        Ok(self.tree.push(node))
+    }
+
+    /// Returns whether a node's value comes from the record.
+    fn reads_record(&self, id: Id, depth: u32) -> bool {
+        if depth > MAX_DEPTH {
+            return false;
+        }
+        let reads = |id: &Id| self.reads_record(*id, depth + 1);
+        match self.tree.node(id) {
+            Node::Field(_) | Node::Str(_) | Node::Dynamic(_) | Node::DynamicLen(_) => true,
+            Node::Cast { item, .. } | Node::Unary { item, .. } | Node::Swap { item, .. } => {
+                reads(item)
+            }
+            Node::Binary { left, right, .. } => reads(left) || reads(right),
+            Node::Index { base, .. } => reads(base),
+            Node::Cond { cond, .. } => reads(cond),
+            _ => false,
+        }
+    }
+
+    /// Returns the value of a table's entry; `None`, and a note, where the kernel left a name in it.
+    pub(super) fn entry_value(&mut self, id: Id) -> Option<i64> {
+        let value = self.constant(id, 0);
+        if value.is_none() {
+            self.note("a table entry has no value that is known");
+        }
+        value
+    }
+
+    fn constant(&self, id: Id, depth: u32) -> Option<i64> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let value = |id: Id| self.constant(id, depth + 1);
+        Some(match self.tree.node(id) {
+            Node::Atom(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+                number_prefix(text) as i64
+            }
+            Node::Atom(text) => known_enumerator(text)?,
+            Node::Char(text) => i64::from(char_value(text)),
+            Node::Cast { ctype, item } => {
+                let value = value(*item)? as u64;
+                cast_type(ctype, self.abi).map_or(value, |t| t.wrap(value)) as i64
+            }
+            Node::Unary { op, item } => {
+                let value = value(*item)?;
+                match op {
+                    b'-' => value.wrapping_neg(),
+                    b'~' => !value,
+                    b'!' => i64::from(value == 0),
+                    _ => value,
+                }
+            }
+            Node::Binary {
+                op, left, right, ..
+            } => super::expr::signed_binary(*op, value(*left)?, value(*right)?),
+            Node::Cond { cond, then, other } => {
+                let c = value(*cond)?;
+                match (c != 0, then) {
+                    (true, Some(then)) => value(*then)?,
+                    (true, None) => c,
+                    (false, _) => value(*other)?,
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Returns how many bytes a byte-order helper swaps, for names of such helpers.
+///
+/// The recordings this is for come from little-endian machines, where network order is the other one.
+fn swapped_bytes(name: &str) -> Option<u8> {
+    let name = name.trim_start_matches('_');
+    Some(match name {
+        "ntohs" | "htons" | "be16_to_cpu" | "cpu_to_be16" | "builtin_bswap16" | "swab16" => 2,
+        "ntohl" | "htonl" | "be32_to_cpu" | "cpu_to_be32" | "builtin_bswap32" | "swab32" => 4,
+        "be64_to_cpu" | "cpu_to_be64" | "builtin_bswap64" | "swab64" => 8,
+        _ => return None,
+    })
+}
+
+/// Returns the value of a character literal.
+pub(super) fn char_value(text: &str) -> u8 {
+    match text.as_bytes() {
+        [b'\\', b'n', ..] => b'\n',
+        [b'\\', b't', ..] => b'\t',
+        [b'\\', b'r', ..] => b'\r',
+        [b'\\', b'0', ..] => 0,
+        [b'\\', c, ..] => *c,
+        [c, ..] => *c,
+        [] => 0,
+    }
+}

@@ -1,0 +1,342 @@
+//! Operators in the order libtraceevent 1.7.1 takes them, which is not always C's.
+//!
+//! Found by reading its `event-parse.c` and by printing with trace-cmd 3.1.6; what differs from C:
+//! - operators of one rank group from the right: `a - b - c` is `a - (b - c)`;
+//! - of a ternary's last branch only the first operand belongs to it: `a ? b : c + d` is `(a ? b : c) + d`,
+//!   and `a ? b : c ? d : e` is `(a ? b : c) ? d : e`;
+//! - parentheses on the right of an operator lose to one that binds tighter: `a + (b & c)` is
+//!   `(a + b) & c`.
+//!
+//! Our text has to equal the tool's, so the same happens here. What the tool gives up on is an error here
+//! too, and then [`super::strict`] reads the text.
+
+use super::ast::{BinOp, Id, Node};
+use super::lexer::Token;
+use super::parser::{Parsed, Parser};
+
+impl Parser<'_, '_> {
+    /// Parses the arguments behind the format; a comma is the current token.
+    pub(super) fn tool_arguments(&mut self) -> Parsed<Vec<Id>> {
+        let mut args = Vec::new();
+        loop {
+            self.advance();
+            if self.token == Token::End {
+                return Ok(args);
+            }
+            let id = self.tool_operand()?;
+            args.push(id);
+            if let Token::Op(_) = self.token {
+                self.tool_operator(id)?;
+                if self.token == Token::End {
+                    return Ok(args);
+                }
+                // Whatever ends an argument with operators is taken for the comma.
+                continue;
+            }
+            if !self.token.is_delim(b',') {
+                return Ok(args);
+            }
+        }
+    }
+
+    /// Parses an operand and all operators behind it.
+    pub(super) fn tool_expression(&mut self) -> Parsed<Id> {
+        let id = self.tool_operand()?;
+        while let Token::Op(op) = self.token {
+            if matches!(op, "}" | "]" | ":") {
+                break;
+            }
+            self.tool_operator(id)?;
+        }
+        Ok(id)
+    }
+
+    /// Parses one operand: a field, a number, a literal, a call, or what stands in parentheses.
+    fn tool_operand(&mut self) -> Parsed<Id> {
+        self.deeper(|p| match p.token.clone() {
+            Token::Item("REC") => {
+                p.advance();
+                p.field_access()
+            }
+            Token::Item(word) => {
+                p.advance();
+                if p.token.is_delim(b'(') {
+                    p.advance();
+                    return p.call(word);
+                }
+                let mut atom = word.to_owned();
+                while let Token::Item(more) = p.token {
+                    atom.push(' ');
+                    atom.push_str(more);
+                    p.advance();
+                }
+                Ok(p.tree.push(Node::Atom(atom)))
+            }
+            Token::Text(text) => {
+                p.advance();
+                Ok(p.tree.push(Node::Text(text.into_owned())))
+            }
+            Token::Char(text) => {
+                p.advance();
+                Ok(p.tree.push(Node::Char(text.to_owned())))
+            }
+            Token::Delim(b'(') => {
+                p.advance();
+                p.tool_parenthesis()
+            }
+            Token::Op(op @ ("~" | "!" | "-" | "+")) => {
+                p.advance();
+                let item = p.tool_operand()?;
+                let id = p.tree.push(Node::Unary {
+                    op: op.as_bytes()[0],
+                    item,
+                });
+                p.tool_rest(id, Some(item), 0)?;
+                Ok(id)
+            }
+            _ => Err(p.fault("expected an operand")),
+        })
+    }
+
+    /// Parses what is behind `(`: an expression, a type to cast to, or `REC)->field`.
+    fn tool_parenthesis(&mut self) -> Parsed<Id> {
+        if self.token == Token::Item("REC") {
+            self.advance();
+            if self.token.is_delim(b')') {
+                self.advance();
+                return self.field_access();
+            }
+            let id = self.field_access()?;
+            return self.tool_close(id);
+        }
+        let id = self.tool_operand()?;
+        self.tool_close(id)
+    }
+
+    /// Parses the operators behind the first operand in parentheses, `)`, and the operand of a cast.
+    fn tool_close(&mut self, id: Id) -> Parsed<Id> {
+        if let Token::Op(_) = self.token {
+            self.tool_operator(id)?;
+        }
+        self.expect_delim(b')')?;
+        if self.token.starts_operand() {
+            let Node::Atom(ctype) = self.tree.node(id).clone() else {
+                return Err(self.fault("expected a type in the parentheses of a cast"));
+            };
+            let item = self.tool_operand()?;
+            self.tree.set(id, Node::Cast { ctype, item });
+        }
+        Ok(id)
+    }
+
+    /// Applies the operator at the current token to the node `id`, which becomes the operator's node.
+    fn tool_operator(&mut self, id: Id) -> Parsed<()> {
+        self.deeper(|p| p.tool_operator_inner(id))
+    }
+
+    fn tool_operator_inner(&mut self, id: Id) -> Parsed<()> {
+        let Token::Op(text) = self.token else {
+            return Err(self.fault("expected an operator"));
+        };
+        match text {
+            "?" => {
+                let node = self.tree.take(id);
+                let cond = self.tree.push(node);
+                self.advance();
+                let then = self.tool_expression()?;
+                if !self.token.is_op(":") {
+                    return Err(self.fault("expected ':'"));
+                }
+                self.advance();
+                let other = self.tool_operand()?;
+                self.tree.set(
+                    id,
+                    Node::Cond {
+                        cond,
+                        then: Some(then),
+                        other,
+                    },
+                );
+                self.tool_rest(id, None, 0)
+            }
+            "[" => {
+                let node = self.tree.take(id);
+                let base = self.tree.push(node);
+                self.advance();
+                let index = self.tool_operand()?;
+                if !self.token.is_op("]") {
+                    return Err(self.fault("expected ']'"));
+                }
+                self.advance();
+                self.tree.set(id, Node::Index { base, index });
+                self.tool_rest(id, None, 0)
+            }
+            _ => {
+                let Some(op) = BinOp::from_text(text) else {
+                    return Err(self.fault(format!("operator {text} is not known here")));
+                };
+                self.tool_binary(id, op)
+            }
+        }
+    }
+
+    fn tool_binary(&mut self, id: Id, op: BinOp) -> Parsed<()> {
+        let node = self.tree.take(id);
+        self.advance();
+        if op == BinOp::Mul && self.token.is_delim(b')') {
+            // `(struct x *)`: a pointer type, and no product.
+            let Node::Atom(mut name) = node else {
+                return Err(self.fault("expected a pointer type"));
+            };
+            name.push_str(" *");
+            self.tree.set(id, Node::Atom(name));
+            return Ok(());
+        }
+        let left = self.tree.push(node);
+        let right = self.tool_operand()?;
+        let rank = op.rank();
+        if rank < self.rank_of(right) {
+            // What came from the right binds looser and takes over; this operator gets its left operand.
+            let node = self.tree.take(right);
+            let (node, inner, outer_rank) = match node {
+                Node::Binary {
+                    op,
+                    rank,
+                    left: inner,
+                    right: last,
+                } => (
+                    Node::Binary {
+                        op,
+                        rank,
+                        left: right,
+                        right: last,
+                    },
+                    inner,
+                    rank,
+                ),
+                Node::Cond { cond, then, other } => (
+                    Node::Cond {
+                        cond: right,
+                        then,
+                        other,
+                    },
+                    cond,
+                    0,
+                ),
+                Node::Unary { op, item } => {
+                    let null = self.tree.push(Node::Null);
+                    let op = if op == b'-' { BinOp::Sub } else { BinOp::Add };
+                    (
+                        Node::Binary {
+                            op,
+                            rank: 0,
+                            left: right,
+                            right: item,
+                        },
+                        null,
+                        0,
+                    )
+                }
+                other => return Err(self.fault(format!("operator before {other:?}"))),
+            };
+            self.tree.set(id, node);
+            self.tree.set(
+                right,
+                Node::Binary {
+                    op,
+                    rank,
+                    left,
+                    right: inner,
+                },
+            );
+            return self.tool_rest(id, Some(right), outer_rank);
+        }
+        self.tree.set(
+            id,
+            Node::Binary {
+                op,
+                rank,
+                left,
+                right,
+            },
+        );
+        self.tool_rest(id, Some(right), rank)
+    }
+
+    /// Applies a further operator: to the whole node `id` when it binds looser than `rank`, else to the
+    /// operand on its right.
+    fn tool_rest(&mut self, id: Id, right: Option<Id>, rank: i32) -> Parsed<()> {
+        let Token::Op(text) = self.token else {
+            return Ok(());
+        };
+        let next = match text {
+            ":" => return Ok(()),
+            "?" => 16,
+            "~" | "!" => 4,
+            "++" | "--" => 3,
+            _ => BinOp::from_text(text).map_or(-1, BinOp::rank),
+        };
+        match right {
+            _ if next > rank => self.tool_operator(id),
+            Some(right) => self.tool_operator(right),
+            None => Err(self.fault(format!("operator {text} is not known here"))),
+        }
+    }
+
+    /// Returns the rank libtraceevent compares a right operand by; low for what is no operator.
+    fn rank_of(&self, id: Id) -> i32 {
+        match self.tree.node(id) {
+            Node::Binary { op, .. } => op.rank(),
+            Node::Unary {
+                op: b'-' | b'+', ..
+            } => 7,
+            Node::Unary { .. } => 4,
+            Node::Cond { .. } => 16,
+            _ => -1,
+        }
+    }
+
+    /// Returns the value of a table entry written with operators; unknown names count as 0.
+    ///
+    /// Only the operators libtraceevent evaluates there are taken.
+    pub(super) fn tool_constant(&self, id: Id, depth: u32) -> Parsed<i64> {
+        if depth > super::parser::MAX_DEPTH {
+            return Err(self.fault("nested too deeply"));
+        }
+        let value = |id| self.tool_constant(id, depth + 1);
+        Ok(match self.tree.node(id) {
+            Node::Atom(text) | Node::Text(text) | Node::Char(text) => {
+                super::ast::number_prefix(text) as i64
+            }
+            Node::Cast { ctype, item } => {
+                super::types::tool_cast(value(*item)? as u64, ctype) as i64
+            }
+            Node::Unary { op: b'-', item } => value(*item)?.wrapping_neg(),
+            Node::Unary { op: b'+', item } => value(*item)?,
+            Node::Unary { op: b'~', item } => !value(*item)?,
+            Node::Binary {
+                op, left, right, ..
+            } => {
+                let (a, b) = (value(*left)?, value(*right)?);
+                match op {
+                    BinOp::Or => a | b,
+                    BinOp::LogOr => i64::from(a != 0 || b != 0),
+                    BinOp::And => a & b,
+                    BinOp::LogAnd => i64::from(a != 0 && b != 0),
+                    BinOp::Lt => i64::from(a < b),
+                    BinOp::Le => i64::from(a <= b),
+                    BinOp::Gt => i64::from(a > b),
+                    BinOp::Ge => i64::from(a >= b),
+                    BinOp::Shl => a.wrapping_shl(b as u32),
+                    BinOp::Shr => a.wrapping_shr(b as u32),
+                    BinOp::Eq => i64::from(a == b),
+                    BinOp::Ne => i64::from(a != b),
+                    BinOp::Sub => a.wrapping_sub(b),
+                    BinOp::Add => a.wrapping_add(b),
+                    _ => return Err(self.fault("operator is not known in a table")),
+                }
+            }
+            _ => return Err(self.fault("expected a constant in a table")),
+        })
+    }
+}
