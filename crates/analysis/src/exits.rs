@@ -199,7 +199,6 @@ pub struct Exits {
     last: (i32, u32),
     tables: [Rows; 4],
     isa: Option<Isa>,
-    kvm_events: u64,
     before_first_entry: FxHashMap<ExitReason, u64>,
     without_entry: FxHashMap<ExitReason, u64>,
 }
@@ -224,7 +223,6 @@ impl Exits {
             last: (i32::MIN, 0),
             tables,
             isa: None,
-            kvm_events: 0,
             before_first_entry: FxHashMap::default(),
             without_entry: FxHashMap::default(),
         }
@@ -235,9 +233,9 @@ impl Exits {
         self.threads.saved_names(names);
     }
 
-    /// Returns whether any event of KVM was seen.
-    pub fn saw_kvm(&self) -> bool {
-        self.kvm_events > 0
+    /// Returns whether any exit or entry was seen.
+    pub fn saw_exits(&self) -> bool {
+        self.isa.is_some() || !self.vcpus.is_empty()
     }
 
     /// Returns the instruction set of the exits seen.
@@ -554,7 +552,6 @@ impl Sink for Exits {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        self.kvm_events += 1;
         match event.data() {
             Data::KvmExit(exit) => self.exit(event, exit.reason),
             Data::KvmEntry(entry) => self.entry(event, entry.vcpu),

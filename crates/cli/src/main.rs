@@ -1,1 +1,47 @@
-fn main() {}
+//! `trapline`: where did my virtual machine's time go, and what do I change?
+//!
+//! This crate reads the command line, opens recordings, runs analyses and prints what they found. It is the
+//! only one that touches the terminal and the environment.
+
+mod args;
+mod commands;
+mod filter;
+mod input;
+mod output;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+
+/// A recording could not be read, or does not hold what was asked for.
+const EXIT_FAILURE: u8 = 1;
+
+fn main() -> ExitCode {
+    // Wrong usage ends here, with status 2.
+    let args = Args::parse();
+    let result = match args.command {
+        Command::Report(args) => commands::report::run(&args),
+        Command::Info(args) => commands::info::run(&args),
+        Command::Events(args) => commands::events::run(&args),
+        Command::Exits(args) => commands::exits::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "trapline: {error:#}");
+            ExitCode::from(EXIT_FAILURE)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

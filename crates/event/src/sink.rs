@@ -82,7 +82,7 @@ pub struct Event<'a> {
     pub ty: &'a EventType<'a>,
     /// What it says.
     pub body: Body<'a>,
-    /// What perf sampled with it.
+    /// What perf sampled with it, if the sink wants that ([`Sink::wants_samples`]).
     pub sample: Option<&'a Sample<'a>>,
     /// The ring buffer it came from: 0 the main one, others the instances of ftrace in the recording's
     /// order.
@@ -193,6 +193,11 @@ pub trait Sink {
     /// Tells whether events of this kind are wanted. Called once for each kind, before its first event;
     /// what is not wanted is skipped as early and as cheaply as the container allows.
     fn wants(&mut self, ty: &EventType<'_>) -> bool;
+
+    /// Tells whether [`Event::sample`] is looked at: gathering it costs as much as a small analysis does.
+    fn wants_samples(&self) -> bool {
+        false
+    }
 
     /// Takes one event. Returning `Break` ends the walk.
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()>;

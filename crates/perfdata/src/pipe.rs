@@ -14,7 +14,7 @@ const UPDATE_NAME: u64 = 2;
 pub(crate) fn read_definitions(recording: &mut PerfData<'_>) {
     let (data, endian) = (recording.data, recording.endian);
     let mut at = PIPE_HEADER;
-    while let Some(header) = Header::read(data, at, endian) {
+    while let Some(header) = Header::read_in(data, at, endian) {
         if matches!(
             header.kind,
             kind::SAMPLE | kind::COMPRESSED | kind::COMPRESSED2

@@ -41,22 +41,42 @@ pub(crate) struct Header {
 
 impl Header {
     /// Reads the header at `at`. `None` when it is not all there.
-    #[inline]
-    pub fn read(data: &[u8], at: usize, endian: Endian) -> Option<Header> {
-        let bytes: &[u8; HEADER] = data.get(at..at.checked_add(HEADER)?)?.try_into().ok()?;
-        Some(match endian {
-            Endian::Little => Header {
-                kind: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-                misc: u16::from_le_bytes([bytes[4], bytes[5]]),
-                size: u16::from_le_bytes([bytes[6], bytes[7]]) as usize,
-            },
-            Endian::Big => Header {
-                kind: u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-                misc: u16::from_be_bytes([bytes[4], bytes[5]]),
-                size: u16::from_be_bytes([bytes[6], bytes[7]]) as usize,
-            },
+    #[inline(always)]
+    pub fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<Header> {
+        let word = u64_at::<BIG>(data, at)?;
+        Some(if BIG {
+            Header {
+                kind: (word >> 32) as u32,
+                misc: (word >> 16) as u16,
+                size: word as u16 as usize,
+            }
+        } else {
+            Header {
+                kind: word as u32,
+                misc: (word >> 32) as u16,
+                size: (word >> 48) as usize,
+            }
         })
     }
+
+    /// Reads the header at `at` in a byte order known only now.
+    pub fn read_in(data: &[u8], at: usize, endian: Endian) -> Option<Header> {
+        match endian {
+            Endian::Little => Header::read::<false>(data, at),
+            Endian::Big => Header::read::<true>(data, at),
+        }
+    }
+}
+
+/// Reads a 64-bit number, big-endian or little-endian.
+#[inline(always)]
+pub(crate) fn u64_at<const BIG: bool>(data: &[u8], at: usize) -> Option<u64> {
+    let bytes: &[u8; 8] = data.get(at..)?.first_chunk()?;
+    Some(if BIG {
+        u64::from_be_bytes(*bytes)
+    } else {
+        u64::from_le_bytes(*bytes)
+    })
 }
 
 /// Who counted lost events.

@@ -15,7 +15,7 @@ use crate::compressed::ZstdStream;
 use crate::file::PerfData;
 use crate::merge::{Run, RunHeap};
 use crate::pipe::payload_behind;
-use crate::record::{HEADER, Header, SideRecord, kind, parse_side};
+use crate::record::{HEADER, Header, SideRecord, kind, parse_side, u64_at};
 use crate::sample::Sample;
 
 /// Receives a recording's records in time order.
@@ -40,8 +40,6 @@ pub trait Visitor {
 pub struct Totals {
     /// Samples by attribute, wanted or not.
     pub samples: Vec<u64>,
-    /// First and last time stamp of a sample.
-    pub time: Option<(u64, u64)>,
     /// Events lost, as the ring buffer's own records told.
     pub lost_ring: u64,
     /// Records that told so: what perf calls lost chunks.
@@ -79,10 +77,12 @@ impl PerfData<'_> {
     /// Pushes all records to `visitor`, in time order.
     ///
     /// `wanted` says by attribute whether its samples are pushed; attributes beyond its end are.
-    pub fn walk(&self, wanted: &[bool], visitor: &mut dyn Visitor) -> Totals {
-        let mut walk = Walk::new(self, wanted, visitor);
-        walk.run();
-        walk.totals
+    pub fn walk<V: Visitor>(&self, wanted: &[bool], visitor: &mut V) -> Totals {
+        // Byte order is settled once, not at every number.
+        match self.endian {
+            Endian::Little => Walk::<V, false>::new(self, wanted, visitor).run(),
+            Endian::Big => Walk::<V, true>::new(self, wanted, visitor).run(),
+        }
     }
 }
 
@@ -157,10 +157,10 @@ struct Open {
     last_time: u64,
 }
 
-struct Walk<'w, 'a> {
+struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     recording: &'w PerfData<'a>,
     wanted: &'w [bool],
-    visitor: &'w mut dyn Visitor,
+    visitor: &'w mut V,
     endian: Endian,
     ids: IdMap,
     /// Where every sample has its id, if there is more than one attribute.
@@ -193,17 +193,15 @@ struct Walk<'w, 'a> {
     totals: Totals,
 }
 
-impl<'w, 'a> Walk<'w, 'a> {
+impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     fn new(
         recording: &'w PerfData<'a>,
         wanted: &'w [bool],
-        visitor: &'w mut dyn Visitor,
-    ) -> Walk<'w, 'a> {
+        visitor: &'w mut V,
+    ) -> Walk<'w, 'a, V, BIG> {
         let attrs = &recording.attrs;
         let layout = attrs[0].layout;
-        let same = attrs
-            .iter()
-            .all(|a| a.layout.sample_type == layout.sample_type);
+        let same_time = attrs.iter().all(|a| a.layout.time == layout.time);
         let same_id = attrs.iter().all(|a| a.layout.id == layout.id);
         let ids = match (attrs.len() > 1 && same_id, layout.id) {
             (true, Some(_)) => IdMap::new(attrs),
@@ -215,7 +213,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             visitor,
             endian: recording.endian,
             id_at: layout.id.map(usize::from).filter(|_| same_id),
-            time_at: layout.time.map(usize::from).filter(|_| same),
+            time_at: layout.time.map(usize::from).filter(|_| same_time),
             ids,
             layout,
             heap: RunHeap::default(),
@@ -249,13 +247,13 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(mut self) -> Totals {
         // The input outlives the walk's own borrows.
         let data: &[u8] = self.recording.data;
         let end = self.recording.end;
         let mut at = self.recording.start;
         while at < end && !self.stop && !self.stop_reading {
-            let Some(header) = Header::read(&data[..end], at, self.endian) else {
+            let Some(header) = Header::read::<BIG>(&data[..end], at) else {
                 self.cut(at, end);
                 break;
             };
@@ -301,6 +299,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.flush(u64::MAX);
         self.visitor
             .release(self.recording.start..end.max(self.recording.start));
+        self.totals
     }
 
     fn cut(&mut self, at: usize, end: usize) {
@@ -334,7 +333,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             "no record here: its kind or size is impossible".to_owned(),
         );
         let plausible = |at: usize| {
-            let header = Header::read(&data[..end], at, self.endian)?;
+            let header = Header::read::<BIG>(&data[..end], at)?;
             let known = header.kind != 0 && header.kind <= kind::HIGHEST;
             let next = at.checked_add(header.size)?;
             (known && header.size > HEADER && header.size % 8 == 0 && next <= end).then_some(next)
@@ -354,7 +353,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Returns the time stamp of a record of the kernel, 0 when it has none.
-    #[inline]
+    #[inline(always)]
     fn time_of(&self, header: Header, body: &[u8]) -> u64 {
         if header.kind == kind::SAMPLE {
             let at = match self.time_at {
@@ -364,23 +363,23 @@ impl<'w, 'a> Walk<'w, 'a> {
                     .and_then(|a| self.recording.attrs[a as usize].layout.time)
                     .map(usize::from),
             };
-            return at.and_then(|at| self.endian.u64(body, at)).unwrap_or(0);
+            return at.and_then(|at| u64_at::<BIG>(body, at)).unwrap_or(0);
         }
         let back = self.layout.trailer_time.map(usize::from);
-        back.and_then(|back| self.endian.u64(body, body.len().checked_sub(back)?))
+        back.and_then(|back| u64_at::<BIG>(body, body.len().checked_sub(back)?))
             .unwrap_or(0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn attr_of(&self, body: &[u8]) -> Option<u32> {
         if let IdMap::Single = self.ids {
             return Some(0);
         }
-        self.ids.get(self.endian.u64(body, self.id_at?)?)
+        self.ids.get(u64_at::<BIG>(body, self.id_at?)?)
     }
 
     /// Adds one record to the run, or begins another.
-    #[inline]
+    #[inline(always)]
     fn extend(&mut self, buffer: u32, at: usize, next: usize, time: u64) {
         if let Some(open) = &mut self.open
             && open.end == at
@@ -519,7 +518,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 self.rounds.pop_front();
                 self.finish_round();
             }
-            let Some(header) = Header::read(&data, at, self.endian) else {
+            let Some(header) = Header::read::<BIG>(&data, at) else {
                 break;
             };
             if header.size < HEADER {
@@ -601,12 +600,12 @@ impl<'w, 'a> Walk<'w, 'a> {
         let second = self.heap.second().unwrap_or((u64::MAX, u64::MAX));
         let mut at = run.at;
         let mut time = run.time;
+        let Some(mut header) = Header::read::<BIG>(data, at) else {
+            return (run.end, time);
+        };
         loop {
-            let Some(header) = Header::read(data, at, self.endian) else {
-                return (run.end, time);
-            };
             let next = at + header.size.max(HEADER);
-            let body = &data[at + HEADER..next.min(data.len())];
+            let body = data.get(at + HEADER..next).unwrap_or_default();
             if header.kind == kind::SAMPLE {
                 if self.push_sample(header, body, time).is_break() {
                     self.stop = true;
@@ -616,10 +615,10 @@ impl<'w, 'a> Walk<'w, 'a> {
                 self.push_side(header, body, time);
             }
             self.pushed += next - at;
-            if run.buffer == 0 && self.pushed >= RELEASE_STEP {
+            if self.pushed >= RELEASE_STEP {
                 self.pushed = 0;
                 // Recordings without rounds come here with pages of the whole file in use.
-                if at < self.released {
+                if run.buffer == 0 && at < self.released {
                     self.visitor.release(self.recording.start..self.released);
                 }
             }
@@ -627,31 +626,25 @@ impl<'w, 'a> Walk<'w, 'a> {
             if at >= run.end {
                 return (at, time);
             }
-            let Some(header) = Header::read(data, at, self.endian) else {
+            let Some(following) = Header::read::<BIG>(data, at) else {
                 return (run.end, time);
             };
-            let end = (at + header.size.max(HEADER)).min(data.len());
-            time = self.time_of(header, &data[at + HEADER..end]);
+            header = following;
+            let end = at + header.size.max(HEADER);
+            time = self.time_of(header, data.get(at + HEADER..end).unwrap_or_default());
             if time > limit || (time, run.seq) > second {
                 return (at, time);
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_sample(&mut self, header: Header, body: &[u8], time: u64) -> ControlFlow<()> {
         let Some(attr) = self.attr_of(body) else {
             self.totals.unknown_id += 1;
             return ControlFlow::Continue(());
         };
         self.totals.samples[attr as usize] += 1;
-        match &mut self.totals.time {
-            Some((first, last)) => {
-                *first = (*first).min(time);
-                *last = (*last).max(time);
-            }
-            None => self.totals.time = Some((time, time)),
-        }
         if time < self.last_out {
             self.totals.out_of_order += 1;
         } else {
@@ -662,22 +655,28 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
         let description = &self.recording.attrs[attr as usize];
         let layout = &description.layout;
-        let endian = self.endian;
-        let int = |at: Option<u16>, offset: usize| {
-            at.and_then(|at| endian.u32(body, at as usize + offset))
-                .map_or(-1, |v| v as i32)
+        let int = |at: Option<u16>, high: bool| {
+            let word = at.and_then(|at| u64_at::<BIG>(body, usize::from(at)));
+            // The first of two 32-bit numbers is the low half in one byte order, the high in the other.
+            word.map_or(-1, |w| {
+                if high != BIG {
+                    (w >> 32) as i32
+                } else {
+                    w as i32
+                }
+            })
         };
         self.visitor.sample(&Sample {
             attr,
             misc: header.misc,
             time,
-            pid: int(layout.tid, 0),
-            tid: int(layout.tid, 4),
-            cpu: int(layout.cpu, 0),
+            pid: int(layout.tid, false),
+            tid: int(layout.tid, true),
+            cpu: int(layout.cpu, false),
             body,
             layout,
             read_format: description.read_format,
-            endian,
+            endian: self.endian,
         })
     }
 

@@ -84,6 +84,7 @@ impl<'r> PerfReader<'r> {
             .map(|a| a.tracepoint_id().is_some())
             .collect();
         let mut push = Push {
+            samples: sink.wants_samples(),
             sink,
             release,
             types: &types,
@@ -163,6 +164,7 @@ fn clock_name(clockid: Option<i32>) -> String {
 }
 
 struct Push<'p> {
+    samples: bool,
     sink: &'p mut dyn Sink,
     release: &'p dyn Fn(Range<usize>),
     types: &'p [EventType<'p>],
@@ -179,6 +181,20 @@ impl Visitor for Push<'_> {
             Some(raw) if tracepoint => Body::Raw(raw),
             _ => Body::None,
         };
+        let mut event = Event {
+            time: sample.time,
+            cpu: sample.cpu,
+            tid: sample.tid,
+            pid: sample.pid,
+            ty: &self.types[index],
+            body,
+            sample: None,
+            buffer: 0,
+            comm: None,
+        };
+        if !self.samples {
+            return self.sink.event(&event);
+        }
         let extra = Sample {
             misc: sample.misc,
             ip: sample.ip(),
@@ -189,17 +205,8 @@ impl Visitor for Push<'_> {
             has_cpu: sample.cpu >= 0,
             tracepoint,
         };
-        self.sink.event(&Event {
-            time: sample.time,
-            cpu: sample.cpu,
-            tid: sample.tid,
-            pid: sample.pid,
-            ty: &self.types[index],
-            body,
-            sample: Some(&extra),
-            buffer: 0,
-            comm: None,
-        })
+        event.sample = Some(&extra);
+        self.sink.event(&event)
     }
 
     fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {

@@ -1,0 +1,226 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Where did my virtual machine's time go, and what do I change?
+///
+/// Reads KVM recordings made by perf or trace-cmd, and their text output: perf.data (file and pipe mode,
+/// compressed or not), trace.dat version 6 and 7, text of `perf script` and `trace-cmd report`, and the
+/// kernel's own trace file; all of them also wrapped in gzip or zstd, and from standard input as `-`.
+#[derive(Debug, Parser)]
+#[command(name = "trapline", version, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  trapline report perf.data.guest          one screen: what is in it, where exits spent their time
+  trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
+  trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
+  perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
+
+Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for, 2 wrong usage.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show one screen about a recording: what is in it, exits by cost, what was lost.
+    Report(ReportArgs),
+    /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
+    Info(InfoArgs),
+    /// Print the events in time order, as perf script or trace-cmd report -N would.
+    Events(EventsArgs),
+    /// Count exits and their time by reason, port, address or register.
+    Exits(ExitsArgs),
+}
+
+/// What every command understands.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Common {
+    /// Output as a table for people, as JSON or as comma separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// Take event formats from another recording of the same kernel, for a perf.data that lost its own.
+    #[arg(long, value_name = "REC")]
+    pub formats: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// Filters shared by all commands.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Filters")]
+pub struct FilterArgs {
+    /// Only events of this process or thread.
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<i32>,
+
+    /// Only the VM with this name or process id.
+    #[arg(long, value_name = "NAME")]
+    pub vm: Option<String>,
+
+    /// Only the vCPU with this number.
+    #[arg(long, value_name = "N")]
+    pub vcpu: Option<u32>,
+
+    /// Only events on these CPUs, as 0-3,8.
+    #[arg(long, value_name = "LIST", value_parser = crate::filter::parse_cpus)]
+    pub cpu: Option<crate::filter::CpuSet>,
+
+    /// Only events from FROM to TO, in seconds as the recording prints them; either may be left out.
+    #[arg(long, value_name = "FROM,TO", value_parser = crate::filter::parse_time)]
+    pub time: Option<crate::filter::TimeRange>,
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For spreadsheets.
+    Csv,
+}
+
+/// Whose conventions to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum As {
+    /// As perf does.
+    Perf,
+    /// As trace-cmd does.
+    #[value(name = "trace-cmd")]
+    TraceCmd,
+}
+
+/// `trapline report`.
+#[derive(Debug, ClapArgs)]
+pub struct ReportArgs {
+    /// Recordings, or - for standard input.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+
+    /// Write the report as one HTML file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `trapline info`.
+#[derive(Debug, ClapArgs)]
+pub struct InfoArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `trapline events`.
+#[derive(Debug, ClapArgs)]
+pub struct EventsArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    /// Only events whose name, or SYSTEM:NAME, matches; * and ? stand for anything. May be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub event: Vec<String>,
+
+    /// Print lines as this tool does, whatever made the recording.
+    #[arg(long = "as", value_enum, value_name = "TOOL")]
+    pub convention: Option<As>,
+
+    /// Print times to the nanosecond.
+    #[arg(long)]
+    pub ns: bool,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `trapline exits`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXITS_HELP)]
+pub struct ExitsArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    /// Tables to show: exits by reason, I/O ports, memory-mapped I/O, model specific registers.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TABLES", default_value = "vmexit")]
+    pub event: Vec<Table>,
+
+    /// Rows apart for each VM, or each vCPU.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
+    pub by: Vec<GroupBy>,
+
+    /// Time exits as this tool does, and print its table: perf times arm64 exits from entry to exit.
+    #[arg(long = "as", value_enum, value_name = "TOOL")]
+    pub convention: Option<As>,
+
+    /// All columns, for terminals wider than 80.
+    #[arg(long)]
+    pub wide: bool,
+
+    /// Sort rows by count, by time, by mean, or by the longest.
+    #[arg(long, value_enum, default_value_t = Sort::Count)]
+    pub sort: Sort,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const EXITS_HELP: &str = "An exit is timed from kvm_exit to the next kvm_entry of its thread; accesses to \
+ports and registers from their event to the entry, MMIO reads from the exit to the value. Exits in which the \
+guest asked to wait (HLT, WFx) are marked, and kept out of the handling time.
+
+Examples:
+  trapline exits perf.data.guest
+  trapline exits --event vmexit,ioport,mmio,msr --format json trace.dat
+  trapline exits --by vcpu --sort time --wide perf.data
+  trapline exits --as perf perf.data.guest  the table perf kvm stat report prints";
+
+/// Tables of exit statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// Exits by reason.
+    Vmexit,
+    /// I/O ports.
+    Ioport,
+    /// Memory-mapped I/O.
+    Mmio,
+    /// Model specific registers.
+    Msr,
+}
+
+/// What rows are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GroupBy {
+    /// VMs.
+    Vm,
+    /// vCPUs.
+    Vcpu,
+}
+
+/// Orders of rows, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// Count.
+    Count,
+    /// Total time.
+    Time,
+    /// Mean time.
+    Mean,
+    /// Longest time.
+    Max,
+}

@@ -1,0 +1,105 @@
+//! `trapline exits`: how often and for how long vCPUs were out of their guest, and why.
+
+use std::cmp::Reverse;
+
+use analysis::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options};
+use anyhow::Result;
+use render::{exits, json, perf_kvm, quality};
+use serde_json::Value;
+use source::Recording;
+
+use crate::args::{As, ExitsArgs, Format, GroupBy, Sort, Table};
+use crate::commands::VERSION;
+use crate::{input, output};
+
+/// Runs the command.
+pub fn run(args: &ExitsArgs) -> Result<()> {
+    let lender = input::Lender::open(&args.common)?;
+    let recording = Recording::open(&args.recording)?;
+    let reader = recording.reader(lender.options(false))?;
+    let perf = args.convention == Some(As::Perf);
+    let filter = &args.common.filter;
+    let mut sink = Exits::new(Options {
+        tables: args.event.iter().map(|t| table(*t)).collect(),
+        convention: if perf { Convention::Perf } else { Convention::Handling },
+        by: By { vm: args.by.contains(&GroupBy::Vm), vcpu: args.by.contains(&GroupBy::Vcpu) },
+        vcpu: filter.vcpu,
+        vm: filter.vm.clone(),
+    });
+    sink.saved_names(input::saved_names(&reader));
+    let mut outcome = input::walk(&reader, &mut sink, filter);
+    let name = input::name(&args.recording);
+    input::require_exits(&name, &sink)?;
+
+    let mut reports = in_order(sink.reports(), &args.event);
+    for report in &mut reports {
+        sort(&mut report.rows, args.sort);
+    }
+    for warning in exits::unpaired(&sink.unpaired()) {
+        outcome.quality.warn(warning);
+    }
+    let isa = sink.isa();
+    match args.common.format {
+        Format::Table => {
+            let layout = exits::Layout {
+                wide: args.wide,
+                limit: usize::MAX,
+                nanoseconds: input::nanoseconds(reader.header()),
+            };
+            let mut text = String::new();
+            for report in &reports {
+                if perf {
+                    text.push_str(&perf_kvm::table(report, filter.vcpu));
+                } else {
+                    text.push_str(&exits::table(isa, report, layout));
+                    text.push('\n');
+                }
+            }
+            text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
+            output::print(&text)
+        }
+        Format::Json => {
+            let mut document = json::envelope(VERSION, "exits", &[name], &outcome.quality);
+            if let Some(first) = reports.first() {
+                exits::json(&mut document, isa, first);
+            }
+            if reports.len() > 1 {
+                let tables = reports.iter().map(|report| {
+                    let mut table = serde_json::Map::new();
+                    exits::json(&mut table, isa, report);
+                    Value::Object(table)
+                });
+                document.insert("tables".to_owned(), tables.collect());
+            }
+            output::print(&json::text(document))
+        }
+        Format::Csv => output::print(&exits::csv(isa, &reports)),
+    }
+}
+
+/// Returns the table an argument names.
+fn table(table: Table) -> ExitTable {
+    match table {
+        Table::Vmexit => ExitTable::Vmexit,
+        Table::Ioport => ExitTable::Ioport,
+        Table::Mmio => ExitTable::Mmio,
+        Table::Msr => ExitTable::Msr,
+    }
+}
+
+/// Returns the reports in the order they were asked for.
+fn in_order(reports: Vec<ExitsReport>, asked: &[Table]) -> Vec<ExitsReport> {
+    let mut reports = reports;
+    reports.sort_by_key(|r| asked.iter().position(|t| table(*t) == r.table));
+    reports
+}
+
+/// Sorts rows, largest first; equal ones keep the order by count.
+pub fn sort(rows: &mut [ExitRow], by: Sort) {
+    match by {
+        Sort::Count => {}
+        Sort::Time => rows.sort_by_key(|r| Reverse(r.stats.total())),
+        Sort::Mean => rows.sort_by_key(|r| Reverse(r.stats.mean())),
+        Sort::Max => rows.sort_by_key(|r| Reverse(r.stats.max())),
+    }
+}

@@ -1,0 +1,73 @@
+//! `trapline info`: what is in a recording.
+
+use anyhow::Result;
+use render::info::Head;
+use render::{info, json, quality};
+use source::{Header, Reader, Recording};
+
+use crate::args::{Format, InfoArgs};
+use crate::commands::VERSION;
+use crate::{input, output};
+
+/// Runs the command.
+pub fn run(args: &InfoArgs) -> Result<()> {
+    let lender = input::Lender::open(&args.common)?;
+    let recording = Recording::open(&args.recording)?;
+    let reader = recording.reader(lender.options(false))?;
+    let (report, outcome) = count(&reader, args);
+    let name = input::name(&args.recording);
+    let head = head(reader.header());
+    match args.common.format {
+        Format::Table => {
+            let mut text = format!("{name}\n");
+            text.push_str(&info::summary(&head, &report));
+            text.push('\n');
+            text.push_str(&info::counts(&report, usize::MAX));
+            text.push('\n');
+            text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
+            output::print(&text)
+        }
+        Format::Json => {
+            let mut document = json::envelope(VERSION, "info", &[name], &outcome.quality);
+            info::json(&mut document, &head, &report);
+            output::print(&json::text(document))
+        }
+        Format::Csv => output::print(&info::csv(&report)),
+    }
+}
+
+fn count(reader: &Reader<'_>, args: &InfoArgs) -> (analysis::InfoReport, source::Outcome) {
+    let mut sink = analysis::Info::new();
+    sink.saved_names(input::saved_names(reader));
+    let outcome = input::walk(reader, &mut sink, &args.common.filter);
+    (sink.report(), outcome)
+}
+
+/// Returns what the header tells, as it is printed.
+pub fn head(header: &Header) -> Head {
+    let mut more = Vec::new();
+    let mut add = |name: &str, text: Option<&String>| {
+        if let Some(text) = text {
+            more.push((name.to_owned(), text.clone()));
+        }
+    };
+    add("host", header.hostname.as_ref());
+    add("cpu", header.cpu_desc.as_ref());
+    add("recorder", header.recorder.as_ref());
+    add("command", header.command.as_ref());
+    if !header.buffers.is_empty() {
+        let names: Vec<&str> =
+            header.buffers.iter().map(|b| if b.is_empty() { "(top)" } else { b.as_str() }).collect();
+        add("buffers", Some(&names.join(", ")));
+    }
+    more.extend(header.more.iter().cloned());
+    Head {
+        format: header.format.clone(),
+        arch: header.arch.clone(),
+        kernel: header.kernel.clone(),
+        cpus: header.cpus,
+        clock: header.clock.clone(),
+        nanoseconds: input::nanoseconds(header),
+        more,
+    }
+}

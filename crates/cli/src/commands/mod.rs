@@ -1,0 +1,9 @@
+//! One file a command.
+
+pub mod events;
+pub mod exits;
+pub mod info;
+pub mod report;
+
+/// The version that JSON documents carry.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,151 @@
+//! Filters that every command shares, as a sink before the analysis.
+
+use std::ops::ControlFlow;
+
+use event::{Event, EventType, NONE, Side, Sink};
+
+use crate::args::FilterArgs;
+
+/// CPU numbers are not believed beyond this.
+const MAX_CPU: u32 = 1 << 16;
+
+/// A set of CPUs, as `0-3,8`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuSet(Vec<(u32, u32)>);
+
+impl CpuSet {
+    fn contains(&self, cpu: i32) -> bool {
+        u32::try_from(cpu).is_ok_and(|cpu| self.0.iter().any(|&(low, high)| low <= cpu && cpu <= high))
+    }
+}
+
+/// A range of time stamps, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// As seconds, in nanoseconds.
+    seconds: (u64, u64),
+    /// As plain numbers, for clocks that print no decimal point.
+    plain: (u64, u64),
+}
+
+/// Parses a CPU list as the kernel's files have it.
+pub fn parse_cpus(text: &str) -> Result<CpuSet, String> {
+    let mut set = Vec::new();
+    for part in text.split(',') {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let number = |s: &str| {
+            s.trim().parse::<u32>().ok().filter(|&n| n < MAX_CPU).ok_or_else(|| {
+                format!("'{part}' is no CPU or range of CPUs; expected a list such as 0-3,8")
+            })
+        };
+        let (low, high) = (number(low)?, number(high)?);
+        if low > high {
+            return Err(format!("'{part}' is a range that ends before it begins"));
+        }
+        set.push((low, high));
+    }
+    Ok(CpuSet(set))
+}
+
+/// Parses `FROM,TO`, either of which may be empty.
+pub fn parse_time(text: &str) -> Result<TimeRange, String> {
+    let (from, to) = text
+        .split_once(',')
+        .ok_or_else(|| format!("'{text}' has no comma; expected FROM,TO in seconds, as 12.5,13"))?;
+    let seconds = (nanoseconds(from, 0)?, nanoseconds(to, u64::MAX)?);
+    if seconds.0 > seconds.1 {
+        return Err(format!("'{text}' ends before it begins"));
+    }
+    let plain = |s: &str, default: u64| s.trim().parse().unwrap_or(default);
+    Ok(TimeRange { seconds, plain: (plain(from, 0), plain(to, u64::MAX)) })
+}
+
+/// Parses decimal seconds into nanoseconds without going through floating point.
+fn nanoseconds(text: &str, default: u64) -> Result<u64, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(default);
+    }
+    let bad = || format!("'{text}' is no time in seconds");
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(bad());
+    }
+    let whole: u64 = whole.parse().map_err(|_| bad())?;
+    let fraction: u64 = format!("{fraction:0<9}").parse().map_err(|_| bad())?;
+    // A plain number of ticks may be too large as seconds: then no nanosecond stamp is meant.
+    Ok(whole.saturating_mul(1_000_000_000).saturating_add(fraction))
+}
+
+/// Lets through what the filters ask for.
+pub struct Filtered<'s, S: Sink + ?Sized> {
+    sink: &'s mut S,
+    pid: Option<i32>,
+    cpus: Option<CpuSet>,
+    time: Option<(u64, u64)>,
+}
+
+impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
+    /// Puts filters before a sink. `seconds` says whether the recording prints its times as seconds.
+    pub fn new(sink: &'s mut S, args: &FilterArgs, seconds: bool) -> Filtered<'s, S> {
+        Filtered {
+            sink,
+            pid: args.pid,
+            cpus: args.cpu.clone(),
+            time: args.time.map(|t| if seconds { t.seconds } else { t.plain }),
+        }
+    }
+
+    /// Whether there is nothing to filter.
+    pub fn is_idle(&self) -> bool {
+        self.pid.is_none() && self.cpus.is_none() && self.time.is_none()
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.sink.wants(ty)
+    }
+
+    fn wants_samples(&self) -> bool {
+        self.sink.wants_samples()
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if let Some((from, to)) = self.time {
+            if event.time > to {
+                return ControlFlow::Break(());
+            }
+            if event.time < from {
+                return ControlFlow::Continue(());
+            }
+        }
+        let pid = self.pid.is_none_or(|pid| event.tid == pid || (event.pid != NONE && event.pid == pid));
+        let cpu = self.cpus.as_ref().is_none_or(|cpus| cpus.contains(event.cpu));
+        if pid && cpu { self.sink.event(event) } else { ControlFlow::Continue(()) }
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.sink.side(side);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_are_the_kernels() {
+        let set = parse_cpus("0-3,8").unwrap();
+        assert!(set.contains(2) && set.contains(8) && !set.contains(5) && !set.contains(-1));
+        assert!(parse_cpus("3-1").is_err() && parse_cpus("x").is_err() && parse_cpus("99999999").is_err());
+    }
+
+    #[test]
+    fn times_are_read_to_the_nanosecond() {
+        let range = parse_time("770.258362123,").unwrap();
+        assert_eq!(range.seconds, (770_258_362_123, u64::MAX));
+        assert!(parse_time("2,1").is_err() && parse_time("5").is_err() && parse_time("1.x,2").is_err());
+        assert_eq!(parse_time("2217615388452,2217615388460").unwrap().plain.0, 2_217_615_388_452);
+    }
+}

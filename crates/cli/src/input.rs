@@ -1,0 +1,71 @@
+//! Opening recordings for the commands.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use analysis::Exits;
+use event::Sink;
+use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
+use tracefmt::Formats;
+
+use crate::args::{Common, FilterArgs};
+use crate::filter::Filtered;
+
+/// Another recording that event formats are borrowed from.
+#[derive(Debug, Default)]
+pub struct Lender {
+    formats: Option<Formats>,
+}
+
+impl Lender {
+    /// Opens the recording named with `--formats`, if any.
+    pub fn open(common: &Common) -> Result<Lender> {
+        let Some(path) = &common.formats else { return Ok(Lender::default()) };
+        let recording = Recording::open(path)?;
+        let reader = recording.reader(ReaderOptions::default())?;
+        match reader.formats() {
+            Some(formats) if !formats.all().is_empty() => {
+                Ok(Lender { formats: Some(formats.clone()) })
+            }
+            _ => bail!("{}: has no event formats to lend", name(path)),
+        }
+    }
+
+    /// Returns how recordings are to be read.
+    pub fn options(&self, symbols: bool) -> ReaderOptions<'_> {
+        ReaderOptions { lent: self.formats.as_ref(), symbols }
+    }
+}
+
+/// Returns the thread names a recording saved apart from its events.
+pub fn saved_names<'r>(reader: &'r Reader<'_>) -> impl Iterator<Item = (i32, &'r str)> {
+    let formats = reader.formats().into_iter();
+    formats.flat_map(|f| f.cmdlines.iter().map(|(tid, name)| (*tid, name.as_str())))
+}
+
+/// Returns the name of a recording as JSON and messages print it.
+pub fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Runs a sink over a recording, behind the shared filters.
+pub fn walk(reader: &Reader<'_>, sink: &mut dyn Sink, filter: &FilterArgs) -> Outcome {
+    let mut filtered = Filtered::new(sink, filter, reader.header().seconds);
+    if filtered.is_idle() { reader.walk(sink) } else { reader.walk(&mut filtered) }
+}
+
+/// Returns whether the recording's times are nanoseconds.
+pub fn nanoseconds(header: &Header) -> bool {
+    header.time_unit == TimeUnit::Nanoseconds
+}
+
+/// Refuses a recording whose exits cannot be counted.
+pub fn require_exits(name: &str, sink: &Exits) -> Result<()> {
+    if sink.saw_exits() {
+        return Ok(());
+    }
+    bail!(
+        "{name}: holds no kvm_exit and kvm_entry events, which exit statistics are made of; record on the \
+         host with 'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'"
+    );
+}

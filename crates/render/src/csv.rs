@@ -1,0 +1,19 @@
+//! Comma separated values (RFC 4180).
+
+/// Appends one row; fields with commas, quotes or line breaks are quoted.
+pub(crate) fn row<S: AsRef<str>>(out: &mut String, fields: impl IntoIterator<Item = S>) {
+    for (position, field) in fields.into_iter().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        let field = field.as_ref();
+        if field.contains([',', '"', '\n', '\r']) {
+            out.push('"');
+            out.push_str(&field.replace('"', "\"\""));
+            out.push('"');
+        } else {
+            out.push_str(field);
+        }
+    }
+    out.push('\n');
+}

@@ -1,0 +1,62 @@
+//! Durations as people read them.
+
+/// Returns a duration with four digits and its unit, in eight columns at most: `870ns`, `76.06us`,
+/// `436.4ms`, `1234s`.
+pub fn human(ns: u64) -> String {
+    if ns < 1000 {
+        return format!("{ns}ns");
+    }
+    let ns = ns as f64;
+    // What would round up to 1000 belongs to the next unit.
+    let (value, unit) = if ns < 999.95e3 {
+        (ns / 1e3, "us")
+    } else if ns < 999.95e6 {
+        (ns / 1e6, "ms")
+    } else {
+        (ns / 1e9, "s")
+    };
+    let digits = if value < 9.9995 {
+        3
+    } else if value < 99.995 {
+        2
+    } else if value < 999.95 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$}{unit}")
+}
+
+/// Returns a time stamp in seconds with nine decimals, as `perf script --ns` prints it.
+pub fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+/// Returns a share (0 to 1) in per cent with one decimal.
+pub fn percent(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_four_digits_and_fit_eight_columns() {
+        for (ns, text) in [
+            (0, "0ns"),
+            (999, "999ns"),
+            (1_000, "1.000us"),
+            (76_060, "76.06us"),
+            (436_368, "436.4us"),
+            (999_960, "1.000ms"),
+            (163_995_430, "164.0ms"),
+            (9_999_999_999, "10.00s"),
+            (1_234_000_000_000, "1234s"),
+        ] {
+            assert_eq!(human(ns), text);
+            assert!(human(ns).len() <= 8);
+        }
+        assert_eq!(seconds(770_258_362_123), "770.258362123");
+    }
+}

@@ -1,0 +1,208 @@
+//! Exit statistics.
+
+use std::fmt::Write;
+
+use analysis::{ExitRow, ExitTable, ExitsReport, Unpaired};
+use event::{ExitReason, Isa};
+use serde_json::{Map, Value, json};
+
+use crate::{csv, duration};
+
+/// Appends the contract's fields of one table to a JSON document.
+pub fn json(document: &mut Map<String, Value>, isa: Option<Isa>, report: &ExitsReport) {
+    document.insert("event".to_owned(), json!(report.table.name()));
+    document.insert("isa".to_owned(), json!(isa.map(Isa::name)));
+    let rows: Vec<Value> = report.rows.iter().map(|row| row_json(row, report)).collect();
+    document.insert("rows".to_owned(), Value::Array(rows));
+    document.insert("total_count".to_owned(), json!(report.total_count));
+    document.insert("total_ns".to_owned(), json!(report.total_ns));
+    document.insert("handling_ns".to_owned(), json!(report.handling_ns));
+}
+
+fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| {
+        out.insert(name.to_owned(), value);
+    };
+    if row.vcpu.is_some() || row.vm_pid.is_some() {
+        put("vm_pid", json!(row.vm_pid));
+        put("vcpu", json!(row.vcpu));
+    }
+    let stats = &row.stats;
+    put("key", json!(row.key));
+    put("name", json!(row.key));
+    put("waiting", json!(row.waiting));
+    put("count", json!(stats.count()));
+    put("share", json!(share(stats.count(), report.total_count)));
+    put("total_ns", json!(stats.total()));
+    put("min_ns", json!(stats.min()));
+    put("mean_ns", json!(stats.mean()));
+    put("max_ns", json!(stats.max()));
+    put("p50_ns", json!(stats.percentile(0.5)));
+    put("p90_ns", json!(stats.percentile(0.9)));
+    put("p99_ns", json!(stats.percentile(0.99)));
+    Value::Object(out)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Returns tables as rows, one header for all.
+pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
+    let mut out = String::new();
+    csv::row(
+        &mut out,
+        [
+            "event", "isa", "vm_pid", "vcpu", "key", "name", "waiting", "count", "share", "total_ns",
+            "min_ns", "mean_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns",
+        ],
+    );
+    for report in reports {
+        for row in &report.rows {
+            let stats = &row.stats;
+            let option = |value: Option<i64>| value.map(|v| v.to_string()).unwrap_or_default();
+            csv::row(
+                &mut out,
+                [
+                    report.table.name().to_owned(),
+                    isa.map_or("", Isa::name).to_owned(),
+                    option(row.vm_pid.map(i64::from)),
+                    option(row.vcpu.map(i64::from)),
+                    row.key.clone(),
+                    row.key.clone(),
+                    row.waiting.to_string(),
+                    stats.count().to_string(),
+                    share(stats.count(), report.total_count).to_string(),
+                    stats.total().to_string(),
+                    stats.min().to_string(),
+                    stats.mean().to_string(),
+                    stats.max().to_string(),
+                    stats.percentile(0.5).to_string(),
+                    stats.percentile(0.9).to_string(),
+                    stats.percentile(0.99).to_string(),
+                ],
+            );
+        }
+    }
+    out
+}
+
+/// How a table is laid out.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// All columns, however wide that is; the narrow form fits 80.
+    pub wide: bool,
+    /// Rows at most.
+    pub limit: usize,
+    /// Whether the times are nanoseconds; ticks of unknown rate are printed as numbers.
+    pub nanoseconds: bool,
+}
+
+/// Returns one table as text.
+pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
+    let time = |value: u64| {
+        if layout.nanoseconds { duration::human(value) } else { value.to_string() }
+    };
+    let mut out = String::new();
+    let what = match report.table {
+        ExitTable::Vmexit => "exits",
+        ExitTable::Ioport => "port accesses",
+        ExitTable::Mmio => "MMIO accesses",
+        ExitTable::Msr => "MSR accesses",
+    };
+    let isa = isa.map(|isa| format!(" ({})", isa.name())).unwrap_or_default();
+    let _ = write!(
+        out,
+        "{}{isa}: {} {what}, {}",
+        report.table.name(),
+        report.total_count,
+        time(report.total_ns)
+    );
+    let waiting = report.total_ns - report.handling_ns;
+    if waiting > 0 {
+        let _ = write!(out, ": handling {}, waiting {}", time(report.handling_ns), time(waiting));
+    }
+    out.push('\n');
+    if report.rows.is_empty() {
+        return out;
+    }
+    let grouped = report.rows.iter().any(|r| r.vcpu.is_some() || r.vm_pid.is_some());
+    let group = |vm: &str, vcpu: &str| {
+        if grouped { format!("{vm:>8} {vcpu:>4} ") } else { String::new() }
+    };
+    let _ = write!(out, "{}{:<20}{:>9}", group("VM", "vCPU"), "", "count");
+    if layout.wide {
+        let _ = write!(out, "{:>7}", "count%");
+    }
+    let _ = write!(out, "{:>9}{:>6}", "time", "time%");
+    let columns: &[&str] =
+        if layout.wide { &["min", "mean", "p50", "p90", "p99", "max"] } else { &["mean", "p50", "p99", "max"] };
+    for column in columns {
+        let _ = write!(out, "{column:>9}");
+    }
+    out.push('\n');
+    for row in report.rows.iter().take(layout.limit) {
+        let stats = &row.stats;
+        let number = |value: Option<i64>| value.map_or("-".to_owned(), |v| v.to_string());
+        let key = if row.waiting { format!("{} (waiting)", row.key) } else { row.key.clone() };
+        let _ = write!(
+            out,
+            "{}{key:<20}{:>9}",
+            group(&number(row.vm_pid.map(i64::from)), &number(row.vcpu.map(i64::from))),
+            stats.count()
+        );
+        if layout.wide {
+            let _ = write!(out, "{:>7}", duration::percent(share(stats.count(), report.total_count)));
+        }
+        let _ = write!(
+            out,
+            "{:>9}{:>6}",
+            time(stats.total()),
+            duration::percent(share(stats.total(), report.total_ns))
+        );
+        let values: &[u64] = if layout.wide {
+            &[
+                stats.min(),
+                stats.mean(),
+                stats.percentile(0.5),
+                stats.percentile(0.9),
+                stats.percentile(0.99),
+                stats.max(),
+            ]
+        } else {
+            &[stats.mean(), stats.percentile(0.5), stats.percentile(0.99), stats.max()]
+        };
+        for value in values {
+            let _ = write!(out, "{:>9}", time(*value));
+        }
+        out.push('\n');
+    }
+    if report.rows.len() > layout.limit {
+        let _ = writeln!(out, "... and {} more", report.rows.len() - layout.limit);
+    }
+    out
+}
+
+/// Returns a sentence for each way in which exits could not be timed.
+pub fn unpaired(unpaired: &Unpaired) -> Vec<String> {
+    let mut out = Vec::new();
+    let list = |reasons: &[(ExitReason, u64)]| {
+        let parts: Vec<String> =
+            reasons.iter().map(|(reason, count)| format!("{count} {}", reason.key())).collect();
+        parts.join(", ")
+    };
+    if !unpaired.before_first_entry.is_empty() {
+        out.push(format!(
+            "Not timed, because their vCPU had not been seen entering its guest before: {}.",
+            list(&unpaired.before_first_entry)
+        ));
+    }
+    if !unpaired.without_entry.is_empty() {
+        out.push(format!(
+            "Not timed, because no entry followed: {}.",
+            list(&unpaired.without_entry)
+        ));
+    }
+    out
+}

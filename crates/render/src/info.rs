@@ -1,0 +1,130 @@
+//! What is in a recording.
+
+use std::fmt::Write;
+
+use analysis::InfoReport;
+use model::Vm;
+use serde_json::{Map, Value, json};
+
+use crate::{csv, duration};
+
+/// What a recording's header tells that is printed beside the counts.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Container and version.
+    pub format: String,
+    /// Architecture.
+    pub arch: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// CPUs of the machine.
+    pub cpus: Option<u32>,
+    /// Clock of the time stamps.
+    pub clock: Option<String>,
+    /// Whether the time stamps count nanoseconds.
+    pub nanoseconds: bool,
+    /// More lines, as name and text.
+    pub more: Vec<(String, String)>,
+}
+
+/// Appends the contract's fields to a JSON document.
+///
+/// `start_ns` and `duration_ns` are null when the clock counts ticks of unknown rate.
+pub fn json(document: &mut Map<String, Value>, head: &Head, report: &InfoReport) {
+    let span = report.start.zip(report.end).filter(|_| head.nanoseconds);
+    document.insert("format".to_owned(), json!(head.format));
+    document.insert("arch".to_owned(), json!(head.arch));
+    document.insert("kernel".to_owned(), json!(head.kernel));
+    document.insert("cpus".to_owned(), json!(head.cpus.unwrap_or(report.cpus_seen)));
+    document.insert("start_ns".to_owned(), json!(span.map(|s| s.0)));
+    document.insert("duration_ns".to_owned(), json!(span.map(|s| s.1 - s.0)));
+    document.insert("clock".to_owned(), json!(head.clock));
+    let events: Vec<Value> =
+        report.events.iter().map(|e| json!({"name": e.name, "count": e.count})).collect();
+    document.insert("events".to_owned(), Value::Array(events));
+    document.insert("vms".to_owned(), Value::Array(report.vms.iter().map(vm_json).collect()));
+}
+
+fn vm_json(vm: &Vm) -> Value {
+    let vcpus: Vec<Value> = vm.vcpus.iter().map(|v| json!({"id": v.id, "tid": v.tid})).collect();
+    json!({"pid": vm.pid, "name": vm.name, "vcpus": vcpus})
+}
+
+/// Returns events and counts as rows.
+pub fn csv(report: &InfoReport) -> String {
+    let mut out = String::new();
+    csv::row(&mut out, ["event", "count"]);
+    for event in &report.events {
+        csv::row(&mut out, [event.name.clone(), event.count.to_string()]);
+    }
+    out
+}
+
+/// Returns what the recording is, in a few lines.
+pub fn summary(head: &Head, report: &InfoReport) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, text: &str| {
+        if !text.is_empty() {
+            let _ = writeln!(out, "{name:<10}{text}");
+        }
+    };
+    line("format", &head.format);
+    let machine: Vec<String> = [
+        head.arch.clone(),
+        head.kernel.as_ref().map(|k| format!("kernel {k}")),
+        head.cpus.map(|c| format!("{c} CPUs")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    line("machine", &machine.join(", "));
+    for (name, text) in &head.more {
+        line(name, text);
+    }
+    line("clock", head.clock.as_deref().unwrap_or(""));
+    if let Some((start, end)) = report.start.zip(report.end) {
+        let text = if head.nanoseconds {
+            format!(
+                "{} to {}, {}",
+                duration::seconds(start),
+                duration::seconds(end),
+                duration::human(end - start)
+            )
+        } else {
+            format!("{start} to {end}, {} ticks", end - start)
+        };
+        line("time", &text);
+    }
+    let total: u64 = report.events.iter().map(|e| e.count).sum();
+    line("events", &format!("{total} from {} CPUs", report.cpus_seen));
+    for vm in &report.vms {
+        let mut text = match (vm.pid, &vm.name) {
+            (Some(pid), Some(name)) => format!("{name}, process {pid}"),
+            (Some(pid), None) => format!("process {pid}"),
+            _ => "process not recorded".to_owned(),
+        };
+        let vcpus: Vec<String> =
+            vm.vcpus.iter().map(|v| format!("{} (thread {})", v.id, v.tid)).collect();
+        let _ = write!(text, "; vCPUs {}", vcpus.join(", "));
+        line("VM", &text);
+    }
+    out
+}
+
+/// Returns the counts of events that happened, most frequent first; `limit` lines at most.
+pub fn counts(report: &InfoReport, limit: usize) -> String {
+    let mut out = String::new();
+    let happened = report.events.iter().filter(|e| e.count > 0);
+    for event in happened.clone().take(limit) {
+        let _ = writeln!(out, "{:>12}  {}", event.count, event.name);
+    }
+    let left = happened.count().saturating_sub(limit);
+    if left > 0 {
+        let _ = writeln!(out, "{:>12}  more kinds", left);
+    }
+    let never = report.events.iter().filter(|e| e.count == 0).count();
+    if never > 0 && limit == usize::MAX {
+        let _ = writeln!(out, "{never:>12}  kinds recorded or known that never happened");
+    }
+    out
+}

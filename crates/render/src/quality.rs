@@ -1,0 +1,33 @@
+//! What a recording lacks, in words.
+
+use event::Quality;
+
+/// Returns the lines that stand below every table: what was lost, whether the end is missing, and warnings.
+pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
+    let mut parts = Vec::new();
+    match quality.lost_events {
+        0 => parts.push("no events lost".to_owned()),
+        1 => parts.push("1 event lost".to_owned()),
+        lost => parts.push(format!("{lost} events lost")),
+    }
+    parts.push(if quality.truncated { "cut off before its end" } else { "complete" }.to_owned());
+    let mut out = String::new();
+    wrap(&mut out, "quality: ", &format!("{name}: {}", parts.join(", ")), width);
+    for warning in &quality.warnings {
+        wrap(&mut out, "warning: ", warning, width);
+    }
+    out
+}
+
+/// Appends text behind a label, broken at the width and indented under itself.
+pub fn wrap(out: &mut String, label: &str, text: &str, width: usize) {
+    let indent = " ".repeat(label.len());
+    let options = textwrap::Options::new(width.max(40))
+        .initial_indent(label)
+        .subsequent_indent(&indent)
+        .break_words(false);
+    for line in textwrap::wrap(text, options) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+}
