@@ -7,6 +7,7 @@ use crate::options::{Announced, ListEnd, Options, id};
 use crate::page::PageLayout;
 use crate::recover;
 use crate::sections::{Section, Sections};
+use crate::stream;
 use std::ops::Range;
 use tracefmt::{Cursor, Diagnostic, Endian, Formats, HeaderPage, Kallsyms};
 
@@ -184,12 +185,31 @@ impl<'a> TraceDat<'a> {
         self.truncated
     }
 
-    /// Returns the part of a text buffer that is there, if it is not compressed: the kernel's own `trace` text.
-    pub fn text(&self, buffer: &TextBuffer) -> Option<&'a [u8]> {
-        if buffer.compressed {
-            return None;
+    /// Reads a text buffer, the kernel's own `trace` text, and gives it away piece by piece. Returns what is
+    /// missing from it.
+    pub fn read_text(&self, text: &TextBuffer, sink: &mut dyn FnMut(&[u8])) -> Option<Diagnostic> {
+        let start = usize::try_from(text.offset)
+            .unwrap_or(usize::MAX)
+            .min(self.data.len());
+        let rest = &self.data[start..];
+        if text.compressed {
+            return stream::read_chunks(
+                rest,
+                text.offset,
+                self.formats.abi.endian,
+                self.compression,
+                sink,
+            );
         }
-        self.data.get(usize::try_from(buffer.offset).ok()?..)
+        let size = usize::try_from(text.size).unwrap_or(usize::MAX);
+        sink(&rest[..size.min(rest.len())]);
+        (size > rest.len()).then(|| {
+            let missing = size - rest.len();
+            Diagnostic::at(
+                self.data.len() as u64,
+                format!("the last {missing} bytes of the text are missing"),
+            )
+        })
     }
 
     fn note(&mut self, offset: u64, message: impl Into<String>) {
@@ -303,7 +323,9 @@ impl<'a> TraceDat<'a> {
             buffer: top,
             ..Announced::default()
         });
-        for mut instance in announced {
+        // Each CPU takes 16 bytes of a file that is sound; lists that overlap could multiply.
+        let mut left = self.data.len() / 16;
+        for mut instance in announced.into_iter().take(MAX_INSTANCES) {
             let Some(rest) = usize::try_from(instance.offset)
                 .ok()
                 .and_then(|at| self.data.get(at..))
@@ -320,7 +342,10 @@ impl<'a> TraceDat<'a> {
             let mut cursor = Cursor::new(self.data, cursor.endian);
             cursor.take((self.data.len() - rest.len()) as u64);
             instance.buffer.page_size = options.info.page_size;
-            let cpus = options.info.cpus;
+            let cpus = options
+                .info
+                .cpus
+                .min(u32::try_from(left).unwrap_or(u32::MAX));
             let mut ignored = Options::default();
             if self
                 .read_v6_buffer(&mut cursor, &mut ignored, &mut instance.buffer, cpus)
@@ -332,6 +357,7 @@ impl<'a> TraceDat<'a> {
                     format!("the list of CPU data of instance {name:?} is cut off or damaged");
                 self.note(instance.offset, message);
             }
+            left -= instance.buffer.cpus.len().min(left);
             instance.buffer.clock.clone_from(&options.info.clock);
             options.buffers.push(instance);
         }
@@ -360,6 +386,7 @@ impl<'a> TraceDat<'a> {
             options.info.texts.push(TextBuffer {
                 name: buffer.name.clone(),
                 offset: cursor.position() as u64,
+                size: cursor.rest().len() as u64,
                 ..TextBuffer::default()
             });
             return Some(());
@@ -425,6 +452,8 @@ impl<'a> TraceDat<'a> {
             announced.buffer.compressed = section.compressed;
             if announced.text {
                 announced.offset = section.body as u64;
+                announced.text_size = section.size;
+                self.truncated |= section.end() > self.data.len() as u64;
             }
         }
     }
@@ -478,7 +507,7 @@ impl<'a> TraceDat<'a> {
         Announced {
             offset: at,
             buffer,
-            text: false,
+            ..Announced::default()
         }
     }
 
@@ -569,6 +598,9 @@ impl<'a> TraceDat<'a> {
         self.info = info;
     }
 }
+
+/// More instances of a v6 file than this are not read.
+const MAX_INSTANCES: usize = 1024;
 
 /// Returns the text that follows its size, or as much of it as is there.
 fn sized<'d>(size: Option<u64>, cursor: &mut Cursor<'d>) -> Option<&'d [u8]> {

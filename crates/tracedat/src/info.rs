@@ -98,6 +98,8 @@ pub struct TextBuffer {
     pub clock: Option<String>,
     /// Where the text (or its chunks) begins in the file, in bytes.
     pub offset: u64,
+    /// How many bytes of it (or of its chunks) the file says it has.
+    pub size: u64,
     /// Whether it is compressed.
     pub compressed: bool,
 }

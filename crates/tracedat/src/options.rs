@@ -49,6 +49,8 @@ pub(crate) struct Announced {
     pub buffer: Buffer,
     /// Whether it is text.
     pub text: bool,
+    /// Bytes of the text, compressed if it is.
+    pub text_size: u64,
 }
 
 /// Everything the options told.
@@ -64,6 +66,9 @@ pub(crate) struct Options {
     stats_buffer: String,
     pub diagnostics: Vec<Diagnostic>,
 }
+
+/// More faults of options than this are not told.
+const MAX_DIAGNOSTICS: usize = 256;
 
 /// What stands at the end of a list of options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,13 +106,18 @@ impl Options {
                 return ListEnd::Done(cursor.endian.u64(data, 0).unwrap_or(0));
             }
             if self.take(option, data, cursor.endian, v7).is_none() {
-                self.diagnostics.push(Diagnostic {
-                    offset: here,
-                    message: format!(
-                        "option {option} of {size} bytes is shorter than it should be"
-                    ),
-                });
+                self.note(
+                    here,
+                    format!("option {option} of {size} bytes is shorter than it should be"),
+                );
             }
+        }
+    }
+
+    /// Notes something amiss, unless very much was amiss already.
+    fn note(&mut self, offset: Option<u64>, message: String) {
+        if self.diagnostics.len() < MAX_DIAGNOSTICS {
+            self.diagnostics.push(Diagnostic { offset, message });
         }
     }
 
@@ -169,9 +179,10 @@ impl Options {
                     None => self.sections.push((option, offset)),
                 }
             }
-            _ => self.diagnostics.push(Diagnostic::new(format!(
-                "option {option} is not known: it was skipped"
-            ))),
+            _ => self.note(
+                None,
+                format!("option {option} is not known: it was skipped"),
+            ),
         }
         Some(())
     }
@@ -261,6 +272,7 @@ impl Announced {
             name: self.buffer.name,
             clock: self.buffer.clock,
             offset: self.offset,
+            size: self.text_size,
             compressed: self.buffer.compressed,
         }
     }

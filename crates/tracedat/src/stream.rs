@@ -1,10 +1,10 @@
 //! The data of one CPU of one buffer, page by page, record by record.
 
 use crate::clock::Clock;
-use crate::compress::Decompressor;
+use crate::compress::{Compression, Decompressor};
 use crate::page::{Item, Missed, Order, PageCursor, PageLayout};
 use std::ops::Range;
-use tracefmt::Endian;
+use tracefmt::{Cursor, Diagnostic, Endian};
 
 /// Where the fields that every event has lie in a record.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,8 @@ pub(crate) struct Common {
 
 /// Largest chunk that is decompressed; trace-cmd writes chunks of ten pages.
 const MAX_CHUNK: usize = 64 << 20;
+/// The same for chunks of text, ten pages as well.
+const MAX_TEXT_CHUNK: usize = 16 << 20;
 
 /// Where pages come from.
 #[derive(Debug)]
@@ -97,8 +99,10 @@ pub(crate) struct Shared<'w> {
     pub wanted: &'w [bool],
     pub common: Common,
     pub decompressor: Decompressor,
-    /// Bytes that decompressed chunks may still take up.
+    /// Bytes that decompressed chunks may still take up at one time.
     pub budget: usize,
+    /// Bytes that may still be decompressed in all.
+    pub work: u64,
     /// How many bytes of a CPU's data may be read before they are given back.
     pub step: usize,
 }
@@ -362,12 +366,13 @@ impl<'a> Stream<'a> {
             self.at += 8 + input.len();
             // The buffer is kept, so only what it must grow by is taken from the budget.
             let more = size.saturating_sub(self.chunk.capacity());
-            let result = if size > MAX_CHUNK || more > shared.budget {
+            let result = if size > MAX_CHUNK || more > shared.budget || size as u64 > shared.work {
                 Err(format!(
                     "its decompressed size, {size} bytes, is not believed"
                 ))
             } else {
                 shared.budget -= more;
+                shared.work -= size as u64;
                 if more > 0 {
                     self.chunk = Vec::with_capacity(size);
                 }
@@ -457,4 +462,43 @@ pub(crate) fn pid_of<O: Order>(data: &[u8], common: Common) -> i32 {
         .get(common.pid_offset..)
         .and_then(|b| b.first_chunk::<4>());
     bytes.map_or(0, |&b| O::u32(b) as i32)
+}
+
+/// Decompresses chunks one after another. Returns what is wrong with them.
+pub(crate) fn read_chunks(
+    data: &[u8],
+    base: u64,
+    endian: Endian,
+    compression: Compression,
+    sink: &mut dyn FnMut(&[u8]),
+) -> Option<Diagnostic> {
+    let mut decompressor = Decompressor::new(compression);
+    let mut out = Vec::new();
+    let mut cursor = Cursor::new(data, endian);
+    let count = cursor.u32().unwrap_or(0);
+    for index in 0..count {
+        let at = base + cursor.position() as u64;
+        let fault = |what: String| {
+            Some(Diagnostic::at(
+                at,
+                format!("chunk {index} of {count}: {what}"),
+            ))
+        };
+        let sizes = cursor.u32().zip(cursor.u32());
+        let input =
+            sizes.and_then(|(packed, size)| Some((cursor.take(u64::from(packed))?, size as usize)));
+        let Some((input, size)) = input else {
+            return fault("the file ends before its end".into());
+        };
+        if size > MAX_TEXT_CHUNK {
+            return fault(format!(
+                "its decompressed size, {size} bytes, is not believed"
+            ));
+        }
+        if let Err(what) = decompressor.run(input, size, &mut out) {
+            return fault(what);
+        }
+        sink(&out);
+    }
+    None
 }

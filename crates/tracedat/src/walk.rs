@@ -76,6 +76,8 @@ const MAPPED: usize = 16 << 20;
 /// Bytes that decompressed chunks of all CPUs may take up, and how many more for every byte of the file.
 const CHUNK_BUDGET: usize = 64 << 20;
 const CHUNK_RATIO: usize = 32;
+/// How many bytes in all may come out of every byte of the file. Pages of an idle CPU shrink to a hundredth.
+const WORK_RATIO: u64 = 1024;
 
 impl TraceDat<'_> {
     /// Visits every wanted record of all buffers in order of time.
@@ -93,6 +95,7 @@ impl TraceDat<'_> {
             wanted,
             common: self.common(),
             decompressor: Decompressor::new(self.compression),
+            work: (CHUNK_BUDGET as u64).saturating_add(self.data.len() as u64 * WORK_RATIO),
             budget: CHUNK_BUDGET.saturating_add(self.data.len().saturating_mul(CHUNK_RATIO)),
             step: (MAPPED / streams.len().max(1)).clamp(64 << 10, 1 << 20),
         };
@@ -121,6 +124,7 @@ impl TraceDat<'_> {
 
     fn streams(&self, end: &mut WalkEnd) -> Vec<Stream<'_>> {
         let mut streams = Vec::new();
+        let mut left = self.data.len() as u64;
         for (index, buffer) in self.info.buffers.iter().enumerate() {
             let Ok(number) = u16::try_from(index) else {
                 break;
@@ -134,6 +138,20 @@ impl TraceDat<'_> {
                 continue;
             };
             for cpu in buffer.cpus.iter().filter(|c| c.size > 0) {
+                // Data of two CPUs never overlaps in a sound file; in a crafted one it could multiply.
+                let there = cpu
+                    .size
+                    .min((self.data.len() as u64).saturating_sub(cpu.offset));
+                if there > left {
+                    let message = format!(
+                        "CPU {} of buffer {:?}: its data is that of others too",
+                        cpu.cpu, buffer.name
+                    );
+                    end.diagnostics.push(Diagnostic::at(cpu.offset, message));
+                    end.truncated = true;
+                    return streams;
+                }
+                left -= there;
                 let clock = Clock::new(&self.info, cpu.cpu as usize, buffer.name.is_empty());
                 let place = (self.data, cpu.offset, cpu.size);
                 streams.push(Stream::new(
