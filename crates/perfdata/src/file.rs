@@ -12,7 +12,7 @@ const FILE_HEADER: usize = 104;
 /// Bytes of `struct perf_pipe_file_header`.
 pub(crate) const PIPE_HEADER: usize = 16;
 /// Attributes of one recording are not believed beyond this: perf opens a few hundred tracepoints at most.
-const MAX_ATTRS: usize = 1 << 16;
+const MAX_ATTRS: usize = 60_000;
 
 /// A recording of `perf record`.
 #[derive(Debug)]

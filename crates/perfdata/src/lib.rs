@@ -19,6 +19,7 @@ mod compressed;
 mod error;
 mod feature;
 mod file;
+mod ids;
 mod merge;
 mod pipe;
 mod record;

@@ -1,10 +1,45 @@
-//! Runs of records that are already in time order, and the heap that merges them.
+//! Records waiting to go out in time order.
 //!
-//! perf empties one per-CPU buffer after the other, so the file is a sequence of runs in time order. A run
-//! is kept as a range of bytes, not as a list of records: what the merge needs does not grow with the
-//! number of records, and a run is walked again when it is merged, while it is still in the cache.
+//! perf empties one per-CPU buffer after the other, so the file is a sequence of runs that are in time
+//! order already. A heap merges the runs. What a run holds is kept twice: as the range of bytes it covers,
+//! and as an index of its records (time, place, attribute), so that the merge touches only the records that
+//! are wanted. The index is given up when it grows too large, which happens only in recordings without
+//! rounds; the runs are then walked again byte by byte. Either way the state does not grow with the length
+//! of the recording.
 
-/// Bytes of records in time order.
+/// One record: when, and where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub time: u64,
+    /// Place in the buffer in the low 48 bits, attribute above; [`Entry::SIDE`] for records that are no
+    /// samples.
+    place: u64,
+}
+
+impl Entry {
+    pub const SIDE: u32 = 0xffff;
+    const SHIFT: u32 = 48;
+
+    #[inline(always)]
+    fn new(time: u64, at: usize, attr: u32) -> Entry {
+        Entry {
+            time,
+            place: at as u64 | u64::from(attr) << Entry::SHIFT,
+        }
+    }
+
+    #[inline(always)]
+    pub fn at(self) -> usize {
+        (self.place & ((1 << Entry::SHIFT) - 1)) as usize
+    }
+
+    #[inline(always)]
+    pub fn attr(self) -> u32 {
+        (self.place >> Entry::SHIFT) as u32
+    }
+}
+
+/// Records in time order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     /// Time stamp of the next record.
@@ -15,8 +50,11 @@ pub(crate) struct Run {
     pub buffer: u32,
     /// Next record.
     pub at: usize,
-    /// End of the run.
+    /// End of the last record.
     pub end: usize,
+    /// Range of the index; empty when the run has none.
+    pub entry: u32,
+    pub entry_end: u32,
 }
 
 impl Run {
@@ -26,19 +64,128 @@ impl Run {
     }
 }
 
-/// A binary min-heap of runs that also tells the second smallest, so that the merge can stay on one run
-/// while it is ahead of all others.
-#[derive(Debug, Default)]
-pub(crate) struct RunHeap {
-    runs: Vec<Run>,
+/// Records indexed at most: 16 bytes each.
+const MAX_ENTRIES: usize = 1 << 20;
+
+/// The run being extended.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    run: Run,
+    last_time: u64,
 }
 
-impl RunHeap {
+/// Runs of records, the earliest first.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// A binary min-heap.
+    runs: Vec<Run>,
+    pub entries: Vec<Entry>,
+    open: Option<Open>,
+    indexing: bool,
+    next_seq: u64,
+    /// Newest time stamp of all runs that were closed.
+    pub newest: u64,
+}
+
+impl Queue {
+    pub fn new() -> Queue {
+        Queue {
+            runs: Vec::new(),
+            entries: Vec::new(),
+            open: None,
+            indexing: true,
+            next_seq: 0,
+            newest: 0,
+        }
+    }
+
+    /// Adds a record that lies behind all others in its buffer.
+    #[inline(always)]
+    pub fn add(&mut self, buffer: u32, at: usize, end: usize, time: u64, attr: u32) {
+        match &mut self.open {
+            Some(open) if time >= open.last_time && open.run.buffer == buffer => {
+                open.run.end = end;
+                open.last_time = time;
+            }
+            _ => self.begin(buffer, at, end, time),
+        }
+        if self.indexing {
+            self.entries.push(Entry::new(time, at, attr));
+            if self.entries.len() >= MAX_ENTRIES {
+                self.drop_index();
+            }
+        }
+    }
+
+    fn begin(&mut self, buffer: u32, at: usize, end: usize, time: u64) {
+        self.close();
+        let entry = self.entries.len() as u32;
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        self.open = Some(Open {
+            run: Run {
+                time,
+                seq,
+                buffer,
+                at,
+                end,
+                entry,
+                entry_end: entry,
+            },
+            last_time: time,
+        });
+    }
+
+    #[cold]
+    fn drop_index(&mut self) {
+        self.indexing = false;
+        self.entries = Vec::new();
+        let open = self.open.iter_mut().map(|o| &mut o.run);
+        for run in self.runs.iter_mut().chain(open) {
+            (run.entry, run.entry_end) = (0, 0);
+        }
+    }
+
+    /// Ends the run being extended: what follows may not be part of it.
+    pub fn close(&mut self) {
+        let Some(Open { mut run, last_time }) = self.open.take() else {
+            return;
+        };
+        if self.indexing {
+            run.entry_end = self.entries.len() as u32;
+        }
+        self.newest = self.newest.max(last_time);
+        self.push(run);
+    }
+
+    /// Drops the index of what went out, and begins to index again.
+    pub fn compact(&mut self) {
+        self.indexing = true;
+        let left: usize = self
+            .runs
+            .iter()
+            .map(|r| (r.entry_end - r.entry) as usize)
+            .sum();
+        if self.entries.len() <= 2 * left {
+            return;
+        }
+        let mut kept = Vec::with_capacity(left);
+        for run in &mut self.runs {
+            let start = kept.len() as u32;
+            let range = run.entry as usize..run.entry_end as usize;
+            kept.extend_from_slice(&self.entries[range]);
+            (run.entry, run.entry_end) = (start, kept.len() as u32);
+        }
+        // Keep the room for the next round.
+        self.entries.clear();
+        self.entries.extend_from_slice(&kept);
+    }
+
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    pub fn push(&mut self, run: Run) {
+    fn push(&mut self, run: Run) {
         self.runs.push(run);
         let mut at = self.runs.len() - 1;
         while at > 0 {
@@ -57,10 +204,11 @@ impl RunHeap {
         self.runs.first()
     }
 
-    /// Returns time and sequence of the run that comes after the first.
+    /// Returns time and sequence of the run that comes after the first; the largest of both when there is
+    /// none.
     #[inline]
-    pub fn second(&self) -> Option<(u64, u64)> {
-        let pair = match (self.runs.get(1), self.runs.get(2)) {
+    pub fn second(&self) -> (u64, u64) {
+        let next = match (self.runs.get(1), self.runs.get(2)) {
             (Some(a), Some(b)) => {
                 if a.before(b) {
                     a
@@ -69,37 +217,39 @@ impl RunHeap {
                 }
             }
             (Some(a), None) => a,
-            _ => return None,
+            _ => return (u64::MAX, u64::MAX),
         };
-        Some((pair.time, pair.seq))
+        (next.time, next.seq)
     }
 
-    /// Moves the first run on to its record at `at` with this time, and restores the order.
+    /// Replaces the first run by what is left of it, and restores the order.
     #[inline]
-    pub fn advance_first(&mut self, at: usize, time: u64) {
-        self.runs[0].at = at;
-        self.runs[0].time = time;
-        self.sift_down();
+    pub fn replace_first(&mut self, run: Run) {
+        if let Some(first) = self.runs.first_mut() {
+            *first = run;
+            self.sift_down();
+        }
     }
 
     /// Takes the first run out.
     pub fn remove_first(&mut self) {
-        self.runs.swap_remove(0);
-        self.sift_down();
+        if !self.runs.is_empty() {
+            self.runs.swap_remove(0);
+            self.sift_down();
+        }
     }
 
     /// Returns the lowest position in the input that a run still needs.
     pub fn lowest_input(&self) -> Option<usize> {
-        self.runs
-            .iter()
-            .filter(|r| r.buffer == 0)
-            .map(|r| r.at)
-            .min()
+        let open = self.open.iter().map(|o| &o.run);
+        let runs = self.runs.iter().chain(open);
+        runs.filter(|r| r.buffer == 0).map(|r| r.at).min()
     }
 
     /// Returns whether any run lies in this buffer.
     pub fn uses(&self, buffer: u32) -> bool {
-        self.runs.iter().any(|r| r.buffer == buffer)
+        let open = self.open.iter().map(|o| &o.run);
+        self.runs.iter().chain(open).any(|r| r.buffer == buffer)
     }
 
     #[inline]
@@ -129,26 +279,65 @@ impl RunHeap {
 mod tests {
     use super::*;
 
+    /// Takes all records out, one at a time, as (time, place).
+    fn drain(queue: &mut Queue) -> Vec<(u64, usize)> {
+        let mut out = Vec::new();
+        queue.close();
+        while let Some(&run) = queue.first() {
+            let mut run = run;
+            let entry = queue.entries[run.entry as usize];
+            out.push((entry.time, entry.at()));
+            run.entry += 1;
+            if run.entry == run.entry_end {
+                queue.remove_first();
+            } else {
+                run.time = queue.entries[run.entry as usize].time;
+                queue.replace_first(run);
+            }
+        }
+        out
+    }
+
     #[test]
-    fn the_heap_gives_runs_by_time_and_then_by_place_in_the_file() {
-        let mut heap = RunHeap::default();
-        for (seq, time) in [(0u64, 30u64), (1, 10), (2, 20), (3, 10), (4, 5)] {
-            heap.push(Run {
-                time,
-                seq,
-                buffer: 0,
-                at: seq as usize,
-                end: 100,
-            });
+    fn records_come_by_time_and_then_by_place_in_the_file() {
+        let mut queue = Queue::new();
+        let times = [10, 20, 30, 5, 20, 40, 1, 20];
+        for (place, time) in times.into_iter().enumerate() {
+            queue.add(0, place * 8, place * 8 + 8, time, 3);
         }
-        assert_eq!(heap.second(), Some((10, 1)));
-        assert_eq!(heap.lowest_input(), Some(0));
-        let mut order = Vec::new();
-        while let Some(first) = heap.first() {
-            order.push((first.time, first.seq));
-            heap.remove_first();
+        assert_eq!(queue.len(), 2, "three runs, one of them still open");
+        assert_eq!(queue.lowest_input(), Some(0));
+        assert!(queue.uses(0) && !queue.uses(1));
+        let order = drain(&mut queue);
+        let expected = [
+            (1, 48),
+            (5, 24),
+            (10, 0),
+            (20, 8),
+            (20, 32),
+            (20, 56),
+            (30, 16),
+            (40, 40),
+        ];
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn an_index_that_grows_too_large_is_given_up() {
+        let mut queue = Queue::new();
+        for place in 0..MAX_ENTRIES + 10 {
+            queue.add(0, place * 8, place * 8 + 8, place as u64, 0);
         }
-        assert_eq!(order, [(5, 4), (10, 1), (10, 3), (20, 2), (30, 0)]);
-        assert!(!heap.uses(0));
+        queue.close();
+        let run = queue.first().unwrap();
+        assert_eq!((run.entry, run.entry_end), (0, 0));
+        assert_eq!((run.at, run.end), (0, (MAX_ENTRIES + 10) * 8));
+        queue.remove_first();
+        queue.compact();
+        queue.add(0, 0, 8, 1, 7);
+        queue.close();
+        let run = queue.first().unwrap();
+        assert_eq!(run.entry_end - run.entry, 1);
+        assert_eq!(queue.entries[0].attr(), 7);
     }
 }

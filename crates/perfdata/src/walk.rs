@@ -10,10 +10,11 @@ use std::rc::Rc;
 
 use tracefmt::{Diagnostic, Endian};
 
-use crate::attr::{Attr, Layout};
+use crate::attr::Layout;
 use crate::compressed::ZstdStream;
 use crate::file::PerfData;
-use crate::merge::{Run, RunHeap};
+use crate::ids::IdMap;
+use crate::merge::{Entry, Queue, Run};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, Header, SideRecord, kind, parse_side, u64_at};
 use crate::sample::Sample;
@@ -86,60 +87,6 @@ impl PerfData<'_> {
     }
 }
 
-/// From sample ids to attributes.
-#[derive(Debug)]
-enum IdMap {
-    /// One attribute, or no ids to tell them apart.
-    Single,
-    /// Ids are numbered consecutively by the kernel: a table from the lowest.
-    Table { base: u64, attrs: Vec<u32> },
-    /// Ids too far apart for a table, sorted.
-    Sorted(Vec<(u64, u32)>),
-}
-
-impl IdMap {
-    fn new(attrs: &[Attr]) -> IdMap {
-        let pairs = || {
-            attrs
-                .iter()
-                .enumerate()
-                .flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i as u32)))
-        };
-        let (Some(low), Some(high)) = (pairs().map(|p| p.0).min(), pairs().map(|p| p.0).max())
-        else {
-            return IdMap::Single;
-        };
-        if high - low < 1 << 20 {
-            let mut table = vec![u32::MAX; (high - low + 1) as usize];
-            for (id, attr) in pairs() {
-                table[(id - low) as usize] = attr;
-            }
-            return IdMap::Table {
-                base: low,
-                attrs: table,
-            };
-        }
-        let mut sorted: Vec<_> = pairs().collect();
-        sorted.sort_unstable();
-        IdMap::Sorted(sorted)
-    }
-
-    #[inline]
-    fn get(&self, id: u64) -> Option<u32> {
-        match self {
-            IdMap::Single => Some(0),
-            IdMap::Table { base, attrs } => {
-                let at = usize::try_from(id.wrapping_sub(*base)).ok()?;
-                attrs.get(at).copied().filter(|&a| a != u32::MAX)
-            }
-            IdMap::Sorted(sorted) => {
-                let at = sorted.binary_search_by_key(&id, |p| p.0).ok()?;
-                Some(sorted[at].1)
-            }
-        }
-    }
-}
-
 /// A decompressed piece of the stream that runs lie in.
 #[derive(Debug)]
 struct Chunk {
@@ -147,19 +94,10 @@ struct Chunk {
     data: Rc<Vec<u8>>,
 }
 
-/// The run being extended.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    buffer: u32,
-    start: usize,
-    end: usize,
-    first_time: u64,
-    last_time: u64,
-}
-
 struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     recording: &'w PerfData<'a>,
-    wanted: &'w [bool],
+    /// Whether samples of an attribute are wanted.
+    wanted: Vec<bool>,
     visitor: &'w mut V,
     endian: Endian,
     ids: IdMap,
@@ -168,11 +106,8 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     /// Where every sample has its time; `None` when that depends on the attribute.
     time_at: Option<usize>,
     layout: Layout,
-    heap: RunHeap,
-    open: Option<Open>,
-    next_seq: u64,
-    /// Newest time stamp seen, and what it was at the end of the round before.
-    newest: u64,
+    queue: Queue,
+    /// Newest time stamp at the end of the round before.
     flush_to: u64,
     last_out: u64,
     /// The visitor wants no more.
@@ -196,7 +131,7 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
 impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     fn new(
         recording: &'w PerfData<'a>,
-        wanted: &'w [bool],
+        wanted: &[bool],
         visitor: &'w mut V,
     ) -> Walk<'w, 'a, V, BIG> {
         let attrs = &recording.attrs;
@@ -209,17 +144,16 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         };
         Walk {
             recording,
-            wanted,
+            wanted: (0..attrs.len())
+                .map(|i| wanted.get(i).copied().unwrap_or(true))
+                .collect(),
             visitor,
             endian: recording.endian,
             id_at: layout.id.map(usize::from).filter(|_| same_id),
             time_at: layout.time.map(usize::from).filter(|_| same_time),
             ids,
             layout,
-            heap: RunHeap::default(),
-            open: None,
-            next_seq: 0,
-            newest: 0,
+            queue: Queue::new(),
             flush_to: 0,
             last_out: 0,
             stop: false,
@@ -273,8 +207,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 break;
             }
             if header.kind < kind::USER_START {
-                let time = self.time_of(header, &data[at + HEADER..next]);
-                self.extend(0, at, next, time);
+                self.take(0, header, &data[at + HEADER..next], at);
             } else {
                 self.control(header, &data[at + HEADER..next], at);
             }
@@ -295,7 +228,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             }
         }
         self.finish_stream();
-        self.close_run();
+        self.queue.close();
         self.flush(u64::MAX);
         self.visitor
             .release(self.recording.start..end.max(self.recording.start));
@@ -354,20 +287,20 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
 
     /// Returns the time stamp of a record of the kernel, 0 when it has none.
     #[inline(always)]
-    fn time_of(&self, header: Header, body: &[u8]) -> u64 {
-        if header.kind == kind::SAMPLE {
-            let at = match self.time_at {
+    fn time_of(&self, header: Header, body: &[u8], attr: u32) -> u64 {
+        let at = if header.kind == kind::SAMPLE {
+            match self.time_at {
                 Some(at) => Some(at),
-                None => self
-                    .attr_of(body)
-                    .and_then(|a| self.recording.attrs[a as usize].layout.time)
+                None => self.recording.attrs[attr as usize]
+                    .layout
+                    .time
                     .map(usize::from),
-            };
-            return at.and_then(|at| u64_at::<BIG>(body, at)).unwrap_or(0);
-        }
-        let back = self.layout.trailer_time.map(usize::from);
-        back.and_then(|back| u64_at::<BIG>(body, body.len().checked_sub(back)?))
-            .unwrap_or(0)
+            }
+        } else {
+            let back = self.layout.trailer_time;
+            back.and_then(|back| body.len().checked_sub(usize::from(back)))
+        };
+        at.and_then(|at| u64_at::<BIG>(body, at)).unwrap_or(0)
     }
 
     #[inline(always)]
@@ -378,50 +311,38 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         self.ids.get(u64_at::<BIG>(body, self.id_at?)?)
     }
 
-    /// Adds one record to the run, or begins another.
+    /// Takes a record of the kernel into the queue, if it is wanted.
     #[inline(always)]
-    fn extend(&mut self, buffer: u32, at: usize, next: usize, time: u64) {
-        if let Some(open) = &mut self.open
-            && open.end == at
-            && open.buffer == buffer
-            && time >= open.last_time
-        {
-            open.end = next;
-            open.last_time = time;
-            return;
-        }
-        self.close_run();
-        self.open = Some(Open {
-            buffer,
-            start: at,
-            end: next,
-            first_time: time,
-            last_time: time,
-        });
-    }
-
-    fn close_run(&mut self) {
-        let Some(open) = self.open.take() else { return };
-        self.newest = self.newest.max(open.last_time);
-        self.heap.push(Run {
-            time: open.first_time,
-            seq: self.next_seq,
-            buffer: open.buffer,
-            at: open.start,
-            end: open.end,
-        });
-        self.next_seq += 1;
-        if self.heap.len() > MAX_RUNS {
+    fn take(&mut self, buffer: u32, header: Header, body: &[u8], at: usize) {
+        let attr = if header.kind == kind::SAMPLE {
+            let Some(attr) = self.attr_of(body) else {
+                self.totals.unknown_id += 1;
+                return;
+            };
+            self.totals.samples[attr as usize] += 1;
+            if !self.wanted[attr as usize] {
+                return;
+            }
+            attr
+        } else {
+            Entry::SIDE
+        };
+        let time = self.time_of(header, body, attr);
+        self.queue.add(buffer, at, at + header.size, time, attr);
+        if self.queue.len() > MAX_RUNS {
             self.note(
-                open.start,
+                at,
                 "records too disordered: order is not certain".to_owned(),
             );
-            self.flush(self.newest);
+            self.queue.close();
+            self.flush(self.queue.newest);
         }
     }
 
     /// Handles a record of perf's own.
     fn control(&mut self, header: Header, body: &[u8], at: usize) {
+        // A run is one range of bytes that holds records of the kernel only.
+        self.queue.close();
         match header.kind {
             kind::FINISHED_ROUND => match self.zstd.as_ref().map(ZstdStream::position) {
                 None => self.finish_round(),
@@ -448,9 +369,10 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     }
 
     fn finish_round(&mut self) {
-        self.close_run();
+        self.queue.close();
         self.flush(self.flush_to);
-        self.flush_to = self.newest;
+        self.flush_to = self.queue.newest;
+        self.queue.compact();
     }
 
     fn compressed(&mut self, payload: &[u8], at: usize) {
@@ -536,8 +458,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 break;
             }
             if header.kind < kind::USER_START {
-                let time = self.time_of(header, &data[at + HEADER..next]);
-                self.extend(number, at, next, time);
+                self.take(number, header, &data[at + HEADER..next], at);
             } else if header.kind == kind::FINISHED_ROUND {
                 self.finish_round();
             }
@@ -547,18 +468,18 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         self.tail_at += at as u64;
         let held: usize = self.chunks.iter().map(|c| c.data.len()).sum();
         if held > MAX_HELD {
-            self.close_run();
+            self.queue.close();
             self.note(
                 self.recording.start,
                 "rounds of compressed records are too long: order is not certain".to_owned(),
             );
-            self.flush(self.newest);
+            self.flush(self.queue.newest);
         }
     }
 
     /// Pushes everything up to and including `limit`.
     fn flush(&mut self, limit: u64) {
-        while let Some(&run) = self.heap.first() {
+        while let Some(&run) = self.queue.first() {
             if run.time > limit || self.stop {
                 break;
             }
@@ -567,18 +488,24 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 .iter()
                 .find(|c| c.number == run.buffer)
                 .map(|c| Rc::clone(&c.data));
-            let (at, time) = match (&chunk, run.buffer) {
-                (Some(data), _) => self.push_run(data, run, limit),
-                (None, 0) => self.push_run(self.recording.data, run, limit),
-                (None, _) => (run.end, run.time),
+            let data: &[u8] = match &chunk {
+                Some(chunk) => chunk,
+                None if run.buffer == 0 => self.recording.data,
+                None => &[],
             };
-            if at >= run.end {
-                self.heap.remove_first();
-                if run.buffer != 0 {
-                    self.free_chunks();
-                }
+            let rest = if run.entry < run.entry_end {
+                self.push_indexed(data, run, limit)
             } else {
-                self.heap.advance_first(at, time);
+                self.push_range(data, run, limit)
+            };
+            match rest {
+                Some(rest) => self.queue.replace_first(rest),
+                None => {
+                    self.queue.remove_first();
+                    if run.buffer != 0 {
+                        self.free_chunks();
+                    }
+                }
             }
         }
     }
@@ -586,72 +513,93 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     /// Frees the chunks that no run needs any more. The newest stays: it is still being cut.
     fn free_chunks(&mut self) {
         let newest = self.next_chunk - 1;
-        let open = self.open.map(|o| o.buffer);
-        let heap = &self.heap;
+        let queue = &self.queue;
         self.chunks
-            .retain(|c| c.number == newest || Some(c.number) == open || heap.uses(c.number));
+            .retain(|c| c.number == newest || queue.uses(c.number));
     }
 
-    /// Pushes records of a run while they are the earliest of all and not later than `limit`.
-    ///
-    /// Returns where it stopped, and the time of the record there.
+    /// Pushes records of a run while they are the earliest of all and not later than `limit`, and returns
+    /// what is left of it.
     #[inline]
-    fn push_run(&mut self, data: &[u8], run: Run, limit: u64) -> (usize, u64) {
-        let second = self.heap.second().unwrap_or((u64::MAX, u64::MAX));
-        let mut at = run.at;
-        let mut time = run.time;
-        let Some(mut header) = Header::read::<BIG>(data, at) else {
-            return (run.end, time);
-        };
+    fn push_indexed(&mut self, data: &[u8], mut run: Run, limit: u64) -> Option<Run> {
+        let second = self.queue.second();
+        let mut entry = *self.queue.entries.get(run.entry as usize)?;
         loop {
-            let next = at + header.size.max(HEADER);
-            let body = data.get(at + HEADER..next).unwrap_or_default();
-            if header.kind == kind::SAMPLE {
-                if self.push_sample(header, body, time).is_break() {
-                    self.stop = true;
-                    return (next, time);
-                }
+            let at = entry.at();
+            let header = Header::read::<BIG>(data, at)?;
+            self.push(header, data, at, entry.time, entry.attr());
+            run.entry += 1;
+            if self.stop || run.entry >= run.entry_end {
+                return None;
+            }
+            entry = *self.queue.entries.get(run.entry as usize)?;
+            if entry.time > limit || (entry.time, run.seq) > second {
+                run.time = entry.time;
+                run.at = entry.at();
+                return Some(run);
+            }
+        }
+    }
+
+    /// The same for a run without an index: walks its bytes again.
+    #[cold]
+    fn push_range(&mut self, data: &[u8], mut run: Run, limit: u64) -> Option<Run> {
+        let second = self.queue.second();
+        let mut first = true;
+        while run.at < run.end && !self.stop {
+            let header = Header::read::<BIG>(data, run.at)?;
+            let next = run.at + header.size.max(HEADER);
+            let body = data.get(run.at + HEADER..next)?;
+            let attr = if header.kind == kind::SAMPLE {
+                self.attr_of(body)
+                    .filter(|&attr| self.wanted[attr as usize])
             } else {
-                self.push_side(header, body, time);
-            }
-            self.pushed += next - at;
-            if self.pushed >= RELEASE_STEP {
-                self.pushed = 0;
-                // Recordings without rounds come here with pages of the whole file in use.
-                if run.buffer == 0 && at < self.released {
-                    self.visitor.release(self.recording.start..self.released);
-                }
-            }
-            at = next;
-            if at >= run.end {
-                return (at, time);
-            }
-            let Some(following) = Header::read::<BIG>(data, at) else {
-                return (run.end, time);
+                Some(Entry::SIDE)
             };
-            header = following;
-            let end = at + header.size.max(HEADER);
-            time = self.time_of(header, data.get(at + HEADER..end).unwrap_or_default());
-            if time > limit || (time, run.seq) > second {
-                return (at, time);
+            if let Some(attr) = attr {
+                run.time = self.time_of(header, body, attr);
+                if !first && (run.time > limit || (run.time, run.seq) > second) {
+                    return Some(run);
+                }
+                first = false;
+                self.push(header, data, run.at, run.time, attr);
+            }
+            run.at = next;
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn push(&mut self, header: Header, data: &[u8], at: usize, time: u64, attr: u32) {
+        let next = at + header.size;
+        let body = data.get(at + HEADER..next).unwrap_or_default();
+        if attr == Entry::SIDE {
+            self.push_side(header, body, time);
+        } else if self.push_sample(header, body, time, attr).is_break() {
+            self.stop = true;
+        }
+        self.pushed += header.size;
+        if self.pushed >= RELEASE_STEP {
+            self.pushed = 0;
+            // Recordings without rounds come here with pages of the whole file in use.
+            if at < self.released {
+                self.visitor.release(self.recording.start..self.released);
             }
         }
     }
 
     #[inline(always)]
-    fn push_sample(&mut self, header: Header, body: &[u8], time: u64) -> ControlFlow<()> {
-        let Some(attr) = self.attr_of(body) else {
-            self.totals.unknown_id += 1;
-            return ControlFlow::Continue(());
-        };
-        self.totals.samples[attr as usize] += 1;
+    fn push_sample(
+        &mut self,
+        header: Header,
+        body: &[u8],
+        time: u64,
+        attr: u32,
+    ) -> ControlFlow<()> {
         if time < self.last_out {
             self.totals.out_of_order += 1;
         } else {
             self.last_out = time;
-        }
-        if !self.wanted.get(attr as usize).copied().unwrap_or(true) {
-            return ControlFlow::Continue(());
         }
         let description = &self.recording.attrs[attr as usize];
         let layout = &description.layout;

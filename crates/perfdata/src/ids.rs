@@ -1,0 +1,58 @@
+//! From the ids that samples carry to attributes.
+
+use crate::attr::Attr;
+
+/// Looks up the attribute a sample belongs to.
+#[derive(Debug)]
+pub(crate) enum IdMap {
+    /// One attribute, or no ids to tell them apart.
+    Single,
+    /// Ids are numbered consecutively by the kernel: a table from the lowest.
+    Table { base: u64, attrs: Vec<u32> },
+    /// Ids too far apart for a table, sorted.
+    Sorted(Vec<(u64, u32)>),
+}
+
+/// Tables beyond this many ids are searched instead.
+const MAX_TABLE: u64 = 1 << 20;
+
+impl IdMap {
+    pub fn new(attrs: &[Attr]) -> IdMap {
+        let pairs = || {
+            let numbered = attrs.iter().enumerate();
+            numbered.flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i as u32)))
+        };
+        let (Some(low), Some(high)) = (pairs().map(|p| p.0).min(), pairs().map(|p| p.0).max())
+        else {
+            return IdMap::Single;
+        };
+        if high - low < MAX_TABLE {
+            let mut table = vec![u32::MAX; (high - low + 1) as usize];
+            for (id, attr) in pairs() {
+                table[(id - low) as usize] = attr;
+            }
+            return IdMap::Table {
+                base: low,
+                attrs: table,
+            };
+        }
+        let mut sorted: Vec<_> = pairs().collect();
+        sorted.sort_unstable();
+        IdMap::Sorted(sorted)
+    }
+
+    #[inline(always)]
+    pub fn get(&self, id: u64) -> Option<u32> {
+        match self {
+            IdMap::Single => Some(0),
+            IdMap::Table { base, attrs } => {
+                let at = usize::try_from(id.wrapping_sub(*base)).ok()?;
+                attrs.get(at).copied().filter(|&a| a != u32::MAX)
+            }
+            IdMap::Sorted(sorted) => {
+                let at = sorted.binary_search_by_key(&id, |p| p.0).ok()?;
+                Some(sorted[at].1)
+            }
+        }
+    }
+}
