@@ -84,6 +84,9 @@ pub struct LineHead<'e> {
     pub data: &'e [u8],
     /// Name of the buffer; empty for the top one.
     pub buffer: &'e str,
+    /// Whether [`lost_line`] was printed for this event just before. trace-cmd prints the column of the
+    /// buffer once for both lines.
+    pub after_gap: bool,
 }
 
 /// Appends all columns before the event's own text. `format` is `None` for an event whose format is not there.
@@ -94,7 +97,9 @@ pub fn line_head(
     formats: &Formats,
     style: &LineStyle,
 ) {
-    buffer_column(out, head.buffer, style);
+    if !head.after_gap {
+        buffer_column(out, head.buffer, style);
+    }
     let Some(format) = format else {
         // trace-cmd prints this for every column it cannot fill.
         out.extend_from_slice(b"[UNKNOWN EVENT]");
@@ -272,6 +277,7 @@ mod tests {
         pid: 1234,
         data: &[58, 1, 0x0d, 0x21, 0, 0, 0, 0],
         buffer: "",
+        after_gap: false,
     };
 
     #[test]
@@ -310,6 +316,9 @@ mod tests {
         assert_eq!(text, "    a:        CPU 1/KVM-1234  [001]   867.639531: sched_switch:         ");
         let text = line(HEAD, &style, &formats);
         assert_eq!(text, "              CPU 1/KVM-1234  [001]   867.639531: sched_switch:         ");
+        let gap = LineHead { buffer: "a", after_gap: true, ..HEAD };
+        let text = line(gap, &style, &formats);
+        assert_eq!(text, "       CPU 1/KVM-1234  [001]   867.639531: sched_switch:         ");
         let mut out = Vec::new();
         lost_line(&mut out, 3, Some(724), "dir/other", &style);
         lost_line(&mut out, 3, None, "", &LineStyle::new(&formats, TimeStyle::Seconds, []));

@@ -580,6 +580,10 @@ impl<'a> TraceDat<'a> {
         if info.clock.is_none() {
             info.clock = info.buffers.iter().find_map(|b| b.clock.clone());
         }
+        if info.cpus == 0 {
+            let last = info.buffers.iter().flat_map(|b| &b.cpus).map(|c| c.cpu).max();
+            info.cpus = last.map_or(0, |l| l.saturating_add(1));
+        }
         info.settle_clock();
         let len = self.data.len() as u64;
         for buffer in &info.buffers {

@@ -208,6 +208,16 @@ impl Info {
         })
     }
 
+    /// Returns the number `trace-cmd report` prints in its first line, `cpus=`: one more than the largest number
+    /// of a CPU in the top buffer (v7), or the number of CPUs (v6).
+    pub fn printed_cpus(&self) -> u32 {
+        let top = self.buffers.iter().find(|b| b.name.is_empty());
+        match top.and_then(|b| b.cpus.iter().map(|c| c.cpu).max()) {
+            Some(last) if self.version != 6 => last.saturating_add(1),
+            _ => self.cpus,
+        }
+    }
+
     /// Settles the unit of times once all options are known.
     pub(crate) fn settle_clock(&mut self) {
         let converted = self.tsc2nsec.is_some_and(|t| t.mult != 0);

@@ -413,6 +413,9 @@ fn each_cpu_has_its_own_shift_and_instances_none() {
         )
         .v7();
     assert_eq!(times(&data), [1010, 2030, 3000]);
+    // No option told the number of CPUs.
+    let file = TraceDat::parse(&data).unwrap();
+    assert_eq!((file.info().cpus, file.info().printed_cpus()), (3, 3));
 }
 
 #[test]
