@@ -581,7 +581,12 @@ impl<'a> TraceDat<'a> {
             info.clock = info.buffers.iter().find_map(|b| b.clock.clone());
         }
         if info.cpus == 0 {
-            let last = info.buffers.iter().flat_map(|b| &b.cpus).map(|c| c.cpu).max();
+            let last = info
+                .buffers
+                .iter()
+                .flat_map(|b| &b.cpus)
+                .map(|c| c.cpu)
+                .max();
             info.cpus = last.map_or(0, |l| l.saturating_add(1));
         }
         info.settle_clock();

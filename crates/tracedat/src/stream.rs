@@ -18,6 +18,12 @@ const MAX_CHUNK: usize = 64 << 20;
 /// The same for chunks of text, ten pages as well.
 const MAX_TEXT_CHUNK: usize = 16 << 20;
 
+/// Returns how many bytes may be decompressed in all from so many. Pages of an idle CPU shrink to a
+/// hundredth.
+pub(crate) fn work_limit(bytes: usize) -> u64 {
+    (64 << 20) + (bytes as u64).saturating_mul(1024)
+}
+
 /// Where pages come from.
 #[derive(Debug)]
 enum Source {
@@ -472,6 +478,7 @@ pub(crate) fn read_chunks(
     compression: Compression,
     sink: &mut dyn FnMut(&[u8]),
 ) -> Option<Diagnostic> {
+    let mut work = work_limit(data.len());
     let mut decompressor = Decompressor::new(compression);
     let mut out = Vec::new();
     let mut cursor = Cursor::new(data, endian);
@@ -490,11 +497,12 @@ pub(crate) fn read_chunks(
         let Some((input, size)) = input else {
             return fault("the file ends before its end".into());
         };
-        if size > MAX_TEXT_CHUNK {
+        if size > MAX_TEXT_CHUNK || size as u64 > work {
             return fault(format!(
                 "its decompressed size, {size} bytes, is not believed"
             ));
         }
+        work -= size as u64;
         if let Err(what) = decompressor.run(input, size, &mut out) {
             return fault(what);
         }

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::compress::Decompressor;
 use crate::file::TraceDat;
 use crate::page::{Big, Little, Missed, Order};
-use crate::stream::{Common, Shared, Stream, next_wanted, pid_of};
+use crate::stream::{Common, Shared, Stream, next_wanted, pid_of, work_limit};
 use std::ops::{ControlFlow, Range};
 use tracefmt::{Diagnostic, Endian};
 
@@ -76,8 +76,6 @@ const MAPPED: usize = 16 << 20;
 /// Bytes that decompressed chunks of all CPUs may take up, and how many more for every byte of the file.
 const CHUNK_BUDGET: usize = 64 << 20;
 const CHUNK_RATIO: usize = 32;
-/// How many bytes in all may come out of every byte of the file. Pages of an idle CPU shrink to a hundredth.
-const WORK_RATIO: u64 = 1024;
 
 impl TraceDat<'_> {
     /// Visits every wanted record of all buffers in order of time.
@@ -95,7 +93,7 @@ impl TraceDat<'_> {
             wanted,
             common: self.common(),
             decompressor: Decompressor::new(self.compression),
-            work: (CHUNK_BUDGET as u64).saturating_add(self.data.len() as u64 * WORK_RATIO),
+            work: work_limit(self.data.len()),
             budget: CHUNK_BUDGET.saturating_add(self.data.len().saturating_mul(CHUNK_RATIO)),
             step: (MAPPED / streams.len().max(1)).clamp(64 << 10, 1 << 20),
         };

@@ -9,7 +9,7 @@ use writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 
 /// The records of each CPU of each buffer, by the number in them.
 #[derive(Debug, Default)]
-struct ByCpu(BTreeMap<(u16, u32), Vec<u32>>);
+struct ByCpu(Numbers);
 
 impl Visitor for ByCpu {
     fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
@@ -22,7 +22,9 @@ impl Visitor for ByCpu {
     }
 }
 
-fn walk(data: &[u8]) -> (BTreeMap<(u16, u32), Vec<u32>>, WalkEnd, bool, Vec<String>) {
+type Numbers = BTreeMap<(u16, u32), Vec<u32>>;
+
+fn walk(data: &[u8]) -> (Numbers, WalkEnd, bool, Vec<String>) {
     let file = TraceDat::parse(data).unwrap();
     let mut seen = ByCpu::default();
     let end = file.walk(&[], &mut seen);
@@ -81,7 +83,7 @@ fn with_stats(m: Machine) -> FileSpec {
         .option(2, stats(3, 9))
 }
 
-fn expected() -> BTreeMap<(u16, u32), Vec<u32>> {
+fn expected() -> Numbers {
     BTreeMap::from([
         ((0, 0), (0..12).collect()),
         ((0, 2), (100..115).collect()),
