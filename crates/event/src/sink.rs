@@ -170,6 +170,19 @@ pub enum Side<'a> {
         /// The file, as the recorder saw it.
         path: &'a str,
     },
+    /// Code that the kernel made, or took away again: a BPF program, a trampoline.
+    Ksymbol {
+        /// When; 0 for what the recorder found at its start.
+        time: u64,
+        /// First address.
+        start: u64,
+        /// Bytes.
+        len: u64,
+        /// Name.
+        name: &'a str,
+        /// Whether it is gone.
+        gone: bool,
+    },
     /// Events were lost before this moment.
     Lost {
         /// When it was noticed; 0 when not told.

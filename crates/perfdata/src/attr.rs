@@ -39,6 +39,9 @@ pub struct Attr {
     pub kind: AttrType,
     /// Which one of its kind.
     pub config: u64,
+    /// Events between two samples, or samples a second where the kernel adapts the former. It stands for the
+    /// period of samples that do not hold their own.
+    pub sample_period: u64,
     /// What its samples hold (`PERF_SAMPLE_*`).
     pub sample_type: u64,
     /// What counter values hold (`PERF_FORMAT_*`).
@@ -90,6 +93,7 @@ impl Attr {
             Attr {
                 kind,
                 config: number(8),
+                sample_period: number(16),
                 sample_type,
                 read_format: number(32),
                 sample_id_all,

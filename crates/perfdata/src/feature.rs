@@ -33,6 +33,8 @@ pub struct BuildId {
     pub id: Vec<u8>,
     /// Whether the file is the kernel's or a module.
     pub kernel: bool,
+    /// Whether a guest had it.
+    pub guest: bool,
 }
 
 /// What a recording tells of the machine and of itself.
@@ -173,6 +175,7 @@ fn read_build_ids(data: &[u8], endian: Endian, out: &mut Vec<BuildId>) -> Option
             path: String::from_utf8_lossy(&name[..end]).into_owned(),
             id: record[12..12 + id_len].to_vec(),
             kernel: misc & 7 == 1 || misc & 7 == 4,
+            guest: misc & 7 == 4 || misc & 7 == 5,
         });
         at += record.len();
     }

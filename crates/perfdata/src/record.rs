@@ -13,6 +13,7 @@ pub(crate) mod kind {
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
     pub const LOST_SAMPLES: u32 = 13;
+    pub const KSYMBOL: u32 = 17;
     pub const USER_START: u32 = 64;
     pub const HEADER_ATTR: u32 = 64;
     pub const HEADER_TRACING_DATA: u32 = 66;
@@ -137,6 +138,17 @@ pub enum SideRecord<'a> {
         /// File name.
         path: &'a [u8],
     },
+    /// Code that the kernel made, or took away again: a BPF program, a trampoline.
+    Ksymbol {
+        /// First address.
+        start: u64,
+        /// Bytes.
+        len: u32,
+        /// Name.
+        name: &'a [u8],
+        /// Whether it is gone.
+        gone: bool,
+    },
     /// Lost events.
     Lost {
         /// How many.
@@ -145,6 +157,9 @@ pub enum SideRecord<'a> {
         source: LostSource,
     },
 }
+
+/// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
+const KSYMBOL_UNREGISTER: u16 = 1;
 
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const MISC_COMM_EXEC: u16 = 1 << 13;
@@ -200,6 +215,12 @@ pub(crate) fn parse_side<'a>(
             len: long(16)?,
             pgoff: long(24)?,
             path: name(64)?,
+        },
+        kind::KSYMBOL => SideRecord::Ksymbol {
+            start: long(0)?,
+            len: endian.u32(body, 8)?,
+            name: name(16)?,
+            gone: endian.u16(body, 14)? & KSYMBOL_UNREGISTER != 0,
         },
         kind::LOST => SideRecord::Lost {
             count: long(8)?,

@@ -49,6 +49,10 @@ impl<'r> PerfReader<'r> {
         &self.header
     }
 
+    pub fn data(&self) -> &PerfData<'r> {
+        &self.data
+    }
+
     pub fn formats(&self) -> &Formats {
         match self.lent {
             Some(lent) if !self.data.has_formats() => lent,
@@ -83,12 +87,14 @@ impl<'r> PerfReader<'r> {
             .iter()
             .map(|a| a.tracepoint_id().is_some())
             .collect();
+        let periods: Vec<u64> = self.data.attrs().iter().map(|a| a.sample_period).collect();
         let mut push = Push {
             samples: sink.wants_samples(),
             sink,
             release,
             types: &types,
             tracepoint: &tracepoint,
+            periods: &periods,
             big_endian: self.data.endian() == Endian::Big,
         };
         let totals = self.data.walk(&wanted, &mut push);
@@ -169,6 +175,8 @@ struct Push<'p> {
     release: &'p dyn Fn(Range<usize>),
     types: &'p [EventType<'p>],
     tracepoint: &'p [bool],
+    /// Stands for the period of samples that do not hold their own.
+    periods: &'p [u64],
     big_endian: bool,
 }
 
@@ -199,7 +207,7 @@ impl Visitor for Push<'_> {
             misc: sample.misc,
             ip: sample.ip(),
             addr: sample.addr(),
-            period: sample.period(),
+            period: sample.period().or(Some(self.periods[index])),
             callchain: sample.callchain(),
             big_endian: self.big_endian,
             has_cpu: sample.cpu >= 0,
@@ -258,6 +266,21 @@ impl Visitor for Push<'_> {
                     pgoff,
                     misc,
                     path: &comm,
+                }
+            }
+            SideRecord::Ksymbol {
+                start,
+                len,
+                name,
+                gone,
+            } => {
+                comm = String::from_utf8_lossy(name);
+                Side::Ksymbol {
+                    time,
+                    start,
+                    len: u64::from(len),
+                    name: &comm,
+                    gone,
                 }
             }
             SideRecord::Lost { count, source } => Side::Lost {

@@ -95,6 +95,14 @@ impl<'r> Reader<'r> {
         }
     }
 
+    /// Returns what stands around the data of a perf.data: attributes, features.
+    pub fn perf_data(&self) -> Option<&perfdata::PerfData<'r>> {
+        match &self.kind {
+            Kind::Perf(perf) => Some(perf.data()),
+            Kind::Dat(_) | Kind::Text(_) => None,
+        }
+    }
+
     /// Returns whether it is a perf.data (or perf's text), whose events are printed as `perf script` does.
     pub fn is_perf(&self) -> bool {
         match &self.kind {
