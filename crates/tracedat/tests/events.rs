@@ -9,8 +9,7 @@ use writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 /// Everything a walk tells.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
-    /// Time, CPU, buffer, id, pid, and the number in the record.
-    records: Vec<(u64, u32, u16, u32, i32, u32)>,
+    records: Vec<Row>,
     lost: Vec<Lost>,
     /// The number of records before each gap.
     lost_at: Vec<usize>,
@@ -72,8 +71,11 @@ fn machines() -> Vec<Machine> {
     out
 }
 
+/// Time, CPU, buffer, id, pid, and the number in the record.
+type Row = (u64, u32, u16, u32, i32, u32);
+
 /// Two CPUs and an instance with everything in their pages that moves time.
-fn busy(m: Machine) -> (Vec<BufferSpec>, Vec<(u64, u32, u16, u32, i32, u32)>) {
+fn busy(m: Machine) -> (Vec<BufferSpec>, Vec<Row>) {
     let event = |id, value| m.payload(id, 7, value);
     let top = 0x15u64 << 59;
     let cpu0 = [
