@@ -69,6 +69,11 @@ const MAX_HELD: usize = 48 << 20;
 const MAX_RUNS: usize = 1 << 20;
 /// Pages are released in steps of this many bytes.
 const RELEASE_STEP: usize = 4 << 20;
+/// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
+const BLOCK_SHIFT: u32 = 16;
+/// Blocks told apart, a power of two, and how many may be in use again before they are released.
+const BLOCKS: usize = 1024;
+const MAX_BLOCKS: usize = 160;
 /// Decompressed bytes gathered before they are looked at.
 const CHUNK: usize = 256 << 10;
 /// How far a reader looks for the next record behind garbage, in bytes.
@@ -123,8 +128,9 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     /// Ends of rounds, as positions in the decompressed stream.
     rounds: VecDeque<u64>,
     released: usize,
-    /// Bytes pushed since pages were released last.
-    pushed: usize,
+    /// Blocks of pages in use again behind `released`, by their low bits, and how many.
+    blocks: Vec<usize>,
+    blocks_used: usize,
     totals: Totals,
 }
 
@@ -165,7 +171,8 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             tail_at: 0,
             rounds: VecDeque::new(),
             released: recording.start,
-            pushed: 0,
+            blocks: vec![usize::MAX; BLOCKS],
+            blocks_used: 0,
             totals: Totals {
                 samples: vec![0; attrs.len()],
                 ..Totals::default()
@@ -249,7 +256,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     /// Pages behind the scan that the merge will come back to soon are kept; older ones go.
     fn release_behind(&mut self, at: usize) {
         let keep = self
-            .heap
+            .queue
             .lowest_input()
             .unwrap_or(at)
             .max(at.saturating_sub(RELEASE_STEP));
@@ -527,7 +534,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         loop {
             let at = entry.at();
             let header = Header::read::<BIG>(data, at)?;
-            self.push(header, data, at, entry.time, entry.attr());
+            self.push(header, data, run.buffer, at, entry.time, entry.attr());
             run.entry += 1;
             if self.stop || run.entry >= run.entry_end {
                 return None;
@@ -562,7 +569,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                     return Some(run);
                 }
                 first = false;
-                self.push(header, data, run.at, run.time, attr);
+                self.push(header, data, run.buffer, run.at, run.time, attr);
             }
             run.at = next;
         }
@@ -570,7 +577,15 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     }
 
     #[inline(always)]
-    fn push(&mut self, header: Header, data: &[u8], at: usize, time: u64, attr: u32) {
+    fn push(
+        &mut self,
+        header: Header,
+        data: &[u8],
+        buffer: u32,
+        at: usize,
+        time: u64,
+        attr: u32,
+    ) {
         let next = at + header.size;
         let body = data.get(at + HEADER..next).unwrap_or_default();
         if attr == Entry::SIDE {
@@ -578,13 +593,26 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         } else if self.push_sample(header, body, time, attr).is_break() {
             self.stop = true;
         }
-        self.pushed += header.size;
-        if self.pushed >= RELEASE_STEP {
-            self.pushed = 0;
-            // Recordings without rounds come here with pages of the whole file in use.
-            if at < self.released {
-                self.visitor.release(self.recording.start..self.released);
-            }
+        if buffer == 0 && at < self.released {
+            self.read_again(at);
+        }
+    }
+
+    /// Keeps count of pages that were released and are in use again, and releases them before they are many:
+    /// in a recording with few rounds, or none, that could be the whole file.
+    #[inline]
+    fn read_again(&mut self, at: usize) {
+        let block = at >> BLOCK_SHIFT;
+        let tag = &mut self.blocks[block & (BLOCKS - 1)];
+        if *tag == block {
+            return;
+        }
+        *tag = block;
+        self.blocks_used += 1;
+        if self.blocks_used >= MAX_BLOCKS {
+            self.blocks_used = 0;
+            self.blocks.fill(usize::MAX);
+            self.visitor.release(self.recording.start..self.released);
         }
     }
 
