@@ -1,7 +1,7 @@
 //! From the tree to the steps: conversions and their arguments.
 
-use super::ast::{Entry, Id, Node, Tree, number_prefix};
-use super::expr::{Load, LoadKind, Locator, Operand};
+use super::ast::{BinOp, Entry, Id, Node, Tree, number_prefix};
+use super::expr::{Expr, Load, LoadKind, Locator, Operand};
 use super::parser::{Dialect, Line, MAX_DEPTH};
 use super::printf::{Part, Spec, split};
 use super::program::{Action, Bytes, Form, PieceInfo, Pooled, Program, Source, Step, Table};
@@ -20,7 +20,7 @@ pub(super) struct Compiler<'a> {
     pub(super) dialect: Dialect,
     pub(super) program: Program,
     pub(super) notes: Vec<Diagnostic>,
-    pending: Pooled,
+    pending: Vec<u8>,
 }
 
 /// Compiles a parsed line.
@@ -43,7 +43,7 @@ pub(super) fn compile(
             ..Program::default()
         },
         notes: Vec::new(),
-        pending: Pooled::default(),
+        pending: Vec::new(),
     };
     let mut args = line.args.iter().copied();
     for part in &parts {
@@ -61,6 +61,7 @@ pub(super) fn compile(
         }
     }
     compiler.flush();
+    super::blocks::merge(&mut compiler.program);
     compiler.program.pool.extend([0; PADDING]);
     Ok((compiler.program, compiler.notes))
 }
@@ -82,31 +83,29 @@ impl Compiler<'_> {
         }
     }
 
-    /// Appends literal text; pieces that follow each other become one.
+    /// Appends literal text; it goes out with the next step.
     fn literal(&mut self, text: &[u8]) {
-        if text.is_empty() {
-            return;
-        }
-        if self.pending.len > 0
-            && (self.pending.at + self.pending.len) as usize == self.program.pool.len()
-        {
-            self.program.pool.extend_from_slice(text);
-            self.pending.len += text.len() as u32;
-        } else {
-            self.flush();
-            self.pending = self.pooled(text);
-        }
+        self.pending.extend_from_slice(text);
     }
 
     /// Makes a step; literal text that waits goes before it.
     pub(super) fn action(&mut self, action: Action) {
-        let literal = std::mem::take(&mut self.pending);
-        self.program.steps.push(Step { literal, action });
+        let mut text = std::mem::take(&mut self.pending);
+        if text.len() > 16 {
+            let long = self.pooled(&text);
+            self.program
+                .steps
+                .push(Step::new(&[], Action::Literal(long)));
+            text.clear();
+        }
+        if !(text.is_empty() && matches!(action, Action::Nothing)) {
+            self.program.steps.push(Step::new(&text, action));
+        }
     }
 
     /// Makes a step of literal text that waits for one.
     fn flush(&mut self) {
-        if self.pending.len > 0 {
+        if !self.pending.is_empty() {
             self.action(Action::Nothing);
         }
     }
@@ -161,9 +160,20 @@ impl Compiler<'_> {
     fn piece(&mut self, id: Id, first: usize) {
         let info = match *self.tree.node(self.tree.uncast(id)) {
             Node::Field(Some(field)) => {
-                let step = self.program.steps.get(first);
-                let alone = self.program.steps.len() == first + 1;
-                PieceInfo::Field(field, step.filter(|_| alone).map(|s| s.action))
+                let action = match self.program.steps.get(first..) {
+                    Some(
+                        [
+                            Step {
+                                action: Action::Literal(_),
+                                ..
+                            },
+                            step,
+                        ]
+                        | [step],
+                    ) => Some(step.action),
+                    _ => None,
+                };
+                PieceInfo::Field(field, action)
             }
             _ => PieceInfo::Other,
         };
@@ -175,12 +185,13 @@ impl Compiler<'_> {
         let operand = self.number(id).0;
         let spec = &form.spec;
         let plain = spec.is_plain();
+        let cut = |c: &mut Self| c.program.exprs.push(Expr::Wrap(spec.bits, false, operand));
         let action = match spec.conversion {
-            b'u' if plain => Action::Unsigned(operand, spec.bits),
+            b'u' if plain => Action::Unsigned(cut(self)),
             b'd' if plain => Action::Signed(operand, spec.bits),
-            b'x' if plain => Action::Hex(operand, spec.bits, 1),
+            b'x' if plain => Action::Hex(cut(self), 1),
             b'x' if spec.is_zero_padded() && spec.width.unwrap_or(0) <= 16 => {
-                Action::Hex(operand, spec.bits, spec.width.unwrap_or(1) as u8)
+                Action::Hex(cut(self), spec.width.unwrap_or(1) as u8)
             }
             _ => match self.form(form) {
                 Some(form) => Action::Number(operand, form),
@@ -390,29 +401,70 @@ impl Compiler<'_> {
 
     /// Compiles `cond ? then : other` as an argument of `%s`.
     fn choice(&mut self, cond: Id, then: Option<Id>, other: Id, form: &Form, depth: u32) {
-        let operand = self.number(cond).0;
-        let then = then.unwrap_or(cond);
-        if let Operand::Const(value) = operand {
-            return self.text(if value != 0 { then } else { other }, form, depth + 1);
-        }
-        if form.spec.is_plain()
-            && let (Node::Text(a), Node::Text(b)) = (self.tree.node(then), self.tree.node(other))
+        if let (Some(then), Node::Unary { op: b'!', item }) = (then, self.tree.node(cond))
+            && depth < MAX_DEPTH
         {
-            let (a, b) = (a.clone(), b.clone());
-            let (a, b) = (self.string(&a), self.string(&b));
-            return self.action(Action::Choice(operand, a, b));
+            return self.choice(*item, Some(other), then, form, depth + 1);
         }
-        self.action(Action::JumpIfZero(operand, 0));
-        let branch = self.program.steps.len() - 1;
+        let then = then.unwrap_or(cond);
+        let both = matches!(
+            self.tree.node(cond),
+            Node::Binary {
+                op: BinOp::LogAnd,
+                ..
+            }
+        );
+        if !both {
+            let operand = self.number(cond).0;
+            if let Operand::Const(value) = operand {
+                return self.text(if value != 0 { then } else { other }, form, depth + 1);
+            }
+            if form.spec.is_plain()
+                && let (Node::Text(a), Node::Text(b)) =
+                    (self.tree.node(then), self.tree.node(other))
+            {
+                let (a, b) = (self.string(a), self.string(b));
+                return self.action(Action::Choice(operand, a, b));
+            }
+        }
+        let mut branches = Vec::new();
+        self.branch(cond, &mut branches, depth);
         self.text(then, form, depth + 1);
-        self.flush();
         self.action(Action::Jump(0));
         let leave = self.program.steps.len() - 1;
         let otherwise = self.label();
-        self.program.steps[branch].action = Action::JumpIfZero(operand, otherwise);
+        for at in branches {
+            match &mut self.program.steps[at].action {
+                Action::JumpUnless(_, _, target) | Action::JumpIfZero(_, target) => {
+                    *target = otherwise;
+                }
+                _ => {}
+            }
+        }
         self.text(other, form, depth + 1);
         let end = self.label();
         self.program.steps[leave].action = Action::Jump(end);
+    }
+
+    /// Makes the jumps to where a condition that is not met leads; their targets are put in later.
+    fn branch(&mut self, cond: Id, branches: &mut Vec<usize>, depth: u32) {
+        if let Node::Binary {
+            op: BinOp::LogAnd,
+            left,
+            right,
+            ..
+        } = *self.tree.node(cond)
+            && depth < MAX_DEPTH
+        {
+            self.branch(left, branches, depth + 1);
+            return self.branch(right, branches, depth + 1);
+        }
+        let operand = self.number(cond).0;
+        self.action(match self.program.exprs.as_test(operand) {
+            Some((bits, value)) => Action::JumpUnless(bits, value, 0),
+            None => Action::JumpIfZero(operand, 0),
+        });
+        branches.push(self.program.steps.len() - 1);
     }
 
     /// Compiles a field as an argument of `%s`.
@@ -443,8 +495,9 @@ impl Compiler<'_> {
             _ => self.field_bytes(index),
         };
         match data {
+            Bytes::Fixed(offset, 16) if form.spec.is_plain() => self.action(Action::Comm(offset)),
             Bytes::Fixed(offset, len) if form.spec.is_plain() => {
-                self.action(Action::Chars(offset, len))
+                self.action(Action::Chars(offset, len));
             }
             data => self.source(Source::Chars(data), form),
         }

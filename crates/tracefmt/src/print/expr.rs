@@ -120,12 +120,65 @@ impl Locator {
     }
 }
 
-/// A number: a constant, a field, or the result of the node of that index.
+/// Some bits of an unsigned little-endian number in the record: `(eight bytes >> shift) & mask`.
+///
+/// Nearly all numbers formats print are of this kind, and they take one unaligned read of eight bytes
+/// whatever their size: those that end where the number ends, so that it does not matter what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bits {
+    start: u32,
+    shift: u8,
+    mask: u64,
+}
+
+impl Bits {
+    /// Returns the bits that make up a number of 1, 2, 4 or 8 bytes.
+    fn new(offset: u32, size: u32) -> Bits {
+        let mask = u64::MAX >> (64 - 8 * size);
+        match (offset + size).checked_sub(8) {
+            Some(start) => Bits {
+                start,
+                shift: (64 - 8 * size) as u8,
+                mask,
+            },
+            // One of the common fields, which are eight bytes together.
+            None => Bits {
+                start: 0,
+                shift: (8 * offset) as u8,
+                mask,
+            },
+        }
+    }
+
+    /// Reads the bits; 0 when the record ends before the number does.
+    #[inline(always)]
+    pub(super) fn read(self, record: &[u8]) -> u64 {
+        let bytes = record
+            .get(self.start as usize..)
+            .and_then(|r| r.first_chunk::<8>());
+        bytes.map_or(0, |b| {
+            (u64::from_le_bytes(*b) >> (self.shift & 63)) & self.mask
+        })
+    }
+}
+
+/// A number: a constant, bits of a field, or the result of the node of that index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operand {
     Const(u64),
-    Load(Load),
+    Bits(Bits),
     Node(u32),
+}
+
+impl Operand {
+    /// Returns how many bits the number can have at most.
+    pub(super) fn width(self) -> u32 {
+        match self {
+            Operand::Const(value) => 64 - value.leading_zeros(),
+            Operand::Bits(bits) => 64 - bits.mask.leading_zeros(),
+            Operand::Node(_) => 64,
+        }
+    }
 }
 
 /// What is done with operands.
@@ -135,10 +188,10 @@ pub(super) enum Expr {
     Unsigned(BinOp, Operand, Operand),
     /// Signed arithmetic and comparison of 64-bit numbers.
     Signed(BinOp, Operand, Operand),
-    /// `a == constant`: the question formats ask most often.
-    Equals(Load, u64),
-    /// `(field >> shift) & mask`.
-    Bits(Load, u8, u64),
+    /// `field == constant`: the question formats ask most often.
+    Equals(Bits, u64),
+    /// A signed or big-endian number.
+    Load(Load),
     Invert(Operand),
     Negate(Operand),
     LogNot(Operand),
@@ -162,10 +215,16 @@ pub(super) struct Exprs {
 
 impl Exprs {
     pub(super) fn push(&mut self, expr: Expr) -> Operand {
-        let expr = simplify(expr);
-        if let Some(value) = fold(&expr) {
-            return Operand::Const(value);
+        if let Some(operand) = simplify(&expr) {
+            return operand;
         }
+        let expr = match expr {
+            Expr::Unsigned(BinOp::Eq, Operand::Bits(bits), Operand::Const(value))
+            | Expr::Signed(BinOp::Eq, Operand::Bits(bits), Operand::Const(value)) => {
+                Expr::Equals(bits, value)
+            }
+            expr => expr,
+        };
         self.nodes.push(expr);
         Operand::Node((self.nodes.len() - 1) as u32)
     }
@@ -175,8 +234,36 @@ impl Exprs {
     pub(super) fn eval(&self, operand: Operand, record: &[u8]) -> u64 {
         match operand {
             Operand::Const(value) => value,
-            Operand::Load(load) => load.kind.read(record, load.offset as usize),
+            Operand::Bits(bits) => bits.read(record),
             Operand::Node(id) => self.eval_node(id, record),
+        }
+    }
+
+    /// Compiles a number in the record.
+    pub(super) fn load(&mut self, load: Load) -> Operand {
+        let size = match load.kind {
+            LoadKind::U8 => 1,
+            LoadKind::U16 => 2,
+            LoadKind::U32 => 4,
+            LoadKind::U64 => 8,
+            LoadKind::Nothing => return Operand::Const(0),
+            _ => return self.push(Expr::Load(load)),
+        };
+        // No record is longer than a page; an offset far behind reads as nothing.
+        if load.offset > u32::MAX / 2 {
+            return Operand::Const(0);
+        }
+        Operand::Bits(Bits::new(load.offset, size))
+    }
+
+    /// Returns the test `bits == value`, where the operand is one.
+    pub(super) fn as_test(&self, operand: Operand) -> Option<(Bits, u64)> {
+        match operand {
+            Operand::Node(id) => match self.nodes.get(id as usize) {
+                Some(Expr::Equals(bits, value)) => Some((*bits, *value)),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -185,12 +272,8 @@ impl Exprs {
             return 0;
         };
         match *expr {
-            Expr::Equals(load, value) => {
-                u64::from(load.kind.read(record, load.offset as usize) == value)
-            }
-            Expr::Bits(load, shift, mask) => {
-                (load.kind.read(record, load.offset as usize) >> (shift & 63)) & mask
-            }
+            Expr::Equals(bits, value) => u64::from(bits.read(record) == value),
+            Expr::Load(load) => load.kind.read(record, load.offset as usize),
             Expr::Unsigned(BinOp::LogAnd, a, b) => {
                 u64::from(self.eval(a, record) != 0 && self.eval(b, record) != 0)
             }
@@ -239,20 +322,52 @@ fn swap(bytes: u8, value: u64) -> u64 {
     }
 }
 
-/// Brings frequent shapes into their quick forms.
-fn simplify(expr: Expr) -> Expr {
-    match expr {
-        Expr::Unsigned(BinOp::Eq, Operand::Load(load), Operand::Const(value))
-        | Expr::Signed(BinOp::Eq, Operand::Load(load), Operand::Const(value)) => {
-            Expr::Equals(load, value)
+/// Returns the operand an expression comes down to, where nothing is left to do but to read some bits.
+fn simplify(expr: &Expr) -> Option<Operand> {
+    if let Some(value) = fold(expr) {
+        return Some(Operand::Const(value));
+    }
+    match *expr {
+        // No unsigned number is below 0; formats ask all the same, of signed fields.
+        Expr::Unsigned(BinOp::Lt, _, Operand::Const(0)) => return Some(Operand::Const(0)),
+        Expr::Unsigned(BinOp::Ge, _, Operand::Const(0)) => return Some(Operand::Const(1)),
+        Expr::Cond(Operand::Const(cond), then, other) => {
+            return Some(if cond != 0 { then } else { other });
         }
-        Expr::Unsigned(BinOp::And, Operand::Load(load), Operand::Const(mask)) => {
-            Expr::Bits(load, 0, mask)
+        _ => {}
+    }
+    let (operand, bits) = match *expr {
+        Expr::Unsigned(_, operand @ Operand::Bits(bits), _) => (operand, bits),
+        Expr::Wrap(_, _, operand @ Operand::Bits(bits)) => (operand, bits),
+        _ => return None,
+    };
+    match *expr {
+        Expr::Unsigned(BinOp::And, _, Operand::Const(mask)) => Some(Operand::Bits(Bits {
+            mask: bits.mask & mask,
+            ..bits
+        })),
+        Expr::Unsigned(BinOp::Shr, _, Operand::Const(count))
+            if u64::from(bits.shift) + count < 64 =>
+        {
+            let count = count as u8;
+            Some(Operand::Bits(Bits {
+                shift: bits.shift + count,
+                mask: bits.mask >> count,
+                ..bits
+            }))
         }
-        Expr::Unsigned(BinOp::Shr, Operand::Load(load), Operand::Const(shift)) if shift < 64 => {
-            Expr::Bits(load, shift as u8, u64::MAX)
+        Expr::Unsigned(BinOp::Add, _, Operand::Const(0)) => Some(operand),
+        Expr::Wrap(width, signed, _) if operand.width() + u32::from(signed) <= u32::from(width) => {
+            Some(operand)
         }
-        other => other,
+        Expr::Wrap(width @ 1..=64, false, _) => {
+            let mask = u64::MAX >> (64 - width);
+            Some(Operand::Bits(Bits {
+                mask: bits.mask & mask,
+                ..bits
+            }))
+        }
+        _ => None,
     }
 }
 
@@ -328,6 +443,39 @@ mod tests {
             exprs.push(Expr::Unsigned(BinOp::Lt, c(u64::MAX), c(0))),
             c(0)
         );
+    }
+
+    #[test]
+    fn shifts_masks_and_casts_become_one_read() {
+        let mut exprs = Exprs::default();
+        let load = |exprs: &mut Exprs, size| {
+            exprs.load(Load {
+                offset: 1,
+                kind: LoadKind::new(size, false, Endian::Little),
+            })
+        };
+        let record = [0xff, 0x78, 0x56, 0x34, 0x12, 0, 0, 0];
+        let word = load(&mut exprs, 4);
+        assert_eq!(exprs.eval(word, &record), 0x1234_5678);
+        let shifted = exprs.push(Expr::Unsigned(BinOp::Shr, word, Operand::Const(8)));
+        let masked = exprs.push(Expr::Unsigned(BinOp::And, shifted, Operand::Const(0xfff)));
+        let cut = exprs.push(Expr::Wrap(8, false, masked));
+        assert_eq!(exprs.eval(shifted, &record), 0x0012_3456);
+        assert_eq!(exprs.eval(masked, &record), 0x456);
+        assert_eq!(exprs.eval(cut, &record), 0x56);
+        assert_eq!((shifted.width(), masked.width(), cut.width()), (24, 12, 8));
+        assert!(exprs.nodes.is_empty());
+        // What the record does not hold reads as 0.
+        let long = [&[0; 8][..], &record].concat();
+        let behind = exprs.load(Load {
+            offset: 9,
+            kind: LoadKind::U32,
+        });
+        assert_eq!(exprs.eval(behind, &long), 0x1234_5678);
+        assert_eq!(exprs.eval(behind, &long[..12]), 0);
+        assert_eq!(exprs.eval(word, &[]), 0);
+        let far = exprs.push(Expr::Unsigned(BinOp::Shr, shifted, Operand::Const(63)));
+        assert_eq!(exprs.eval(far, &record), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! value of its field.
 
 mod ast;
+mod blocks;
 mod bprint;
 mod compile;
 mod expr;

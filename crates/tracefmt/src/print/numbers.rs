@@ -27,7 +27,7 @@ impl Compiler<'_> {
             return (Operand::Const(0), Ty::U64);
         }
         (
-            Operand::Load(Load {
+            self.program.exprs.load(Load {
                 offset: field.offset,
                 kind,
             }),
@@ -115,7 +115,10 @@ impl Compiler<'_> {
                 };
                 let kind = LoadKind::new(size, false, self.abi.endian);
                 match self.locator(field) {
-                    Some(locator) => Expr::DynamicElement(locator, 1, kind, index),
+                    Some(at) => self
+                        .program
+                        .exprs
+                        .push(Expr::DynamicElement(at, 1, kind, index)),
                     None => return Operand::Const(0),
                 }
             }
@@ -129,10 +132,6 @@ impl Compiler<'_> {
                 return Operand::Const(0);
             }
         };
-        let element = match element {
-            Expr::Unsigned(_, load, Operand::Const(0)) => load,
-            element => self.program.exprs.push(element),
-        };
         match cast {
             None | Some(u64::MAX) => element,
             Some(mask) => {
@@ -143,19 +142,19 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns an element of an array in place; where the index is a constant, a plain load (as the left
-    /// of an addition of 0).
-    fn fixed_element(&self, offset: u32, size: u32, kind: LoadKind, index: Operand) -> Expr {
+    /// Compiles an element of an array in place; where the index is a constant, a plain load.
+    fn fixed_element(&mut self, offset: u32, size: u32, kind: LoadKind, index: Operand) -> Operand {
         if let Operand::Const(index) = index
             && let Ok(index) = u32::try_from(index)
-            && let Some(offset) = index
+            && let Some(at) = index
                 .checked_mul(size)
                 .and_then(|at| at.checked_add(offset))
         {
-            let load = Operand::Load(Load { offset, kind });
-            return Expr::Unsigned(BinOp::Add, load, Operand::Const(0));
+            return self.program.exprs.load(Load { offset: at, kind });
         }
-        Expr::Element(offset, size, kind, index)
+        self.program
+            .exprs
+            .push(Expr::Element(offset, size, kind, index))
     }
 
     fn c_number(&mut self, id: Id, depth: u32) -> (Operand, Ty) {
@@ -307,11 +306,14 @@ impl Compiler<'_> {
         let ty = cast.unwrap_or(own);
         let size = u32::from(ty.bits / 8);
         let kind = LoadKind::new(size, ty.signed, self.abi.endian);
-        let expr = match self.locator(index_of) {
-            Some(locator) => Expr::DynamicElement(locator, size, kind, index),
+        let element = match self.locator(index_of) {
+            Some(at) => self
+                .program
+                .exprs
+                .push(Expr::DynamicElement(at, size, kind, index)),
             None => self.fixed_element(field.offset, size, kind, index),
         };
-        (self.program.exprs.push(expr), ty)
+        (element, ty)
     }
 }
 

@@ -1,7 +1,7 @@
 //! printf formats: their parts, and numbers and strings in every form they can ask for.
 
 use super::parser::Dialect;
-use super::text::decimal_block;
+use super::text::decimal_at;
 
 /// Widths and precisions above this are taken for this: no kernel format comes near.
 const MAX_WIDTH: u32 = 1024;
@@ -310,10 +310,9 @@ pub(super) fn put_number(out: &mut Vec<u8>, value: u64, spec: &Spec) {
             }
         }
         _ => {
-            let mut decimal = [0; 20];
-            let at = decimal_block(magnitude, &mut decimal);
-            block[4..].copy_from_slice(&decimal);
-            4 + at
+            let len = decimal_at(&mut block, 0, magnitude);
+            block.copy_within(..len, 24 - len);
+            24 - len
         }
     };
     let digits = if magnitude == 0 && spec.precision == Some(0) {

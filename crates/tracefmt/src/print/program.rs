@@ -1,6 +1,6 @@
 //! A `print fmt:` line ready to run: a flat list of steps, each a piece of literal text and what follows it.
 
-use super::expr::{Exprs, Load, Locator, Operand};
+use super::expr::{Bits, Exprs, Load, Locator, Operand};
 use super::printf::Spec;
 
 /// A range of the program's pool of strings.
@@ -10,23 +10,46 @@ pub(super) struct Pooled {
     pub(super) len: u32,
 }
 
-/// Literal text, then something that depends on the record.
+/// Literal text of up to 16 bytes, then something that depends on the record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    pub(super) literal: Pooled,
+    pub(super) text: [u8; 16],
+    pub(super) len: u8,
     pub(super) action: Action,
+}
+
+impl Step {
+    /// Returns a step with this text, which must not be longer than 16 bytes.
+    pub(super) fn new(text: &[u8], action: Action) -> Step {
+        let mut block = [0; 16];
+        let len = text.len().min(16);
+        block[..len].copy_from_slice(&text[..len]);
+        Step {
+            text: block,
+            len: len as u8,
+            action,
+        }
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text[..usize::from(self.len).min(16)]
+    }
 }
 
 /// What a step prints behind its literal text.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Action {
     Nothing,
-    /// `%u`, `%lu`, `%hhu`: the number, cut to these bits.
-    Unsigned(Operand, u8),
-    /// `%d`, `%ld`, `%hhd`.
+    /// Literal text too long for a step.
+    Literal(Pooled),
+    /// `%u`, `%lu`, `%hhu`: the number as it is.
+    Unsigned(Operand),
+    /// `%d`, `%ld`, `%hhd`: the number, its sign in the highest of so many bits.
     Signed(Operand, u8),
-    /// `%x`, `%08lx`: cut to these bits, at least this many digits.
-    Hex(Operand, u8, u8),
+    /// `%x`, `%08lx`: the number, with at least so many digits.
+    Hex(Operand, u8),
+    /// Text of a fixed length, and the range of [`Program::patches`] with the numbers put into it.
+    Block(Pooled, u32, u32),
     /// A number in any other form: index into the forms.
     Number(Operand, u16),
     /// `%p`, as glibc prints it: `0x…` and `(nil)`.
@@ -37,6 +60,8 @@ pub(super) enum Action {
     Name(Operand, u16),
     /// A `char` array at offset and of length, as a plain `%s`.
     Chars(u32, u32),
+    /// A `char` array of 16 bytes at offset: the name of a thread.
+    Comm(u32),
     /// `__get_str` as a plain `%s`.
     Dynamic(Locator),
     /// One of two strings.
@@ -45,8 +70,20 @@ pub(super) enum Action {
     Text(u16, u16),
     /// Goes on at a step of that index when the number is 0.
     JumpIfZero(Operand, u32),
+    /// Goes on at a step of that index when the bits are not that number.
+    JumpUnless(Bits, u64, u32),
     /// Goes on at a step of that index.
     Jump(u32),
+}
+
+/// A number in a text of fixed length: always the same number of hexadecimal digits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patch {
+    /// Where in the text its first digit stands.
+    pub(super) at: u32,
+    /// 1 to 16 digits.
+    pub(super) digits: u8,
+    pub(super) value: Operand,
 }
 
 /// How a form's width or precision is found.
@@ -238,6 +275,7 @@ pub(super) struct Program {
     pub(super) tables: Vec<Table>,
     pub(super) sources: Vec<Source>,
     pub(super) forms: Vec<Form>,
+    pub(super) patches: Vec<Patch>,
     pub(super) pieces: Vec<PieceInfo>,
 }
 

@@ -44,7 +44,7 @@ pub(super) fn print_fields(
                     out.extend_from_slice(b"0x");
                 }
                 if let Some(action) = action {
-                    run.action(action, out);
+                    run.action(&action, out);
                 }
                 from = Some(at + 1).filter(|at| *at < pieces.len());
             }

@@ -3,7 +3,10 @@
 use super::expr::Operand;
 use super::printf::{Spec, put_number, put_padded};
 use super::program::{Action, Bytes, Form, Pooled, Program, Step};
-use super::text::{put_decimal, put_hex, put_pooled, put_signed, put_string, until_nul};
+use super::text::{
+    block_at, decimal_at, hex_at, hex_exactly, length_in_block, put_decimal, put_hex, put_pooled,
+    put_signed, put_string, put_text, until_nul, window,
+};
 use super::types::wrap;
 use crate::Formats;
 
@@ -26,43 +29,160 @@ impl<'a> Run<'a> {
     }
 
     /// Runs one step, and returns the index of the next.
-    #[inline]
+    #[inline(always)]
     fn step(&self, step: &Step, at: usize, out: &mut Vec<u8>) -> usize {
-        self.pooled(out, step.literal);
-        match step.action {
-            Action::JumpIfZero(operand, target) => {
-                if self.eval(operand) == 0 {
-                    return (target as usize).max(at + 1);
+        let text = &step.text;
+        let before = usize::from(step.len);
+        // Literal text goes into the same window as what follows it.
+        match &step.action {
+            Action::Unsigned(operand) => {
+                let value = self.eval(*operand);
+                let (start, window) = window::<40>(out);
+                block_at(window, 0, text);
+                let digits = decimal_at(window, before, value);
+                out.truncate(start + before + digits);
+            }
+            Action::Signed(operand, bits) => {
+                let value = wrap(*bits, true, self.eval(*operand)) as i64;
+                let (start, window) = window::<41>(out);
+                block_at(window, 0, text);
+                block_at(window, before, b"-");
+                let digits = before + usize::from(value < 0);
+                let end = digits + decimal_at(window, digits, value.unsigned_abs());
+                out.truncate(start + end);
+            }
+            Action::Hex(operand, width) => {
+                let value = self.eval(*operand);
+                let (start, window) = window::<32>(out);
+                block_at(window, 0, text);
+                let digits = hex_at(window, before, value, u32::from(*width));
+                out.truncate(start + before + digits);
+            }
+            Action::Block(block, first, last) => {
+                self.pooled(out, *block);
+                self.patch(*first, *last, out, block.len as usize);
+            }
+            Action::Chars(offset, len) => {
+                put_text(out, text, before);
+                put_string(out, self.bytes(Bytes::Fixed(*offset, *len)));
+            }
+            Action::Comm(offset) => {
+                let chars = self
+                    .record
+                    .get(*offset as usize..)
+                    .and_then(|r| r.first_chunk::<16>());
+                let Some(chars) = chars else {
+                    put_text(out, text, before);
+                    put_string(out, self.bytes(Bytes::Fixed(*offset, 16)));
+                    return at + 1;
+                };
+                let len = length_in_block(chars);
+                let (start, window) = window::<32>(out);
+                block_at(window, 0, text);
+                block_at(window, before, chars);
+                out.truncate(start + before + len);
+            }
+            Action::Name(operand, table) => {
+                let value = self.eval(*operand);
+                let table = self.program.tables.get(usize::from(*table));
+                match table.and_then(|t| t.lookup(value)) {
+                    Some(name) => self.two(text, before, name, out),
+                    None => {
+                        put_text(out, text, before);
+                        out.extend_from_slice(b"0x");
+                        put_hex(out, value, 1);
+                    }
                 }
             }
-            Action::Jump(target) => return (target as usize).max(at + 1),
-            action => self.action(action, out),
+            Action::Choice(operand, then, other) => {
+                let chosen = if self.eval(*operand) != 0 {
+                    then
+                } else {
+                    other
+                };
+                self.two(text, before, *chosen, out);
+            }
+            Action::JumpUnless(bits, value, target) => {
+                put_text(out, text, before);
+                if bits.read(self.record) != *value {
+                    return (*target as usize).max(at + 1);
+                }
+            }
+            Action::JumpIfZero(operand, target) => {
+                put_text(out, text, before);
+                if self.eval(*operand) == 0 {
+                    return (*target as usize).max(at + 1);
+                }
+            }
+            Action::Jump(target) => {
+                put_text(out, text, before);
+                return (*target as usize).max(at + 1);
+            }
+            Action::Nothing => put_text(out, text, before),
+            Action::Literal(long) => self.pooled(out, *long),
+            action => {
+                put_text(out, text, before);
+                self.action(action, out);
+            }
         }
         at + 1
     }
 
-    /// Prints what an action prints.
-    #[inline]
-    pub(super) fn action(&self, action: Action, out: &mut Vec<u8>) {
-        match action {
-            Action::Unsigned(operand, bits) => {
-                put_decimal(out, wrap(bits, false, self.eval(operand)))
+    /// Appends the text of a step and a string.
+    #[inline(always)]
+    fn two(&self, text: &[u8; 16], before: usize, second: Pooled, out: &mut Vec<u8>) {
+        let len = second.len as usize;
+        let pool = self.program.pool.get(second.at as usize..);
+        match pool.and_then(|p| p.first_chunk::<32>()) {
+            Some(string) if len <= 32 => {
+                let (start, window) = window::<48>(out);
+                block_at(window, 0, text);
+                block_at(window, before, string);
+                out.truncate(start + before + len);
             }
+            _ => {
+                put_text(out, text, before);
+                self.pooled(out, second);
+            }
+        }
+    }
+
+    /// Puts numbers into text of fixed length that was just appended.
+    #[inline(always)]
+    fn patch(&self, first: u32, last: u32, out: &mut Vec<u8>, len: usize) {
+        let start = out.len().saturating_sub(len);
+        let patches = self
+            .program
+            .patches
+            .get(first as usize..last as usize)
+            .unwrap_or(&[]);
+        let Some(text) = out.get_mut(start..) else {
+            return;
+        };
+        for patch in patches {
+            let (at, digits) = (patch.at as usize, u32::from(patch.digits));
+            let value = self.eval(patch.value);
+            if digits == 16 {
+                hex_at(text, at, value, 16);
+            } else {
+                hex_exactly(text, at, value, digits);
+            }
+        }
+    }
+
+    /// Prints what an action prints, apart from the literal text before it.
+    pub(super) fn action(&self, action: &Action, out: &mut Vec<u8>) {
+        match *action {
+            Action::Unsigned(operand) => put_decimal(out, self.eval(operand)),
             Action::Signed(operand, bits) => {
-                put_signed(out, wrap(bits, true, self.eval(operand)) as i64)
+                put_signed(out, wrap(bits, true, self.eval(operand)) as i64);
             }
-            Action::Hex(operand, bits, width) => {
-                put_hex(out, wrap(bits, false, self.eval(operand)), u32::from(width));
-            }
+            Action::Hex(operand, width) => put_hex(out, self.eval(operand), u32::from(width)),
             Action::Choice(operand, then, other) => {
                 self.pooled(out, if self.eval(operand) != 0 { then } else { other });
             }
             Action::Name(operand, table) => self.name(operand, table, &Spec::default(), out),
-            Action::Chars(offset, len) => {
-                let (start, end) = (offset as usize, offset as usize + len as usize);
-                let end = end.min(self.record.len());
-                put_string(out, self.record.get(start..end).unwrap_or(&[]));
-            }
+            Action::Chars(offset, len) => put_string(out, self.bytes(Bytes::Fixed(offset, len))),
             Action::Dynamic(locator) => {
                 let (start, len) = locator.resolve(self.record);
                 // libtraceevent prints no string of length 0, and others to their end.
@@ -78,7 +198,10 @@ impl<'a> Run<'a> {
             Action::Pointer(operand) => put_pointer(out, self.eval(operand)),
             Action::Symbol(operand, offset) => self.symbol(self.eval(operand), offset, out),
             Action::Text(source, form) => self.text(source, form, out),
-            Action::Nothing | Action::Jump(_) | Action::JumpIfZero(..) => {}
+            Action::Comm(offset) => put_string(out, self.bytes(Bytes::Fixed(offset, 16))),
+            Action::Literal(text) => self.pooled(out, text),
+            Action::Nothing | Action::Block(..) => {}
+            Action::Jump(_) | Action::JumpIfZero(..) | Action::JumpUnless(..) => {}
         }
     }
 

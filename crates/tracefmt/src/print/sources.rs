@@ -3,7 +3,7 @@
 use super::printf::{Spec, put_padded};
 use super::program::{Bytes, Ipv6Form, Pooled, Source};
 use super::run::Run;
-use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
+use super::text::{put_decimal, put_hex, put_hex_byte, put_hex_bytes, put_signed, until_nul};
 use crate::Endian;
 
 impl Run<'_> {
@@ -35,13 +35,9 @@ impl Run<'_> {
                 self.flags(self.eval(operand), delim, table, spec, out)
             }
             Source::Hex { data, len, apart } => {
-                let len = self.eval(len).min(u64::from(u32::MAX)) as usize;
-                for (i, byte) in self.from(data).iter().take(len).enumerate() {
-                    if apart && i > 0 {
-                        out.push(b' ');
-                    }
-                    put_hex_byte(out, *byte, false);
-                }
+                let bytes = self.from(data);
+                let len = self.eval(len).min(bytes.len() as u64) as usize;
+                put_hex_bytes(out, &bytes[..len], apart);
             }
             Source::Array {
                 data,

@@ -25,81 +25,149 @@ pub(super) fn put_pooled(out: &mut Vec<u8>, pool: &[u8], at: usize, len: usize) 
     }
 }
 
-/// Returns the 16 hexadecimal digits of a number.
-#[inline]
-fn hex_block(value: u64) -> [u8; 16] {
-    // Spread the nibbles over 16 bytes, then add '0', and what lies between '9' and 'a' where it is needed.
-    fn spread(half: u32) -> u64 {
-        let x = u64::from(half);
-        let x = (x | (x << 16)) & 0x0000_ffff_0000_ffff;
-        let x = (x | (x << 8)) & 0x00ff_00ff_00ff_00ff;
-        let x = (x | (x << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
-        let above_nine = ((x + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
-        x + 0x3030_3030_3030_3030 + above_nine * (b'a' - b'9' - 1) as u64
+/// Appends `N` bytes to be written over, and returns them with where they begin.
+///
+/// What of them is not used is cut off with [`Vec::truncate`].
+#[inline(always)]
+pub(super) fn window<const N: usize>(out: &mut Vec<u8>) -> (usize, &mut [u8; N]) {
+    let start = out.len();
+    out.extend_from_slice(&[0; N]);
+    // The bytes were just appended; the other arm is never taken.
+    match out.last_chunk_mut::<N>() {
+        Some(window) => (start, window),
+        None => unreachable!(),
     }
-    let mut block = [0u8; 16];
-    block[..8].copy_from_slice(&spread((value >> 32) as u32).to_be_bytes());
-    block[8..].copy_from_slice(&spread(value as u32).to_be_bytes());
-    block
+}
+
+/// Appends the first `len` of 16 bytes.
+#[inline(always)]
+pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8; 16], len: usize) {
+    let end = out.len() + len;
+    out.extend_from_slice(text);
+    out.truncate(end);
+}
+
+/// Copies a whole block to a place in a window; does nothing where it does not fit.
+#[inline(always)]
+pub(super) fn block_at<const N: usize>(window: &mut [u8], at: usize, block: &[u8; N]) {
+    if let Some(to) = window.get_mut(at..).and_then(|w| w.first_chunk_mut::<N>()) {
+        *to = *block;
+    }
+}
+
+/// Returns eight hexadecimal digits, the highest in the highest byte.
+#[inline(always)]
+fn hex_digits(half: u32) -> u64 {
+    // Spread the nibbles over eight bytes, then add '0', and what lies between '9' and 'a' where needed.
+    let x = u64::from(half);
+    let x = (x | (x << 16)) & 0x0000_ffff_0000_ffff;
+    let x = (x | (x << 8)) & 0x00ff_00ff_00ff_00ff;
+    let x = (x | (x << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
+    let above_nine = ((x + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+    x + 0x3030_3030_3030_3030 + above_nine * u64::from(b'a' - b'9' - 1)
+}
+
+/// Writes a number in hexadecimal with at least `width` (at most 16) digits into 16 bytes of a window, and
+/// returns how many digits there are.
+#[inline(always)]
+pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> usize {
+    let digits = (67 - (value | 1).leading_zeros()) / 4;
+    let digits = digits.max(width.min(16));
+    let left = value << (64 - 4 * digits);
+    block_at(window, at, &hex_digits((left >> 32) as u32).to_be_bytes());
+    if digits > 8 {
+        block_at(window, at + 8, &hex_digits(left as u32).to_be_bytes());
+    }
+    digits as usize
+}
+
+/// Writes the lowest `digits` (at most 16) hexadecimal digits of a number, and nothing behind them.
+#[inline(always)]
+pub(super) fn hex_exactly(window: &mut [u8], at: usize, value: u64, digits: u32) {
+    if digits == 8 {
+        return block_at(window, at, &hex_digits(value as u32).to_be_bytes());
+    }
+    for i in 0..digits.min(16) as usize {
+        let nibble = (value >> (4 * (digits as usize - 1 - i))) & 15;
+        if let Some(to) = window.get_mut(at + i) {
+            *to = LOWER[nibble as usize];
+        }
+    }
 }
 
 /// Appends a number in hexadecimal with at least `width` (at most 16) digits.
 #[inline]
 pub(super) fn put_hex(out: &mut Vec<u8>, value: u64, width: u32) {
-    let digits = (67 - (value | 1).leading_zeros()) / 4;
-    let digits = digits.max(width.min(16));
-    let block = hex_block(value << (64 - 4 * digits));
-    let end = out.len() + digits as usize;
-    out.extend_from_slice(&block);
-    out.truncate(end);
+    let (start, window) = window::<16>(out);
+    let digits = hex_at(window, 0, value, width);
+    out.truncate(start + digits);
 }
 
-/// Two decimal digits for every number below 100.
-const PAIRS: [u8; 200] = {
-    let mut table = [0; 200];
-    let mut i = 0;
-    while i < 100 {
-        table[2 * i] = b'0' + (i / 10) as u8;
-        table[2 * i + 1] = b'0' + (i % 10) as u8;
-        i += 1;
-    }
-    table
-};
+/// Returns the eight decimal digits of a number below 100,000,000, the highest in the lowest byte, each
+/// as a number.
+#[inline(always)]
+fn decimal_digits(value: u32) -> u64 {
+    // Two, then four, then eight numbers side by side, divided at once by multiplying.
+    let x = u64::from(value / 10_000) | (u64::from(value % 10_000) << 32);
+    let tens = ((x * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let x = tens | ((x - tens * 100) << 16);
+    let tens = ((x * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((x - tens * 10) << 8)
+}
 
-/// Writes the decimal digits of a number to the end of a block, and returns where they begin.
-#[inline]
-pub(super) fn decimal_block(mut value: u64, block: &mut [u8; 20]) -> usize {
-    let mut at = 20;
-    while value >= 100 {
-        let pair = (value % 100) as usize * 2;
-        value /= 100;
-        at -= 2;
-        block[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+const EIGHT: u64 = 100_000_000;
+
+/// Writes a number in decimal into 24 bytes of a window, and returns how many digits there are.
+#[inline(always)]
+pub(super) fn decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
+    if value < 10 {
+        block_at(window, at, &[b'0' + value as u8]);
+        return 1;
     }
-    if value >= 10 {
-        let pair = value as usize * 2;
-        at -= 2;
-        block[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
-    } else {
-        at -= 1;
-        block[at] = b'0' + value as u8;
+    if value < EIGHT {
+        return first_digits_at(window, at, value as u32);
     }
-    at
+    long_decimal_at(window, at, value)
+}
+
+/// Writes a number below 100,000,000 into eight bytes.
+#[inline(always)]
+fn first_digits_at(window: &mut [u8], at: usize, value: u32) -> usize {
+    let digits = decimal_digits(value);
+    // The last digit stays even when it is 0 as well.
+    let leading = (digits | (1 << 56)).trailing_zeros() & 0x38;
+    block_at(window, at, &((digits | ZEROS) >> leading).to_le_bytes());
+    8 - (leading / 8) as usize
+}
+
+#[inline(never)]
+fn long_decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
+    let eight = |window: &mut [u8], at, value: u64| {
+        block_at(
+            window,
+            at,
+            &(decimal_digits((value % EIGHT) as u32) | ZEROS).to_le_bytes(),
+        );
+    };
+    let high = value / EIGHT;
+    if high < EIGHT {
+        let len = first_digits_at(window, at, high as u32);
+        eight(window, at + len, value);
+        return len + 8;
+    }
+    let len = first_digits_at(window, at, (high / EIGHT) as u32);
+    eight(window, at + len, high);
+    eight(window, at + len + 8, value);
+    len + 16
 }
 
 /// Appends a number in decimal.
 #[inline]
 pub(super) fn put_decimal(out: &mut Vec<u8>, value: u64) {
-    if value < 10 {
-        out.push(b'0' + value as u8);
-    } else if value < 100 {
-        let pair = value as usize * 2;
-        out.extend_from_slice(&[PAIRS[pair], PAIRS[pair + 1]]);
-    } else {
-        let mut block = [0u8; 20];
-        let at = decimal_block(value, &mut block);
-        out.extend_from_slice(&block[at..]);
-    }
+    let (start, window) = window::<24>(out);
+    let digits = decimal_at(window, 0, value);
+    out.truncate(start + digits);
 }
 
 /// Appends a signed number in decimal.
@@ -111,19 +179,23 @@ pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
     put_decimal(out, value.unsigned_abs());
 }
 
+/// Returns how many of 16 bytes stand before the first NUL.
+#[inline(always)]
+pub(super) fn length_in_block(block: &[u8; 16]) -> usize {
+    const ONES: u128 = u128::MAX / 255;
+    let word = u128::from_le_bytes(*block);
+    let nul = word.wrapping_sub(ONES) & !word & (ONES << 7);
+    (nul.trailing_zeros() / 8) as usize
+}
+
 /// Returns the bytes up to the first NUL.
 #[inline]
 pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
     // Names of threads are what is printed most, and they are in fields of 16 bytes.
     if let Some(block) = bytes.first_chunk::<16>() {
-        const ONES: u128 = u128::MAX / 255;
-        let word = u128::from_le_bytes(*block);
-        let nul = word.wrapping_sub(ONES) & !word & (ONES << 7);
-        if nul != 0 {
-            return &bytes[..(nul.trailing_zeros() / 8) as usize];
-        }
-        if bytes.len() == 16 {
-            return bytes;
+        let len = length_in_block(block);
+        if len < 16 || bytes.len() == 16 {
+            return &bytes[..len];
         }
     }
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
@@ -145,14 +217,27 @@ pub(super) fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// Appends bytes as two hexadecimal digits each, with spaces between them if they are to stand apart.
+pub(super) fn put_hex_bytes(out: &mut Vec<u8>, bytes: &[u8], apart: bool) {
+    if !apart {
+        return bytes.iter().for_each(|b| put_hex_byte(out, *b, false));
+    }
+    let start = out.len();
+    out.resize(start + 3 * bytes.len(), b' ');
+    for (to, byte) in out[start..].chunks_exact_mut(3).zip(bytes) {
+        to[0] = LOWER[usize::from(byte >> 4)];
+        to[1] = LOWER[usize::from(byte & 15)];
+    }
+    out.truncate(out.len() - usize::from(!bytes.is_empty()));
+}
+
+const LOWER: &[u8; 16] = b"0123456789abcdef";
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+
 /// Appends two hexadecimal digits.
 #[inline]
 pub(super) fn put_hex_byte(out: &mut Vec<u8>, byte: u8, upper: bool) {
-    let digits = if upper {
-        b"0123456789ABCDEF"
-    } else {
-        b"0123456789abcdef"
-    };
+    let digits = if upper { UPPER } else { LOWER };
     out.extend_from_slice(&[
         digits[usize::from(byte >> 4)],
         digits[usize::from(byte & 15)],
@@ -185,6 +270,9 @@ mod tests {
                 (1u64 << shift) - 1,
                 0x1234_5678_9abc_def0 >> shift,
             ]);
+        }
+        for power in 1..20 {
+            values.extend([10u64.pow(power) - 1, 10u64.pow(power), 10u64.pow(power) + 1]);
         }
         for v in values {
             let mut out = Vec::new();
