@@ -85,10 +85,6 @@ pub struct Options {
     pub convention: Convention,
     /// What rows are told apart by.
     pub by: By,
-    /// Only this vCPU.
-    pub vcpu: Option<u32>,
-    /// Only the VM whose process has this id or this name.
-    pub vm: Option<String>,
 }
 
 /// What a row counts.
@@ -155,8 +151,6 @@ struct Begun {
 struct VcpuState {
     /// Whether the thread's vCPU is known, which its first entry makes it.
     known: bool,
-    /// Whether the filters let it through.
-    counted: bool,
     exit: Begun,
     pio: Begun,
     mmio: Begun,
@@ -257,7 +251,6 @@ impl Exits {
         let slot = *self.by_tid.entry(tid).or_insert_with(|| {
             vcpus.push(VcpuState {
                 known: false,
-                counted: false,
                 exit: Begun::default(),
                 pio: Begun::default(),
                 mmio: Begun::default(),
@@ -273,24 +266,8 @@ impl Exits {
     /// A thread enters a guest for the first time: from now on its events count.
     #[cold]
     fn first_entry(&mut self, slot: usize, event: &Event<'_>, vcpu: Option<u32>) {
-        let thread = self.threads.vcpu_event(event, vcpu);
-        let number = thread.vcpu.unwrap_or(0);
-        let pid = thread.pid;
-        let comm = thread.comm.clone();
-        let vm_matches = self.options.vm.as_deref().is_none_or(|wanted| {
-            let by_pid = wanted
-                .parse::<i32>()
-                .is_ok_and(|p| Some(p) == pid || p == event.tid);
-            let process = pid.and_then(|p| self.threads.get(p)?.comm.clone());
-            by_pid
-                || [process, comm]
-                    .iter()
-                    .flatten()
-                    .any(|name| &**name == wanted)
-        });
-        let state = &mut self.vcpus[slot];
-        state.known = true;
-        state.counted = vm_matches && self.options.vcpu.is_none_or(|wanted| wanted == number);
+        self.threads.vcpu_event(event, vcpu);
+        self.vcpus[slot].known = true;
     }
 
     /// Returns the group a thread's rows belong to: itself, until VMs are known at the end.
@@ -314,9 +291,6 @@ impl Exits {
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
             *self.before_first_entry.entry(reason).or_insert(0) += 1;
-            return;
-        }
-        if !self.vcpus[slot].counted {
             return;
         }
         let inverted = self.inverted();
@@ -352,9 +326,6 @@ impl Exits {
         if !self.vcpus[slot].known {
             self.first_entry(slot, event, vcpu);
         }
-        if !self.vcpus[slot].counted {
-            return;
-        }
         let inverted = self.inverted() || self.isa.is_none();
         let state = &mut self.vcpus[slot];
         state.open = None;
@@ -380,7 +351,7 @@ impl Exits {
     }
 
     fn access(&mut self, event: &Event<'_>, table: usize, address: u64, write: bool) {
-        let Some(slot) = self.counted_slot(event.tid) else {
+        let Some(slot) = self.known_slot(event.tid) else {
             return;
         };
         let group = self.group(event.tid);
@@ -399,7 +370,7 @@ impl Exits {
 
     /// A read ends what the exit began: the value has come.
     fn mmio_read(&mut self, event: &Event<'_>, gpa: u64) {
-        let Some(slot) = self.counted_slot(event.tid) else {
+        let Some(slot) = self.known_slot(event.tid) else {
             return;
         };
         let begun = self.vcpus[slot].mmio;
@@ -424,9 +395,9 @@ impl Exits {
     }
 
     #[inline]
-    fn counted_slot(&mut self, tid: i32) -> Option<usize> {
+    fn known_slot(&mut self, tid: i32) -> Option<usize> {
         let slot = self.slot(tid);
-        self.vcpus[slot].counted.then_some(slot)
+        self.vcpus[slot].known.then_some(slot)
     }
 
     /// Returns the exits that could not be timed.

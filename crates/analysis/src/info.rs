@@ -42,6 +42,7 @@ pub struct Info {
     cpus: Vec<bool>,
     threads: Threads,
     last_vcpu: Option<i32>,
+    vcpus_only: bool,
 }
 
 /// CPUs beyond this are not told apart: the kernel has fewer.
@@ -51,6 +52,14 @@ impl Info {
     /// Returns a counter that has seen nothing.
     pub fn new() -> Info {
         Info::default()
+    }
+
+    /// Returns a counter that looks at vCPUs' own events only: it finds VMs and counts nothing.
+    pub fn vcpus_only() -> Info {
+        Info {
+            vcpus_only: true,
+            ..Info::default()
+        }
     }
 
     /// Takes thread names that the recorder saved apart from the events.
@@ -91,7 +100,7 @@ impl Sink for Info {
         }
         let kvm = ty.system.starts_with("kvm") || ty.name.starts_with("kvm_");
         self.counts[index] = (ty.label.to_owned(), 0, ty.kind, kvm);
-        true
+        !self.vcpus_only || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit)
     }
 
     #[inline]

@@ -157,7 +157,13 @@ pub struct ExitsArgs {
     pub recording: PathBuf,
 
     /// Tables to show: exits by reason, I/O ports, memory-mapped I/O, model specific registers.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "TABLES", default_value = "vmexit")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "TABLES",
+        default_value = "vmexit"
+    )]
     pub event: Vec<Table>,
 
     /// Rows apart for each VM, or each vCPU.

@@ -15,7 +15,8 @@ pub struct CpuSet(Vec<(u32, u32)>);
 
 impl CpuSet {
     fn contains(&self, cpu: i32) -> bool {
-        u32::try_from(cpu).is_ok_and(|cpu| self.0.iter().any(|&(low, high)| low <= cpu && cpu <= high))
+        u32::try_from(cpu)
+            .is_ok_and(|cpu| self.0.iter().any(|&(low, high)| low <= cpu && cpu <= high))
     }
 }
 
@@ -34,9 +35,13 @@ pub fn parse_cpus(text: &str) -> Result<CpuSet, String> {
     for part in text.split(',') {
         let (low, high) = part.split_once('-').unwrap_or((part, part));
         let number = |s: &str| {
-            s.trim().parse::<u32>().ok().filter(|&n| n < MAX_CPU).ok_or_else(|| {
-                format!("'{part}' is no CPU or range of CPUs; expected a list such as 0-3,8")
-            })
+            s.trim()
+                .parse::<u32>()
+                .ok()
+                .filter(|&n| n < MAX_CPU)
+                .ok_or_else(|| {
+                    format!("'{part}' is no CPU or range of CPUs; expected a list such as 0-3,8")
+                })
         };
         let (low, high) = (number(low)?, number(high)?);
         if low > high {
@@ -57,7 +62,10 @@ pub fn parse_time(text: &str) -> Result<TimeRange, String> {
         return Err(format!("'{text}' ends before it begins"));
     }
     let plain = |s: &str, default: u64| s.trim().parse().unwrap_or(default);
-    Ok(TimeRange { seconds, plain: (plain(from, 0), plain(to, u64::MAX)) })
+    Ok(TimeRange {
+        seconds,
+        plain: (plain(from, 0), plain(to, u64::MAX)),
+    })
 }
 
 /// Parses decimal seconds into nanoseconds without going through floating point.
@@ -83,22 +91,30 @@ pub struct Filtered<'s, S: Sink + ?Sized> {
     pid: Option<i32>,
     cpus: Option<CpuSet>,
     time: Option<(u64, u64)>,
+    threads: Option<&'s [i32]>,
 }
 
 impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
-    /// Puts filters before a sink. `seconds` says whether the recording prints its times as seconds.
-    pub fn new(sink: &'s mut S, args: &FilterArgs, seconds: bool) -> Filtered<'s, S> {
+    /// Puts filters before a sink. `threads` are the only ones let through, if any are named; `seconds` says
+    /// whether the recording prints its times as seconds.
+    pub fn new(
+        sink: &'s mut S,
+        args: &FilterArgs,
+        threads: Option<&'s [i32]>,
+        seconds: bool,
+    ) -> Filtered<'s, S> {
         Filtered {
             sink,
             pid: args.pid,
             cpus: args.cpu.clone(),
             time: args.time.map(|t| if seconds { t.seconds } else { t.plain }),
+            threads,
         }
     }
 
     /// Whether there is nothing to filter.
     pub fn is_idle(&self) -> bool {
-        self.pid.is_none() && self.cpus.is_none() && self.time.is_none()
+        self.pid.is_none() && self.cpus.is_none() && self.time.is_none() && self.threads.is_none()
     }
 }
 
@@ -120,9 +136,21 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
                 return ControlFlow::Continue(());
             }
         }
-        let pid = self.pid.is_none_or(|pid| event.tid == pid || (event.pid != NONE && event.pid == pid));
-        let cpu = self.cpus.as_ref().is_none_or(|cpus| cpus.contains(event.cpu));
-        if pid && cpu { self.sink.event(event) } else { ControlFlow::Continue(()) }
+        let pid = self
+            .pid
+            .is_none_or(|pid| event.tid == pid || (event.pid != NONE && event.pid == pid));
+        let cpu = self
+            .cpus
+            .as_ref()
+            .is_none_or(|cpus| cpus.contains(event.cpu));
+        let thread = self
+            .threads
+            .is_none_or(|threads| threads.contains(&event.tid));
+        if pid && cpu && thread {
+            self.sink.event(event)
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn side(&mut self, side: &Side<'_>) {
@@ -138,14 +166,23 @@ mod tests {
     fn cpu_lists_are_the_kernels() {
         let set = parse_cpus("0-3,8").unwrap();
         assert!(set.contains(2) && set.contains(8) && !set.contains(5) && !set.contains(-1));
-        assert!(parse_cpus("3-1").is_err() && parse_cpus("x").is_err() && parse_cpus("99999999").is_err());
+        assert!(
+            parse_cpus("3-1").is_err()
+                && parse_cpus("x").is_err()
+                && parse_cpus("99999999").is_err()
+        );
     }
 
     #[test]
     fn times_are_read_to_the_nanosecond() {
         let range = parse_time("770.258362123,").unwrap();
         assert_eq!(range.seconds, (770_258_362_123, u64::MAX));
-        assert!(parse_time("2,1").is_err() && parse_time("5").is_err() && parse_time("1.x,2").is_err());
-        assert_eq!(parse_time("2217615388452,2217615388460").unwrap().plain.0, 2_217_615_388_452);
+        assert!(
+            parse_time("2,1").is_err() && parse_time("5").is_err() && parse_time("1.x,2").is_err()
+        );
+        assert_eq!(
+            parse_time("2217615388452,2217615388460").unwrap().plain.0,
+            2_217_615_388_452
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
 use analysis::Exits;
+use anyhow::{Result, bail};
 use event::Sink;
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::Formats;
@@ -20,20 +20,25 @@ pub struct Lender {
 impl Lender {
     /// Opens the recording named with `--formats`, if any.
     pub fn open(common: &Common) -> Result<Lender> {
-        let Some(path) = &common.formats else { return Ok(Lender::default()) };
+        let Some(path) = &common.formats else {
+            return Ok(Lender::default());
+        };
         let recording = Recording::open(path)?;
         let reader = recording.reader(ReaderOptions::default())?;
         match reader.formats() {
-            Some(formats) if !formats.all().is_empty() => {
-                Ok(Lender { formats: Some(formats.clone()) })
-            }
+            Some(formats) if !formats.all().is_empty() => Ok(Lender {
+                formats: Some(formats.clone()),
+            }),
             _ => bail!("{}: has no event formats to lend", name(path)),
         }
     }
 
     /// Returns how recordings are to be read.
     pub fn options(&self, symbols: bool) -> ReaderOptions<'_> {
-        ReaderOptions { lent: self.formats.as_ref(), symbols }
+        ReaderOptions {
+            lent: self.formats.as_ref(),
+            symbols,
+        }
     }
 }
 
@@ -48,10 +53,51 @@ pub fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Runs a sink over a recording, behind the shared filters.
-pub fn walk(reader: &Reader<'_>, sink: &mut dyn Sink, filter: &FilterArgs) -> Outcome {
-    let mut filtered = Filtered::new(sink, filter, reader.header().seconds);
-    if filtered.is_idle() { reader.walk(sink) } else { reader.walk(&mut filtered) }
+/// The shared filters, made ready for one recording.
+#[derive(Debug)]
+pub struct Filter<'a> {
+    args: &'a FilterArgs,
+    /// Threads of the VM or vCPU that was asked for.
+    threads: Option<Vec<i32>>,
+}
+
+impl<'a> Filter<'a> {
+    /// Makes the filters ready. Those by VM and vCPU need to know whose threads are whose, which costs a
+    /// walk over the recording.
+    pub fn new(args: &'a FilterArgs, reader: &Reader<'_>) -> Filter<'a> {
+        if args.vm.is_none() && args.vcpu.is_none() {
+            return Filter {
+                args,
+                threads: None,
+            };
+        }
+        let mut info = analysis::Info::vcpus_only();
+        info.saved_names(saved_names(reader));
+        reader.walk(&mut info);
+        let vms = info.report().vms;
+        let wanted = vms
+            .iter()
+            .filter(|vm| args.vm.as_deref().is_none_or(|name| vm.is_called(name)));
+        let vcpus = wanted.flat_map(|vm| &vm.vcpus);
+        let threads = vcpus
+            .filter(|v| args.vcpu.is_none_or(|id| id == v.id))
+            .map(|v| v.tid);
+        Filter {
+            args,
+            threads: Some(threads.collect()),
+        }
+    }
+
+    /// Runs a sink over the events that the filters let through.
+    pub fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink) -> Outcome {
+        let seconds = reader.header().seconds;
+        let mut filtered = Filtered::new(sink, self.args, self.threads.as_deref(), seconds);
+        if filtered.is_idle() {
+            reader.walk(sink)
+        } else {
+            reader.walk(&mut filtered)
+        }
+    }
 }
 
 /// Returns whether the recording's times are nanoseconds.

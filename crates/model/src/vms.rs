@@ -24,6 +24,15 @@ pub struct Vm {
     pub vcpus: Vec<Vcpu>,
 }
 
+impl Vm {
+    /// Returns whether the VM is meant by a name: that of its process, or the process id.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.as_deref() == Some(name)
+            || self.pid.is_some_and(|pid| name.parse() == Ok(pid))
+            || self.vcpus.iter().any(|vcpu| name.parse() == Ok(vcpu.tid))
+    }
+}
+
 /// Groups vCPU threads into VMs.
 ///
 /// With process ids (perf.data) that is certain. ftrace records thread ids only. There, a VM's threads are

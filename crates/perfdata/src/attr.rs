@@ -109,6 +109,16 @@ impl Attr {
         ))
     }
 
+    /// Returns whether its samples hold call chains.
+    pub fn has_callchain(&self) -> bool {
+        self.sample_type & bits::CALLCHAIN != 0
+    }
+
+    /// Returns whether its samples hold an instruction pointer.
+    pub fn has_ip(&self) -> bool {
+        self.sample_type & bits::IP != 0
+    }
+
     /// Returns the tracepoint's id, if it is one.
     pub fn tracepoint_id(&self) -> Option<u32> {
         (self.kind == AttrType::Tracepoint)

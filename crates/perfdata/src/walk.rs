@@ -577,15 +577,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     }
 
     #[inline(always)]
-    fn push(
-        &mut self,
-        header: Header,
-        data: &[u8],
-        buffer: u32,
-        at: usize,
-        time: u64,
-        attr: u32,
-    ) {
+    fn push(&mut self, header: Header, data: &[u8], buffer: u32, at: usize, time: u64, attr: u32) {
         let next = at + header.size;
         let body = data.get(at + HEADER..next).unwrap_or_default();
         if attr == Entry::SIDE {

@@ -1,7 +1,7 @@
 //! Comma separated values (RFC 4180).
 
 /// Appends one row; fields with commas, quotes or line breaks are quoted.
-pub(crate) fn row<S: AsRef<str>>(out: &mut String, fields: impl IntoIterator<Item = S>) {
+pub fn row<S: AsRef<str>>(out: &mut String, fields: impl IntoIterator<Item = S>) {
     for (position, field) in fields.into_iter().enumerate() {
         if position > 0 {
             out.push(',');

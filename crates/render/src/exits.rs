@@ -12,7 +12,11 @@ use crate::{csv, duration};
 pub fn json(document: &mut Map<String, Value>, isa: Option<Isa>, report: &ExitsReport) {
     document.insert("event".to_owned(), json!(report.table.name()));
     document.insert("isa".to_owned(), json!(isa.map(Isa::name)));
-    let rows: Vec<Value> = report.rows.iter().map(|row| row_json(row, report)).collect();
+    let rows: Vec<Value> = report
+        .rows
+        .iter()
+        .map(|row| row_json(row, report))
+        .collect();
     document.insert("rows".to_owned(), Value::Array(rows));
     document.insert("total_count".to_owned(), json!(report.total_count));
     document.insert("total_ns".to_owned(), json!(report.total_ns));
@@ -45,7 +49,11 @@ fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
 }
 
 fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
 }
 
 /// Returns tables as rows, one header for all.
@@ -54,8 +62,8 @@ pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
     csv::row(
         &mut out,
         [
-            "event", "isa", "vm_pid", "vcpu", "key", "name", "waiting", "count", "share", "total_ns",
-            "min_ns", "mean_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns",
+            "event", "isa", "vm_pid", "vcpu", "key", "name", "waiting", "count", "share",
+            "total_ns", "min_ns", "mean_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns",
         ],
     );
     for report in reports {
@@ -102,7 +110,11 @@ pub struct Layout {
 /// Returns one table as text.
 pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     let time = |value: u64| {
-        if layout.nanoseconds { duration::human(value) } else { value.to_string() }
+        if layout.nanoseconds {
+            duration::human(value)
+        } else {
+            value.to_string()
+        }
     };
     let mut out = String::new();
     let what = match report.table {
@@ -111,7 +123,9 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
         ExitTable::Mmio => "MMIO accesses",
         ExitTable::Msr => "MSR accesses",
     };
-    let isa = isa.map(|isa| format!(" ({})", isa.name())).unwrap_or_default();
+    let isa = isa
+        .map(|isa| format!(" ({})", isa.name()))
+        .unwrap_or_default();
     let _ = write!(
         out,
         "{}{isa}: {} {what}, {}",
@@ -121,23 +135,38 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     );
     let waiting = report.total_ns - report.handling_ns;
     if waiting > 0 {
-        let _ = write!(out, ": handling {}, waiting {}", time(report.handling_ns), time(waiting));
+        let _ = write!(
+            out,
+            ": handling {}, waiting {}",
+            time(report.handling_ns),
+            time(waiting)
+        );
     }
     out.push('\n');
     if report.rows.is_empty() {
         return out;
     }
-    let grouped = report.rows.iter().any(|r| r.vcpu.is_some() || r.vm_pid.is_some());
+    let grouped = report
+        .rows
+        .iter()
+        .any(|r| r.vcpu.is_some() || r.vm_pid.is_some());
     let group = |vm: &str, vcpu: &str| {
-        if grouped { format!("{vm:>8} {vcpu:>4} ") } else { String::new() }
+        if grouped {
+            format!("{vm:>8} {vcpu:>4} ")
+        } else {
+            String::new()
+        }
     };
     let _ = write!(out, "{}{:<20}{:>9}", group("VM", "vCPU"), "", "count");
     if layout.wide {
         let _ = write!(out, "{:>7}", "count%");
     }
     let _ = write!(out, "{:>9}{:>6}", "time", "time%");
-    let columns: &[&str] =
-        if layout.wide { &["min", "mean", "p50", "p90", "p99", "max"] } else { &["mean", "p50", "p99", "max"] };
+    let columns: &[&str] = if layout.wide {
+        &["min", "mean", "p50", "p90", "p99", "max"]
+    } else {
+        &["mean", "p50", "p99", "max"]
+    };
     for column in columns {
         let _ = write!(out, "{column:>9}");
     }
@@ -145,15 +174,26 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     for row in report.rows.iter().take(layout.limit) {
         let stats = &row.stats;
         let number = |value: Option<i64>| value.map_or("-".to_owned(), |v| v.to_string());
-        let key = if row.waiting { format!("{} (waiting)", row.key) } else { row.key.clone() };
+        let key = if row.waiting {
+            format!("{} (waiting)", row.key)
+        } else {
+            row.key.clone()
+        };
         let _ = write!(
             out,
             "{}{key:<20}{:>9}",
-            group(&number(row.vm_pid.map(i64::from)), &number(row.vcpu.map(i64::from))),
+            group(
+                &number(row.vm_pid.map(i64::from)),
+                &number(row.vcpu.map(i64::from))
+            ),
             stats.count()
         );
         if layout.wide {
-            let _ = write!(out, "{:>7}", duration::percent(share(stats.count(), report.total_count)));
+            let _ = write!(
+                out,
+                "{:>7}",
+                duration::percent(share(stats.count(), report.total_count))
+            );
         }
         let _ = write!(
             out,
@@ -171,7 +211,12 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
                 stats.max(),
             ]
         } else {
-            &[stats.mean(), stats.percentile(0.5), stats.percentile(0.99), stats.max()]
+            &[
+                stats.mean(),
+                stats.percentile(0.5),
+                stats.percentile(0.99),
+                stats.max(),
+            ]
         };
         for value in values {
             let _ = write!(out, "{:>9}", time(*value));
@@ -188,8 +233,10 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
 pub fn unpaired(unpaired: &Unpaired) -> Vec<String> {
     let mut out = Vec::new();
     let list = |reasons: &[(ExitReason, u64)]| {
-        let parts: Vec<String> =
-            reasons.iter().map(|(reason, count)| format!("{count} {}", reason.key())).collect();
+        let parts: Vec<String> = reasons
+            .iter()
+            .map(|(reason, count)| format!("{count} {}", reason.key()))
+            .collect();
         parts.join(", ")
     };
     if !unpaired.before_first_entry.is_empty() {

@@ -35,7 +35,12 @@ pub fn page(title: &str, sections: &[(String, String)]) -> String {
     );
     let _ = writeln!(out, "<h1>{}</h1>", escape(title));
     for (heading, text) in sections {
-        let _ = writeln!(out, "<h2>{}</h2>\n<pre>{}</pre>", escape(heading), escape(text));
+        let _ = writeln!(
+            out,
+            "<h2>{}</h2>\n<pre>{}</pre>",
+            escape(heading),
+            escape(text)
+        );
     }
     out.push_str("</body>\n</html>\n");
     out
@@ -47,7 +52,13 @@ mod tests {
 
     #[test]
     fn names_cannot_become_markup() {
-        let page = page("<script>", &[("a\"b".to_owned(), "</pre><script>alert(1)</script>\x1b[0m".to_owned())]);
+        let page = page(
+            "<script>",
+            &[(
+                "a\"b".to_owned(),
+                "</pre><script>alert(1)</script>\x1b[0m".to_owned(),
+            )],
+        );
         assert!(!page.contains("<script"));
         assert!(page.contains("&lt;/pre&gt;&lt;script&gt;"));
         assert!(!page.contains('\x1b'));

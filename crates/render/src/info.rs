@@ -35,18 +35,31 @@ pub fn json(document: &mut Map<String, Value>, head: &Head, report: &InfoReport)
     document.insert("format".to_owned(), json!(head.format));
     document.insert("arch".to_owned(), json!(head.arch));
     document.insert("kernel".to_owned(), json!(head.kernel));
-    document.insert("cpus".to_owned(), json!(head.cpus.unwrap_or(report.cpus_seen)));
+    document.insert(
+        "cpus".to_owned(),
+        json!(head.cpus.unwrap_or(report.cpus_seen)),
+    );
     document.insert("start_ns".to_owned(), json!(span.map(|s| s.0)));
     document.insert("duration_ns".to_owned(), json!(span.map(|s| s.1 - s.0)));
     document.insert("clock".to_owned(), json!(head.clock));
-    let events: Vec<Value> =
-        report.events.iter().map(|e| json!({"name": e.name, "count": e.count})).collect();
+    let events: Vec<Value> = report
+        .events
+        .iter()
+        .map(|e| json!({"name": e.name, "count": e.count}))
+        .collect();
     document.insert("events".to_owned(), Value::Array(events));
-    document.insert("vms".to_owned(), Value::Array(report.vms.iter().map(vm_json).collect()));
+    document.insert(
+        "vms".to_owned(),
+        Value::Array(report.vms.iter().map(vm_json).collect()),
+    );
 }
 
 fn vm_json(vm: &Vm) -> Value {
-    let vcpus: Vec<Value> = vm.vcpus.iter().map(|v| json!({"id": v.id, "tid": v.tid})).collect();
+    let vcpus: Vec<Value> = vm
+        .vcpus
+        .iter()
+        .map(|v| json!({"id": v.id, "tid": v.tid}))
+        .collect();
     json!({"pid": vm.pid, "name": vm.name, "vcpus": vcpus})
 }
 
@@ -103,8 +116,11 @@ pub fn summary(head: &Head, report: &InfoReport) -> String {
             (Some(pid), None) => format!("process {pid}"),
             _ => "process not recorded".to_owned(),
         };
-        let vcpus: Vec<String> =
-            vm.vcpus.iter().map(|v| format!("{} (thread {})", v.id, v.tid)).collect();
+        let vcpus: Vec<String> = vm
+            .vcpus
+            .iter()
+            .map(|v| format!("{} (thread {})", v.id, v.tid))
+            .collect();
         let _ = write!(text, "; vCPUs {}", vcpus.join(", "));
         line("VM", &text);
     }
@@ -124,7 +140,10 @@ pub fn counts(report: &InfoReport, limit: usize) -> String {
     }
     let never = report.events.iter().filter(|e| e.count == 0).count();
     if never > 0 && limit == usize::MAX {
-        let _ = writeln!(out, "{never:>12}  kinds recorded or known that never happened");
+        let _ = writeln!(
+            out,
+            "{never:>12}  kinds recorded or known that never happened"
+        );
     }
     out
 }

@@ -4,7 +4,12 @@ use event::Quality;
 use serde_json::{Map, Value, json};
 
 /// Returns the beginning of every document: version, command, inputs and quality.
-pub fn envelope(version: &str, command: &str, inputs: &[String], quality: &Quality) -> Map<String, Value> {
+pub fn envelope(
+    version: &str,
+    command: &str,
+    inputs: &[String],
+    quality: &Quality,
+) -> Map<String, Value> {
     let mut document = Map::new();
     document.insert("trapline".to_owned(), json!(version));
     document.insert("command".to_owned(), json!(command));

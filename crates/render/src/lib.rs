@@ -6,16 +6,23 @@ other people's scripts.
 */
 #![forbid(unsafe_code)]
 
-mod csv;
+pub mod csv;
 pub mod duration;
+mod event_line;
 pub mod exits;
 pub mod html;
 pub mod info;
 pub mod json;
+mod perf_digits;
 pub mod perf_kvm;
+mod perf_line;
+mod perf_maps;
+mod perf_threads;
 pub mod quality;
-// mod perf_line;
+pub mod text_line;
 mod tracecmd_line;
 
-// pub use perf_line::PerfPrinter;
+pub use event_line::{EventPrinter, Times};
+pub use perf_line::{PerfPrinter, PerfStyle};
+pub use perf_maps::KernelFile;
 pub use tracecmd_line::{LineHead, LineStyle, TimeStyle, line_head, lost_line};

@@ -10,9 +10,21 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
         1 => parts.push("1 event lost".to_owned()),
         lost => parts.push(format!("{lost} events lost")),
     }
-    parts.push(if quality.truncated { "cut off before its end" } else { "complete" }.to_owned());
+    parts.push(
+        if quality.truncated {
+            "cut off before its end"
+        } else {
+            "complete"
+        }
+        .to_owned(),
+    );
     let mut out = String::new();
-    wrap(&mut out, "quality: ", &format!("{name}: {}", parts.join(", ")), width);
+    wrap(
+        &mut out,
+        "quality: ",
+        &format!("{name}: {}", parts.join(", ")),
+        width,
+    );
     for warning in &quality.warnings {
         wrap(&mut out, "warning: ", warning, width);
     }

@@ -60,7 +60,10 @@ impl LineStyle {
             time,
             flags: false,
             // trace-cmd takes what follows the last slash: it thinks the names are those of files.
-            buffer_width: instances.into_iter().map(|name| base_name(name).len()).max(),
+            buffer_width: instances
+                .into_iter()
+                .map(|name| base_name(name).len())
+                .max(),
             layout: FlagsLayout {
                 flags: place("common_flags"),
                 preempt_count: place("common_preempt_count"),
@@ -147,7 +150,9 @@ pub fn lost_line(out: &mut Vec<u8>, cpu: u32, count: Option<u64>, buffer: &str, 
 
 /// Appends the first column of a recording with several buffers: the instance's name, or as much space.
 fn buffer_column(out: &mut Vec<u8>, buffer: &str, style: &LineStyle) {
-    let Some(width) = style.buffer_width else { return };
+    let Some(width) = style.buffer_width else {
+        return;
+    };
     let name = base_name(buffer);
     pad(out, width.saturating_sub(name.len()));
     out.extend_from_slice(name.as_bytes());
@@ -189,7 +194,9 @@ const SOFTIRQ: u64 = 0x10;
 /// Appends the state of interrupts and preemption.
 fn flags(out: &mut Vec<u8>, data: &[u8], endian: Endian, layout: FlagsLayout) {
     let read = |place: Option<(usize, usize)>| {
-        place.and_then(|(offset, size)| endian.uint(data, offset, size)).unwrap_or(0)
+        place
+            .and_then(|(offset, size)| endian.uint(data, offset, size))
+            .unwrap_or(0)
     };
     let bits = read(layout.flags);
     let count = read(layout.preempt_count);
@@ -206,7 +213,11 @@ fn flags(out: &mut Vec<u8>, data: &[u8], endian: Endian, layout: FlagsLayout) {
         (false, false) => b'.',
     });
     for digit in [count & 0xf, (count >> 4) & 0xf] {
-        out.push(if digit == 0 { b'.' } else { b"0123456789abcdef"[digit as usize] });
+        out.push(if digit == 0 {
+            b'.'
+        } else {
+            b"0123456789abcdef"[digit as usize]
+        });
     }
     for place in [layout.migrate_disable, layout.lock_depth] {
         if place.is_some() {
@@ -215,7 +226,11 @@ fn flags(out: &mut Vec<u8>, data: &[u8], endian: Endian, layout: FlagsLayout) {
             let size = place.map_or(8, |p| p.1.clamp(1, 8) as u32);
             let shift = 64 - 8 * size;
             let value = ((value << shift) as i64) >> shift;
-            if value < 0 { out.push(b'.') } else { signed(out, value) }
+            if value < 0 {
+                out.push(b'.')
+            } else {
+                signed(out, value)
+            }
         }
     }
 }
@@ -285,43 +300,106 @@ mod tests {
         let formats = formats();
         let mut style = LineStyle::new(&formats, TimeStyle::Seconds, []);
         let text = line(HEAD, &style, &formats);
-        assert_eq!(text, "       CPU 1/KVM-1234  [001]   867.639531: sched_switch:         ");
+        assert_eq!(
+            text,
+            "       CPU 1/KVM-1234  [001]   867.639531: sched_switch:         "
+        );
         // Half a microsecond is rounded up.
-        let head = LineHead { time: 999_999_500, pid: 0, cpu: 127, ..HEAD };
+        let head = LineHead {
+            time: 999_999_500,
+            pid: 0,
+            cpu: 127,
+            ..HEAD
+        };
         let text = line(head, &style, &formats);
-        assert_eq!(text, "          <idle>-0     [127]     1.000000: sched_switch:         ");
+        assert_eq!(
+            text,
+            "          <idle>-0     [127]     1.000000: sched_switch:         "
+        );
         style.flags = true;
-        let text = line(LineHead { pid: 99_999_999, ..HEAD }, &style, &formats);
-        assert_eq!(text, "           <...>-99999999 [001] dNh12   867.639531: sched_switch:         ");
+        let text = line(
+            LineHead {
+                pid: 99_999_999,
+                ..HEAD
+            },
+            &style,
+            &formats,
+        );
+        assert_eq!(
+            text,
+            "           <...>-99999999 [001] dNh12   867.639531: sched_switch:         "
+        );
     }
 
     #[test]
     fn ticks_have_no_space_before_them() {
         let formats = formats();
         let style = LineStyle::new(&formats, TimeStyle::Plain, []);
-        let text = line(LineHead { time: 2_217_615_388_452, ..HEAD }, &style, &formats);
-        assert_eq!(text, "       CPU 1/KVM-1234  [001]2217615388452: sched_switch:         ");
+        let text = line(
+            LineHead {
+                time: 2_217_615_388_452,
+                ..HEAD
+            },
+            &style,
+            &formats,
+        );
+        assert_eq!(
+            text,
+            "       CPU 1/KVM-1234  [001]2217615388452: sched_switch:         "
+        );
         let text = line(LineHead { time: 77, ..HEAD }, &style, &formats);
-        assert_eq!(text, "       CPU 1/KVM-1234  [001]          77: sched_switch:         ");
+        assert_eq!(
+            text,
+            "       CPU 1/KVM-1234  [001]          77: sched_switch:         "
+        );
         let style = LineStyle::new(&formats, TimeStyle::NanoSeconds, []);
         let text = line(HEAD, &style, &formats);
-        assert_eq!(text, "       CPU 1/KVM-1234  [001]   867.639531499: sched_switch:         ");
+        assert_eq!(
+            text,
+            "       CPU 1/KVM-1234  [001]   867.639531499: sched_switch:         "
+        );
     }
 
     #[test]
     fn instances_get_a_column() {
         let formats = formats();
         let style = LineStyle::new(&formats, TimeStyle::Seconds, ["a", "dir/other"]);
-        let text = line(LineHead { buffer: "a", ..HEAD }, &style, &formats);
-        assert_eq!(text, "    a:        CPU 1/KVM-1234  [001]   867.639531: sched_switch:         ");
+        let text = line(
+            LineHead {
+                buffer: "a",
+                ..HEAD
+            },
+            &style,
+            &formats,
+        );
+        assert_eq!(
+            text,
+            "    a:        CPU 1/KVM-1234  [001]   867.639531: sched_switch:         "
+        );
         let text = line(HEAD, &style, &formats);
-        assert_eq!(text, "              CPU 1/KVM-1234  [001]   867.639531: sched_switch:         ");
-        let gap = LineHead { buffer: "a", after_gap: true, ..HEAD };
+        assert_eq!(
+            text,
+            "              CPU 1/KVM-1234  [001]   867.639531: sched_switch:         "
+        );
+        let gap = LineHead {
+            buffer: "a",
+            after_gap: true,
+            ..HEAD
+        };
         let text = line(gap, &style, &formats);
-        assert_eq!(text, "       CPU 1/KVM-1234  [001]   867.639531: sched_switch:         ");
+        assert_eq!(
+            text,
+            "       CPU 1/KVM-1234  [001]   867.639531: sched_switch:         "
+        );
         let mut out = Vec::new();
         lost_line(&mut out, 3, Some(724), "dir/other", &style);
-        lost_line(&mut out, 3, None, "", &LineStyle::new(&formats, TimeStyle::Seconds, []));
+        lost_line(
+            &mut out,
+            3,
+            None,
+            "",
+            &LineStyle::new(&formats, TimeStyle::Seconds, []),
+        );
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "other: CPU:3 [724 EVENTS DROPPED]\nCPU:3 [EVENTS DROPPED]\n"

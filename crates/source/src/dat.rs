@@ -158,6 +158,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
         },
         resolution_ns: 1,
         seconds: info.prints_seconds,
+        nine_digits: false,
         recorder: info.recorder.as_ref().map(|v| format!("trace-cmd {v}")),
         command: None,
         buffers: if info.buffers.len() > 1 {

@@ -34,6 +34,8 @@ pub struct Header {
     pub seconds: bool,
     /// Resolution of the time stamps in nanoseconds: 1 in binary recordings, 1000 in most texts.
     pub resolution_ns: u64,
+    /// Whether a text has its times with nine decimals.
+    pub nine_digits: bool,
     /// Recorder and version.
     pub recorder: Option<String>,
     /// The recording command.

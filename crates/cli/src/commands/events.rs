@@ -1,10 +1,263 @@
-//! `trapline events`: the events themselves.
+//! `trapline events`: the events themselves, one a line.
 
-use anyhow::Result;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
 
-use crate::args::EventsArgs;
+use anyhow::{Result, bail};
+use event::{Event, EventType, Side, Sink};
+use model::Threads;
+use render::text_line::TextStyle;
+use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times, json, quality};
+use serde_json::json;
+use source::{Reader, Recording};
+use tracefmt::Formats;
+use wildmatch::WildMatch;
+
+use crate::args::{As, EventsArgs, Format};
+use crate::commands::VERSION;
+use crate::{input, output};
+
+/// Lines are written out when this many bytes have gathered.
+const BUFFER: usize = 64 << 10;
 
 /// Runs the command.
-pub fn run(_args: &EventsArgs) -> Result<()> {
-    anyhow::bail!("not yet")
+pub fn run(args: &EventsArgs) -> Result<()> {
+    let lender = input::Lender::open(&args.common)?;
+    let recording = Recording::open(&args.recording)?;
+    let reader = recording.reader(lender.options(true))?;
+    let name = input::name(&args.recording);
+    let filter = input::Filter::new(&args.common.filter, &reader);
+    let none = Formats::default();
+    let formats = reader.formats().unwrap_or(&none);
+    let perf = match args.convention {
+        Some(convention) => convention == As::Perf,
+        None => reader.is_perf(),
+    };
+    let printer = printer(&reader, formats, perf, args.ns);
+    let format = args.common.format;
+    let mut sink = Events::new(printer, format, &args.event);
+    match format {
+        Format::Table => {}
+        Format::Csv => sink
+            .pending
+            .extend_from_slice(b"time_ns,cpu,pid,tid,comm,event,text\n"),
+        Format::Json => {
+            // Quality stands first in every document and is known last: the recording is walked twice.
+            let quality = filter.walk(&reader, &mut Nothing).quality;
+            let document = json::text(json::envelope(VERSION, "events", &[name.clone()], &quality));
+            let open = document.trim_end().trim_end_matches('}').trim_end();
+            sink.pending.extend_from_slice(open.as_bytes());
+            sink.pending.extend_from_slice(b",\n  \"events\": [");
+        }
+    }
+    sink.threads.saved_names(input::saved_names(&reader));
+    let outcome = filter.walk(&reader, &mut sink);
+    if let Some(error) = sink.failed.take() {
+        return Err(error.into());
+    }
+    if !sink.matched && !args.event.is_empty() {
+        bail!(
+            "{name}: no event is named {}; 'trapline info {name}' lists those it has",
+            args.event.join(" or ")
+        );
+    }
+    if format == Format::Json {
+        sink.pending.extend_from_slice(b"\n  ]\n}\n");
+    }
+    sink.out.write_all(&sink.pending)?;
+    sink.out.flush()?;
+    // The lines equal the other tools' to the byte, so what was lost is told beside them.
+    let quality = outcome.quality;
+    if format == Format::Table && (quality.lost_events > 0 || quality.truncated) {
+        io::stderr().write_all(quality::lines(&name, &quality, output::width()).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Chooses the columns.
+fn printer<'f>(
+    reader: &'f Reader<'_>,
+    formats: &'f Formats,
+    perf: bool,
+    ns: bool,
+) -> EventPrinter<'f> {
+    let header = reader.header();
+    let times = Times {
+        seconds: header.seconds,
+        ns: ns || header.nine_digits,
+    };
+    if reader.formats().is_none() {
+        let style = if perf {
+            TextStyle::Perf
+        } else {
+            TextStyle::TraceCmd
+        };
+        return EventPrinter::text(formats, style, times);
+    }
+    if !perf {
+        return EventPrinter::trace_cmd(formats, times, &header.buffers);
+    }
+    let mut style = PerfStyle {
+        nanoseconds: ns,
+        ..PerfStyle::default()
+    };
+    if let Some(perf) = reader.perf_data() {
+        let tracepoints = || perf.attrs().iter().filter(|a| a.tracepoint_id().is_some());
+        style.tracepoint_addresses = tracepoints().any(|a| a.has_callchain());
+        style.addresses = style.tracepoint_addresses || tracepoints().count() < perf.attrs().len();
+        style.pipe = perf.is_pipe();
+        let kernel = perf.info().build_ids.iter().filter(|id| id.kernel);
+        style.kernel_files = kernel
+            .map(|id| KernelFile {
+                path: &id.path,
+                guest: id.guest,
+            })
+            .collect();
+    }
+    let mut printer = PerfPrinter::new(&style);
+    for (tid, comm) in &formats.cmdlines {
+        printer.side(&Side::Comm {
+            time: 0,
+            pid: -1,
+            tid: *tid,
+            comm,
+            exec: false,
+        });
+    }
+    EventPrinter::perf(formats, printer)
+}
+
+/// Wants no event: what is left is what the recording lacks.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn wants(&mut self, _ty: &EventType<'_>) -> bool {
+        false
+    }
+
+    fn event(&mut self, _event: &Event<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+struct Events<'f> {
+    printer: EventPrinter<'f>,
+    format: Format,
+    globs: Vec<WildMatch>,
+    threads: Threads,
+    out: io::StdoutLock<'static>,
+    pending: Vec<u8>,
+    text: Vec<u8>,
+    count: u64,
+    /// Whether any kind of event was asked for by name and is there.
+    matched: bool,
+    failed: Option<io::Error>,
+}
+
+impl<'f> Events<'f> {
+    fn new(printer: EventPrinter<'f>, format: Format, globs: &[String]) -> Events<'f> {
+        Events {
+            printer,
+            format,
+            globs: globs.iter().map(|glob| WildMatch::new(glob)).collect(),
+            threads: Threads::default(),
+            out: io::stdout().lock(),
+            pending: Vec::with_capacity(BUFFER + (4 << 10)),
+            text: Vec::new(),
+            count: 0,
+            matched: false,
+            failed: None,
+        }
+    }
+
+    /// Appends an event as an object or a row.
+    fn record(&mut self, event: &Event<'_>) {
+        self.text.clear();
+        self.printer.body(event, &mut self.text);
+        let text = String::from_utf8_lossy(&self.text);
+        let text = text.trim_end();
+        let thread = self.threads.get(event.tid);
+        let comm = event
+            .comm
+            .or_else(|| thread.and_then(|t| t.comm.as_deref()));
+        let known = |n: i32| (n >= 0).then_some(n);
+        let pid = known(event.pid).or_else(|| thread.and_then(|t| t.pid));
+        if self.format == Format::Csv {
+            let number = |n: Option<i32>| n.map(|n| n.to_string()).unwrap_or_default();
+            let mut row = String::new();
+            render::csv::row(
+                &mut row,
+                [
+                    event.time.to_string().as_str(),
+                    &number(known(event.cpu)),
+                    &number(pid),
+                    &number(known(event.tid)),
+                    comm.unwrap_or(""),
+                    event.ty.label,
+                    text,
+                ],
+            );
+            self.pending.extend_from_slice(row.as_bytes());
+            return;
+        }
+        let object = json!({
+            "time_ns": event.time,
+            "cpu": known(event.cpu),
+            "pid": pid,
+            "tid": known(event.tid),
+            "comm": comm,
+            "event": event.ty.label,
+            "text": text,
+        });
+        let separator: &[u8] = if self.count == 0 {
+            b"\n    "
+        } else {
+            b",\n    "
+        };
+        self.pending.extend_from_slice(separator);
+        self.pending
+            .extend_from_slice(object.to_string().as_bytes());
+    }
+}
+
+impl Sink for Events<'_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.printer.declare(ty);
+        let full = format!("{}:{}", ty.system, ty.name);
+        let names = [ty.name, ty.label, &full];
+        let wanted = self.globs.is_empty()
+            || self
+                .globs
+                .iter()
+                .any(|glob| names.iter().any(|name| glob.matches(name)));
+        self.matched |= wanted;
+        wanted
+    }
+
+    fn wants_samples(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        match self.format {
+            Format::Table => self.printer.event(event, &mut self.pending),
+            Format::Json | Format::Csv => self.record(event),
+        }
+        self.count += 1;
+        if self.pending.len() >= BUFFER {
+            if let Err(error) = self.out.write_all(&self.pending) {
+                self.failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            self.pending.clear();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        match self.format {
+            Format::Table => self.printer.side(side, &mut self.pending),
+            Format::Json | Format::Csv => self.threads.side(side),
+        }
+    }
 }

@@ -21,13 +21,18 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     let filter = &args.common.filter;
     let mut sink = Exits::new(Options {
         tables: args.event.iter().map(|t| table(*t)).collect(),
-        convention: if perf { Convention::Perf } else { Convention::Handling },
-        by: By { vm: args.by.contains(&GroupBy::Vm), vcpu: args.by.contains(&GroupBy::Vcpu) },
-        vcpu: filter.vcpu,
-        vm: filter.vm.clone(),
+        convention: if perf {
+            Convention::Perf
+        } else {
+            Convention::Handling
+        },
+        by: By {
+            vm: args.by.contains(&GroupBy::Vm),
+            vcpu: args.by.contains(&GroupBy::Vcpu),
+        },
     });
     sink.saved_names(input::saved_names(&reader));
-    let mut outcome = input::walk(&reader, &mut sink, filter);
+    let mut outcome = input::Filter::new(filter, &reader).walk(&reader, &mut sink);
     let name = input::name(&args.recording);
     input::require_exits(&name, &sink)?;
 

@@ -39,7 +39,7 @@ pub fn run(args: &InfoArgs) -> Result<()> {
 fn count(reader: &Reader<'_>, args: &InfoArgs) -> (analysis::InfoReport, source::Outcome) {
     let mut sink = analysis::Info::new();
     sink.saved_names(input::saved_names(reader));
-    let outcome = input::walk(reader, &mut sink, &args.common.filter);
+    let outcome = input::Filter::new(&args.common.filter, reader).walk(reader, &mut sink);
     (sink.report(), outcome)
 }
 
@@ -56,8 +56,11 @@ pub fn head(header: &Header) -> Head {
     add("recorder", header.recorder.as_ref());
     add("command", header.command.as_ref());
     if !header.buffers.is_empty() {
-        let names: Vec<&str> =
-            header.buffers.iter().map(|b| if b.is_empty() { "(top)" } else { b.as_str() }).collect();
+        let names: Vec<&str> = header
+            .buffers
+            .iter()
+            .map(|b| if b.is_empty() { "(top)" } else { b.as_str() })
+            .collect();
         add("buffers", Some(&names.join(", ")));
     }
     more.extend(header.more.iter().cloned());

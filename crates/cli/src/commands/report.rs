@@ -1,10 +1,190 @@
-//! `trapline report`: one screen about a recording.
+//! `trapline report`: one screen about each recording.
 
-use anyhow::Result;
+use std::fs;
+use std::path::Path;
 
-use crate::args::ReportArgs;
+use analysis::{Convention, ExitTable, Exits, ExitsReport, Options};
+use anyhow::{Context, Result};
+use event::{Event, EventType, Quality, Side, Sink};
+use render::{exits, html, info, json, quality};
+use serde_json::{Map, Value};
+use source::Recording;
+use std::ops::ControlFlow;
+
+use crate::args::{Format, ReportArgs, Sort};
+use crate::commands::VERSION;
+use crate::commands::exits::sort;
+use crate::commands::info::head;
+use crate::{input, output};
+
+/// Rows of a table that one screen has room for.
+const ROWS: usize = 8;
+/// Kinds of events that one screen has room for.
+const KINDS: usize = 5;
 
 /// Runs the command.
-pub fn run(_args: &ReportArgs) -> Result<()> {
-    anyhow::bail!("not yet")
+pub fn run(args: &ReportArgs) -> Result<()> {
+    let lender = input::Lender::open(&args.common)?;
+    let mut parts = Vec::new();
+    for path in &args.recordings {
+        parts.push(read(path, args, &lender)?);
+    }
+    let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
+    if let Some(file) = &args.output {
+        let sections: Vec<(String, String)> = parts
+            .iter()
+            .map(|p| (p.name.clone(), p.text(usize::MAX)))
+            .collect();
+        let page = html::page(&format!("trapline report: {}", names.join(", ")), &sections);
+        fs::write(file, page).with_context(|| format!("{}: cannot be written", file.display()))?;
+        return output::print(&format!("wrote {}\n", file.display()));
+    }
+    match args.common.format {
+        Format::Table => {
+            let texts: Vec<String> = parts.iter().map(|p| p.text(ROWS)).collect();
+            output::print(&texts.join("\n"))
+        }
+        Format::Json => {
+            let mut all = Quality::default();
+            for part in &parts {
+                all.merge(part.quality.clone());
+            }
+            let mut document = json::envelope(VERSION, "report", &names, &all);
+            let recordings = parts.iter().map(Part::json).collect();
+            document.insert("recordings".to_owned(), Value::Array(recordings));
+            output::print(&json::text(document))
+        }
+        Format::Csv => {
+            let tables: Vec<String> = parts.iter().map(|p| exits::csv(p.isa, &p.exits)).collect();
+            output::print(&tables.concat())
+        }
+    }
+}
+
+/// What one recording told.
+struct Part {
+    name: String,
+    head: info::Head,
+    info: analysis::InfoReport,
+    isa: Option<event::Isa>,
+    exits: Vec<ExitsReport>,
+    quality: Quality,
+}
+
+fn read(path: &Path, args: &ReportArgs, lender: &input::Lender) -> Result<Part> {
+    let recording = Recording::open(path)?;
+    let reader = recording.reader(lender.options(false))?;
+    let filter = &args.common.filter;
+    let mut sink = Both {
+        info: analysis::Info::new(),
+        exits: Exits::new(Options {
+            convention: Convention::Handling,
+            ..Options::default()
+        }),
+        exits_want: Vec::new(),
+    };
+    sink.info.saved_names(input::saved_names(&reader));
+    sink.exits.saved_names(input::saved_names(&reader));
+    let outcome = input::Filter::new(filter, &reader).walk(&reader, &mut sink);
+    let mut quality = outcome.quality;
+    for warning in exits::unpaired(&sink.exits.unpaired()) {
+        quality.warn(warning);
+    }
+    let info = sink.info.report();
+    if !info.has_exits {
+        quality.warn(
+            "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
+             'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
+        );
+    }
+    let mut reports = sink.exits.reports();
+    for report in &mut reports {
+        sort(&mut report.rows, Sort::Time);
+    }
+    Ok(Part {
+        name: input::name(path),
+        head: head(reader.header()),
+        info,
+        isa: sink.exits.isa(),
+        exits: reports,
+        quality,
+    })
+}
+
+impl Part {
+    /// Returns the recording's screen.
+    fn text(&self, rows: usize) -> String {
+        let mut out = format!("{}\n", self.name);
+        out.push_str(&info::summary(&self.head, &self.info));
+        out.push('\n');
+        let layout = exits::Layout {
+            wide: false,
+            limit: rows,
+            nanoseconds: self.head.nanoseconds,
+        };
+        if self.info.has_exits {
+            for report in &self.exits {
+                // What happened always shows; a kind of access that did not is not news.
+                if report.table == ExitTable::Vmexit || !report.rows.is_empty() {
+                    out.push_str(&exits::table(self.isa, report, layout));
+                    out.push('\n');
+                }
+            }
+        } else {
+            let kinds = if rows == usize::MAX { rows } else { KINDS * 2 };
+            out.push_str(&info::counts(&self.info, kinds));
+            out.push('\n');
+        }
+        out.push_str(&quality::lines(&self.name, &self.quality, output::width()));
+        out
+    }
+
+    fn json(&self) -> Value {
+        let mut out = Map::new();
+        out.insert("input".to_owned(), Value::from(self.name.clone()));
+        info::json(&mut out, &self.head, &self.info);
+        let tables = self.exits.iter().map(|report| {
+            let mut table = Map::new();
+            exits::json(&mut table, self.isa, report);
+            Value::Object(table)
+        });
+        out.insert("exits".to_owned(), tables.collect());
+        Value::Object(out)
+    }
+}
+
+/// Info and exits in one pass.
+struct Both {
+    info: analysis::Info,
+    exits: Exits,
+    /// By kind of event, whether it matters to exits.
+    exits_want: Vec<bool>,
+}
+
+impl Sink for Both {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        let index = ty.index as usize;
+        if self.exits_want.len() <= index {
+            self.exits_want.resize(index + 1, false);
+        }
+        self.exits_want[index] = self.exits.wants(ty);
+        self.info.wants(ty) || self.exits_want[index]
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if self
+            .exits_want
+            .get(event.ty.index as usize)
+            .copied()
+            .unwrap_or(false)
+        {
+            let _ = self.exits.event(event);
+        }
+        self.info.event(event)
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.info.side(side);
+        self.exits.side(side);
+    }
 }

@@ -1,0 +1,164 @@
+//! One line an event, in the columns of perf or of trace-cmd, whatever the recording is.
+
+use event::{Body, Event, EventType, Side};
+use tracefmt::{Formats, PrintStyle};
+
+use crate::text_line::{TextStyle, text_line};
+use crate::{LineHead, LineStyle, PerfPrinter, TimeStyle, line_head, lost_line};
+
+/// How a recording prints its times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// As seconds with decimals; if not, as plain numbers.
+    pub seconds: bool,
+    /// With nine decimals instead of six.
+    pub ns: bool,
+}
+
+/// Prints events as lines.
+#[derive(Debug)]
+pub struct EventPrinter<'f> {
+    formats: &'f Formats,
+    columns: Columns<'f>,
+}
+
+#[derive(Debug)]
+enum Columns<'f> {
+    Perf(Box<PerfPrinter>),
+    TraceCmd {
+        style: LineStyle,
+        buffers: &'f [String],
+        /// The buffer whose gap was printed just before.
+        gap: Option<u16>,
+    },
+    Text {
+        style: TextStyle,
+        times: Times,
+    },
+}
+
+impl<'f> EventPrinter<'f> {
+    /// Prints as `perf script` does.
+    pub fn perf(formats: &'f Formats, printer: PerfPrinter) -> EventPrinter<'f> {
+        EventPrinter {
+            formats,
+            columns: Columns::Perf(Box::new(printer)),
+        }
+    }
+
+    /// Prints as `trace-cmd report -N` does. `buffers` are the names of the ring buffers, the main one
+    /// first.
+    pub fn trace_cmd(
+        formats: &'f Formats,
+        times: Times,
+        buffers: &'f [String],
+    ) -> EventPrinter<'f> {
+        let time = match (times.seconds, times.ns) {
+            (true, false) => TimeStyle::Seconds,
+            (true, true) => TimeStyle::NanoSeconds,
+            (false, _) => TimeStyle::Plain,
+        };
+        let instances = buffers.iter().skip(1).map(String::as_str);
+        let style = LineStyle::new(formats, time, instances);
+        EventPrinter {
+            formats,
+            columns: Columns::TraceCmd {
+                style,
+                buffers,
+                gap: None,
+            },
+        }
+    }
+
+    /// Prints events of a text, whose own texts stay as they stood.
+    pub fn text(formats: &'f Formats, style: TextStyle, times: Times) -> EventPrinter<'f> {
+        EventPrinter {
+            formats,
+            columns: Columns::Text { style, times },
+        }
+    }
+
+    /// Takes note of a kind of event: columns are as wide as the longest name. To be called for every kind
+    /// that the recording tells of before the first event.
+    pub fn declare(&mut self, ty: &EventType<'_>) {
+        if let Columns::Perf(printer) = &mut self.columns {
+            printer.declare(ty);
+        }
+    }
+
+    /// Takes what is told beside events. trace-cmd prints a line for lost events.
+    pub fn side(&mut self, side: &Side<'_>, out: &mut Vec<u8>) {
+        match &mut self.columns {
+            Columns::Perf(printer) => printer.side(side),
+            Columns::TraceCmd {
+                style,
+                buffers,
+                gap,
+            } => {
+                if let Side::Lost {
+                    cpu, buffer, count, ..
+                } = *side
+                {
+                    let name = buffers.get(usize::from(buffer)).map_or("", String::as_str);
+                    lost_line(out, u32::try_from(cpu).unwrap_or(0), count, name, style);
+                    *gap = Some(buffer);
+                }
+            }
+            Columns::Text { .. } => {}
+        }
+    }
+
+    /// Appends an event's line, its end included.
+    #[inline]
+    pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        match &mut self.columns {
+            Columns::Perf(printer) => printer.event(event, self.formats, out),
+            Columns::TraceCmd {
+                style,
+                buffers,
+                gap,
+            } => {
+                let data = match event.body {
+                    Body::Raw(data) => data,
+                    _ => &[],
+                };
+                let name = buffers
+                    .get(usize::from(event.buffer))
+                    .map_or("", String::as_str);
+                let head = LineHead {
+                    time: event.time,
+                    cpu: u32::try_from(event.cpu).unwrap_or(0),
+                    pid: event.tid,
+                    data,
+                    buffer: name,
+                    after_gap: gap.take() == Some(event.buffer),
+                };
+                line_head(out, &head, event.ty.format, self.formats, style);
+                if let Some(format) = event.ty.format {
+                    format.print(data, self.formats, PrintStyle::TraceCmd, out);
+                }
+                out.push(b'\n');
+            }
+            Columns::Text { style, times } => {
+                text_line(
+                    out,
+                    event,
+                    *style,
+                    times.seconds,
+                    if times.ns { 9 } else { 6 },
+                );
+            }
+        }
+    }
+
+    /// Appends the event's own text alone.
+    pub fn body(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        match (event.body, event.ty.format) {
+            (Body::Raw(data), Some(format)) => {
+                format.print(data, self.formats, PrintStyle::TraceCmd, out);
+            }
+            (Body::Text { text, .. }, _) => out.extend_from_slice(text.as_bytes()),
+            _ => {}
+        }
+    }
+}

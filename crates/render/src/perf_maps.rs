@@ -1,0 +1,465 @@
+//! Which file an address belongs to, as perf knows it from the recording alone.
+//!
+//! Source: `tools/perf/util/{map,maps,machine,dso}.c` of kernel 6.1, and what perf 6.1 prints of recordings
+//! made to ask it. The rules are perf's, strange ones included, because its lines are what people compare.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+/// Mappings kept of one process: `vm.max_map_count` allows no more (its default is 65530).
+const MAX_MAPS: usize = 1 << 16;
+/// Mappings kept of all processes together.
+const MAX_ALL_MAPS: usize = 1 << 20;
+/// Bytes of file names kept.
+const MAX_NAME_BYTES: usize = 16 << 20;
+/// Mappings that may be copied for new processes before the recording must have earned more by new records.
+const COPIES: u64 = 1 << 20;
+/// How many copied mappings each mapping record earns.
+const COPIES_EARNED: u64 = 64;
+
+/// A file name, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct FileId(u32);
+
+/// All file names, each stored as it ends a line: ` [unknown] (NAME)`, with the line feed.
+///
+/// The symbol is always unknown: the files of the machine that reads the recording are not looked into, so
+/// that a recording prints the same everywhere.
+#[derive(Debug)]
+pub(crate) struct Files {
+    endings: Vec<Box<[u8]>>,
+    by_name: FxHashMap<Box<[u8]>, FileId>,
+    bytes: usize,
+}
+
+impl FileId {
+    /// What perf prints of addresses that belong to no file.
+    pub const UNKNOWN: FileId = FileId(0);
+}
+
+impl Files {
+    /// How an ending begins.
+    pub const UNKNOWN_SYMBOL: &'static [u8] = b" [unknown]";
+
+    pub fn new() -> Files {
+        let mut files = Files {
+            endings: Vec::new(),
+            by_name: FxHashMap::default(),
+            bytes: 0,
+        };
+        files.intern(b"[unknown]");
+        files
+    }
+
+    /// Returns the number of a name, the unknown one when there are too many.
+    pub fn intern(&mut self, name: &[u8]) -> FileId {
+        if let Some(&id) = self.by_name.get(name) {
+            return id;
+        }
+        if self.bytes.saturating_add(name.len()) > MAX_NAME_BYTES {
+            return FileId::UNKNOWN;
+        }
+        self.bytes += name.len() + 64;
+        let id = FileId(self.endings.len() as u32);
+        let ending = [Files::UNKNOWN_SYMBOL, b" (", name, b")\n"].concat();
+        self.endings.push(ending.into_boxed_slice());
+        self.by_name.insert(name.into(), id);
+        id
+    }
+
+    /// Returns how lines about this file end.
+    #[inline]
+    pub fn ending(&self, id: FileId) -> &[u8] {
+        self.endings
+            .get(id.0 as usize)
+            .map_or(b"\n", |ending| ending)
+    }
+
+    /// Returns the name alone, in its parentheses and with the line feed.
+    pub fn name_ending(&self, id: FileId) -> &[u8] {
+        self.ending(id)
+            .get(Files::UNKNOWN_SYMBOL.len()..)
+            .unwrap_or(b"\n")
+    }
+}
+
+/// One mapping of a process; its first address is its key.
+#[derive(Debug, Clone, Copy)]
+struct Map {
+    /// First address behind it.
+    end: u64,
+    /// What is added to an address (and wraps) to print it: perf prints places in files where it can.
+    shift: u64,
+    file: FileId,
+}
+
+type Maps = BTreeMap<u64, Map>;
+
+/// The mappings of one process, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SpaceId(u32);
+
+#[derive(Debug, Default)]
+struct Space {
+    /// Shared with the processes that inherited them until one of both changes its own.
+    maps: Arc<Maps>,
+    /// Threads that have it; 0 when the place is free.
+    users: u32,
+}
+
+/// The mappings of all processes.
+#[derive(Debug)]
+pub(crate) struct Spaces {
+    spaces: Vec<Space>,
+    free: Vec<u32>,
+    /// Mappings in all spaces, shared ones once.
+    live: usize,
+    copies: u64,
+}
+
+impl Spaces {
+    pub fn new() -> Spaces {
+        Spaces {
+            spaces: Vec::new(),
+            free: Vec::new(),
+            live: 0,
+            copies: COPIES,
+        }
+    }
+
+    /// Makes an empty space, with one user.
+    pub fn add(&mut self) -> SpaceId {
+        let space = Space {
+            users: 1,
+            ..Space::default()
+        };
+        match self.free.pop() {
+            Some(at) => {
+                self.spaces[at as usize] = space;
+                SpaceId(at)
+            }
+            None => {
+                self.spaces.push(space);
+                SpaceId(self.spaces.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Adds a user.
+    pub fn retain(&mut self, id: SpaceId) {
+        if let Some(space) = self.spaces.get_mut(id.0 as usize) {
+            space.users = space.users.saturating_add(1);
+        }
+    }
+
+    /// Takes a user away; the mappings go with the last one.
+    pub fn release(&mut self, id: SpaceId) {
+        let Some(space) = self.spaces.get_mut(id.0 as usize) else {
+            return;
+        };
+        space.users = space.users.saturating_sub(1);
+        if space.users > 0 {
+            return;
+        }
+        let maps = std::mem::take(&mut space.maps);
+        if Arc::strong_count(&maps) == 1 {
+            self.live = self.live.saturating_sub(maps.len());
+        }
+        self.free.push(id.0);
+    }
+
+    /// Gives a new process the mappings of the one that made it.
+    pub fn inherit(&mut self, child: SpaceId, parent: SpaceId) {
+        let Some(maps) = self
+            .spaces
+            .get(parent.0 as usize)
+            .map(|p| Arc::clone(&p.maps))
+        else {
+            return;
+        };
+        if let Some(child) = self.spaces.get_mut(child.0 as usize)
+            && child.maps.is_empty()
+        {
+            child.maps = maps;
+        }
+    }
+
+    /// Maps addresses, instead of what was mapped there before.
+    pub fn map(&mut self, id: SpaceId, start: u64, len: u64, shift: u64, file: FileId) {
+        self.copies = self.copies.saturating_add(COPIES_EARNED);
+        let Some(space) = self.spaces.get_mut(id.0 as usize) else {
+            return;
+        };
+        let end = start.saturating_add(len);
+        if start >= end || self.live >= MAX_ALL_MAPS || space.maps.len() >= MAX_MAPS {
+            return;
+        }
+        if Arc::get_mut(&mut space.maps).is_none() {
+            let count = space.maps.len();
+            // Crafted recordings could have one record copy thousands of mappings, over and over.
+            let Some(left) = self.copies.checked_sub(count as u64) else {
+                return;
+            };
+            self.copies = left;
+            self.live += count;
+        }
+        let maps = Arc::make_mut(&mut space.maps);
+        let before = maps.len();
+        cut_out(maps, start, end);
+        maps.insert(start, Map { end, shift, file });
+        self.live = (self.live + maps.len()).saturating_sub(before);
+    }
+
+    /// Returns the address as perf prints it, and the file it is in.
+    #[inline]
+    pub fn find(&self, id: SpaceId, address: u64) -> Option<(u64, FileId)> {
+        let maps = &self.spaces.get(id.0 as usize)?.maps;
+        let (_, map) = maps.range(..=address).next_back()?;
+        (address < map.end).then(|| (address.wrapping_add(map.shift), map.file))
+    }
+}
+
+/// Takes a range of addresses out of all mappings; what sticks out at its ends stays.
+fn cut_out(maps: &mut Maps, start: u64, end: u64) {
+    if let Some((_, first)) = maps.range_mut(..start).next_back()
+        && first.end > start
+    {
+        let tail = *first;
+        first.end = start;
+        if tail.end > end {
+            maps.insert(end, tail);
+            return;
+        }
+    }
+    while let Some((&at, &map)) = maps.range(start..end).next() {
+        maps.remove(&at);
+        if map.end > end {
+            maps.insert(end, map);
+            return;
+        }
+    }
+}
+
+/// What a mapping of user space is to perf: its file name and what is added to addresses in it.
+///
+/// Memory without a file prints as the file that a just-in-time compiler would have left for perf, and
+/// keeps its addresses; so do stacks and heaps. `data` says that the mapping is not executable.
+pub(crate) fn user_file(
+    pid: i32,
+    start: u64,
+    pgoff: u64,
+    path: &[u8],
+    data: bool,
+    files: &mut Files,
+) -> (FileId, u64) {
+    let anonymous = path == b"//anon"
+        || path.starts_with(b"/dev/zero")
+        || path.starts_with(b"/anon_hugepage")
+        || path.starts_with(b"[stack")
+        || path.starts_with(b"/SYSV")
+        || path == b"[heap]";
+    if !anonymous {
+        let pgoff = if path == b"[vdso]" { 0 } else { pgoff };
+        return (files.intern(path), pgoff.wrapping_sub(start));
+    }
+    let file = if data || pid == 0 {
+        files.intern(path)
+    } else {
+        files.intern(format!("/tmp/perf-{pid}.map").as_bytes())
+    };
+    (file, 0)
+}
+
+/// A kernel or a module that the recording has a build id of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelFile<'f> {
+    /// File name, as the recorder saw it.
+    pub path: &'f str,
+    /// Whether it is the guests'.
+    pub guest: bool,
+}
+
+/// Code of the kernel; its first address is its key.
+#[derive(Debug, Clone, Copy)]
+struct KernelMap {
+    end: u64,
+    file: FileId,
+    /// Whether the file's name is the name of a symbol too: code that the kernel made.
+    symbol: bool,
+}
+
+/// What perf knows of an address in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KernelPlace {
+    pub file: FileId,
+    /// How far behind the symbol of the file's own name the address is, if it has one.
+    pub offset: Option<u64>,
+}
+
+/// The kernel and its modules: the host's or the guest's.
+#[derive(Debug)]
+pub(crate) struct KernelMaps {
+    maps: BTreeMap<u64, KernelMap>,
+    /// First address of the kernel itself, once it is known.
+    kernel: Option<u64>,
+    kernel_file: FileId,
+    /// Modules that print as the file of their build id, by the name they would have without.
+    modules: FxHashMap<Box<[u8]>, FileId>,
+    guest: bool,
+}
+
+impl KernelMaps {
+    /// Takes the names of the files that have build ids: perf prints those instead of its own.
+    pub fn new(guest: bool, known: &[KernelFile<'_>], files: &mut Files) -> KernelMaps {
+        let mut kernel_file = None;
+        let mut modules = FxHashMap::default();
+        for known in known.iter().filter(|k| k.guest == guest) {
+            let path = known.path.as_bytes();
+            let (name, module) = module_name(path);
+            let file = files.intern(path);
+            if module {
+                modules.entry(name.into_boxed_slice()).or_insert(file);
+            } else {
+                kernel_file.get_or_insert(file);
+            }
+        }
+        let name: &[u8] = if guest {
+            b"[guest.kernel.kallsyms]"
+        } else {
+            b"[kernel.kallsyms]"
+        };
+        KernelMaps {
+            maps: BTreeMap::new(),
+            kernel: None,
+            kernel_file: kernel_file.unwrap_or_else(|| files.intern(name)),
+            modules,
+            guest,
+        }
+    }
+
+    /// Takes what a mapping record of kernel mode tells.
+    pub fn map(&mut self, start: u64, len: u64, path: &[u8], files: &mut Files) {
+        // Names go on with the symbol that told the address, or with the guest's process id.
+        let is_kernel = path.starts_with(b"[kernel.kallsyms")
+            || self.guest && path.starts_with(b"[guest.kernel.kallsyms");
+        if is_kernel {
+            if let Some(old) = self.kernel.take() {
+                self.maps.remove(&old);
+            }
+            let end = match (start, len) {
+                (0, 0) => u64::MAX,
+                _ => start.wrapping_add(len),
+            };
+            let map = KernelMap {
+                end,
+                file: self.kernel_file,
+                symbol: false,
+            };
+            self.maps.insert(start, map);
+            self.kernel = Some(start);
+        } else if path.starts_with(b"/") || path.starts_with(b"[") {
+            let (name, _) = module_name(path);
+            let file = match self.modules.get(&name[..]) {
+                Some(&file) => file,
+                None => files.intern(&name),
+            };
+            self.add(
+                start,
+                KernelMap {
+                    end: start.wrapping_add(len),
+                    file,
+                    symbol: false,
+                },
+            );
+        } else if path == b"__entry_SYSCALL_64_trampoline" {
+            // Kernels 4.15 to 4.20 entered through a page of each CPU's own.
+            let map = KernelMap {
+                end: start.wrapping_add(len),
+                file: self.kernel_file,
+                symbol: false,
+            };
+            self.add(start, map);
+        }
+    }
+
+    /// Takes code that the kernel made.
+    pub fn add_symbol(&mut self, start: u64, len: u64, name: &[u8], files: &mut Files) {
+        if self.at(start).is_none() {
+            let map = KernelMap {
+                end: start.wrapping_add(len),
+                file: files.intern(name),
+                symbol: true,
+            };
+            self.add(start, map);
+        }
+    }
+
+    /// Forgets code that the kernel made.
+    pub fn remove_symbol(&mut self, start: u64) {
+        if let Some((at, _)) = self.at(start)
+            && self.kernel != Some(at)
+        {
+            self.maps.remove(&at);
+        }
+    }
+
+    fn add(&mut self, start: u64, map: KernelMap) {
+        if self.maps.len() < MAX_MAPS {
+            self.maps.entry(start).or_insert(map);
+        }
+    }
+
+    fn at(&self, address: u64) -> Option<(u64, KernelMap)> {
+        let (&start, &map) = self.maps.range(..=address).next_back()?;
+        (address < map.end).then_some((start, map))
+    }
+
+    /// Returns what an address belongs to.
+    #[inline]
+    pub fn find(&self, address: u64) -> Option<KernelPlace> {
+        let (start, map) = self.at(address)?;
+        let offset = map.symbol.then(|| address - start);
+        Some(KernelPlace {
+            file: map.file,
+            offset,
+        })
+    }
+}
+
+/// Returns perf's name of a file of the kernel, and whether it is a module's: `[kvm_amd]` of
+/// `/lib/modules/6.1.0/kernel/arch/x86/kvm/kvm-amd.ko.xz`.
+fn module_name(path: &[u8]) -> (Vec<u8>, bool) {
+    let base = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    let name = &path[base..];
+    if name.starts_with(b"[") {
+        let kernel: [&[u8]; 6] = [
+            b"[kernel.kallsyms]",
+            b"[guest.kernel.kallsyms",
+            b"[vdso]",
+            b"[vdso32]",
+            b"[vdsox32]",
+            b"[vsyscall]",
+        ];
+        return (name.to_vec(), !kernel.iter().any(|k| name.starts_with(k)));
+    }
+    let Some(dot) = path.iter().rposition(|&b| b == b'.') else {
+        return (name.to_vec(), false);
+    };
+    // perf 6.1 knows no other compressions.
+    let packed = matches!(&path[dot..], b".gz" | b".xz");
+    let dot = if packed { dot.saturating_sub(3) } else { dot };
+    let module = dot > base && path[dot..].starts_with(b".ko");
+    let mut name = if module {
+        [b"[", &path[base..dot], b"]"].concat()
+    } else {
+        name.to_vec()
+    };
+    for byte in &mut name {
+        if *byte == b'-' {
+            *byte = b'_';
+        }
+    }
+    (name, module)
+}

@@ -1,0 +1,405 @@
+//! The threads of a recording and their names over time, as perf keeps them.
+//!
+//! Source: `tools/perf/util/{machine,thread}.c` of kernel 6.1 (`machine__findnew_thread`,
+//! `machine__process_fork_event`, `thread__fork`).
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::perf_digits::signed;
+use crate::perf_maps::{FileId, Files, KernelFile, KernelMaps, SpaceId, Spaces, user_file};
+
+/// Threads kept at most. Linux itself has no more than 4 million (`PID_MAX_LIMIT`), and hosts far fewer.
+const MAX_THREADS: usize = 1 << 19;
+/// Ended threads that are remembered: events of a thread may come shortly after its end.
+const MAX_ENDED: usize = 4096;
+/// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
+const MAX_COMM: usize = 127;
+/// How many columns a name takes up at least.
+const COMM_WIDTH: usize = 16;
+/// How many columns a thread id takes up at least.
+const TID_WIDTH: usize = 5;
+
+/// `PERF_RECORD_MISC_CPUMODE_MASK`.
+const CPUMODE_MASK: u16 = 7;
+/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping is not executable.
+const MISC_MMAP_DATA: u16 = 1 << 13;
+
+/// Where the CPU was (`PERF_RECORD_MISC_*`, `include/uapi/linux/perf_event.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CpuMode {
+    Kernel,
+    User,
+    GuestKernel,
+    GuestUser,
+    /// Unknown, or in a hypervisor below.
+    Other,
+}
+
+impl CpuMode {
+    #[inline]
+    pub fn of(misc: u16) -> CpuMode {
+        match misc & CPUMODE_MASK {
+            1 => CpuMode::Kernel,
+            2 => CpuMode::User,
+            4 => CpuMode::GuestKernel,
+            5 => CpuMode::GuestUser,
+            _ => CpuMode::Other,
+        }
+    }
+
+    #[inline]
+    pub fn is_guest(self) -> bool {
+        matches!(self, CpuMode::GuestKernel | CpuMode::GuestUser)
+    }
+}
+
+/// The first two columns of a thread's lines: name and id, with a space behind each.
+#[derive(Debug, Clone)]
+pub(crate) struct Columns {
+    /// The columns where they fit, which is always but in crafted recordings.
+    text: [u8; Columns::INLINE],
+    len: u8,
+    /// Spaces in front of the name, which lines with call chains leave out.
+    pad: u8,
+    comm: u8,
+    long: Option<Box<[u8]>>,
+}
+
+impl Columns {
+    const INLINE: usize = 32;
+
+    fn new(comm: &[u8], tid: i32) -> Columns {
+        let comm = &comm[..comm.len().min(MAX_COMM)];
+        let pad = COMM_WIDTH.saturating_sub(comm.len());
+        let mut line = vec![b' '; pad];
+        line.extend_from_slice(comm);
+        line.push(b' ');
+        signed(&mut line, i64::from(tid), TID_WIDTH);
+        line.push(b' ');
+        let mut columns = Columns {
+            text: [0; Columns::INLINE],
+            len: line.len() as u8,
+            pad: pad as u8,
+            comm: comm.len() as u8,
+            long: None,
+        };
+        match columns.text.get_mut(..line.len()) {
+            Some(place) => place.copy_from_slice(&line),
+            None => columns.long = Some(line.into_boxed_slice()),
+        }
+        columns
+    }
+
+    /// Returns the columns of a thread whose name nothing tells.
+    fn nameless(tid: i32) -> Columns {
+        Columns::new(format!(":{tid}").as_bytes(), tid)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.long {
+            Some(long) => long,
+            None => self.text.get(..self.len as usize).unwrap_or_default(),
+        }
+    }
+
+    fn comm(&self) -> &[u8] {
+        let from = self.pad as usize;
+        self.bytes()
+            .get(from..from + self.comm as usize)
+            .unwrap_or_default()
+    }
+
+    /// Appends the columns, with the name at its width.
+    #[inline]
+    pub fn put_wide(&self, out: &mut Vec<u8>) {
+        match &self.long {
+            None => {
+                // A copy of fixed size, cut to length behind it, is faster than one of any size.
+                let end = out.len() + self.len as usize;
+                out.extend_from_slice(&self.text);
+                out.truncate(end);
+            }
+            Some(long) => out.extend_from_slice(long),
+        }
+    }
+
+    /// Appends the columns, with the name as it is.
+    pub fn put_narrow(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.bytes().get(self.pad as usize..).unwrap_or_default());
+    }
+}
+
+#[derive(Debug)]
+struct Thread {
+    pid: i32,
+    /// Whether a record told its name, or that of who made it.
+    named: bool,
+    ended: bool,
+    /// Tells this use of the place from later ones.
+    serial: u32,
+    space: Option<SpaceId>,
+    columns: Columns,
+}
+
+/// The threads of the host, or those of all its guests.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    by_tid: FxHashMap<i32, u32>,
+    threads: Vec<Thread>,
+    free: Vec<u32>,
+    /// Ended threads, the first ones first.
+    ended: VecDeque<(i32, u32)>,
+    serial: u32,
+    /// What processes have mapped; nothing when no addresses are printed.
+    spaces: Option<Spaces>,
+    kernel: KernelMaps,
+    /// Stands for the threads that there is no place for.
+    spare: Columns,
+}
+
+impl Machine {
+    /// `addresses` tells whether addresses will be asked for.
+    pub fn new(
+        guest: bool,
+        addresses: bool,
+        known: &[KernelFile<'_>],
+        files: &mut Files,
+    ) -> Machine {
+        let mut machine = Machine {
+            by_tid: FxHashMap::default(),
+            threads: Vec::new(),
+            free: Vec::new(),
+            ended: VecDeque::new(),
+            serial: 0,
+            spaces: addresses.then(Spaces::new),
+            kernel: KernelMaps::new(guest, known, files),
+            spare: Columns::nameless(0),
+        };
+        // perf keeps all guests in one machine unless it is given their file systems.
+        if guest {
+            machine.comm(-1, 0, b"[guest/0]");
+        } else {
+            machine.comm(0, 0, b"swapper");
+        }
+        machine
+    }
+
+    /// Returns the columns of a thread that ran, and what its process has mapped.
+    #[inline]
+    pub fn running(&mut self, pid: i32, tid: i32) -> (&Columns, Option<SpaceId>) {
+        match self.thread(pid, tid) {
+            Some(thread) => {
+                let thread = &self.threads[thread as usize];
+                (&thread.columns, thread.space)
+            }
+            None => {
+                self.spare = Columns::nameless(tid);
+                (&self.spare, None)
+            }
+        }
+    }
+
+    /// Returns the place of a thread, which is a new one if it was not seen before.
+    #[inline]
+    fn thread(&mut self, pid: i32, tid: i32) -> Option<u32> {
+        if let Some(&at) = self.by_tid.get(&tid) {
+            if self.threads[at as usize].pid == -1 && pid != -1 {
+                self.set_process(at, pid, tid);
+            }
+            return Some(at);
+        }
+        self.add(pid, tid)
+    }
+
+    fn add(&mut self, pid: i32, tid: i32) -> Option<u32> {
+        if self.by_tid.len() >= MAX_THREADS {
+            return None;
+        }
+        let space = if pid == tid || pid == -1 {
+            self.spaces.as_mut().map(Spaces::add)
+        } else {
+            self.space_of_process(pid)
+        };
+        self.serial = self.serial.wrapping_add(1);
+        let thread = Thread {
+            pid,
+            named: false,
+            ended: false,
+            serial: self.serial,
+            space,
+            columns: Columns::nameless(tid),
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.threads[at as usize] = thread;
+                at
+            }
+            None => {
+                self.threads.push(thread);
+                self.threads.len() as u32 - 1
+            }
+        };
+        self.by_tid.insert(tid, at);
+        Some(at)
+    }
+
+    /// Returns the mappings that all threads of a process share, with one user more.
+    fn space_of_process(&mut self, pid: i32) -> Option<SpaceId> {
+        self.spaces.as_ref()?;
+        let leader = self.thread(pid, pid)?;
+        let space = self.threads[leader as usize].space?;
+        self.spaces.as_mut()?.retain(space);
+        Some(space)
+    }
+
+    /// Notes the process of a thread that was first seen without.
+    #[cold]
+    fn set_process(&mut self, at: u32, pid: i32, tid: i32) {
+        self.threads[at as usize].pid = pid;
+        if pid != tid {
+            let space = self.space_of_process(pid);
+            self.set_space(at, space);
+        }
+    }
+
+    fn set_space(&mut self, at: u32, space: Option<SpaceId>) {
+        let old = std::mem::replace(&mut self.threads[at as usize].space, space);
+        if let (Some(spaces), Some(old)) = (&mut self.spaces, old) {
+            spaces.release(old);
+        }
+    }
+
+    fn remove(&mut self, tid: i32) {
+        if let Some(at) = self.by_tid.remove(&tid) {
+            self.set_space(at, None);
+            self.threads[at as usize].serial = 0;
+            self.free.push(at);
+        }
+    }
+
+    /// A thread has (got) a name.
+    pub fn comm(&mut self, pid: i32, tid: i32, comm: &[u8]) {
+        if let Some(at) = self.thread(pid, tid) {
+            let thread = &mut self.threads[at as usize];
+            thread.named = true;
+            thread.columns = Columns::new(comm, tid);
+        }
+    }
+
+    /// A thread was made. `at_start` tells that the recorder found it when it began, and will tell what it
+    /// has mapped.
+    pub fn fork(&mut self, pid: i32, tid: i32, ppid: i32, ptid: i32, at_start: bool) {
+        let Some(mut parent) = self.thread(ppid, ptid) else {
+            return;
+        };
+        if self.threads[parent as usize].pid != ppid {
+            // Another thread had this id, and its end was lost.
+            self.remove(ptid);
+            match self.thread(ppid, ptid) {
+                Some(new) => parent = new,
+                None => return,
+            }
+        }
+        let made_by = &self.threads[parent as usize];
+        let comm = made_by
+            .named
+            .then(|| Columns::new(made_by.columns.comm(), tid));
+        let space = made_by.space;
+        if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
+            spaces.retain(space);
+        }
+        self.remove(tid);
+        if let Some(child) = self.thread(pid, tid) {
+            let thread = &mut self.threads[child as usize];
+            if let Some(columns) = comm {
+                thread.named = true;
+                thread.columns = columns;
+            }
+            if let (Some(spaces), Some(own), Some(space)) = (&mut self.spaces, thread.space, space)
+            {
+                if pid == ppid {
+                    spaces.retain(space);
+                    self.set_space(child, Some(space));
+                } else if !at_start {
+                    spaces.inherit(own, space);
+                }
+            }
+        }
+        if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
+            spaces.release(space);
+        }
+    }
+
+    /// A thread ended. It stays known for a while.
+    pub fn exit(&mut self, tid: i32) {
+        let Some(&at) = self.by_tid.get(&tid) else {
+            return;
+        };
+        let thread = &mut self.threads[at as usize];
+        if thread.ended || tid == 0 {
+            return;
+        }
+        thread.ended = true;
+        self.ended.push_back((tid, thread.serial));
+        if self.ended.len() <= MAX_ENDED {
+            return;
+        }
+        if let Some((tid, serial)) = self.ended.pop_front()
+            && let Some(&at) = self.by_tid.get(&tid)
+            && self.threads[at as usize].serial == serial
+        {
+            self.remove(tid);
+        }
+    }
+
+    /// Something was mapped.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a mapping record has that many parts"
+    )]
+    pub fn mmap(
+        &mut self,
+        pid: i32,
+        tid: i32,
+        start: u64,
+        len: u64,
+        pgoff: u64,
+        misc: u16,
+        path: &[u8],
+        files: &mut Files,
+    ) {
+        if self.spaces.is_none() {
+            return;
+        }
+        if matches!(CpuMode::of(misc), CpuMode::Kernel | CpuMode::GuestKernel) {
+            return self.kernel.map(start, len, path, files);
+        }
+        let Some(at) = self.thread(pid, tid) else {
+            return;
+        };
+        let space = self.threads[at as usize].space;
+        let data = misc & MISC_MMAP_DATA != 0;
+        let (file, shift) = user_file(pid, start, pgoff, path, data, files);
+        if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
+            spaces.map(space, start, len, shift, file);
+        }
+    }
+
+    /// Returns the address as perf prints it, and the file it is in, in user space.
+    #[inline]
+    pub fn user(&self, space: Option<SpaceId>, address: u64) -> Option<(u64, FileId)> {
+        self.spaces.as_ref()?.find(space?, address)
+    }
+
+    /// The kernel and its modules.
+    pub fn kernel(&self) -> &KernelMaps {
+        &self.kernel
+    }
+
+    /// The kernel and its modules.
+    pub fn kernel_mut(&mut self) -> &mut KernelMaps {
+        &mut self.kernel
+    }
+}
