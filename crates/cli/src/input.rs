@@ -106,9 +106,15 @@ pub fn nanoseconds(header: &Header) -> bool {
 }
 
 /// Refuses a recording whose exits cannot be counted.
-pub fn require_exits(name: &str, sink: &Exits) -> Result<()> {
+pub fn require_exits(name: &str, sink: &Exits, without_formats: bool) -> Result<()> {
     if sink.saw_exits() {
         return Ok(());
+    }
+    if without_formats {
+        bail!(
+            "{name}: the part of the file that has the event formats is missing, so exits cannot be told \
+             from other events; name another recording of the same kernel with --formats"
+        );
     }
     bail!(
         "{name}: holds no kvm_exit and kvm_entry events, which exit statistics are made of; record on the \

@@ -3,6 +3,7 @@
 use event::{Body, Event, EventType, Side};
 use tracefmt::{Formats, PrintStyle};
 
+use crate::perf_line::hex_record;
 use crate::text_line::{TextStyle, text_line};
 use crate::{LineHead, LineStyle, PerfPrinter, TimeStyle, line_head, lost_line};
 
@@ -137,7 +138,10 @@ impl<'f> EventPrinter<'f> {
                 if let Some(format) = event.ty.format {
                     format.print(data, self.formats, PrintStyle::TraceCmd, out);
                 }
-                out.push(b'\n');
+                // Stacks and trace_printk end in a line feed of their own.
+                if out.last() != Some(&b'\n') {
+                    out.push(b'\n');
+                }
             }
             Columns::Text { style, times } => {
                 text_line(
@@ -157,6 +161,7 @@ impl<'f> EventPrinter<'f> {
             (Body::Raw(data), Some(format)) => {
                 format.print(data, self.formats, PrintStyle::TraceCmd, out);
             }
+            (Body::Raw(data), None) => hex_record(data, out),
             (Body::Text { text, .. }, _) => out.extend_from_slice(text.as_bytes()),
             _ => {}
         }

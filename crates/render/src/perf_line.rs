@@ -277,8 +277,10 @@ impl PerfPrinter {
         self.name(event.ty).put(out);
         match event.body {
             Body::Raw(record) => {
-                if let Some(format) = event.ty.format {
-                    format.print(record, env, PrintStyle::Perf, out);
+                match event.ty.format {
+                    Some(format) => format.print(record, env, PrintStyle::Perf, out),
+                    // perf cannot print such an event at all: its format was lost with the file's end.
+                    None => hex_record(record, out),
                 }
             }
             Body::Text { text, .. } => out.extend_from_slice(text.as_bytes()),
@@ -442,3 +444,13 @@ impl Place<'_> {
         out.extend_from_slice(if self.file { name_ending } else { b"\n" });
     }
 }
+/// Appends a record whose format is not known, as hexadecimal bytes.
+pub(crate) fn hex_record(record: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"raw");
+    for byte in record {
+        let digits = [b' ', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        out.extend_from_slice(&digits);
+    }
+}
+
