@@ -45,8 +45,9 @@ pub struct Common {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Take event formats from another recording of the same kernel, for a perf.data that lost its own.
-    #[arg(long, value_name = "REC")]
+    /// Take event formats from another recording of the same kernel, or from (a copy of) its
+    /// /sys/kernel/tracing/events, for a perf.data that lost its own.
+    #[arg(long, value_name = "REC|DIR")]
     pub formats: Option<PathBuf>,
 
     #[command(flatten)]

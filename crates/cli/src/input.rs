@@ -23,6 +23,12 @@ impl Lender {
         let Some(path) = &common.formats else {
             return Ok(Lender::default());
         };
+        if path.is_dir() {
+            let formats = source::formats_of_dir(path)?;
+            return Ok(Lender {
+                formats: Some(formats),
+            });
+        }
         let recording = Recording::open(path)?;
         let reader = recording.reader(ReaderOptions::default())?;
         match reader.formats() {

@@ -8,6 +8,7 @@ content what a recording is, and binds the containers' records to the event voca
 mod bind;
 mod dat;
 mod error;
+mod formats_dir;
 mod header;
 mod input;
 mod map;
@@ -16,6 +17,7 @@ mod reader;
 mod text;
 
 pub use error::OpenError;
+pub use formats_dir::formats_of_dir;
 pub use header::{Header, TimeUnit};
 pub use input::Recording;
 pub use reader::{Outcome, Reader, ReaderOptions};

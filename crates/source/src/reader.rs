@@ -105,7 +105,8 @@ impl<'r> Reader<'r> {
 
     /// Returns whether the formats of its binary records are missing, so that they cannot be told apart.
     pub fn lacks_formats(&self) -> bool {
-        self.formats().is_some_and(|formats| formats.all().is_empty())
+        self.formats()
+            .is_some_and(|formats| formats.all().is_empty())
     }
 
     /// Returns whether it is a perf.data (or perf's text), whose events are printed as `perf script` does.

@@ -17,8 +17,9 @@ use crate::commands::exits::sort;
 use crate::commands::info::head;
 use crate::{input, output};
 
-/// Rows of a table that one screen has room for.
-const ROWS: usize = 8;
+/// Rows of the table of exits, and of the other tables, that one screen has room for.
+const ROWS: usize = 6;
+const ACCESS_ROWS: usize = 3;
 /// Kinds of events that one screen has room for.
 const KINDS: usize = 5;
 
@@ -117,15 +118,24 @@ impl Part {
         let mut out = format!("{}\n", self.name);
         out.push_str(&info::summary(&self.head, &self.info));
         out.push('\n');
-        let layout = exits::Layout {
-            wide: false,
-            limit: rows,
-            nanoseconds: self.head.nanoseconds,
-        };
         if self.info.has_exits {
             for report in &self.exits {
                 // What happened always shows; a kind of access that did not is not news.
                 if report.table == ExitTable::Vmexit || !report.rows.is_empty() {
+                    let first = report.table == ExitTable::Vmexit;
+                    let layout = exits::Layout {
+                        wide: false,
+                        limit: if first {
+                            rows
+                        } else {
+                            if rows == usize::MAX {
+                                rows
+                            } else {
+                                ACCESS_ROWS
+                            }
+                        },
+                        nanoseconds: self.head.nanoseconds,
+                    };
                     out.push_str(&exits::table(self.isa, report, layout));
                     out.push('\n');
                 }
