@@ -40,9 +40,7 @@ pub(super) fn merge(program: &mut Program) {
         } else {
             program.steps.push(steps[at]);
         }
-        for inside in at + 1..end {
-            moved[inside] = program.steps.len() as u32;
-        }
+        moved[at + 1..end].fill(program.steps.len() as u32);
         at = end;
     }
     moved[steps.len()] = program.steps.len() as u32;
@@ -149,10 +147,10 @@ mod tests {
     #[test]
     fn numbers_of_fixed_width_are_joined_and_jumps_follow() {
         let step = |action| Step::new(b"ab", action);
-        let hex = |v| step(Action::Hex(Operand::Const(v), 2));
+        let hex = |v| step(Action::Hex(Operand::Const(v).into(), 2));
         let mut program = Program {
             steps: vec![
-                step(Action::JumpIfZero(Operand::Const(0), 4)),
+                step(Action::JumpIfZero(Operand::Const(0).into(), 4)),
                 hex(1),
                 hex(0x1ff),
                 hex(3),
@@ -191,7 +189,7 @@ mod tests {
                 Step::new(b"", Action::JumpUnless(isa, 1, 2)),
                 Step::new(b"a", Action::Jump(4)),
                 Step::new(b"", Action::JumpUnless(isa, 1, 4)),
-                Step::new(b"b", Action::Unsigned(Operand::Const(1))),
+                Step::new(b"b", Action::Unsigned(Operand::Const(1).into(), 1)),
                 Step::new(b"", Action::JumpUnless(isa, 2, 5)),
             ],
             exprs,

@@ -185,17 +185,25 @@ impl Compiler<'_> {
         let operand = self.number(id).0;
         let spec = &form.spec;
         let plain = spec.is_plain();
-        let cut = |c: &mut Self| c.program.exprs.push(Expr::Wrap(spec.bits, false, operand));
-        let action = match spec.conversion {
-            b'u' if plain => Action::Unsigned(cut(self)),
-            b'd' if plain => Action::Signed(operand, spec.bits),
-            b'x' if plain => Action::Hex(cut(self), 1),
-            b'x' if spec.is_zero_padded() && spec.width.unwrap_or(0) <= 16 => {
-                Action::Hex(cut(self), spec.width.unwrap_or(1) as u8)
-            }
+        let cut = |c: &mut Self| {
+            c.program
+                .exprs
+                .push(Expr::Wrap(spec.bits, false, operand))
+                .into()
+        };
+        // So many digits at least, where that is all the format asks for.
+        let digits = match spec.width {
+            _ if plain => Some(1),
+            Some(width @ 1..) if spec.is_zero_padded() => Some(width as u8),
+            _ => None,
+        };
+        let action = match (spec.conversion, digits) {
+            (b'u', Some(digits @ ..=8)) => Action::Unsigned(cut(self), digits),
+            (b'd', Some(digits @ ..=8)) => Action::Signed(operand.into(), spec.bits, digits),
+            (b'x', Some(digits @ ..=16)) => Action::Hex(cut(self), digits),
             _ => match self.form(form) {
-                Some(form) => Action::Number(operand, form),
-                None => Action::Signed(operand, spec.bits),
+                Some(form) => Action::Number(operand.into(), form),
+                None => Action::Signed(operand.into(), spec.bits, 1),
             },
         };
         self.action(action);
@@ -300,7 +308,7 @@ impl Compiler<'_> {
                 let operand = self.number(*value).0;
                 let table = self.table(&table);
                 if plain {
-                    self.action(Action::Name(operand, table));
+                    self.action(Action::Name(operand.into(), table));
                 } else {
                     self.source(Source::Name(operand, table), form);
                 }
@@ -424,7 +432,7 @@ impl Compiler<'_> {
                     (self.tree.node(then), self.tree.node(other))
             {
                 let (a, b) = (self.string(a), self.string(b));
-                return self.action(Action::Choice(operand, a, b));
+                return self.action(Action::Choice(operand.into(), a, b));
             }
         }
         let mut branches = Vec::new();
@@ -462,7 +470,7 @@ impl Compiler<'_> {
         let operand = self.number(cond).0;
         self.action(match self.program.exprs.as_test(operand) {
             Some((bits, value)) => Action::JumpUnless(bits, value, 0),
-            None => Action::JumpIfZero(operand, 0),
+            None => Action::JumpIfZero(operand.into(), 0),
         });
         branches.push(self.program.steps.len() - 1);
     }

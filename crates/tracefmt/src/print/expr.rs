@@ -153,12 +153,92 @@ impl Bits {
     /// Reads the bits; 0 when the record ends before the number does.
     #[inline(always)]
     pub(super) fn read(self, record: &[u8]) -> u64 {
-        let bytes = record
-            .get(self.start as usize..)
-            .and_then(|r| r.first_chunk::<8>());
-        bytes.map_or(0, |b| {
-            (u64::from_le_bytes(*b) >> (self.shift & 63)) & self.mask
-        })
+        match read_eight(record, self.start) {
+            Some(word) => (word >> (self.shift & 63)) & self.mask,
+            None => 0,
+        }
+    }
+}
+
+/// Reads eight little-endian bytes.
+#[inline(always)]
+fn read_eight(record: &[u8], start: u32) -> Option<u64> {
+    let start = start as usize;
+    let bytes = record.get(start..start + 8)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// An operand in the form steps have it: flat, so that the usual case takes one test.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value {
+    kind: ValueKind,
+    shift: u8,
+    /// Where the bits are, or which node it is.
+    start: u32,
+    /// Which bits count, or the constant.
+    mask: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueKind {
+    Bits,
+    Const,
+    Node,
+}
+
+impl From<Operand> for Value {
+    fn from(operand: Operand) -> Value {
+        match operand {
+            Operand::Bits(Bits { start, shift, mask }) => Value {
+                kind: ValueKind::Bits,
+                shift,
+                start,
+                mask,
+            },
+            Operand::Const(mask) => Value {
+                kind: ValueKind::Const,
+                shift: 0,
+                start: 0,
+                mask,
+            },
+            Operand::Node(start) => Value {
+                kind: ValueKind::Node,
+                shift: 0,
+                start,
+                mask: 0,
+            },
+        }
+    }
+}
+
+impl Value {
+    /// Returns the number.
+    #[inline(always)]
+    pub(super) fn read(&self, exprs: &Exprs, record: &[u8]) -> u64 {
+        if self.kind == ValueKind::Bits
+            && let Some(word) = read_eight(record, self.start)
+        {
+            return (word >> (self.shift & 63)) & self.mask;
+        }
+        self.work_out(exprs, record)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn work_out(&self, exprs: &Exprs, record: &[u8]) -> u64 {
+        match self.kind {
+            ValueKind::Bits => 0,
+            ValueKind::Const => self.mask,
+            ValueKind::Node => exprs.eval(Operand::Node(self.start), record),
+        }
+    }
+
+    /// Returns how many bits the number can have at most.
+    pub(super) fn width(&self) -> u32 {
+        match self.kind {
+            ValueKind::Node => 64,
+            _ => 64 - self.mask.leading_zeros(),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ impl Compiler<'_> {
             Some(first @ (b'S' | b's' | b'F' | b'f' | b'B')) => {
                 let operand = self.number(id).0;
                 let offset = matches!(first, b'S' | b'F' | b'B');
-                self.action(Action::Symbol(operand, offset));
+                self.action(Action::Symbol(operand.into(), offset));
             }
             Some(first @ (b'M' | b'm')) => {
                 let data = self.addressed(id, 6)?;
@@ -140,7 +140,7 @@ impl Compiler<'_> {
 
     fn plain_pointer(&mut self, id: Id) {
         let operand = self.number(id).0;
-        self.action(Action::Pointer(operand));
+        self.action(Action::Pointer(operand.into()));
     }
 
     /// Returns the bytes an address stands for; `size` is how many the conversion takes, 0 for any.

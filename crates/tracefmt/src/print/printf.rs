@@ -310,7 +310,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, value: u64, spec: &Spec) {
             }
         }
         _ => {
-            let len = decimal_at(&mut block, 0, magnitude);
+            let len = decimal_at(&mut block, 0, magnitude, 1);
             block.copy_within(..len, 24 - len);
             24 - len
         }

@@ -1,6 +1,6 @@
 //! A `print fmt:` line ready to run: a flat list of steps, each a piece of literal text and what follows it.
 
-use super::expr::{Bits, Exprs, Load, Locator, Operand};
+use super::expr::{Bits, Exprs, Load, Locator, Operand, Value};
 use super::printf::Spec;
 
 /// A range of the program's pool of strings.
@@ -38,26 +38,28 @@ impl Step {
 
 /// What a step prints behind its literal text.
 #[derive(Debug, Clone, Copy)]
+#[repr(u8)]
 pub(super) enum Action {
     Nothing,
     /// Literal text too long for a step.
     Literal(Pooled),
-    /// `%u`, `%lu`, `%hhu`: the number as it is.
-    Unsigned(Operand),
-    /// `%d`, `%ld`, `%hhd`: the number, its sign in the highest of so many bits.
-    Signed(Operand, u8),
+    /// `%u`, `%lu`, `%03u`: the number, with at least so many digits.
+    Unsigned(Value, u8),
+    /// `%d`, `%ld`, `%03d`: the number, its sign in the highest of so many bits, at least so many
+    /// places.
+    Signed(Value, u8, u8),
     /// `%x`, `%08lx`: the number, with at least so many digits.
-    Hex(Operand, u8),
+    Hex(Value, u8),
     /// Text of a fixed length, and the range of [`Program::patches`] with the numbers put into it.
     Block(Pooled, u32, u32),
     /// A number in any other form: index into the forms.
-    Number(Operand, u16),
+    Number(Value, u16),
     /// `%p`, as glibc prints it: `0x…` and `(nil)`.
-    Pointer(Operand),
+    Pointer(Value),
     /// `%ps` (without the offset) and `%pS`.
-    Symbol(Operand, bool),
+    Symbol(Value, bool),
     /// `__print_symbolic` as a plain `%s`: index into the tables.
-    Name(Operand, u16),
+    Name(Value, u16),
     /// A `char` array at offset and of length, as a plain `%s`.
     Chars(u32, u32),
     /// A `char` array of 16 bytes at offset: the name of a thread.
@@ -65,11 +67,11 @@ pub(super) enum Action {
     /// `__get_str` as a plain `%s`.
     Dynamic(Locator),
     /// One of two strings.
-    Choice(Operand, Pooled, Pooled),
+    Choice(Value, Pooled, Pooled),
     /// Any other text: indices into the sources, and into the forms (`u16::MAX` for a plain `%s`).
     Text(u16, u16),
     /// Goes on at a step of that index when the number is 0.
-    JumpIfZero(Operand, u32),
+    JumpIfZero(Value, u32),
     /// Goes on at a step of that index when the bits are not that number.
     JumpUnless(Bits, u64, u32),
     /// Goes on at a step of that index.
@@ -83,7 +85,7 @@ pub(super) struct Patch {
     pub(super) at: u32,
     /// 1 to 16 digits.
     pub(super) digits: u8,
-    pub(super) value: Operand,
+    pub(super) value: Value,
 }
 
 /// How a form's width or precision is found.
@@ -199,6 +201,8 @@ pub(super) enum Ipv6Form {
 pub(super) struct Table {
     /// In the order of the format, as `__print_flags` goes through them.
     pub(super) entries: Vec<(i64, Pooled)>,
+    /// How many entries there are up to the last whose value is not known.
+    pub(super) unknown: usize,
     /// By value: what [`Table::lookup`] finds for small values.
     direct: Vec<Pooled>,
     /// Sorted by value, the first of equals only.
@@ -230,8 +234,10 @@ impl Table {
                 *slot = *name;
             }
         }
+        let unknown = entries.iter().rposition(|e| e.0 < 0).map_or(0, |at| at + 1);
         Table {
             entries,
+            unknown,
             direct,
             sorted,
         }

@@ -1,13 +1,12 @@
 //! Runs a compiled line over a record.
 
-use super::expr::Operand;
+use super::expr::{Operand, Value};
 use super::printf::{Spec, put_number, put_padded};
 use super::program::{Action, Bytes, Form, Pooled, Program, Step};
 use super::text::{
-    block_at, decimal_at, hex_at, hex_exactly, length_in_block, put_decimal, put_hex, put_pooled,
-    put_signed, put_string, put_text, until_nul, window,
+    block_at, decimal_at, hex_at, hex_exactly, length_in_block, put_hex, put_pooled, put_string,
+    put_text, until_nul, window,
 };
-use super::types::wrap;
 use crate::Formats;
 
 /// A program, the record it runs over, and what surrounds them.
@@ -21,45 +20,55 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     /// Appends the line.
     pub(super) fn line(&self, out: &mut Vec<u8>) {
-        let mut at = 0;
+        let steps = &self.program.steps[..];
+        let mut rest = steps;
         // Jumps go forward only, so every step runs at most once.
-        while let Some(step) = self.program.steps.get(at) {
-            at = self.step(step, at, out);
+        while let Some((step, behind)) = rest.split_first() {
+            rest = match self.step(step, out) {
+                None => behind,
+                Some(target) => {
+                    let behind = steps.len() - behind.len();
+                    steps.get((target as usize).max(behind)..).unwrap_or(&[])
+                }
+            };
         }
     }
 
-    /// Runs one step, and returns the index of the next.
+    /// Runs one step; returns the index of the next where it is not the one behind.
     #[inline(always)]
-    fn step(&self, step: &Step, at: usize, out: &mut Vec<u8>) -> usize {
+    fn step(&self, step: &Step, out: &mut Vec<u8>) -> Option<u32> {
         let text = &step.text;
         let before = usize::from(step.len);
         // Literal text goes into the same window as what follows it.
         match &step.action {
-            Action::Unsigned(operand) => {
-                let value = self.eval(*operand);
+            Action::Unsigned(value, width) => {
+                let value = self.value(value);
                 let (start, window) = window::<40>(out);
                 block_at(window, 0, text);
-                let digits = decimal_at(window, before, value);
+                let digits = decimal_at(window, before, value, u32::from(*width));
                 out.truncate(start + before + digits);
             }
-            Action::Signed(operand, bits) => {
-                let value = wrap(*bits, true, self.eval(*operand)) as i64;
+            Action::Signed(value, bits, width) => {
+                let shift = 64 - u32::from(*bits);
+                let value = ((self.value(value) << (shift & 63)) as i64) >> (shift & 63);
                 let (start, window) = window::<41>(out);
                 block_at(window, 0, text);
                 block_at(window, before, b"-");
-                let digits = before + usize::from(value < 0);
-                let end = digits + decimal_at(window, digits, value.unsigned_abs());
+                let minus = u32::from(value < 0);
+                let width = u32::from(*width).saturating_sub(minus);
+                let digits = before + minus as usize;
+                let end = digits + decimal_at(window, digits, value.unsigned_abs(), width);
                 out.truncate(start + end);
             }
-            Action::Hex(operand, width) => {
-                let value = self.eval(*operand);
+            Action::Hex(value, width) => {
+                let value = self.value(value);
                 let (start, window) = window::<32>(out);
                 block_at(window, 0, text);
                 let digits = hex_at(window, before, value, u32::from(*width));
                 out.truncate(start + before + digits);
             }
             Action::Block(block, first, last) => {
-                self.pooled(out, *block);
+                out.extend_from_slice(self.pool(*block));
                 self.patch(*first, *last, out, block.len as usize);
             }
             Action::Chars(offset, len) => {
@@ -74,7 +83,7 @@ impl<'a> Run<'a> {
                 let Some(chars) = chars else {
                     put_text(out, text, before);
                     put_string(out, self.bytes(Bytes::Fixed(*offset, 16)));
-                    return at + 1;
+                    return None;
                 };
                 let len = length_in_block(chars);
                 let (start, window) = window::<32>(out);
@@ -82,8 +91,8 @@ impl<'a> Run<'a> {
                 block_at(window, before, chars);
                 out.truncate(start + before + len);
             }
-            Action::Name(operand, table) => {
-                let value = self.eval(*operand);
+            Action::Name(value, table) => {
+                let value = self.value(value);
                 let table = self.program.tables.get(usize::from(*table));
                 match table.and_then(|t| t.lookup(value)) {
                     Some(name) => self.two(text, before, name, out),
@@ -94,29 +103,25 @@ impl<'a> Run<'a> {
                     }
                 }
             }
-            Action::Choice(operand, then, other) => {
-                let chosen = if self.eval(*operand) != 0 {
-                    then
-                } else {
-                    other
-                };
+            Action::Choice(value, then, other) => {
+                let chosen = if self.value(value) != 0 { then } else { other };
                 self.two(text, before, *chosen, out);
             }
             Action::JumpUnless(bits, value, target) => {
                 put_text(out, text, before);
                 if bits.read(self.record) != *value {
-                    return (*target as usize).max(at + 1);
+                    return Some(*target);
                 }
             }
-            Action::JumpIfZero(operand, target) => {
+            Action::JumpIfZero(value, target) => {
                 put_text(out, text, before);
-                if self.eval(*operand) == 0 {
-                    return (*target as usize).max(at + 1);
+                if self.value(value) == 0 {
+                    return Some(*target);
                 }
             }
             Action::Jump(target) => {
                 put_text(out, text, before);
-                return (*target as usize).max(at + 1);
+                return Some(*target);
             }
             Action::Nothing => put_text(out, text, before),
             Action::Literal(long) => self.pooled(out, *long),
@@ -125,7 +130,7 @@ impl<'a> Run<'a> {
                 self.action(action, out);
             }
         }
-        at + 1
+        None
     }
 
     /// Appends the text of a step and a string.
@@ -149,7 +154,7 @@ impl<'a> Run<'a> {
 
     /// Puts numbers into text of fixed length that was just appended.
     #[inline(always)]
-    fn patch(&self, first: u32, last: u32, out: &mut Vec<u8>, len: usize) {
+    fn patch(&self, first: u32, last: u32, out: &mut [u8], len: usize) {
         let start = out.len().saturating_sub(len);
         let patches = self
             .program
@@ -161,28 +166,30 @@ impl<'a> Run<'a> {
         };
         for patch in patches {
             let (at, digits) = (patch.at as usize, u32::from(patch.digits));
-            let value = self.eval(patch.value);
-            if digits == 16 {
-                hex_at(text, at, value, 16);
-            } else {
-                hex_exactly(text, at, value, digits);
-            }
+            let value = self.value(&patch.value);
+            hex_exactly(text, at, value, digits);
         }
     }
 
     /// Prints what an action prints, apart from the literal text before it.
     pub(super) fn action(&self, action: &Action, out: &mut Vec<u8>) {
-        match *action {
-            Action::Unsigned(operand) => put_decimal(out, self.eval(operand)),
-            Action::Signed(operand, bits) => {
-                put_signed(out, wrap(bits, true, self.eval(operand)) as i64);
+        match action {
+            Action::Unsigned(..) | Action::Signed(..) | Action::Hex(..) | Action::Name(..) => {
+                self.step(&Step::new(&[], *action), out);
             }
-            Action::Hex(operand, width) => put_hex(out, self.eval(operand), u32::from(width)),
-            Action::Choice(operand, then, other) => {
-                self.pooled(out, if self.eval(operand) != 0 { then } else { other });
+            Action::Choice(value, then, other) => {
+                self.pooled(
+                    out,
+                    if self.value(value) != 0 {
+                        *then
+                    } else {
+                        *other
+                    },
+                );
             }
-            Action::Name(operand, table) => self.name(operand, table, &Spec::default(), out),
-            Action::Chars(offset, len) => put_string(out, self.bytes(Bytes::Fixed(offset, len))),
+            Action::Chars(offset, len) => {
+                put_string(out, self.bytes(Bytes::Fixed(*offset, *len)));
+            }
             Action::Dynamic(locator) => {
                 let (start, len) = locator.resolve(self.record);
                 // libtraceevent prints no string of length 0, and others to their end.
@@ -190,19 +197,24 @@ impl<'a> Run<'a> {
                     out.extend_from_slice(until_nul(self.record.get(start..).unwrap_or(&[])));
                 }
             }
-            Action::Number(operand, form) => {
-                if let Some(form) = self.program.forms.get(usize::from(form)) {
-                    put_number(out, self.eval(operand), &self.spec(form));
+            Action::Number(value, form) => {
+                if let Some(form) = self.program.forms.get(usize::from(*form)) {
+                    put_number(out, self.value(value), &self.spec(form));
                 }
             }
-            Action::Pointer(operand) => put_pointer(out, self.eval(operand)),
-            Action::Symbol(operand, offset) => self.symbol(self.eval(operand), offset, out),
-            Action::Text(source, form) => self.text(source, form, out),
-            Action::Comm(offset) => put_string(out, self.bytes(Bytes::Fixed(offset, 16))),
-            Action::Literal(text) => self.pooled(out, text),
+            Action::Pointer(value) => put_pointer(out, self.value(value)),
+            Action::Symbol(value, offset) => self.symbol(self.value(value), *offset, out),
+            Action::Text(source, form) => self.text(*source, *form, out),
+            Action::Comm(offset) => put_string(out, self.bytes(Bytes::Fixed(*offset, 16))),
+            Action::Literal(text) => self.pooled(out, *text),
             Action::Nothing | Action::Block(..) => {}
             Action::Jump(_) | Action::JumpIfZero(..) | Action::JumpUnless(..) => {}
         }
+    }
+
+    #[inline(always)]
+    fn value(&self, value: &Value) -> u64 {
+        value.read(&self.program.exprs, self.record)
     }
 
     #[inline]

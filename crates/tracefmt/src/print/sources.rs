@@ -149,15 +149,16 @@ impl Run<'_> {
     fn flags(&self, value: u64, delim: Pooled, table: u16, spec: &Spec, out: &mut Vec<u8>) {
         let mut rest = value;
         let mut first = true;
-        let entries = self
-            .program
-            .tables
-            .get(usize::from(table))
-            .map_or(&[][..], |t| &t.entries);
-        for &(flag, name) in entries {
+        let Some(table) = self.program.tables.get(usize::from(table)) else {
+            return;
+        };
+        for (at, &(flag, name)) in table.entries.iter().enumerate() {
             if rest == 0 {
                 if flag < 0 && !self.program.kernel {
                     put_padded(out, self.pool(name), spec);
+                    return;
+                }
+                if at >= table.unknown {
                     return;
                 }
                 continue;

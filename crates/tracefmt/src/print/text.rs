@@ -42,6 +42,9 @@ pub(super) fn window<const N: usize>(out: &mut Vec<u8>) -> (usize, &mut [u8; N])
 /// Appends the first `len` of 16 bytes.
 #[inline(always)]
 pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8; 16], len: usize) {
+    if len == 0 {
+        return;
+    }
     let end = out.len() + len;
     out.extend_from_slice(text);
     out.truncate(end);
@@ -55,16 +58,25 @@ pub(super) fn block_at<const N: usize>(window: &mut [u8], at: usize, block: &[u8
     }
 }
 
-/// Returns eight hexadecimal digits, the highest in the highest byte.
+/// Two hexadecimal digits for every byte.
+const HEX_PAIRS: [[u8; 2]; 256] = {
+    let mut table = [[0; 2]; 256];
+    let mut i = 0;
+    while i < 256 {
+        table[i] = [LOWER[i >> 4], LOWER[i & 15]];
+        i += 1;
+    }
+    table
+};
+
+/// Returns eight hexadecimal digits.
 #[inline(always)]
-fn hex_digits(half: u32) -> u64 {
-    // Spread the nibbles over eight bytes, then add '0', and what lies between '9' and 'a' where needed.
-    let x = u64::from(half);
-    let x = (x | (x << 16)) & 0x0000_ffff_0000_ffff;
-    let x = (x | (x << 8)) & 0x00ff_00ff_00ff_00ff;
-    let x = (x | (x << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
-    let above_nine = ((x + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
-    x + 0x3030_3030_3030_3030 + above_nine * u64::from(b'a' - b'9' - 1)
+fn hex_digits(half: u32) -> [u8; 8] {
+    let mut digits = [0; 8];
+    for (to, byte) in digits.chunks_exact_mut(2).zip(half.to_be_bytes()) {
+        to.copy_from_slice(&HEX_PAIRS[usize::from(byte)]);
+    }
+    digits
 }
 
 /// Writes a number in hexadecimal with at least `width` (at most 16) digits into 16 bytes of a window, and
@@ -74,9 +86,9 @@ pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> us
     let digits = (67 - (value | 1).leading_zeros()) / 4;
     let digits = digits.max(width.min(16));
     let left = value << (64 - 4 * digits);
-    block_at(window, at, &hex_digits((left >> 32) as u32).to_be_bytes());
+    block_at(window, at, &hex_digits((left >> 32) as u32));
     if digits > 8 {
-        block_at(window, at + 8, &hex_digits(left as u32).to_be_bytes());
+        block_at(window, at + 8, &hex_digits(left as u32));
     }
     digits as usize
 }
@@ -84,8 +96,12 @@ pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> us
 /// Writes the lowest `digits` (at most 16) hexadecimal digits of a number, and nothing behind them.
 #[inline(always)]
 pub(super) fn hex_exactly(window: &mut [u8], at: usize, value: u64, digits: u32) {
+    if digits == 16 {
+        block_at(window, at, &hex_digits((value >> 32) as u32));
+        return block_at(window, at + 8, &hex_digits(value as u32));
+    }
     if digits == 8 {
-        return block_at(window, at, &hex_digits(value as u32).to_be_bytes());
+        return block_at(window, at, &hex_digits(value as u32));
     }
     for i in 0..digits.min(16) as usize {
         let nibble = (value >> (4 * (digits as usize - 1 - i))) & 15;
@@ -118,25 +134,27 @@ fn decimal_digits(value: u32) -> u64 {
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 const EIGHT: u64 = 100_000_000;
 
-/// Writes a number in decimal into 24 bytes of a window, and returns how many digits there are.
+/// Writes a number in decimal with at least `width` (at most 8) digits into 24 bytes of a window, and
+/// returns how many digits there are.
 #[inline(always)]
-pub(super) fn decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
-    if value < 10 {
+pub(super) fn decimal_at(window: &mut [u8], at: usize, value: u64, width: u32) -> usize {
+    if value < 10 && width <= 1 {
         block_at(window, at, &[b'0' + value as u8]);
         return 1;
     }
     if value < EIGHT {
-        return first_digits_at(window, at, value as u32);
+        return first_digits_at(window, at, value as u32, width);
     }
     long_decimal_at(window, at, value)
 }
 
 /// Writes a number below 100,000,000 into eight bytes.
 #[inline(always)]
-fn first_digits_at(window: &mut [u8], at: usize, value: u32) -> usize {
+fn first_digits_at(window: &mut [u8], at: usize, value: u32, width: u32) -> usize {
     let digits = decimal_digits(value);
-    // The last digit stays even when it is 0 as well.
-    let leading = (digits | (1 << 56)).trailing_zeros() & 0x38;
+    // The digits that are wanted stay even when they are 0.
+    let kept = 1u64 << (64 - 8 * width.clamp(1, 8));
+    let leading = (digits | kept).trailing_zeros() & 0x38;
     block_at(window, at, &((digits | ZEROS) >> leading).to_le_bytes());
     8 - (leading / 8) as usize
 }
@@ -152,11 +170,11 @@ fn long_decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
     };
     let high = value / EIGHT;
     if high < EIGHT {
-        let len = first_digits_at(window, at, high as u32);
+        let len = first_digits_at(window, at, high as u32, 1);
         eight(window, at + len, value);
         return len + 8;
     }
-    let len = first_digits_at(window, at, (high / EIGHT) as u32);
+    let len = first_digits_at(window, at, (high / EIGHT) as u32, 1);
     eight(window, at + len, high);
     eight(window, at + len + 8, value);
     len + 16
@@ -166,7 +184,7 @@ fn long_decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
 #[inline]
 pub(super) fn put_decimal(out: &mut Vec<u8>, value: u64) {
     let (start, window) = window::<24>(out);
-    let digits = decimal_at(window, 0, value);
+    let digits = decimal_at(window, 0, value, 1);
     out.truncate(start + digits);
 }
 
