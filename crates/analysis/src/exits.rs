@@ -12,8 +12,8 @@
 //! | `mmio`, read | `kvm_exit` | `kvm_mmio` (read) |
 //! | `msr` | `kvm_msr` | `kvm_entry` |
 //!
-//! A thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet seen
-//! entering is not timed, and told in [`Unpaired`].
+//! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
+//! seen entering is not timed, and told in [`Unpaired`].
 
 use std::ops::ControlFlow;
 
@@ -270,6 +270,12 @@ impl Exits {
         self.vcpus[slot].known = true;
     }
 
+    /// Whether a vCPU's exits count only from its first entry on. perf learns the vCPU's number from the entry
+    /// and takes nothing before it; where our numbers are to equal perf's, so do we.
+    fn counts_from_entry(&self, isa: Isa) -> bool {
+        self.options.convention == Convention::Perf || matches!(isa, Isa::Vmx | Isa::Svm)
+    }
+
     /// Returns the group a thread's rows belong to: itself, until VMs are known at the end.
     #[inline]
     fn group(&self, tid: i32) -> i32 {
@@ -290,8 +296,11 @@ impl Exits {
         self.isa = Some(reason.isa);
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
-            *self.before_first_entry.entry(reason).or_insert(0) += 1;
-            return;
+            if self.counts_from_entry(reason.isa) {
+                *self.before_first_entry.entry(reason).or_insert(0) += 1;
+                return;
+            }
+            self.first_entry(slot, event, None);
         }
         let inverted = self.inverted();
         let group = self.group(event.tid);
