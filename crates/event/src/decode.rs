@@ -30,10 +30,18 @@ impl Load {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(self, record: &[u8]) -> Option<u64> {
-        self.endian
-            .uint(record, self.offset as usize, self.size as usize)
+        let bytes = record.get(self.offset as usize..)?;
+        if self.endian == Endian::Big {
+            return self.endian.uint(bytes, 0, self.size as usize);
+        }
+        Some(match self.size {
+            8 => u64::from_le_bytes(*bytes.first_chunk()?),
+            4 => u64::from(u32::from_le_bytes(*bytes.first_chunk()?)),
+            2 => u64::from(u16::from_le_bytes(*bytes.first_chunk()?)),
+            _ => u64::from(*bytes.first()?),
+        })
     }
 }
 

@@ -126,10 +126,12 @@ impl ExitReason {
     /// (`EXIT_IOIO`); numbers stand for reasons that neither names.
     pub fn from_name(isa: Option<Isa>, name: &str) -> Option<ExitReason> {
         type Lookup = fn(&str) -> Option<u32>;
-        const TABLES: [(Isa, Lookup); 3] = [
+        const TABLES: [(Isa, Lookup); 5] = [
             (Isa::Vmx, vmx::code),
             (Isa::Svm, svm::code),
             (Isa::Arm64, arm64::class_code),
+            (Isa::S390, others::s390_code),
+            (Isa::Powerpc, others::powerpc_code),
         ];
         TABLES
             .iter()
@@ -159,6 +161,11 @@ fn find(table: &[(u32, &'static str)], code: u32) -> Option<&'static str> {
     Some(table[at].1)
 }
 
+/// Looks a name up.
+fn find_name(table: &[(u32, &str)], name: &str) -> Option<u32> {
+    table.iter().find(|e| e.1 == name).map(|e| e.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +178,8 @@ mod tests {
             arm64::CLASSES,
             others::RISCV,
             others::S390,
+            others::POWERPC,
+            others::LOONGARCH,
         ];
         for table in tables {
             assert!(table.windows(2).all(|w| w[0].0 < w[1].0), "{table:?}");
@@ -228,6 +237,12 @@ mod tests {
             ExitReason::from_name(None, "PENDING_INTERRUPT").map(|r| r.code),
             Some(7)
         );
+        let page_fault = Some(ExitReason {
+            isa: Isa::Svm,
+            code: 0x4e,
+        });
+        assert_eq!(ExitReason::from_name(None, "PF excp"), page_fault);
+        assert_eq!(ExitReason::from_name(None, "EXIT_EXCP_PF"), page_fault);
         assert_eq!(ExitReason::from_name(None, "nonsense"), None);
     }
 }

@@ -52,54 +52,66 @@ pub(super) fn s390(code: u32) -> Option<&'static str> {
 }
 
 /// POWER: trap vectors (`arch/powerpc/include/asm/kvm_asm.h`, `BOOK3S_INTERRUPT_*`).
+pub(super) const POWERPC: &[(u32, &str)] = &[
+    (0x100, "SYSTEM_RESET"),
+    (0x200, "MACHINE_CHECK"),
+    (0x300, "DATA_STORAGE"),
+    (0x380, "DATA_SEGMENT"),
+    (0x400, "INST_STORAGE"),
+    (0x480, "INST_SEGMENT"),
+    (0x500, "EXTERNAL"),
+    (0x600, "ALIGNMENT"),
+    (0x700, "PROGRAM"),
+    (0x800, "FP_UNAVAIL"),
+    (0x900, "DECREMENTER"),
+    (0x980, "HV_DECREMENTER"),
+    (0xc00, "SYSCALL"),
+    (0xd00, "TRACE"),
+    (0xe00, "H_DATA_STORAGE"),
+    (0xe20, "H_INST_STORAGE"),
+    (0xe40, "H_EMUL_ASSIST"),
+    (0xe60, "HMI"),
+    (0xe80, "H_DOORBELL"),
+    (0xea0, "H_VIRT"),
+    (0xf00, "PERFMON"),
+    (0xf20, "ALTIVEC"),
+    (0xf40, "VSX"),
+    (0xf60, "FAC_UNAVAIL"),
+    (0xf80, "H_FAC_UNAVAIL"),
+];
+
 pub(super) fn powerpc(code: u32) -> Option<&'static str> {
-    Some(match code {
-        0x100 => "SYSTEM_RESET",
-        0x200 => "MACHINE_CHECK",
-        0x300 => "DATA_STORAGE",
-        0x380 => "DATA_SEGMENT",
-        0x400 => "INST_STORAGE",
-        0x480 => "INST_SEGMENT",
-        0x500 => "EXTERNAL",
-        0x600 => "ALIGNMENT",
-        0x700 => "PROGRAM",
-        0x800 => "FP_UNAVAIL",
-        0x900 => "DECREMENTER",
-        0x980 => "HV_DECREMENTER",
-        0xc00 => "SYSCALL",
-        0xd00 => "TRACE",
-        0xe00 => "H_DATA_STORAGE",
-        0xe20 => "H_INST_STORAGE",
-        0xe40 => "H_EMUL_ASSIST",
-        0xe60 => "HMI",
-        0xe80 => "H_DOORBELL",
-        0xea0 => "H_VIRT",
-        0xf00 => "PERFMON",
-        0xf20 => "ALTIVEC",
-        0xf40 => "VSX",
-        0xf60 => "FAC_UNAVAIL",
-        0xf80 => "H_FAC_UNAVAIL",
-        _ => return None,
-    })
+    super::find(POWERPC, code)
 }
 
 /// LoongArch: exception codes (`arch/loongarch/include/asm/loongarch.h`, `EXCCODE_*`).
+pub(super) const LOONGARCH: &[(u32, &str)] = &[
+    (0, "Interrupt"),
+    (1, "TLBL"),
+    (2, "TLBS"),
+    (3, "TLBI"),
+    (4, "TLBM"),
+    (5, "TLBNR"),
+    (6, "TLBNX"),
+    (7, "TLBPE"),
+    (15, "FPDis"),
+    (16, "LSXDis"),
+    (17, "LASXDis"),
+    (22, "GSPR"),
+    (23, "HVC"),
+    (24, "GCM"),
+];
+
 pub(super) fn loongarch(code: u32) -> Option<&'static str> {
-    Some(match code {
-        0 => "Interrupt",
-        1 => "TLBL",
-        2 => "TLBS",
-        3 => "TLBI",
-        4 => "TLBM",
-        5 => "TLBNR",
-        6 => "TLBNX",
-        7 => "TLBPE",
-        15 => "FPDis",
-        16 => "LSXDis",
-        17 => "LASXDis",
-        22 => "GSPR",
-        23 => "HVC",
-        24 => "GCM",
-        _ => return None,
-    })
+    super::find(LOONGARCH, code)
+}
+
+/// Returns the code of a name that s390 kernels print.
+pub(super) fn s390_code(name: &str) -> Option<u32> {
+    super::find_name(S390, name)
+}
+
+/// Returns the code of a name that POWER kernels print.
+pub(super) fn powerpc_code(name: &str) -> Option<u32> {
+    super::find_name(POWERPC, name)
 }

@@ -135,7 +135,6 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("IOIO", 0x07b),
     ("VMMCALL", 0x081),
     ("ERR", 0xffff_ffff),
-    ("EXCP_BASE", 0x040),
 ];
 
 pub(super) fn name(code: u32) -> Option<&'static str> {
@@ -144,6 +143,11 @@ pub(super) fn name(code: u32) -> Option<&'static str> {
 
 pub(super) fn code(name: &str) -> Option<u32> {
     if let Some(constant) = name.strip_prefix("EXIT_") {
+        // Exceptions are `EXCP_PF` there and `PF excp` above.
+        if let Some(exception) = constant.strip_prefix("EXCP_") {
+            let named = |name: &str| name.strip_suffix(" excp") == Some(exception);
+            return REASONS.iter().find(|e| named(e.1)).map(|e| e.0);
+        }
         let own = CONSTANTS.iter().find(|e| e.0 == constant).map(|e| e.1);
         return own.or_else(|| {
             REASONS
