@@ -29,7 +29,7 @@ impl Compression {
 /// A decompressor whose tables are kept between calls.
 pub(crate) struct Decompressor {
     kind: Compression,
-    zstd: Option<Box<unzstd::Decoder>>,
+    zstd: Option<Box<ruzstd::decoding::FrameDecoder>>,
 }
 
 impl std::fmt::Debug for Decompressor {
@@ -60,9 +60,17 @@ impl Decompressor {
             Compression::Zlib => zlib(input, size, out),
             Compression::Zstd => {
                 let decoder = self.zstd.get_or_insert_with(Default::default);
-                decoder
-                    .decode(input, size, out)
-                    .map_err(|error| format!("zstd: {error}"))
+                out.resize(size, 0);
+                match decoder.decode_all(input, out) {
+                    Ok(written) => {
+                        out.truncate(written);
+                        Ok(())
+                    }
+                    Err(error) => {
+                        out.clear();
+                        Err(format!("zstd: {error}"))
+                    }
+                }
             }
         }
     }

@@ -358,28 +358,16 @@ impl<'a> Stream<'a> {
             let here = self.base + self.at;
             let Some((input, size)) = input else {
                 *left = 0;
-                self.faults.first.get_or_insert(here as u64);
-                if !self.short {
-                    self.faults.chunks += 1;
-                    let text = "its size reaches beyond the CPU's data";
-                    self.fault_text.get_or_insert_with(|| text.into());
-                    self.at = self.region.len();
-                    return false;
-                }
-                // The file is cut off here. What the rest of the chunk still gives is whole pages and a
-                // part of one.
-                self.faults.cut = true;
-                let rest = self.region.get(self.at + 8..).unwrap_or_default();
-                let size = sizes.map_or(0, |(_, size)| size as usize);
                 self.at = self.region.len();
-                self.next_page = 0;
-                if size <= shared.budget.min(MAX_CHUNK) && size as u64 <= shared.work {
-                    shared.work -= size as u64;
-                    let _ = shared.decompressor.run(rest, size, &mut self.chunk);
+                self.faults.first.get_or_insert(here as u64);
+                if self.short {
+                    self.faults.cut = true;
                 } else {
-                    self.chunk.clear();
+                    self.faults.chunks += 1;
+                    self.fault_text
+                        .get_or_insert_with(|| "its size reaches beyond the CPU's data".into());
                 }
-                return !self.chunk.is_empty();
+                return false;
             };
             self.at += 8 + input.len();
             // The buffer is kept, so only what it must grow by is taken from the budget.
