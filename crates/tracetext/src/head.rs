@@ -1,0 +1,393 @@
+//! The head of an event's line: everything before what the event says.
+//!
+//! All styles agree in one place: a time stamp that ends in a colon, then the event's name that ends in a
+//! colon. The head is found there and read outwards, to the left who and where (see `who`), to the right the
+//! name. Whatever pasting put before the line, prompts, line numbers, the name of a file, stands to the left
+//! of what is read and does no harm.
+
+use crate::scan;
+use crate::types::Types;
+use crate::who::{self, Who};
+
+/// A stretch of a line, which has at most [`crate::lines::MAX_LINE`] bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub start: u16,
+    pub end: u16,
+}
+
+impl Span {
+    pub fn new(start: usize, end: usize) -> Span {
+        Span {
+            start: start as u16,
+            end: end.max(start) as u16,
+        }
+    }
+
+    #[inline]
+    pub fn of(self, line: &[u8]) -> &[u8] {
+        line.get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// What follows the time stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// An event with its name.
+    Event,
+    /// A line of the function tracer, `callee <-caller`, which has no name.
+    Function,
+    /// A stack that the kernel prints under its own head.
+    KernelStack,
+    /// The same of user space.
+    UserStack,
+    /// A record that perf script prints beside events: `PERF_RECORD_...`.
+    Record,
+}
+
+/// Head of an event's line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub what: What,
+    pub who: Who,
+    /// Nanoseconds, or the bare number when `decimals` is 0.
+    pub time: u64,
+    /// Digits behind the decimal point.
+    pub decimals: u8,
+    /// The name as printed, without its colon.
+    pub name: Span,
+    /// The kind of the event, if its name was seen lately.
+    pub ty: Option<u16>,
+    /// Whether the name is `system:name`.
+    pub has_system: bool,
+    /// Whether the name is padded to a column, as trace-cmd does; `None` when its length does not tell.
+    pub padded: Option<bool>,
+    /// Where what the event says begins.
+    pub args: u32,
+    /// Where the colon behind the time stands.
+    pub colon: u16,
+}
+
+/// The time stamp stands within so many bytes, junk before the line included.
+const MAX_HEAD: usize = 512;
+
+/// Longest name taken for one.
+const MAX_NAME: usize = 160;
+
+/// Reads the head of a line; `None` when the line is no event's.
+///
+/// `perf` says that the text is known to be perf script's, without thread ids.
+#[inline]
+pub(crate) fn parse(line: &[u8], types: &Types, perf: bool) -> Option<Head> {
+    let reach = &line[..line.len().min(MAX_HEAD)];
+    memchr::memchr_iter(b':', reach).find_map(|colon| parse_at(line, colon, types, perf))
+}
+
+/// Reads the head of a line whose time stamp may end at `colon`, where that of another line did.
+#[inline]
+pub(crate) fn parse_near(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Head> {
+    if line.get(colon) == Some(&b':') {
+        // Elsewhere in a line this much cannot stand: what an event says has no CPU in brackets before it.
+        let head = parse_at(line, colon, types, perf);
+        if head.is_some_and(|h| h.who.cpu >= 0 && h.ty.is_some()) {
+            return head;
+        }
+    }
+    parse(line, types, perf)
+}
+
+#[inline]
+fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Head> {
+    // Nearly all colons that are not the one fail in these two tests.
+    if line.get(colon + 1).is_some_and(|b| !scan::is_blank(*b)) {
+        return None;
+    }
+    let clock = clock(line, colon)?;
+    let name = known_name(line, colon + 1, types).or_else(|| name(line, colon + 1))?;
+    let perf = perf || name.has_system;
+    let who = who::parse(line, clock.start, perf);
+    if !plausible(&who, &clock, &name) {
+        return None;
+    }
+    Some(Head {
+        what: name.what,
+        who,
+        time: clock.time,
+        decimals: clock.decimals,
+        name: name.span,
+        ty: name.ty,
+        has_system: name.has_system,
+        padded: name.padded,
+        args: name.args as u32,
+        colon: colon as u16,
+    })
+}
+
+/// Tells an event's line from prose that happens to hold a number and two colons.
+fn plausible(who: &Who, clock: &Clock, name: &Name) -> bool {
+    if name.what == What::Function || name.what == What::KernelStack || name.what == What::UserStack
+    {
+        return who.cpu >= 0 && who.joined;
+    }
+    if who.cpu >= 0 {
+        return clock.decimals > 0 || who.tid >= 0;
+    }
+    // Without a CPU, which perf's -F can leave out, the rest has to be perf's own. Its times have six or
+    // nine digits behind the point.
+    matches!(clock.decimals, 6 | 9) && (name.has_system || (who.has_tid && !who.joined))
+}
+
+struct Clock {
+    time: u64,
+    decimals: u8,
+    start: usize,
+}
+
+const POWERS: [u64; 10] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+];
+
+/// Reads the digits that end at `end`, from the last to the first. Returns the number and where it starts.
+#[inline]
+fn digits_before(line: &[u8], end: usize) -> Option<(u64, usize)> {
+    let mut n = 0u64;
+    let mut scale = 1u64;
+    let mut start = end;
+    for &b in line[..end].iter().rev() {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        // Nineteen digits always fit, and no clock prints more.
+        if end - start == 19 {
+            return None;
+        }
+        n += u64::from(digit) * scale;
+        scale = scale.wrapping_mul(10);
+        start -= 1;
+    }
+    (start < end).then_some((n, start))
+}
+
+#[inline]
+fn stands_apart(line: &[u8], start: usize) -> bool {
+    start == 0 || scan::is_blank(line[start - 1]) || line[start - 1] == b']'
+}
+
+/// Reads the time stamp that ends before `end`.
+#[inline]
+fn clock(line: &[u8], end: usize) -> Option<Clock> {
+    let Some((digits, tail)) = digits_before(line, end) else {
+        return latency_clock(line, end);
+    };
+    if tail > 0
+        && line[tail - 1] == b'.'
+        && let Some((seconds, start)) = digits_before(line, tail - 1)
+    {
+        let scale = POWERS.get(9usize.checked_sub(end - tail)?)?;
+        let time = seconds
+            .checked_mul(POWERS[9])?
+            .checked_add(digits * scale)?;
+        let decimals = (end - tail) as u8;
+        return stands_apart(line, start).then_some(Clock {
+            time,
+            decimals,
+            start,
+        });
+    }
+    let clock = Clock {
+        time: digits,
+        decimals: 0,
+        start: tail,
+    };
+    stands_apart(line, tail).then_some(clock)
+}
+
+/// Reads the time stamp of the kernel's latency format: microseconds since the first event of the buffer,
+/// `us`, and a mark for long delays (`kernel/trace/trace_output.c`, `trace_print_lat_context`).
+fn latency_clock(line: &[u8], end: usize) -> Option<Clock> {
+    let mark = end.checked_sub(1)?;
+    let unit = if matches!(line[mark], b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$') {
+        mark
+    } else {
+        end
+    };
+    let digits_end = unit.checked_sub(2)?;
+    if &line[digits_end..unit] != b"us" {
+        return None;
+    }
+    let (micros, start) = digits_before(line, digits_end)?;
+    stands_apart(line, start).then_some(Clock {
+        time: micros.checked_mul(1000)?,
+        decimals: 6,
+        start,
+    })
+}
+
+struct Name {
+    what: What,
+    span: Span,
+    has_system: bool,
+    padded: Option<bool>,
+    ty: Option<u16>,
+    args: usize,
+}
+
+/// Reads the event's name behind the time stamp, if it is one seen lately and nothing stands before it.
+#[inline]
+fn known_name(line: &[u8], at: usize, types: &Types) -> Option<Name> {
+    let start = scan::skip_blanks(line, at);
+    let (ty, len) = types.recent(&line[start..])?;
+    let args = scan::skip_blanks(line, start + len + 1);
+    Some(Name {
+        what: What::Event,
+        span: Span::new(start, start + len),
+        has_system: !types.get(ty).system.is_empty(),
+        padded: padding(line, start, len, args),
+        ty: Some(ty as u16),
+        args,
+    })
+}
+
+/// Returns whether a name is padded to the column of trace-cmd.
+#[inline]
+fn padding(line: &[u8], start: usize, len: usize, args: usize) -> Option<bool> {
+    (len < 20 && args < line.len()).then_some(args - start >= 22)
+}
+
+/// Reads the event's name behind the time stamp.
+fn name(line: &[u8], at: usize) -> Option<Name> {
+    let mut start = scan::skip_blanks(line, at);
+    let mut end = token_end(line, start)?;
+    // `trace-cmd report --ts-diff` puts the time since the line before here.
+    if line[start..end].starts_with(b"(+") && line[end - 1] == b')' {
+        start = scan::skip_blanks(line, end);
+        end = token_end(line, start)?;
+    }
+    // perf prints the period of hardware and software events before the name.
+    if end - start <= 20 && scan::all_digits(&line[start..end]) {
+        start = scan::skip_blanks(line, end);
+        end = token_end(line, start)?;
+    }
+    let token = &line[start..end];
+    let args = scan::skip_blanks(line, end);
+    if token.starts_with(b"PERF_RECORD_") {
+        return Some(Name {
+            what: What::Record,
+            span: Span::new(start, end),
+            has_system: true,
+            padded: None,
+            ty: None,
+            args,
+        });
+    }
+    let Some((b':', bare)) = token.split_last() else {
+        return nameless(line, start, end);
+    };
+    if bare.is_empty() || !is_name(bare) {
+        return None;
+    }
+    Some(Name {
+        what: What::Event,
+        span: Span::new(start, end - 1),
+        has_system: system_len(bare).is_some(),
+        padded: padding(line, start, bare.len(), args),
+        ty: None,
+        args,
+    })
+}
+
+#[inline]
+fn token_end(line: &[u8], start: usize) -> Option<usize> {
+    let end = scan::token_end(&line[..line.len().min(start + MAX_NAME)], start);
+    (end > start).then_some(end)
+}
+
+/// Returns whether these bytes can be an event's name: perf's own end in modifiers or contain whole terms
+/// (`cpu/event=0xc0/u`).
+#[inline]
+fn is_name(bare: &[u8]) -> bool {
+    let first = bare[0];
+    (first.is_ascii_alphabetic() || first == b'_' || bare.starts_with(b"0x"))
+        && bare.iter().all(|b| {
+            b.is_ascii_alphanumeric()
+                || matches!(
+                    b,
+                    b'_' | b':' | b'-' | b'.' | b'/' | b'=' | b',' | b'@' | b'+' | b'*' | b'%'
+                )
+        })
+}
+
+/// Returns the length of the system in `system:name`, not taking perf's modifiers for a name.
+pub(crate) fn system_len(name: &[u8]) -> Option<usize> {
+    let colon = memchr::memchr(b':', name)?;
+    let (system, rest) = (&name[..colon], &name[colon + 1..]);
+    let rest = &rest[..memchr::memchr(b':', rest).unwrap_or(rest.len())];
+    let system_ok = system
+        .iter()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let name_ok = rest
+        .iter()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'@'))
+        && rest
+            .first()
+            .is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    (!system.is_empty() && system_ok && name_ok && !are_modifiers(rest)).then_some(colon)
+}
+
+/// Returns whether these are modifiers behind the name of an event (`cycles:pppH`, man page perf-list).
+pub(crate) fn are_modifiers(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.len() <= 10 && bytes.iter().all(|b| b"ukhIGHpPSDWebRX".contains(b))
+}
+
+/// Reads what the kernel's tracers print in the place of a name.
+fn nameless(line: &[u8], start: usize, end: usize) -> Option<Name> {
+    let rest = &line[start..];
+    let what = if rest.starts_with(b"<stack trace") {
+        What::KernelStack
+    } else if rest.starts_with(b"<user stack") {
+        What::UserStack
+    } else if line[scan::skip_blanks(line, end)..].starts_with(b"<-") && is_name(&line[start..end])
+    {
+        What::Function
+    } else {
+        return None;
+    };
+    Some(Name {
+        what,
+        span: Span::new(start, end),
+        has_system: false,
+        padded: None,
+        ty: None,
+        args: start,
+    })
+}
+
+/// Returns whether a line could be the first part of a wrapped event's line: it says on which CPU, and
+/// whose, but has no name behind a time.
+pub(crate) fn may_begin(line: &[u8]) -> bool {
+    let reach = &line[..line.len().min(MAX_HEAD)];
+    memchr::memchr_iter(b']', reach).any(|close| {
+        let who = who::parse(line, close + 1, false);
+        who.cpu >= 0 && who.has_tid
+    })
+}

@@ -1,0 +1,286 @@
+//! Why vCPUs left their guests, in the wordings of each architecture.
+
+use event::{ExitReason, Isa, reasons};
+
+use super::words::{Fields, Words};
+use super::{Reader, Reading, powerpc_vcpu, s390_prefix, take_number};
+use crate::scan;
+use crate::types;
+
+/// Set in the reason of a VMX exit when the entry failed (`arch/x86/include/uapi/asm/vmx.h`).
+const FAILED_VMENTRY: u32 = 0x8000_0000;
+/// Set when the guest was in an SGX enclave.
+const SGX_ENCLAVE_MODE: u32 = 0x0800_0000;
+
+/// Slots for reasons looked up lately; a recording has some twenty kinds.
+const RECENT: usize = 128;
+
+/// A reason's name and what it was found to mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    name: [u8; 32],
+    len: u8,
+    reason: ExitReason,
+}
+
+/// Reads the beginning of what x86 kernels since 5.11 print, `vcpu 1 reason NAME rip 0x...`.
+#[inline]
+fn usual_exit(text: &[u8]) -> Option<(u32, &[u8], u64)> {
+    let (vcpu, rest) = take_number(text.strip_prefix(b"vcpu ")?)?;
+    let rest = rest.strip_prefix(b" reason ")?;
+    let (name, rest) = rest.split_at(rest.iter().position(|b| *b == b' ')?);
+    let rest = rest.strip_prefix(b" rip 0x")?;
+    Some((vcpu, name, scan::hex(rest)?))
+}
+
+impl Reader {
+    pub(super) fn exit(&mut self, text: &[u8]) -> Option<Reading> {
+        if let Some((vcpu, name, pc)) = usual_exit(text) {
+            let reason = self.x86_reason(name)?;
+            self.isa = Some(reason.isa);
+            return Reading::exit(reason, Some(vcpu), Some(pc));
+        }
+        let mut vcpu = None;
+        let mut words = Words::new(text);
+        while let Some(word) = words.next() {
+            match word {
+                b"vcpu" => vcpu = words.number(),
+                b"reason" => {
+                    let start = words.at;
+                    // The reason may have several words: `PF excp`, `EPT_MISCONFIG FAILED_VMENTRY`.
+                    let mut pc = None;
+                    let mut end = text.len();
+                    while let Some(word) = words.next() {
+                        if word == b"rip" {
+                            end = words.at - 3;
+                            pc = words.hex();
+                            break;
+                        }
+                    }
+                    let reason = self.x86_reason(scan::trim(text.get(start..end)?))?;
+                    self.isa = Some(reason.isa);
+                    return Reading::exit(reason, vcpu, pc);
+                }
+                b"HSR_EC:" | b"ESR_EC:" => return self.arm64(text),
+                b"intercept" => return self.s390(text, &words),
+                _ if word.starts_with(b"SEPC:") => return self.riscv(text),
+                _ if word.starts_with(b"trap=") && text.starts_with(b"VCPU ") => {
+                    return self.powerpc(text);
+                }
+                _ if memchr::memchr(b'=', word).is_some() => return self.raw_exit(text),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Returns the reason of an x86 exit from its name, or its number where no name was known.
+    fn x86_reason(&mut self, name: &[u8]) -> Option<ExitReason> {
+        let slot = types::hash(name) as usize % RECENT;
+        if let Some(Some(known)) = self.recent.get(slot)
+            && known.name.get(..known.len as usize) == Some(name)
+        {
+            return Some(known.reason);
+        }
+        let (reason, certain) = self.look_up(std::str::from_utf8(name).ok()?)?;
+        // A number is from the table of the lines before, which later lines may correct.
+        if certain && name.len() <= 32 {
+            let mut known = Known {
+                name: [0; 32],
+                len: name.len() as u8,
+                reason,
+            };
+            known.name[..name.len()].copy_from_slice(name);
+            if self.recent.is_empty() {
+                self.recent.resize(RECENT, None);
+            }
+            self.recent[slot] = Some(known);
+        }
+        Some(reason)
+    }
+
+    /// Returns the reason, and whether its name told the table.
+    fn look_up(&self, name: &str) -> Option<(ExitReason, bool)> {
+        let numbered = |code: u64| {
+            let isa = self.isa.filter(|i| matches!(i, Isa::Vmx | Isa::Svm));
+            let code = u32::try_from(code).ok()?;
+            // VMX is the kernel's own assumption where a recording does not tell (see `event::Decoder`).
+            Some((
+                ExitReason {
+                    isa: isa.unwrap_or(Isa::Vmx),
+                    code,
+                },
+                false,
+            ))
+        };
+        if let Some(reason) = ExitReason::from_name(None, name) {
+            return Some((reason, true));
+        }
+        // trace-cmd's plugin: `UNKNOWN (131)`.
+        if let Some(number) = name
+            .strip_prefix("UNKNOWN (")
+            .and_then(|n| n.strip_suffix(')'))
+        {
+            return numbered(number.parse().ok()?);
+        }
+        // The kernel prints numbers it has no name for in hexadecimal.
+        if name.starts_with("0x") && !name.contains(' ') {
+            return numbered(scan::hex(name.as_bytes())?);
+        }
+        // Flags of VMX follow the reason.
+        let (reason, flags) = name.split_once(' ')?;
+        let base = match ExitReason::from_name(Some(Isa::Vmx), reason) {
+            Some(reason) => reason,
+            None => ExitReason {
+                isa: Isa::Vmx,
+                code: u32::try_from(
+                    scan::hex(reason.as_bytes()).filter(|_| reason.starts_with("0x"))?,
+                )
+                .ok()?,
+            },
+        };
+        let mut flags = flags.split([' ', '|']).filter(|f| !f.is_empty());
+        let code = flags.try_fold(base.code, |code, flag| {
+            Some(
+                code | match flag {
+                    "FAILED_VMENTRY" => FAILED_VMENTRY,
+                    "SGX_ENCLAVE_MODE" => SGX_ENCLAVE_MODE,
+                    number => u32::try_from(scan::number(number.as_bytes())?).ok()?,
+                },
+            )
+        })?;
+        Some((
+            ExitReason {
+                isa: Isa::Vmx,
+                code,
+            },
+            true,
+        ))
+    }
+
+    /// `TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0x...` (`arch/arm64/kvm/trace_arm.h`). Kernels before 4.2 print
+    /// no exception type: all their exits are traps.
+    fn arm64(&mut self, text: &[u8]) -> Option<Reading> {
+        let mut ret = None;
+        let mut class = None;
+        let mut pc = None;
+        let mut words = Words::new(text);
+        while let Some(word) = words.next() {
+            match word {
+                b"HSR_EC:" | b"ESR_EC:" => class = words.hex(),
+                b"PC:" => pc = words.hex(),
+                _ if class.is_none() => ret = exception_type(word).or(ret),
+                _ => {}
+            }
+        }
+        let class = u32::try_from(class?).ok()?;
+        let reason = ExitReason::arm64(ret.unwrap_or(reasons::ARM_EXCEPTION_TRAP), class);
+        self.isa = Some(Isa::Arm64);
+        Reading::exit(reason, None, pc)
+    }
+
+    /// `SEPC:0x..., SCAUSE:0x..., STVAL:...` (`arch/riscv/kvm/trace.h`).
+    fn riscv(&mut self, text: &[u8]) -> Option<Reading> {
+        let mut pc = None;
+        let mut cause = None;
+        let mut words = Words::new(text);
+        while let Some(word) = words.next() {
+            if let Some(value) = word.strip_prefix(b"SEPC:") {
+                pc = if value.is_empty() {
+                    words.hex()
+                } else {
+                    scan::hex(value)
+                };
+            } else if let Some(value) = word.strip_prefix(b"SCAUSE:") {
+                cause = if value.is_empty() {
+                    words.hex()
+                } else {
+                    scan::hex(value)
+                };
+            }
+        }
+        self.isa = Some(Isa::Riscv);
+        let reason = ExitReason {
+            isa: Isa::Riscv,
+            code: cause? as u32,
+        };
+        Reading::exit(reason, None, pc)
+    }
+
+    /// `00[0705000180000000-000000000010ab32]: intercept Instruction` (`arch/s390/kvm/trace.h`): vCPU, program
+    /// status word, interception.
+    fn s390(&mut self, text: &[u8], words: &Words<'_>) -> Option<Reading> {
+        let name = scan::trim(text.get(words.at..)?);
+        let name = std::str::from_utf8(name).ok()?;
+        let reason = match ExitReason::from_name(Some(Isa::S390), name) {
+            Some(reason) => reason,
+            None => ExitReason {
+                isa: Isa::S390,
+                code: u32::try_from(scan::hex(name.strip_prefix("0x")?.as_bytes())?).ok()?,
+            },
+        };
+        self.isa = Some(Isa::S390);
+        let (vcpu, pc) = s390_prefix(text);
+        Reading::exit(reason, vcpu, pc)
+    }
+
+    /// `VCPU 0: trap=EXTERNAL pc=0x... msr=0x..., ceded=0` (`arch/powerpc/kvm/trace_hv.h`).
+    fn powerpc(&mut self, text: &[u8]) -> Option<Reading> {
+        let fields = Fields(text);
+        let name = fields.get(b"trap")?;
+        let reason = std::str::from_utf8(name)
+            .ok()
+            .and_then(|name| ExitReason::from_name(Some(Isa::Powerpc), name));
+        let reason = match reason {
+            Some(reason) => reason,
+            None => ExitReason {
+                isa: Isa::Powerpc,
+                code: u32::try_from(scan::number(name)?).ok()?,
+            },
+        };
+        self.isa = Some(Isa::Powerpc);
+        let pc = fields.hex(b"pc");
+        Reading::exit(reason, powerpc_vcpu(text), pc)
+    }
+
+    /// The fields of any of them, in the order of the record.
+    fn raw_exit(&mut self, text: &[u8]) -> Option<Reading> {
+        let fields = Fields(text);
+        let code = |name: &[u8]| fields.number(name).map(|n| n as u32);
+        let reason = if let Some(code) = code(b"exit_reason") {
+            let isa = match fields.number(b"isa") {
+                Some(1) => Isa::Vmx,
+                Some(2) => Isa::Svm,
+                _ => self.isa.unwrap_or(Isa::Vmx),
+            };
+            ExitReason { isa, code }
+        } else if let Some(class) = code(b"esr_ec") {
+            ExitReason::arm64(code(b"ret").unwrap_or(reasons::ARM_EXCEPTION_TRAP), class)
+        } else {
+            let (isa, code) = code(b"scause")
+                .map(|c| (Isa::Riscv, c))
+                .or_else(|| code(b"icptcode").map(|c| (Isa::S390, c)))
+                .or_else(|| code(b"trap").map(|c| (Isa::Powerpc, c)))
+                .or_else(|| code(b"reason").map(|c| (Isa::Loongarch, c)))?;
+            ExitReason { isa, code }
+        };
+        self.isa = Some(reason.isa);
+        let pc = [&b"guest_rip"[..], b"vcpu_pc", b"sepc"]
+            .iter()
+            .find_map(|f| fields.hex(f));
+        let vcpu = fields.number(b"vcpu_id").or_else(|| fields.number(b"id"));
+        Reading::exit(reason, vcpu.map(|v| v as u32), pc)
+    }
+}
+
+/// Names of what the world switch of arm64 returned (`kvm_arm_exception_type`), or its number.
+fn exception_type(word: &[u8]) -> Option<u32> {
+    match word.strip_suffix(b":")? {
+        b"IRQ" => Some(0),
+        b"SERROR" | b"EL1_SERROR" => Some(1),
+        b"TRAP" => Some(reasons::ARM_EXCEPTION_TRAP),
+        b"ILLEGAL" | b"IL" => Some(3),
+        b"HYP_GONE" => Some(0xbad_ca11),
+        number => u32::try_from(scan::hex(number.strip_prefix(b"0x")?)?).ok(),
+    }
+}

@@ -1,0 +1,394 @@
+//! Reads a text piece by piece and pushes what it holds.
+
+use std::ops::ControlFlow;
+
+use event::{Kind, Sink};
+
+use crate::clean;
+use crate::head::{self, Head, What};
+use crate::kvm::{self, Reading};
+use crate::lines::{Cut, Line, Lines, MAX_LINE};
+use crate::other::{self, Context, Other};
+use crate::scan;
+use crate::state::State;
+use crate::summary::{Style, Summary};
+use crate::wrap::{Begun, Glue};
+
+/// How far [`Reader::feed`] came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes that were read; the rest is to be given again, with more behind it.
+    pub consumed: usize,
+    /// Whether the sink asked to end.
+    pub flow: ControlFlow<()>,
+}
+
+/// Reads a text that comes in pieces, with memory that does not grow with its length.
+///
+/// Give [`feed`](Reader::feed) what there is, keep what it did not consume, and give it again with more
+/// behind it. Of more than a megabyte it consumes something always.
+#[derive(Debug, Default)]
+pub struct Reader {
+    state: State,
+    kvm: kvm::Reader,
+    /// What ends a line, once a line was seen.
+    separator: Option<u8>,
+    /// Inside a line that is too long.
+    skipping: bool,
+    /// Where the time stamp of the last event's line ended.
+    colon: usize,
+}
+
+/// A line, and its head if it is an event's.
+type Parsed<'b> = (Line<'b>, Option<Head>);
+
+/// An event may be broken into so many lines.
+const MAX_PARTS: usize = 8;
+
+/// A piece of text on its way through the reader.
+struct Piece<'b> {
+    lines: Lines<'b>,
+    /// Whether the text ends with this piece.
+    end: bool,
+    /// Bytes in it.
+    len: usize,
+    /// Where the first line starts that was not looked at.
+    at: usize,
+    /// A line that was looked at and not read yet.
+    held: Option<Parsed<'b>>,
+}
+
+/// What stands behind the line in hand.
+enum Peek {
+    Line,
+    /// Nothing, or nothing that could belong to it.
+    Nothing,
+    /// The piece ends, the text does not.
+    More,
+}
+
+/// What became of a line.
+enum Done {
+    Read,
+    /// Whether it ends here can only be told with more text.
+    More,
+    Break,
+}
+
+impl Reader {
+    /// Returns a reader at the start of a text.
+    pub fn new() -> Reader {
+        Reader::default()
+    }
+
+    /// Reads lines from `bytes` and pushes their events into `sink`. `end` says that nothing follows.
+    pub fn feed(&mut self, bytes: &[u8], end: bool, sink: &mut dyn Sink) -> Fed {
+        let at = self.begin(bytes);
+        let mut piece = Piece {
+            lines: Lines::new(bytes, end, self.separator.unwrap_or(b'\n')),
+            end,
+            len: bytes.len(),
+            at,
+            held: None,
+        };
+        let mut flow = ControlFlow::Continue(());
+        let mut consumed = at;
+        while let Some((line, head)) = self.next(&mut piece) {
+            let start = line.start;
+            let done = match head {
+                Some(head) => self.event(line, head, &mut piece, sink),
+                None => self.no_event(line, &mut piece, sink),
+            };
+            consumed = piece.held.as_ref().map_or(piece.at, |(line, _)| line.start);
+            match done {
+                Done::Read => {}
+                Done::More => {
+                    consumed = start;
+                    break;
+                }
+                Done::Break => {
+                    flow = ControlFlow::Break(());
+                    break;
+                }
+            }
+        }
+        // Lines that were too long are behind the last one read.
+        if self.skipping {
+            consumed = piece.at;
+        }
+        self.state.consumed(consumed);
+        Fed { consumed, flow }
+    }
+
+    /// Ends the reading and returns what was found.
+    pub fn finish(self, sink: &mut dyn Sink) -> Summary {
+        self.state.finish(self.kvm.isa(), sink)
+    }
+
+    /// Prepares for a piece. Returns where its first line starts.
+    fn begin(&mut self, bytes: &[u8]) -> usize {
+        if self.separator.is_none() {
+            let head = &bytes[..bytes.len().min(MAX_LINE)];
+            // Line ends of old Macintoshes; at the end of a piece a line feed may follow.
+            let cr = memchr::memchr(b'\r', &head[..head.len().saturating_sub(1)]).is_some();
+            if memchr::memchr(b'\n', head).is_some() {
+                self.separator = Some(b'\n');
+            } else if cr {
+                self.separator = Some(b'\r');
+            }
+        }
+        let mark = self.state.at_start() && bytes.starts_with(b"\xef\xbb\xbf");
+        if mark { 3 } else { 0 }
+    }
+
+    #[inline]
+    fn parse<'b>(&mut self, line: Line<'b>) -> Parsed<'b> {
+        let (types, perf) = (self.state.types(), self.state.no_thread_column());
+        let head = head::parse_near(&line.bytes, self.colon, types, perf);
+        if let Some(head) = &head {
+            self.colon = head.colon as usize;
+        }
+        (line, head)
+    }
+
+    /// Takes the next line.
+    #[inline]
+    fn next<'b>(&mut self, piece: &mut Piece<'b>) -> Option<Parsed<'b>> {
+        if let Some(held) = piece.held.take() {
+            return Some(held);
+        }
+        loop {
+            match piece.lines.cut(piece.at) {
+                Cut::Line(line) => {
+                    piece.at = line.next;
+                    if self.skipping {
+                        self.skipping = false;
+                    } else if line.bytes.len() > MAX_LINE {
+                        self.state.not_understood(&line);
+                    } else {
+                        return Some(self.parse(line));
+                    }
+                }
+                Cut::TooLong => {
+                    if !self.skipping {
+                        self.skipping = true;
+                        let line = Line::made(Vec::new(), piece.at, piece.len, 1);
+                        self.state.not_understood(&line);
+                    }
+                    piece.at = piece.len;
+                    return None;
+                }
+                Cut::More => return None,
+            }
+        }
+    }
+
+    /// Looks at the line behind the one in hand, and holds it.
+    #[inline]
+    fn peek<'b>(&mut self, piece: &mut Piece<'b>) -> Peek {
+        if piece.held.is_some() {
+            return Peek::Line;
+        }
+        match piece.lines.cut(piece.at) {
+            Cut::Line(line) if line.bytes.len() <= MAX_LINE => {
+                piece.at = line.next;
+                piece.held = Some(self.parse(line));
+                Peek::Line
+            }
+            Cut::More if !piece.end => Peek::More,
+            _ => Peek::Nothing,
+        }
+    }
+
+    /// Reads an event's line, with the lines it was broken into.
+    #[inline]
+    fn event<'b>(
+        &mut self,
+        line: Line<'b>,
+        head: Head,
+        piece: &mut Piece<'b>,
+        sink: &mut dyn Sink,
+    ) -> Done {
+        if self.state.is_foreign(&head) {
+            self.state.not_understood(&line);
+            return Done::Read;
+        }
+        if head.what == What::Record {
+            self.state.record(&line, &head, sink);
+            return Done::Read;
+        }
+        if let Peek::More = self.peek(piece) {
+            return Done::More;
+        }
+        let Some(ty) = self.state.type_of(&line, &head, sink) else {
+            self.state.not_understood(&line);
+            return Done::Read;
+        };
+        let (kind, wanted) = self.state.wants(ty);
+        let kind = if wanted { kind } else { Kind::Other };
+        let reading = self.kvm.read(
+            kind,
+            line.bytes.get(head.args as usize..).unwrap_or_default(),
+        );
+        let broken = piece.held.as_ref().is_some_and(|(_, head)| head.is_none());
+        let flow = if broken {
+            match self.join(line, head, kind, reading, piece) {
+                Some((line, head, reading)) => self.state.event(&line, &head, ty, reading, sink),
+                None => return Done::More,
+            }
+        } else {
+            self.state.event(&line, &head, ty, reading, sink)
+        };
+        if flow.is_break() {
+            Done::Break
+        } else {
+            Done::Read
+        }
+    }
+
+    /// Puts the lines together that an event was broken into; `None` when more text is needed.
+    #[inline(never)]
+    fn join<'b>(
+        &mut self,
+        mut line: Line<'b>,
+        mut head: Head,
+        kind: Kind,
+        mut reading: Reading,
+        piece: &mut Piece<'b>,
+    ) -> Option<(Line<'b>, Head, Reading)> {
+        for _ in 1..MAX_PARTS {
+            match self.peek(piece) {
+                Peek::More => return None,
+                Peek::Nothing => break,
+                Peek::Line => {}
+            }
+            let Some((next, None)) = &piece.held else {
+                break;
+            };
+            let rest = scan::trim(other::without_junk(&next.bytes));
+            let context = Context {
+                after_event: true,
+                in_stack: false,
+            };
+            let foreign = match other::classify(&next.bytes, context) {
+                Other::Unknown => false,
+                Other::Stack => true,
+                _ => break,
+            };
+            let begun = Begun {
+                kind,
+                reading,
+                line: &line.bytes,
+                args: head.args as usize,
+            };
+            if line.bytes.len() + rest.len() > MAX_LINE {
+                break;
+            }
+            let Some(glue) = begun.continued_by(rest, foreign, &mut self.kvm) else {
+                break;
+            };
+            let joined = glue.join(&line.bytes, rest);
+            line = Line::made(joined, line.start, next.next, line.count + next.count);
+            head.args = scan::skip_blanks(&line.bytes, head.args as usize) as u32;
+            reading = self.kvm.read(
+                kind,
+                line.bytes.get(head.args as usize..).unwrap_or_default(),
+            );
+            piece.held = None;
+        }
+        Some((line, head, reading))
+    }
+
+    /// Reads a line that is no event's, or not as it stands.
+    fn no_event<'b>(&mut self, line: Line<'b>, piece: &mut Piece<'b>, sink: &mut dyn Sink) -> Done {
+        let context = self.state.context();
+        let mut what = other::classify(&line.bytes, context);
+        if what == Other::Unknown {
+            if let Some(line) = self.repaired(&line) {
+                let (line, head) = self.parse(line);
+                if let Some(head) = head {
+                    return self.event(line, head, piece, sink);
+                }
+            }
+            if head::may_begin(&line.bytes) {
+                match self.begun(&line, piece) {
+                    Ok(Some((line, head))) => return self.event(line, head, piece, sink),
+                    Ok(None) => {}
+                    Err(NeedsMore) => return Done::More,
+                }
+            }
+            let bare = other::without_junk(&line.bytes);
+            if bare.len() < line.bytes.len() {
+                what = other::classify(bare, context);
+            }
+        }
+        let flow = self.state.other(&line, what, sink);
+        if let Other::Arch(isa) = what {
+            self.kvm.set_isa(isa);
+        }
+        if flow.is_break() {
+            Done::Break
+        } else {
+            Done::Read
+        }
+    }
+
+    fn repaired<'b>(&self, line: &Line<'b>) -> Option<Line<'b>> {
+        let bytes = clean::repair(&line.bytes)?;
+        Some(Line::made(bytes, line.start, line.next, line.count))
+    }
+
+    /// Joins a line that could be the beginning of an event with the next, if that makes one.
+    fn begun<'b>(
+        &mut self,
+        line: &Line<'b>,
+        piece: &mut Piece<'b>,
+    ) -> Result<Option<(Line<'b>, Head)>, NeedsMore> {
+        if let Peek::More = self.peek(piece) {
+            return Err(NeedsMore);
+        }
+        let Some((next, next_head)) = &piece.held else {
+            return Ok(None);
+        };
+        // A line that says where it is from stands for itself.
+        if next_head.is_some_and(|h| h.who.cpu >= 0) {
+            return Ok(None);
+        }
+        let rest = scan::trim(other::without_junk(&next.bytes));
+        for glue in [Glue::None, Glue::Blank] {
+            let bytes = glue.join(&line.bytes, rest);
+            let head = head::parse(&bytes, self.state.types(), self.state.no_thread_column());
+            if let Some(head) = head.filter(|h| h.who.cpu >= 0 && h.what == What::Event) {
+                let count = line.count + next.count;
+                let joined = Line::made(bytes, line.start, next.next, count);
+                piece.held = None;
+                return Ok(Some((joined, head)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The piece ends before it can be told what a line is.
+struct NeedsMore;
+
+/// What was found so far, for telling what a text is.
+pub(crate) struct Found {
+    pub lines: u64,
+    pub events: u64,
+    pub certain: u64,
+    pub style: Option<Style>,
+    pub style_told: bool,
+}
+
+impl Reader {
+    pub(crate) fn found(&self) -> Found {
+        Found {
+            lines: self.state.lines(),
+            events: self.state.events(),
+            certain: self.state.certain(),
+            style: self.state.style(),
+            style_told: self.state.style_told(),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Tells texts of traces from everything else.
+
+use std::ops::ControlFlow;
+
+use event::{Event, EventType, Sink};
+
+use crate::reader::Reader;
+use crate::scan;
+use crate::summary::Style;
+
+/// Wants nothing.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
+        false
+    }
+
+    fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Tells what printed a text, from its beginning; `None` when it is no text of a trace.
+///
+/// Some 64 KiB are enough. A few lines of events behind a page of prose suffice, and a single one in a short
+/// text. Printed tables are recognized so that their user can be told what is missing.
+pub fn sniff(head: &[u8]) -> Option<Style> {
+    if memchr::memchr(0, head).is_some() {
+        return None;
+    }
+    let mut reader = Reader::new();
+    reader.feed(head, true, &mut Nothing);
+    let found = reader.found();
+    let enough = if found.lines <= 100 { 1 } else { 3 };
+    let certain = found.certain >= enough;
+    // Without CPU and subsystem a line could be another program's; many of a kind could not.
+    let many = found.events >= 5 && found.events * 2 > found.lines;
+    if certain || many {
+        return found.style.or(Some(Style::TraceCmd));
+    }
+    if let Some(table) = table(head) {
+        return Some(table);
+    }
+    // The header of an empty buffer or recording.
+    let bare = found.style_told && found.events == 0 && found.lines <= 40 && is_header(head);
+    bare.then_some(found.style).flatten()
+}
+
+/// Returns whether a text begins as the kernel's file or trace-cmd's report does.
+fn is_header(head: &[u8]) -> bool {
+    let text = scan::trim(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head));
+    [&b"# tracer: "[..], b"cpus=", b"version = "]
+        .iter()
+        .any(|start| text.starts_with(start))
+}
+
+/// Recognizes the headings of perf's tables.
+fn table(head: &[u8]) -> Option<Style> {
+    let has = |words: &[&[u8]]| words.iter().all(|word| scan::contains(head, word));
+    if has(&[b"Samples%", b"Time%", b"Avg time"])
+        || has(&[b"Samples%", b"Time%", b"Analyze events for"])
+    {
+        return Some(Style::PerfKvmStatTable);
+    }
+    let sched = has(&[b"Runtime ms", b"Switches"]) && (has(&[b"delay ms"]) || has(&[b"Delay ms"]));
+    sched.then_some(Style::PerfSchedTable)
+}

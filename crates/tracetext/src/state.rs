@@ -1,0 +1,527 @@
+//! What is known of a text so far, and how its events go out.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use event::{Body, Data, Event, Isa, Kind, LostKind, NONE, Side, Sink};
+
+use crate::head::{Head, Span, What};
+use crate::kvm::Reading;
+use crate::lines::Line;
+use crate::notes::Notes;
+use crate::other::{Context, Other};
+use crate::record::{self, Record};
+use crate::summary::{Style, Summary, TypeCount, Unit};
+use crate::types::Types;
+use crate::who::Who;
+
+/// Events counted as certain; for telling what a text is no more are needed.
+const ENOUGH: u64 = 100;
+/// Files and buffers told apart in a merged report.
+const MAX_SOURCES: usize = 1024;
+/// Notes of lost events kept until the event behind them.
+const MAX_PENDING: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Bytes consumed by earlier pieces.
+    offset: u64,
+    lines: u64,
+    events: u64,
+    /// Events whose line leaves no doubt: they tell their CPU or subsystem.
+    certain: u64,
+    types: Types,
+    style: Option<Style>,
+    /// Whether a header named the style.
+    style_told: bool,
+    /// Whether times have no decimal point.
+    ticks: Option<bool>,
+    decimals: u8,
+    last_time: u64,
+    no_thread_column: bool,
+    after_event: bool,
+    in_stack: bool,
+    cpus: Vec<u64>,
+    machine_cpus: Option<u32>,
+    sources: Vec<Box<[u8]>>,
+    pending_lost: Vec<(i32, Option<u64>)>,
+    notes: Notes,
+}
+
+impl State {
+    pub fn at_start(&self) -> bool {
+        self.offset == 0
+    }
+
+    pub fn consumed(&mut self, bytes: usize) {
+        self.offset += bytes as u64;
+    }
+
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    pub fn certain(&self) -> u64 {
+        self.certain
+    }
+
+    pub fn style(&self) -> Option<Style> {
+        self.style
+    }
+
+    pub fn style_told(&self) -> bool {
+        self.style_told
+    }
+
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    #[inline]
+    pub fn types(&self) -> &Types {
+        &self.types
+    }
+
+    /// Returns whether perf printed the text without thread ids.
+    #[inline]
+    pub fn no_thread_column(&self) -> bool {
+        self.no_thread_column
+    }
+
+    pub fn context(&self) -> Context {
+        Context {
+            after_event: self.after_event,
+            in_stack: self.in_stack,
+        }
+    }
+
+    /// Returns whether a line's time is of another kind than those before: damage, or no event at all.
+    #[inline]
+    pub fn is_foreign(&self, head: &Head) -> bool {
+        self.ticks
+            .is_some_and(|ticks| ticks != (head.decimals == 0))
+    }
+
+    #[inline]
+    fn count_lines(&mut self, line: &Line<'_>) -> u64 {
+        let number = self.lines + 1;
+        self.lines += line.count;
+        if line.count > 1 {
+            self.notes.joined.add(number);
+        }
+        number
+    }
+
+    pub fn not_understood(&mut self, line: &Line<'_>) {
+        let number = self.count_lines(line);
+        // Whatever comes before the first event is an introduction.
+        if self.events > 0 {
+            let offset = self.offset + line.start as u64;
+            self.notes.not_understood(number, offset);
+        }
+    }
+
+    /// Returns the kind of an event, asking the sink about new ones.
+    #[inline]
+    pub fn type_of(&mut self, line: &Line<'_>, head: &Head, sink: &mut dyn Sink) -> Option<usize> {
+        if let Some(ty) = head.ty {
+            return Some(ty as usize);
+        }
+        let key = match head.what {
+            What::Function => &b"function"[..],
+            What::KernelStack => b"kernel_stack",
+            What::UserStack => b"user_stack",
+            What::Event | What::Record => head.name.of(&line.bytes),
+        };
+        self.type_named(key, sink)
+    }
+
+    #[inline]
+    fn type_named(&mut self, key: &[u8], sink: &mut dyn Sink) -> Option<usize> {
+        let (index, new) = self.types.find_or_add(key)?;
+        if new {
+            let wanted = sink.wants(&self.types.get(index).event_type(index));
+            self.types.get_mut(index).wanted = wanted;
+        }
+        Some(index)
+    }
+
+    #[inline]
+    pub fn wants(&self, ty: usize) -> (Kind, bool) {
+        let entry = self.types.get(ty);
+        (entry.kind, entry.wanted)
+    }
+
+    /// Sends an event out.
+    #[inline]
+    pub fn event(
+        &mut self,
+        line: &Line<'_>,
+        head: &Head,
+        ty: usize,
+        reading: Reading,
+        sink: &mut dyn Sink,
+    ) -> ControlFlow<()> {
+        let number = self.count_lines(line);
+        self.note(line, head, number);
+        let buffer = if head.who.source.is_empty() {
+            0
+        } else {
+            self.source(head.who.source.of(&line.bytes))
+        };
+        self.send_lost(head.time, buffer, sink);
+        self.after_event = true;
+        self.in_stack = matches!(head.what, What::KernelStack | What::UserStack);
+        let entry = self.types.get_mut(ty);
+        entry.count += 1;
+        if !entry.wanted {
+            return ControlFlow::Continue(());
+        }
+        if entry.kind != Kind::Other && reading.data == Data::Other {
+            self.notes.unread_data.add(number);
+        }
+        // A line is checked at once, and in its parts only if something is wrong with it.
+        let (text, comm);
+        if let Some(whole) = line.text.or_else(|| std::str::from_utf8(&line.bytes).ok()) {
+            text = Cow::Borrowed(
+                whole
+                    .get(head.args as usize..)
+                    .unwrap_or_default()
+                    .trim_ascii_end(),
+            );
+            comm = whole.get(head.who.comm.range()).map(Cow::Borrowed);
+        } else {
+            self.notes.odd_text.add(number);
+            text =
+                String::from_utf8_lossy(line.bytes.get(head.args as usize..).unwrap_or_default());
+            comm = Some(String::from_utf8_lossy(head.who.comm.of(&line.bytes)));
+        }
+        let comm = comm.as_deref().filter(|comm| is_name(comm, head.who.tid));
+        let ty = self.types.get(ty).event_type(ty);
+        sink.event(&Event {
+            time: head.time,
+            cpu: head.who.cpu,
+            tid: head.who.tid,
+            pid: head.who.pid,
+            ty: &ty,
+            body: Body::Text {
+                text: &text,
+                data: reading.data,
+            },
+            sample: None,
+            buffer,
+            comm,
+        })
+    }
+
+    /// Learns from an event's head.
+    #[inline]
+    fn note(&mut self, line: &Line<'_>, head: &Head, number: u64) {
+        self.events += 1;
+        let who = &head.who;
+        if (who.cpu >= 0 || head.has_system) && self.certain < ENOUGH {
+            let quoted = memchr::memchr(b'"', who.comm.of(&line.bytes)).is_some();
+            self.certain += u64::from(!quoted);
+        }
+        if head.time < self.last_time {
+            self.notes.backwards.add(number);
+        }
+        self.last_time = head.time;
+        self.decimals = self.decimals.max(head.decimals);
+        if who.cpu >= 0 {
+            self.note_cpu(who.cpu);
+        }
+        if self.ticks.is_none() || self.style.is_none() {
+            self.ticks = Some(head.decimals == 0);
+            self.note_style(head);
+        }
+        if head.has_system && !who.has_tid && !self.no_thread_column {
+            self.no_thread_column = true;
+        }
+    }
+
+    #[inline]
+    fn note_cpu(&mut self, cpu: i32) {
+        let (word, bit) = (cpu as usize / 64, cpu as usize % 64);
+        if self.cpus.len() <= word {
+            self.cpus.resize(word + 1, 0);
+        }
+        self.cpus[word] |= 1 << bit;
+    }
+
+    fn note_style(&mut self, head: &Head) {
+        let Who {
+            has_tid,
+            joined,
+            latency,
+            ..
+        } = head.who;
+        let style = match head.padded {
+            _ if head.has_system || (has_tid && !joined) => Style::PerfScript,
+            Some(true) => Style::TraceCmd,
+            Some(false) if latency => Style::FtraceLatency,
+            Some(false) => Style::Ftrace,
+            None if head.what != What::Event => Style::Ftrace,
+            None => return,
+        };
+        self.tell_style(style, false);
+    }
+
+    fn tell_style(&mut self, style: Style, told: bool) {
+        if self.style.is_none() || (told && !self.style_told) {
+            self.style = Some(style);
+            self.style_told = told;
+        }
+    }
+
+    /// Returns the number of the file or buffer with this name.
+    fn source(&mut self, name: &[u8]) -> u16 {
+        if let Some(at) = self.sources.iter().position(|s| **s == *name) {
+            return at as u16;
+        }
+        if self.sources.len() >= MAX_SOURCES {
+            return 0;
+        }
+        self.sources.push(name.into());
+        (self.sources.len() - 1) as u16
+    }
+
+    /// Sends out what was lost before an event.
+    #[inline]
+    fn send_lost(&mut self, time: u64, buffer: u16, sink: &mut dyn Sink) {
+        for (cpu, count) in self.pending_lost.drain(..) {
+            sink.side(&Side::Lost {
+                time,
+                cpu,
+                buffer,
+                count,
+                kind: LostKind::Ring,
+            });
+        }
+    }
+
+    fn utf8<'t>(&mut self, bytes: &'t [u8], line: u64) -> Cow<'t, str> {
+        if std::str::from_utf8(bytes).is_err() {
+            self.notes.odd_text.add(line);
+        }
+        String::from_utf8_lossy(bytes)
+    }
+
+    fn lost(&mut self, cpu: i32, count: Option<u64>, number: u64) {
+        self.notes.lost(count, number);
+        if self.pending_lost.len() < MAX_PENDING {
+            self.pending_lost.push((cpu, count));
+        }
+    }
+
+    /// Reads a record that perf prints beside events.
+    pub fn record(&mut self, line: &Line<'_>, head: &Head, sink: &mut dyn Sink) {
+        let number = self.count_lines(line);
+        self.certain += 1;
+        self.after_event = true;
+        self.in_stack = false;
+        self.tell_style(Style::PerfScript, false);
+        let text = line
+            .bytes
+            .get(head.name.start as usize..)
+            .unwrap_or_default();
+        let Some(record) = record::read(text) else {
+            return;
+        };
+        if let Record::Lost { count, kind } = record {
+            match kind {
+                LostKind::Ring => self.notes.lost(count, number),
+                LostKind::Sum => {
+                    self.notes.lost_sum = self.notes.lost_sum.saturating_add(count.unwrap_or(0));
+                }
+            }
+        }
+        let text = match record {
+            Record::Comm { comm, .. } => self.utf8(comm, number),
+            Record::Mmap { path, .. } => self.utf8(path, number),
+            _ => Cow::Borrowed(""),
+        };
+        if let Some(side) = record::side(&record, head, &text) {
+            sink.side(&side);
+        }
+    }
+
+    /// Takes a line that is no event's.
+    pub fn other(&mut self, line: &Line<'_>, what: Other, sink: &mut dyn Sink) -> ControlFlow<()> {
+        if what == Other::Unknown {
+            self.not_understood(line);
+            self.after_event = false;
+            return ControlFlow::Continue(());
+        }
+        if let Other::Raw {
+            tid,
+            cpu,
+            time,
+            number,
+        } = what
+        {
+            return self.raw_event(line, (tid, cpu, time), number, sink);
+        }
+        let number = self.count_lines(line);
+        self.in_stack = what == Other::Stack;
+        self.after_event &= self.in_stack;
+        match what {
+            Other::Tracer => self.tell_style(Style::Ftrace, true),
+            Other::LatencyTracer => {
+                self.style_told = false;
+                self.tell_style(Style::FtraceLatency, true);
+            }
+            Other::Entries {
+                held,
+                written,
+                cpus,
+            } => {
+                self.machine_cpus = self.machine_cpus.max(cpus);
+                self.notes.held = self.notes.held.saturating_add(held);
+                let lost = written.saturating_sub(held);
+                if lost > 0 {
+                    self.notes.overwritten = self.notes.overwritten.saturating_add(lost);
+                    let (cpu, kind) = (NONE, LostKind::Ring);
+                    sink.side(&Side::Lost {
+                        time: 0,
+                        cpu,
+                        buffer: 0,
+                        count: Some(lost),
+                        kind,
+                    });
+                }
+            }
+            Other::Cpus { count, source } => {
+                self.tell_style(Style::TraceCmd, true);
+                self.machine_cpus = self.machine_cpus.max(Some(count));
+                let name = source.unwrap_or_default().of(&line.bytes);
+                self.source(name);
+            }
+            Other::Lost { cpu, count } => self.lost(cpu, count, number),
+            Other::LostSum { count } => {
+                self.notes.lost_sum = self.notes.lost_sum.saturating_add(count);
+                let (cpu, kind) = (NONE, LostKind::Sum);
+                sink.side(&Side::Lost {
+                    time: 0,
+                    cpu,
+                    buffer: 0,
+                    count: Some(count),
+                    kind,
+                });
+            }
+            Other::LostSome => self.notes.lost_said.add(number),
+            Other::Elision if self.events > 0 => self.notes.elisions.add(number),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Sends an event of the kernel's option `raw` out. Its name is its number.
+    fn raw_event(
+        &mut self,
+        line: &Line<'_>,
+        (tid, cpu, time): (i32, i32, u64),
+        event: Span,
+        sink: &mut dyn Sink,
+    ) -> ControlFlow<()> {
+        let mut key = b"type:".to_vec();
+        key.extend_from_slice(event.of(&line.bytes));
+        let ty = if self.ticks == Some(false) {
+            None
+        } else {
+            self.type_named(&key, sink)
+        };
+        let Some(ty) = ty else {
+            self.not_understood(line);
+            return ControlFlow::Continue(());
+        };
+        let number = self.count_lines(line);
+        self.notes.raw_events.add(number);
+        self.style = Some(Style::FtraceRaw);
+        self.ticks = Some(true);
+        self.events += 1;
+        self.note_cpu(cpu);
+        if time < self.last_time {
+            self.notes.backwards.add(number);
+        }
+        self.last_time = time;
+        self.send_lost(time, 0, sink);
+        self.types.get_mut(ty).count += 1;
+        let entry = self.types.get(ty);
+        if !entry.wanted {
+            return ControlFlow::Continue(());
+        }
+        sink.event(&Event {
+            time,
+            cpu,
+            tid,
+            pid: NONE,
+            ty: &entry.event_type(ty),
+            body: Body::Text {
+                text: "",
+                data: Data::Other,
+            },
+            sample: None,
+            buffer: 0,
+            comm: None,
+        })
+    }
+
+    /// Ends the reading.
+    pub fn finish(mut self, isa: Option<Isa>, sink: &mut dyn Sink) -> Summary {
+        self.send_lost(self.last_time, 0, sink);
+        let ticks = self.ticks == Some(true);
+        let quality = self.notes.quality(self.events, ticks);
+        let merged = self.sources.len() > 1 || self.sources.first().is_some_and(|s| !s.is_empty());
+        let cpu_words = self.cpus.iter().enumerate();
+        Summary {
+            style: self.style.or((self.events > 0).then_some(Style::TraceCmd)),
+            quality,
+            lines: self.lines,
+            events: self.events,
+            unit: if ticks {
+                Unit::Ticks
+            } else {
+                Unit::Nanoseconds
+            },
+            resolution: 10u64.pow(u32::from(if ticks { 0 } else { 9 - self.decimals.min(9) })),
+            isa,
+            cpus: cpu_words
+                .flat_map(|(word, bits)| {
+                    (0..64)
+                        .filter(move |b| bits >> b & 1 == 1)
+                        .map(move |b| (word * 64 + b) as u32)
+                })
+                .collect(),
+            machine_cpus: self.machine_cpus,
+            sources: if merged {
+                self.sources.iter().map(|s| lossy(s)).collect()
+            } else {
+                Vec::new()
+            },
+            not_understood: self.notes.not_understood.count,
+            first_not_understood: self.notes.places,
+            types: self
+                .types
+                .into_entries()
+                .into_iter()
+                .map(|e| TypeCount {
+                    system: e.system.into(),
+                    name: e.name.into(),
+                    count: e.count,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Returns whether this is a thread's name, and no placeholder for an unknown one (`<...>`, perf's `:123`).
+#[inline]
+fn is_name(comm: &str, tid: i32) -> bool {
+    let unknown = |number: &str| crate::scan::id(number.as_bytes()) == Some(tid);
+    !comm.is_empty() && comm != "<...>" && !comm.strip_prefix(':').is_some_and(unknown)
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
