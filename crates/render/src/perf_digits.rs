@@ -24,13 +24,13 @@ const HEX: [[u8; 2]; 256] = {
 };
 
 /// Returns two digits of a number below 100.
-#[inline]
+#[inline(always)]
 fn pair(number: u32) -> [u8; 2] {
     PAIRS[(number % 100) as usize]
 }
 
 /// Returns the six digits of a number below a million.
-#[inline]
+#[inline(always)]
 pub(crate) fn six(number: u32) -> [u8; 6] {
     let [a, b] = pair(number / 10_000);
     let [c, d] = pair(number / 100);

@@ -10,23 +10,10 @@
 use event::{Body, Event, EventType, Sample, Side};
 use tracefmt::{Formats, PrintStyle};
 
-use crate::perf_digits::{decimal, hex, hex16, nine, six};
-use crate::perf_maps::{Files, KernelFile, SpaceId};
+use crate::perf_columns::{Clock, Head, NameColumn};
+use crate::perf_maps::{Files, KernelFile};
+use crate::perf_stack::Place;
 use crate::perf_threads::{CpuMode, Machine};
-
-/// Entries of a call chain that are printed (`PERF_MAX_STACK_DEPTH`).
-const MAX_STACK: usize = 127;
-
-/// Numbers in call chains that tell where the following addresses are (`PERF_CONTEXT_*`).
-mod context {
-    pub const HV: u64 = -32i64 as u64;
-    pub const KERNEL: u64 = -128i64 as u64;
-    pub const USER: u64 = -512i64 as u64;
-    /// The lowest number that is no address (`PERF_CONTEXT_MAX`).
-    pub const LOWEST: u64 = -4095i64 as u64;
-}
-
-const NANOSECONDS: u64 = 1_000_000_000;
 
 /// What of a recording and of the wish decides how lines look.
 #[derive(Debug, Clone, Default)]
@@ -41,104 +28,6 @@ pub struct PerfStyle<'f> {
     pub pipe: bool,
     /// The kernels and modules that the recording has build ids of, in its order.
     pub kernel_files: Vec<KernelFile<'f>>,
-}
-
-/// The column of an event type's name.
-#[derive(Debug, Clone)]
-struct NameColumn {
-    text: [u8; NameColumn::INLINE],
-    len: u8,
-    long: Option<Box<[u8]>>,
-}
-
-impl NameColumn {
-    const INLINE: usize = 64;
-
-    fn new(label: &[u8], width: usize) -> NameColumn {
-        let mut line = vec![b' '; width.saturating_sub(label.len())];
-        line.extend_from_slice(label);
-        line.extend_from_slice(b": ");
-        let mut column = NameColumn {
-            text: [0; NameColumn::INLINE],
-            len: 0,
-            long: None,
-        };
-        match column.text.get_mut(..line.len()) {
-            Some(place) => {
-                place.copy_from_slice(&line);
-                column.len = line.len() as u8;
-            }
-            None => column.long = Some(line.into_boxed_slice()),
-        }
-        column
-    }
-
-    #[inline]
-    fn put(&self, out: &mut Vec<u8>) {
-        match &self.long {
-            None => {
-                // A copy of fixed size, cut to length behind it, is faster than one of any size.
-                let end = out.len() + self.len as usize;
-                out.extend_from_slice(&self.text);
-                out.truncate(end);
-            }
-            Some(long) => out.extend_from_slice(long),
-        }
-    }
-}
-
-/// The columns of CPU and second, which hardly change from one line to the next.
-#[derive(Debug)]
-struct Clock {
-    /// Nanoseconds of the second in `text`.
-    second: u64,
-    /// The second with its point: 11 digits and the point at most.
-    text: [u8; 16],
-    len: u8,
-}
-
-impl Clock {
-    fn new() -> Clock {
-        let mut clock = Clock {
-            second: 0,
-            text: [0; 16],
-            len: 0,
-        };
-        clock.set(0);
-        clock
-    }
-
-    /// Times are 12 columns wide at least, six of them decimals (`%12s`, `%5lu.%09llu`).
-    #[cold]
-    fn set(&mut self, second: u64) {
-        let mut text = Vec::with_capacity(16);
-        decimal(&mut text, second, 5);
-        text.push(b'.');
-        self.second = second.wrapping_mul(NANOSECONDS);
-        self.len = text.len().min(self.text.len()) as u8;
-        for (place, byte) in self.text.iter_mut().zip(text) {
-            *place = byte;
-        }
-    }
-
-    #[inline]
-    fn put(&mut self, out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
-        let mut part = time.wrapping_sub(self.second);
-        if part >= NANOSECONDS {
-            self.set(time / NANOSECONDS);
-            part = time % NANOSECONDS;
-        }
-        let part = part as u32;
-        let end = out.len() + self.len as usize;
-        out.extend_from_slice(&self.text);
-        out.truncate(end);
-        if nanoseconds {
-            out.extend_from_slice(&nine(part));
-        } else {
-            out.extend_from_slice(&six(part / 1000));
-        }
-        out.extend_from_slice(b": ");
-    }
 }
 
 /// Prints the events of one recording as `perf script` does.
@@ -175,7 +64,7 @@ impl PerfPrinter {
         PerfPrinter {
             names: Vec::new(),
             width: 0,
-            clock: Clock::new(),
+            clock: Clock::new(style.nanoseconds),
             host: Machine::new(false, style.addresses, &style.kernel_files, &mut files),
             guest: Machine::new(true, style.addresses, &style.kernel_files, &mut files),
             files,
@@ -252,29 +141,29 @@ impl PerfPrinter {
             _ => None,
         };
         let stack = address.and(sample.callchain);
-        let guest = mode.is_guest();
-        let machine = if guest {
+        let name = match self.names.get(event.ty.index as usize) {
+            Some(Some(name)) => name,
+            _ => new_name(&mut self.names, event.ty, self.width),
+        };
+        let machine = if mode.is_guest() {
             &mut self.guest
         } else {
             &mut self.host
         };
-        let (columns, space) = machine.running(event.pid, event.tid);
-        match stack {
-            None => columns.put_wide(out),
-            Some(_) => columns.put_narrow(out),
-        }
-        if sample.has_cpu {
-            cpu(out, event.cpu);
-        }
-        // Events without time stamps have no such column, and nothing happens in the clock's first nanosecond.
-        if event.time != 0 {
-            self.clock.put(out, event.time, self.style.nanoseconds);
-        }
-        if !sample.tracepoint {
-            decimal(out, sample.period.unwrap_or(0), 10);
-            out.push(b' ');
-        }
-        self.name(event.ty).put(out);
+        let (thread, space) = machine.running(event.pid, event.tid);
+        let head = Head {
+            thread,
+            narrow: stack.is_some(),
+            cpu: sample.has_cpu.then_some(event.cpu),
+            // Events without time stamps have no such column, and nothing happens in a clock's first nanosecond.
+            time: (event.time != 0).then_some(event.time),
+            period: match sample.tracepoint {
+                true => None,
+                false => Some(sample.period.unwrap_or(0)),
+            },
+            name,
+        };
+        head.put(out, &mut self.clock);
         match event.body {
             Body::Raw(record) => {
                 match event.ty.format {
@@ -290,9 +179,12 @@ impl PerfPrinter {
             out.push(b'\n');
             return;
         };
-        let machine = if guest { &self.guest } else { &self.host };
         let place = Place {
-            machine,
+            machine: if mode.is_guest() {
+                &self.guest
+            } else {
+                &self.host
+            },
             files: &self.files,
             space,
             // perf leaves file names out behind tracepoints of piped recordings.
@@ -304,25 +196,24 @@ impl PerfPrinter {
                 place.chain(out, chain, sample.big_endian);
                 out.push(b'\n');
             }
-            None => {
-                out.push(b' ');
-                out.extend_from_slice(&hex16(address));
-                place.ending(out, address, mode);
-            }
+            None => place.address(out, address, mode),
         }
     }
+}
 
-    /// Returns the column of a type's name.
-    #[inline]
-    fn name(&mut self, ty: &EventType<'_>) -> &NameColumn {
-        let index = ty.index as usize;
-        if self.names.len() <= index {
-            // Kinds of events are few: each has an attribute of at least 64 bytes in the recording.
-            self.names.resize(index.saturating_add(1), None);
-        }
-        let width = self.width;
-        self.names[index].get_or_insert_with(|| NameColumn::new(&label(ty), width))
+/// Makes the column of a kind of event that was not printed before.
+#[cold]
+fn new_name<'n>(
+    names: &'n mut Vec<Option<NameColumn>>,
+    ty: &EventType<'_>,
+    width: usize,
+) -> &'n NameColumn {
+    let index = ty.index as usize;
+    if names.len() <= index {
+        // Kinds of events are few: each has an attribute of 64 bytes or more in the recording.
+        names.resize(index.saturating_add(1), None);
     }
+    names[index].get_or_insert_with(|| NameColumn::new(&label(ty), width))
 }
 
 /// Returns the name of a kind of event as perf prints it. Recordings in which names are missing have those of
@@ -334,123 +225,16 @@ fn label(ty: &EventType<'_>) -> Vec<u8> {
     ty.label.as_bytes().to_vec()
 }
 
-/// Appends the column of the CPU (`[%03d]`).
-#[inline]
-fn cpu(out: &mut Vec<u8>, cpu: i32) {
-    match u32::try_from(cpu) {
-        Ok(cpu @ 0..1000) => {
-            let [_, _, _, a, b, c] = six(cpu);
-            out.extend_from_slice(&[b'[', a, b, c, b']', b' ']);
-        }
-        _ => out.extend_from_slice(format!("[{cpu:03}] ").as_bytes()),
-    }
-}
-
-/// Where addresses of one event are looked up.
-struct Place<'p> {
-    machine: &'p Machine,
-    files: &'p Files,
-    space: Option<SpaceId>,
-    /// Whether file names are printed.
-    file: bool,
-}
-
-impl Place<'_> {
-    /// Appends the lines of a call chain.
-    fn chain(&self, out: &mut Vec<u8>, chain: &[u8], big_endian: bool) {
-        let start = out.len();
-        let mut mode = CpuMode::User;
-        let mut left = MAX_STACK;
-        for bytes in chain.chunks_exact(8) {
-            if left == 0 {
-                break;
-            }
-            let bytes: [u8; 8] = bytes.try_into().unwrap_or_default();
-            let address = match big_endian {
-                true => u64::from_be_bytes(bytes),
-                false => u64::from_le_bytes(bytes),
-            };
-            if address < context::LOWEST {
-                left -= 1;
-                self.entry(out, address, mode);
-                continue;
-            }
-            mode = match address {
-                context::KERNEL => CpuMode::Kernel,
-                context::USER => CpuMode::User,
-                context::HV => CpuMode::Other,
-                _ => {
-                    // perf takes a chain with any other number for damaged, and prints nothing of it.
-                    out.truncate(start);
-                    return;
-                }
-            };
-        }
-    }
-
-    /// Appends the line of one address in a call chain.
-    fn entry(&self, out: &mut Vec<u8>, address: u64, mode: CpuMode) {
-        let mut line = [b'\t'; 17];
-        let place = match mode {
-            CpuMode::User | CpuMode::GuestUser => self.machine.user(self.space, address),
-            _ => None,
-        };
-        let printed = place.map_or(address, |(printed, _)| printed);
-        for (place, digit) in line[1..].iter_mut().zip(hex16(printed)) {
-            *place = digit;
-        }
-        out.extend_from_slice(&line);
-        match place {
-            Some((_, file)) if self.file => out.extend_from_slice(self.files.ending(file)),
-            _ => self.ending(out, address, mode),
-        }
-    }
-
-    /// Appends symbol and file of an address, with the line feed.
-    fn ending(&self, out: &mut Vec<u8>, address: u64, mode: CpuMode) {
-        let mut file = Default::default();
-        match mode {
-            CpuMode::Kernel | CpuMode::GuestKernel => {
-                if let Some(found) = self.machine.kernel().find(address) {
-                    file = found.file;
-                    if let Some(offset) = found.offset {
-                        return self.symbol(out, self.files.name_ending(file), offset);
-                    }
-                }
-            }
-            CpuMode::User | CpuMode::GuestUser => {
-                if let Some((_, found)) = self.machine.user(self.space, address) {
-                    file = found;
-                }
-            }
-            CpuMode::Other => {}
-        }
-        if self.file {
-            out.extend_from_slice(self.files.ending(file));
-        } else {
-            out.extend_from_slice(Files::UNKNOWN_SYMBOL);
-            out.push(b'\n');
-        }
-    }
-
-    /// Appends a symbol that has the name of its file, ` NAME+0xOFFSET (NAME)`.
-    fn symbol(&self, out: &mut Vec<u8>, name_ending: &[u8], offset: u64) {
-        let name = name_ending.strip_prefix(b" (").unwrap_or(name_ending);
-        let name = name.strip_suffix(b")\n").unwrap_or(name);
-        out.push(b' ');
-        out.extend_from_slice(name);
-        out.extend_from_slice(b"+0x");
-        hex(out, offset);
-        out.extend_from_slice(if self.file { name_ending } else { b"\n" });
-    }
-}
 /// Appends a record whose format is not known, as hexadecimal bytes.
 pub(crate) fn hex_record(record: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"raw");
     for byte in record {
-        let digits = [b' ', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        let digits = [
+            b' ',
+            DIGITS[usize::from(byte >> 4)],
+            DIGITS[usize::from(byte & 15)],
+        ];
         out.extend_from_slice(&digits);
     }
 }
-

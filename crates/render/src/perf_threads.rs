@@ -7,19 +7,16 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::perf_digits::signed;
+use crate::perf_columns::ThreadColumns;
 use crate::perf_maps::{FileId, Files, KernelFile, KernelMaps, SpaceId, Spaces, user_file};
 
 /// Threads kept at most. Linux itself has no more than 4 million (`PID_MAX_LIMIT`), and hosts far fewer.
 const MAX_THREADS: usize = 1 << 19;
 /// Ended threads that are remembered: events of a thread may come shortly after its end.
 const MAX_ENDED: usize = 4096;
-/// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
-const MAX_COMM: usize = 127;
-/// How many columns a name takes up at least.
-const COMM_WIDTH: usize = 16;
-/// How many columns a thread id takes up at least.
-const TID_WIDTH: usize = 5;
+
+/// Threads that are found without the table.
+const RECENT: usize = 256;
 
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
 const CPUMODE_MASK: u16 = 7;
@@ -55,82 +52,6 @@ impl CpuMode {
     }
 }
 
-/// The first two columns of a thread's lines: name and id, with a space behind each.
-#[derive(Debug, Clone)]
-pub(crate) struct Columns {
-    /// The columns where they fit, which is always but in crafted recordings.
-    text: [u8; Columns::INLINE],
-    len: u8,
-    /// Spaces in front of the name, which lines with call chains leave out.
-    pad: u8,
-    comm: u8,
-    long: Option<Box<[u8]>>,
-}
-
-impl Columns {
-    const INLINE: usize = 32;
-
-    fn new(comm: &[u8], tid: i32) -> Columns {
-        let comm = &comm[..comm.len().min(MAX_COMM)];
-        let pad = COMM_WIDTH.saturating_sub(comm.len());
-        let mut line = vec![b' '; pad];
-        line.extend_from_slice(comm);
-        line.push(b' ');
-        signed(&mut line, i64::from(tid), TID_WIDTH);
-        line.push(b' ');
-        let mut columns = Columns {
-            text: [0; Columns::INLINE],
-            len: line.len() as u8,
-            pad: pad as u8,
-            comm: comm.len() as u8,
-            long: None,
-        };
-        match columns.text.get_mut(..line.len()) {
-            Some(place) => place.copy_from_slice(&line),
-            None => columns.long = Some(line.into_boxed_slice()),
-        }
-        columns
-    }
-
-    /// Returns the columns of a thread whose name nothing tells.
-    fn nameless(tid: i32) -> Columns {
-        Columns::new(format!(":{tid}").as_bytes(), tid)
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match &self.long {
-            Some(long) => long,
-            None => self.text.get(..self.len as usize).unwrap_or_default(),
-        }
-    }
-
-    fn comm(&self) -> &[u8] {
-        let from = self.pad as usize;
-        self.bytes()
-            .get(from..from + self.comm as usize)
-            .unwrap_or_default()
-    }
-
-    /// Appends the columns, with the name at its width.
-    #[inline]
-    pub fn put_wide(&self, out: &mut Vec<u8>) {
-        match &self.long {
-            None => {
-                // A copy of fixed size, cut to length behind it, is faster than one of any size.
-                let end = out.len() + self.len as usize;
-                out.extend_from_slice(&self.text);
-                out.truncate(end);
-            }
-            Some(long) => out.extend_from_slice(long),
-        }
-    }
-
-    /// Appends the columns, with the name as it is.
-    pub fn put_narrow(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.bytes().get(self.pad as usize..).unwrap_or_default());
-    }
-}
-
 #[derive(Debug)]
 struct Thread {
     pid: i32,
@@ -140,13 +61,20 @@ struct Thread {
     /// Tells this use of the place from later ones.
     serial: u32,
     space: Option<SpaceId>,
-    columns: Columns,
+    columns: ThreadColumns,
+}
+
+/// Returns what stands in a place of the recent threads that has none: a thread that belongs to another place.
+fn no_recent(place: usize) -> (i32, u32) {
+    (!(place as i32), u32::MAX)
 }
 
 /// The threads of the host, or those of all its guests.
 #[derive(Debug)]
 pub(crate) struct Machine {
     by_tid: FxHashMap<i32, u32>,
+    /// Threads that ran lately and where they are, by the low bits of their ids.
+    recent: [(i32, u32); RECENT],
     threads: Vec<Thread>,
     free: Vec<u32>,
     /// Ended threads, the first ones first.
@@ -156,7 +84,7 @@ pub(crate) struct Machine {
     spaces: Option<Spaces>,
     kernel: KernelMaps,
     /// Stands for the threads that there is no place for.
-    spare: Columns,
+    spare: ThreadColumns,
 }
 
 impl Machine {
@@ -169,13 +97,14 @@ impl Machine {
     ) -> Machine {
         let mut machine = Machine {
             by_tid: FxHashMap::default(),
+            recent: std::array::from_fn(no_recent),
             threads: Vec::new(),
             free: Vec::new(),
             ended: VecDeque::new(),
             serial: 0,
             spaces: addresses.then(Spaces::new),
             kernel: KernelMaps::new(guest, known, files),
-            spare: Columns::nameless(0),
+            spare: ThreadColumns::nameless(0),
         };
         // perf keeps all guests in one machine unless it is given their file systems.
         if guest {
@@ -188,17 +117,31 @@ impl Machine {
 
     /// Returns the columns of a thread that ran, and what its process has mapped.
     #[inline]
-    pub fn running(&mut self, pid: i32, tid: i32) -> (&Columns, Option<SpaceId>) {
-        match self.thread(pid, tid) {
-            Some(thread) => {
-                let thread = &self.threads[thread as usize];
-                (&thread.columns, thread.space)
-            }
-            None => {
-                self.spare = Columns::nameless(tid);
-                (&self.spare, None)
-            }
+    pub fn running(&mut self, pid: i32, tid: i32) -> (&ThreadColumns, Option<SpaceId>) {
+        let (known, at) = self.recent[tid as usize % RECENT];
+        let at = if known == tid {
+            Some(at)
+        } else {
+            self.look_up(pid, tid)
+        };
+        match at.and_then(|at| self.threads.get(at as usize)) {
+            Some(thread) => (&thread.columns, thread.space),
+            None => (&self.spare, None),
         }
+    }
+
+    /// Finds a thread and notes where; sets the spare columns if there is no place for it.
+    #[inline(never)]
+    fn look_up(&mut self, pid: i32, tid: i32) -> Option<u32> {
+        let Some(at) = self.thread(pid, tid) else {
+            self.spare = ThreadColumns::nameless(tid);
+            return None;
+        };
+        // A thread whose process is not known has to be looked at again.
+        if self.threads[at as usize].pid != -1 {
+            self.recent[tid as usize % RECENT] = (tid, at);
+        }
+        Some(at)
     }
 
     /// Returns the place of a thread, which is a new one if it was not seen before.
@@ -229,7 +172,7 @@ impl Machine {
             ended: false,
             serial: self.serial,
             space,
-            columns: Columns::nameless(tid),
+            columns: ThreadColumns::nameless(tid),
         };
         let at = match self.free.pop() {
             Some(at) => {
@@ -273,6 +216,8 @@ impl Machine {
 
     fn remove(&mut self, tid: i32) {
         if let Some(at) = self.by_tid.remove(&tid) {
+            let place = tid as usize % RECENT;
+            self.recent[place] = no_recent(place);
             self.set_space(at, None);
             self.threads[at as usize].serial = 0;
             self.free.push(at);
@@ -284,7 +229,7 @@ impl Machine {
         if let Some(at) = self.thread(pid, tid) {
             let thread = &mut self.threads[at as usize];
             thread.named = true;
-            thread.columns = Columns::new(comm, tid);
+            thread.columns = ThreadColumns::new(comm, tid);
         }
     }
 
@@ -305,7 +250,7 @@ impl Machine {
         let made_by = &self.threads[parent as usize];
         let comm = made_by
             .named
-            .then(|| Columns::new(made_by.columns.comm(), tid));
+            .then(|| ThreadColumns::new(made_by.columns.comm(), tid));
         let space = made_by.space;
         if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
             spaces.retain(space);
