@@ -45,6 +45,9 @@ pub enum Body<'a> {
 }
 
 /// What a perf sample has beside time, place and record.
+///
+/// A tracepoint's address is the tracepoint's own, always the same: it is told, with period and call chain,
+/// only in recordings whose tracepoints have call chains.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sample<'a> {
     /// `misc` of the record's header: CPU mode in the low three bits

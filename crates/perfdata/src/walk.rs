@@ -99,14 +99,18 @@ struct Chunk {
     data: Rc<Vec<u8>>,
 }
 
+/// Samples of one attribute.
+#[derive(Debug, Clone, Copy)]
+struct Counter {
+    count: u64,
+    /// Whether they are wanted.
+    wanted: bool,
+}
+
 struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     recording: &'w PerfData<'a>,
-    /// Whether samples of an attribute are wanted.
-    wanted: Vec<bool>,
-    /// Samples by attribute that were counted and skipped; `None` for those that are wanted.
-    unwanted: Vec<Option<u64>>,
-    /// Whether there are any to skip.
-    skips: bool,
+    /// By attribute.
+    counters: Vec<Counter>,
     visitor: &'w mut V,
     endian: Endian,
     ids: IdMap,
@@ -145,9 +149,6 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         visitor: &'w mut V,
     ) -> Walk<'w, 'a, V, BIG> {
         let attrs = &recording.attrs;
-        let wanted: Vec<bool> = (0..attrs.len())
-            .map(|i| wanted.get(i).copied().unwrap_or(true))
-            .collect();
         let layout = attrs[0].layout;
         let same_time = attrs.iter().all(|a| a.layout.time == layout.time);
         let same_id = attrs.iter().all(|a| a.layout.id == layout.id);
@@ -157,9 +158,12 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         };
         Walk {
             recording,
-            skips: wanted.contains(&false),
-            unwanted: wanted.iter().map(|wanted| (!wanted).then_some(0)).collect(),
-            wanted,
+            counters: (0..attrs.len())
+                .map(|i| Counter {
+                    count: 0,
+                    wanted: wanted.get(i).copied().unwrap_or(true),
+                })
+                .collect(),
             visitor,
             endian: recording.endian,
             id_at: layout.id.map(usize::from).filter(|_| same_id),
@@ -201,8 +205,14 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         let end = self.recording.end;
         let mut at = self.recording.start;
         while at < end && !self.stop && !self.stop_reading {
-            if self.skips {
-                at = self.skip_unwanted(data, at, end);
+            let samples_end = self.take_samples(data, at, end);
+            if samples_end > at {
+                at = samples_end;
+                if at.saturating_sub(self.released) >= 2 * RELEASE_STEP {
+                    self.release_behind(at);
+                }
+                self.bound_runs(at);
+                continue;
             }
             let Some(header) = Header::read::<BIG>(&data[..end], at) else {
                 self.cut(at, end);
@@ -249,9 +259,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         self.flush(u64::MAX);
         self.visitor
             .release(self.recording.start..end.max(self.recording.start));
-        for (total, skipped) in self.totals.samples.iter_mut().zip(&self.unwanted) {
-            *total += skipped.unwrap_or(0);
-        }
+        self.totals.samples = self.counters.iter().map(|c| c.count).collect();
         self.totals
     }
 
@@ -331,13 +339,15 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         self.ids.get(u64_at::<BIG>(body, self.id_at?)?)
     }
 
-    /// Counts samples that are not wanted, up to the first record that is something else.
+    /// Takes samples up to the first record that is something else.
     ///
-    /// This is the hot loop of an analysis that looks at few kinds of events: it reads each record's header
-    /// and id, and nothing else. It stops now and then so that pages can be released.
+    /// This is the hot loop: of a sample that nobody wants it reads header and id and nothing else, of the
+    /// others the time as well. It stops now and then so that pages can be released.
     #[inline]
-    fn skip_unwanted(&mut self, data: &[u8], start: usize, end: usize) -> usize {
-        let (IdMap::Table { base, attrs }, Some(id_at)) = (&self.ids, self.id_at) else {
+    fn take_samples(&mut self, data: &[u8], start: usize, end: usize) -> usize {
+        let (IdMap::Table { base, attrs }, Some(id_at), Some(time_at)) =
+            (&self.ids, self.id_at, self.time_at)
+        else {
             return start;
         };
         let data = &data[..end];
@@ -348,20 +358,26 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 break;
             };
             let next = at + header.size;
-            if header.kind != kind::SAMPLE || next > end || header.size < HEADER + 8 {
+            if header.kind != kind::SAMPLE || next > end {
                 break;
             }
-            let Some(id) = u64_at::<BIG>(data, at + HEADER + id_at) else {
+            let body = &data[at + HEADER..next.max(at + HEADER)];
+            let Some(id) = u64_at::<BIG>(body, id_at) else {
                 break;
             };
             let Some(&attr) = attrs.get(id.wrapping_sub(*base) as usize) else {
                 break;
             };
-            let Some(unwanted) = self.unwanted.get_mut(attr as usize) else {
+            let Some(counter) = self.counters.get_mut(attr as usize) else {
                 break;
             };
-            let Some(count) = unwanted else { break };
-            *count += 1;
+            if counter.wanted {
+                let Some(time) = u64_at::<BIG>(body, time_at) else {
+                    break;
+                };
+                self.queue.add(0, at, next, time, attr);
+            }
+            counter.count += 1;
             at = next;
         }
         at
@@ -375,8 +391,9 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 self.totals.unknown_id += 1;
                 return;
             };
-            self.totals.samples[attr as usize] += 1;
-            if !self.wanted[attr as usize] {
+            let counter = &mut self.counters[attr as usize];
+            counter.count += 1;
+            if !counter.wanted {
                 return;
             }
             attr
@@ -385,6 +402,12 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         };
         let time = self.time_of(header, body, attr);
         self.queue.add(buffer, at, at + header.size, time, attr);
+        self.bound_runs(at);
+    }
+
+    /// Forces the merge on when runs are so many that memory would not be bounded.
+    #[inline]
+    fn bound_runs(&mut self, at: usize) {
         if self.queue.len() > MAX_RUNS {
             self.note(
                 at,
@@ -608,7 +631,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             let body = data.get(run.at + HEADER..next)?;
             let attr = if header.kind == kind::SAMPLE {
                 self.attr_of(body)
-                    .filter(|&attr| self.wanted[attr as usize])
+                    .filter(|&attr| self.counters[attr as usize].wanted)
             } else {
                 Some(Entry::SIDE)
             };

@@ -90,6 +90,11 @@ impl<'r> PerfReader<'r> {
         let periods: Vec<u64> = self.data.attrs().iter().map(|a| a.sample_period).collect();
         let mut push = Push {
             samples: sink.wants_samples(),
+            addresses: self
+                .data
+                .attrs()
+                .iter()
+                .any(|a| a.tracepoint_id().is_some() && a.has_callchain()),
             sink,
             release,
             types: &types,
@@ -171,6 +176,8 @@ fn clock_name(clockid: Option<i32>) -> String {
 
 struct Push<'p> {
     samples: bool,
+    /// Whether tracepoints tell where they were: in recordings whose tracepoints have call chains.
+    addresses: bool,
     sink: &'p mut dyn Sink,
     release: &'p dyn Fn(Range<usize>),
     types: &'p [EventType<'p>],
@@ -203,16 +210,19 @@ impl Visitor for Push<'_> {
         if !self.samples {
             return self.sink.event(&event);
         }
-        let extra = Sample {
+        let mut extra = Sample {
             misc: sample.misc,
-            ip: sample.ip(),
-            addr: sample.addr(),
-            period: sample.period().or(Some(self.periods[index])),
-            callchain: sample.callchain(),
             big_endian: self.big_endian,
             has_cpu: sample.cpu >= 0,
             tracepoint,
+            ..Sample::default()
         };
+        if self.addresses || !tracepoint {
+            extra.ip = sample.ip();
+            extra.addr = sample.addr();
+            extra.period = sample.period().or(Some(self.periods[index]));
+            extra.callchain = sample.callchain();
+        }
         event.sample = Some(&extra);
         self.sink.event(&event)
     }

@@ -20,7 +20,7 @@ pub struct Reader<'r> {
 enum Kind<'r> {
     Perf(Box<PerfReader<'r>>),
     Dat(Box<DatReader<'r>>),
-    Text(TextReader<'r>),
+    Text(Box<TextReader<'r>>),
 }
 
 /// How a recording is to be read.
@@ -62,7 +62,7 @@ impl Recording {
             let parsed = tracedat::TraceDat::parse(data).map_err(|e| unusable(e.to_string()))?;
             Kind::Dat(Box::new(DatReader::new(parsed, options.symbols)))
         } else if let Some(text) = TextReader::new(data) {
-            Kind::Text(text)
+            Kind::Text(Box::new(text))
         } else {
             return Err(OpenError::NotARecording {
                 name: self.name().to_owned(),

@@ -1,20 +1,65 @@
 //! Text as events.
 
-use event::Sink;
+use std::ops::ControlFlow;
 
-use crate::header::Header;
+use event::{Event, EventType, Sink};
+use tracetext::{Style, Unit};
+
+use crate::header::{Header, TimeUnit};
 use crate::reader::Outcome;
+
+/// A text is recognized by its beginning: this many bytes of it.
+const HEAD: usize = 64 << 10;
 
 /// A text whose style is decided.
 #[derive(Debug)]
 pub(crate) struct TextReader<'r> {
-    _data: &'r [u8],
+    data: &'r [u8],
+    style: Style,
     header: Header,
 }
 
+/// Wants nothing.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
+        false
+    }
+
+    fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
 impl<'r> TextReader<'r> {
-    pub fn new(_data: &'r [u8]) -> Option<TextReader<'r>> {
-        None
+    /// Decides what printed the text. `None` when it holds no events.
+    pub fn new(data: &'r [u8]) -> Option<TextReader<'r>> {
+        let head = &data[..data.len().min(HEAD)];
+        let style = tracetext::sniff(head).filter(|style| !style.is_table())?;
+        // Unit and resolution of the times show in the first lines.
+        let summary = tracetext::walk(head, &mut Nothing);
+        let seconds = summary.unit == Unit::Nanoseconds;
+        let header = Header {
+            format: format!("text of {}", style.name()),
+            arch: summary.isa.and_then(arch).map(str::to_owned),
+            cpus: summary.machine_cpus,
+            time_unit: if seconds {
+                TimeUnit::Nanoseconds
+            } else {
+                TimeUnit::Ticks
+            },
+            seconds,
+            resolution_ns: summary.resolution,
+            nine_digits: summary.resolution < 1000,
+            buffers: summary.sources,
+            ..Header::default()
+        };
+        Some(TextReader {
+            data,
+            style,
+            header,
+        })
     }
 
     pub fn header(&self) -> &Header {
@@ -22,12 +67,29 @@ impl<'r> TextReader<'r> {
     }
 
     pub fn is_perf(&self) -> bool {
-        true
+        self.style == Style::PerfScript
     }
 
-    pub fn walk(&self, _sink: &mut dyn Sink) -> Outcome {
-        Outcome::default()
+    pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
+        let summary = tracetext::walk(self.data, sink);
+        Outcome {
+            quality: summary.quality,
+            resolution_ns: summary.resolution,
+        }
     }
+}
+
+/// Returns the architecture whose exits these are.
+fn arch(isa: event::Isa) -> Option<&'static str> {
+    Some(match isa {
+        event::Isa::Vmx | event::Isa::Svm => "x86_64",
+        event::Isa::Arm64 => "aarch64",
+        event::Isa::Riscv => "riscv64",
+        event::Isa::S390 => "s390x",
+        event::Isa::Powerpc => "ppc64le",
+        event::Isa::Loongarch => "loongarch64",
+        _ => return None,
+    })
 }
 
 /// Says in a few words what bytes that are no recording look like.
@@ -50,6 +112,14 @@ pub(crate) fn describe(data: &[u8]) -> String {
     ];
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| data.starts_with(magic)) {
         return (*what).to_owned();
+    }
+    if let Some(style) = tracetext::sniff(&data[..data.len().min(HEAD)])
+        && style.is_table()
+    {
+        return format!(
+            "the printed table of {}, which holds no events",
+            style.name()
+        );
     }
     let head = &data[..data.len().min(4096)];
     let text = std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |_| true);
