@@ -26,6 +26,9 @@ impl Compression {
     }
 }
 
+/// Windows up to this are always allowed, in bytes: `zstd` uses no larger ones unless told to.
+const MIN_WINDOW: u64 = 8 << 20;
+
 /// A decompressor whose tables are kept between calls.
 pub(crate) struct Decompressor {
     kind: Compression,
@@ -60,6 +63,9 @@ impl Decompressor {
             Compression::Zlib => zlib(input, size, out),
             Compression::Zstd => {
                 let decoder = self.zstd.get_or_insert_with(Default::default);
+                // The decoder sets memory aside for the window a frame asks for, and none needs more than
+                // what comes out of it.
+                decoder.set_max_window_size(MIN_WINDOW.max(size.next_power_of_two() as u64));
                 out.resize(size, 0);
                 match decoder.decode_all(input, out) {
                     Ok(written) => {

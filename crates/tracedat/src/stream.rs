@@ -33,9 +33,9 @@ enum Source {
     Chunks(u32),
 }
 
-/// The record at the front of a stream.
+/// A record in the current page.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Head {
+pub(crate) struct Found {
     /// Time, converted.
     pub time: u64,
     /// Offsets of the payload in the page.
@@ -43,6 +43,12 @@ pub(crate) struct Head {
     pub end: usize,
     /// `common_type`.
     pub id: u32,
+}
+
+/// The record at the front of a stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Head {
+    pub record: Found,
     /// What was lost before it.
     pub missed: Missed,
     /// Whether the record itself is wanted, or stands here for what was lost before it.
@@ -248,12 +254,15 @@ impl<'a> Stream<'a> {
                     let time = self.clock.convert(cursor.time);
                     let wanted = shared.wants(id);
                     *skipped += u64::from(!wanted);
+                    let record = Found {
+                        time,
+                        start,
+                        end,
+                        id,
+                    };
                     (
                         Some(Head {
-                            time,
-                            start,
-                            end,
-                            id,
+                            record,
                             missed: self.pending,
                             wanted,
                         }),
@@ -265,7 +274,14 @@ impl<'a> Stream<'a> {
             };
         }
         match next_wanted::<O>(page, cursor, &self.clock, shared, skipped) {
-            Ok(head) => (Some(head), false),
+            Ok(record) => (
+                Some(Head {
+                    record,
+                    missed: Missed::None,
+                    wanted: true,
+                }),
+                false,
+            ),
             Err(broken) => (None, broken),
         }
     }
@@ -427,7 +443,7 @@ pub(crate) fn next_wanted<O: Order>(
     clock: &Clock,
     shared: &Shared<'_>,
     skipped: &mut u64,
-) -> Result<Head, bool> {
+) -> Result<Found, bool> {
     loop {
         match cursor.next::<O>(page) {
             Item::Record(start, end) => {
@@ -437,13 +453,11 @@ pub(crate) fn next_wanted<O: Order>(
                     continue;
                 }
                 let time = clock.convert(cursor.time);
-                return Ok(Head {
+                return Ok(Found {
                     time,
                     start,
                     end,
                     id,
-                    missed: Missed::None,
-                    wanted: true,
                 });
             }
             Item::End => return Err(false),

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::compress::Decompressor;
 use crate::file::TraceDat;
 use crate::page::{Big, Little, Missed, Order};
-use crate::stream::{Common, Shared, Stream, next_wanted, pid_of, work_limit};
+use crate::stream::{Common, Found, Head, Shared, Stream, next_wanted, pid_of, work_limit};
 use std::ops::{ControlFlow, Range};
 use tracefmt::{Diagnostic, Endian};
 
@@ -259,9 +259,9 @@ fn merge<O: Order, V: Visitor + ?Sized>(
     let mut heap = Heap(Vec::with_capacity(streams.len()));
     for (index, stream) in streams.iter_mut().enumerate() {
         if stream.next_page_head(shared, &mut |range| visitor.consumed(range)) {
-            heap.0.push((stream.head.time, index as u32));
+            heap.0.push((stream.head.record.time, index as u32));
         } else {
-            tell_lost(stream, stream.head.time, visitor, end);
+            tell_lost(stream, stream.head.record.time, visitor, end);
         }
     }
     for at in (0..heap.0.len() / 2).rev() {
@@ -273,7 +273,7 @@ fn merge<O: Order, V: Visitor + ?Sized>(
             return;
         };
         match run::<O, V>(stream, bound, shared, visitor, end) {
-            Run::Later => heap.0[0].0 = stream.head.time,
+            Run::Later => heap.0[0].0 = stream.head.record.time,
             Run::End => {
                 heap.0.swap_remove(0);
             }
@@ -294,53 +294,69 @@ fn run<O: Order, V: Visitor + ?Sized>(
     visitor: &mut V,
     end: &mut WalkEnd,
 ) -> Run {
+    let (buffer, cpu, common) = (stream.buffer, stream.cpu, shared.common);
+    let emit = |page: &[u8], found: &Found, visitor: &mut V| {
+        let data = page.get(found.start..found.end).unwrap_or_default();
+        let (time, id, pid) = (found.time, found.id, pid_of::<O>(data, common));
+        visitor.record(&Record {
+            time,
+            cpu,
+            buffer,
+            id,
+            pid,
+            data,
+        })
+    };
     loop {
         let page = stream.page();
         let mut cursor = stream.cursor();
-        let mut head = stream.head;
         let mut skipped = 0;
+        let Head {
+            mut record,
+            missed,
+            wanted,
+        } = stream.head;
+        if missed != Missed::None {
+            tell(missed, (buffer, cpu), record.time, visitor, end);
+        }
+        let mut flow = ControlFlow::Continue(());
+        let mut records = 0;
+        if wanted {
+            records = 1;
+            flow = emit(page, &record, visitor);
+        }
         let broken = loop {
-            if head.missed != Missed::None {
-                tell(
-                    head.missed,
-                    (stream.buffer, stream.cpu),
-                    head.time,
-                    visitor,
-                    end,
-                );
-            }
-            if head.wanted {
-                let data = page.get(head.start..head.end).unwrap_or_default();
-                let record = Record {
-                    time: head.time,
-                    cpu: stream.cpu,
-                    buffer: stream.buffer,
-                    id: head.id,
-                    pid: pid_of::<O>(data, shared.common),
-                    data,
-                };
-                end.records += 1;
-                if visitor.record(&record).is_break() {
-                    stream.put_back(cursor, skipped, false);
-                    return Run::Stop;
-                }
+            if flow.is_break() {
+                break None;
             }
             match next_wanted::<O>(page, &mut cursor, &stream.clock, shared, &mut skipped) {
-                Ok(next) => head = next,
-                Err(broken) => break broken,
+                Ok(next) => record = next,
+                Err(broken) => break Some(broken),
             }
-            if head.time > bound {
-                stream.head = head;
-                stream.put_back(cursor, skipped, false);
-                return Run::Later;
+            if record.time > bound {
+                break None;
             }
+            records += 1;
+            flow = emit(page, &record, visitor);
         };
-        stream.put_back(cursor, skipped, broken);
+        end.records += records;
+        stream.put_back(cursor, skipped, broken == Some(true));
+        if flow.is_break() {
+            return Run::Stop;
+        }
+        if broken.is_none() {
+            stream.head = Head {
+                record,
+                missed: Missed::None,
+                wanted: true,
+            };
+            return Run::Later;
+        }
         if !stream.next_page_head(shared, &mut |range| visitor.consumed(range)) {
-            tell_lost(stream, head.time, visitor, end);
+            tell_lost(stream, record.time, visitor, end);
             return Run::End;
         }
-        if stream.head.time > bound {
+        if stream.head.record.time > bound {
             return Run::Later;
         }
     }

@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// No input makes the reader hold more than this, and...
-const CONSTANT: usize = 160 << 20;
+const CONSTANT: usize = 80 << 20;
 /// ...so many bytes for each of its own. Of a small option a struct is made, of a format a table.
 const PER_BYTE: usize = 256;
 
