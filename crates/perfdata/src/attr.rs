@@ -219,6 +219,32 @@ impl Layout {
     }
 }
 
+/// How the trailers of records that are no samples are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trailers {
+    /// All attributes give theirs the same parts.
+    Same,
+    /// They do not; the id that ends every trailer tells the attribute.
+    ById,
+}
+
+impl Trailers {
+    pub fn new(attrs: &[Attr]) -> Trailers {
+        let parts = |layout: &Layout| (layout.trailer, layout.trailer_time, layout.trailer_cpu);
+        let differ = attrs
+            .windows(2)
+            .any(|w| parts(&w[0].layout) != parts(&w[1].layout));
+        let id_last = attrs
+            .iter()
+            .all(|a| a.sample_id_all && a.sample_type & bits::IDENTIFIER != 0);
+        if differ && id_last {
+            Trailers::ById
+        } else {
+            Trailers::Same
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -133,6 +133,15 @@ fn read_cmdline(cursor: &mut Cursor<'_>, out: &mut Vec<String>) -> Option<()> {
 fn read_event_desc(cursor: &mut Cursor<'_>, attrs: &mut [Attr]) -> Option<()> {
     let count = cursor.u32()?;
     let attr_size = cursor.u32()?;
+    let mut by_id: Vec<(u64, usize)> = Vec::new();
+    for (position, attr) in attrs.iter().enumerate() {
+        by_id.extend(attr.ids.iter().map(|&id| (id, position)));
+    }
+    by_id.sort_unstable();
+    let find = |id: u64| {
+        let (found, position) = *by_id.get(by_id.partition_point(|p| p.0 < id))?;
+        (found == id).then_some(position)
+    };
     for index in 0..count {
         let bytes = cursor.take(u64::from(attr_size))?;
         let ids = cursor.u32()?;
@@ -141,9 +150,8 @@ fn read_event_desc(cursor: &mut Cursor<'_>, attrs: &mut [Attr]) -> Option<()> {
         for _ in 0..ids {
             first_id = first_id.or(Some(cursor.u64()?));
         }
-        let by_id = first_id.and_then(|id| attrs.iter().position(|a| a.ids.contains(&id)));
         // Without ids there is one event, or the order is the attributes' own.
-        let position = by_id.or_else(|| {
+        let position = first_id.and_then(find).or_else(|| {
             let parsed = Attr::parse(bytes, cursor.endian)?.0;
             let same = attrs.get(index as usize)?;
             (same.config == parsed.config && same.kind == parsed.kind).then_some(index as usize)

@@ -148,6 +148,8 @@ impl<'a> PerfData<'a> {
             )));
         }
         let count = (size / attr_size).min(MAX_ATTRS as u64);
+        // Lists of ids do not overlap; a crafted file could name the same bytes for every attribute.
+        let mut ids_left = self.data.len() as u64;
         for index in 0..count {
             let from = at.saturating_add(index * attr_size);
             let Some(bytes) = slice(self.data, from, attr_size) else {
@@ -165,8 +167,11 @@ impl<'a> PerfData<'a> {
             let tail = (attr_size - IDS) as usize;
             let ids_at = self.endian.u64(bytes, tail).unwrap_or(0);
             let ids_size = self.endian.u64(bytes, tail + 8).unwrap_or(0);
-            match slice(self.data, ids_at, ids_size) {
-                Some(ids) => attr.ids = self.ids(ids),
+            match slice(self.data, ids_at, ids_size).filter(|_| ids_size <= ids_left) {
+                Some(ids) => {
+                    ids_left -= ids_size;
+                    attr.ids = self.ids(ids);
+                }
                 None => self
                     .diagnostics
                     .push(Diagnostic::at(from, "ids of an attribute are cut off")),

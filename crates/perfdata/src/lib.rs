@@ -15,6 +15,7 @@ Sources: `tools/perf/Documentation/perf.data-file-format.txt`, `tools/perf/util/
 #![forbid(unsafe_code)]
 
 mod attr;
+mod chunks;
 mod compressed;
 mod error;
 mod feature;

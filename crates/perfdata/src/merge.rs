@@ -99,22 +99,27 @@ impl Queue {
         }
     }
 
-    /// Adds a record that lies behind all others in its buffer.
+    /// Adds a record that lies behind all others in its buffer. Returns whether a run begins with it.
     #[inline(always)]
-    pub fn add(&mut self, buffer: u32, at: usize, end: usize, time: u64, attr: u32) {
-        match &mut self.open {
+    pub fn add(&mut self, buffer: u32, at: usize, end: usize, time: u64, attr: u32) -> bool {
+        let began = match &mut self.open {
             Some(open) if time >= open.last_time && open.run.buffer == buffer => {
                 open.run.end = end;
                 open.last_time = time;
+                false
             }
-            _ => self.begin(buffer, at, end, time),
-        }
+            _ => {
+                self.begin(buffer, at, end, time);
+                true
+            }
+        };
         if self.indexing {
             self.entries.push(Entry::new(time, at, attr));
             if self.entries.len() >= MAX_ENTRIES {
                 self.drop_index();
             }
         }
+        began
     }
 
     fn begin(&mut self, buffer: u32, at: usize, end: usize, time: u64) {
@@ -246,12 +251,6 @@ impl Queue {
         runs.filter(|r| r.buffer == 0).map(|r| r.at).min()
     }
 
-    /// Returns whether any run lies in this buffer.
-    pub fn uses(&self, buffer: u32) -> bool {
-        let open = self.open.iter().map(|o| &o.run);
-        self.runs.iter().chain(open).any(|r| r.buffer == buffer)
-    }
-
     #[inline]
     fn sift_down(&mut self) {
         let mut at = 0;
@@ -307,7 +306,6 @@ mod tests {
         }
         assert_eq!(queue.len(), 2, "three runs, one of them still open");
         assert_eq!(queue.lowest_input(), Some(0));
-        assert!(queue.uses(0) && !queue.uses(1));
         let order = drain(&mut queue);
         let expected = [
             (1, 48),

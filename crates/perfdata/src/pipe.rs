@@ -1,5 +1,7 @@
 //! Pipe mode: attributes, tracing data and features come as records before the first sample.
 
+use std::collections::HashMap;
+
 use tracefmt::{Diagnostic, parse_tracing_data};
 
 use crate::attr::Attr;
@@ -14,6 +16,7 @@ const UPDATE_NAME: u64 = 2;
 pub(crate) fn read_definitions(recording: &mut PerfData<'_>) {
     let (data, endian) = (recording.data, recording.endian);
     let mut at = PIPE_HEADER;
+    let mut by_id = HashMap::new();
     while let Some(header) = Header::read_in(data, at, endian) {
         if matches!(
             header.kind,
@@ -35,9 +38,9 @@ pub(crate) fn read_definitions(recording: &mut PerfData<'_>) {
             break;
         };
         match header.kind {
-            kind::HEADER_ATTR => take_attr(recording, body, at),
+            kind::HEADER_ATTR => take_attr(recording, body, at, &mut by_id),
             kind::HEADER_TRACING_DATA => take_tracing(recording, body, end),
-            kind::EVENT_UPDATE => take_update(recording, body),
+            kind::EVENT_UPDATE => take_update(recording, body, &by_id),
             kind::HEADER_FEATURE => {
                 if let Some(number) = endian.u64(body, 0).and_then(|n| u32::try_from(n).ok()) {
                     recording.feature(number, &body[8..]);
@@ -70,7 +73,13 @@ pub(crate) fn payload_behind(kind: u32, body: &[u8], endian: tracefmt::Endian) -
     }
 }
 
-fn take_attr(recording: &mut PerfData<'_>, body: &[u8], at: usize) {
+/// `by_id` collects which attribute an id belongs to.
+fn take_attr(
+    recording: &mut PerfData<'_>,
+    body: &[u8],
+    at: usize,
+    by_id: &mut HashMap<u64, usize>,
+) {
     if recording.attrs.len() >= PerfData::max_attrs() {
         return;
     }
@@ -80,6 +89,9 @@ fn take_attr(recording: &mut PerfData<'_>, body: &[u8], at: usize) {
     };
     if let Some(ids) = body.get(size..) {
         attr.ids = recording.ids(ids);
+    }
+    for &id in &attr.ids {
+        by_id.entry(id).or_insert(recording.attrs.len());
     }
     recording.attrs.push(attr);
 }
@@ -91,7 +103,7 @@ fn take_tracing(recording: &mut PerfData<'_>, body: &[u8], end: usize) {
     recording.set_tracing(tracing);
 }
 
-fn take_update(recording: &mut PerfData<'_>, body: &[u8]) {
+fn take_update(recording: &mut PerfData<'_>, body: &[u8], by_id: &HashMap<u64, usize>) {
     let endian = recording.endian;
     let (Some(what), Some(id)) = (endian.u64(body, 0), endian.u64(body, 8)) else {
         return;
@@ -102,7 +114,7 @@ fn take_update(recording: &mut PerfData<'_>, body: &[u8]) {
     let name = &body[16..];
     let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
     let name = String::from_utf8_lossy(&name[..end]).into_owned();
-    if let Some(attr) = recording.attrs.iter_mut().find(|a| a.ids.contains(&id)) {
+    if let Some(attr) = by_id.get(&id).and_then(|&at| recording.attrs.get_mut(at)) {
         attr.name = name;
     }
 }

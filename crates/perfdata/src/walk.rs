@@ -10,7 +10,8 @@ use std::rc::Rc;
 
 use tracefmt::{Diagnostic, Endian};
 
-use crate::attr::Layout;
+use crate::attr::{Layout, Trailers};
+use crate::chunks::Chunks;
 use crate::compressed::ZstdStream;
 use crate::file::PerfData;
 use crate::ids::IdMap;
@@ -65,10 +66,11 @@ pub struct Totals {
 const MAX_DIAGNOSTICS: usize = 32;
 /// Decompressed bytes held back for the merge before it is forced on.
 const MAX_HELD: usize = 48 << 20;
-/// Runs held back for the merge before it is forced on.
-const MAX_RUNS: usize = 1 << 20;
 /// Pages are released in steps of this many bytes.
 const RELEASE_STEP: usize = 4 << 20;
+/// Runs held back for the merge before it is forced on: no more than 2^20 together with those that one step
+/// can add, whose samples have 16 bytes at least.
+const MAX_RUNS: usize = (1 << 20) - RELEASE_STEP / 16;
 /// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
 const BLOCK_SHIFT: u32 = 16;
 /// Blocks told apart, a power of two, and how many may be in use again before they are released.
@@ -92,13 +94,6 @@ impl PerfData<'_> {
     }
 }
 
-/// A decompressed piece of the stream that runs lie in.
-#[derive(Debug)]
-struct Chunk {
-    number: u32,
-    data: Rc<Vec<u8>>,
-}
-
 /// Samples of one attribute.
 #[derive(Debug, Clone, Copy)]
 struct Counter {
@@ -118,7 +113,7 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     id_at: Option<usize>,
     /// Where every sample has its time; `None` when that depends on the attribute.
     time_at: Option<usize>,
-    layout: Layout,
+    trailers: Trailers,
     queue: Queue,
     /// Newest time stamp at the end of the round before.
     flush_to: u64,
@@ -127,8 +122,7 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     stop: bool,
     /// The input cannot be read on, what was read still goes out.
     stop_reading: bool,
-    chunks: Vec<Chunk>,
-    next_chunk: u32,
+    chunks: Chunks,
     zstd: Option<ZstdStream>,
     /// Decompressed bytes not yet cut into records, and where in the stream they begin.
     tail: Vec<u8>,
@@ -169,14 +163,13 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             id_at: layout.id.map(usize::from).filter(|_| same_id),
             time_at: layout.time.map(usize::from).filter(|_| same_time),
             ids,
-            layout,
+            trailers: Trailers::new(attrs),
             queue: Queue::new(),
             flush_to: 0,
             last_out: 0,
             stop: false,
             stop_reading: false,
-            chunks: Vec::new(),
-            next_chunk: 1,
+            chunks: Chunks::default(),
             zstd: None,
             tail: Vec::new(),
             tail_at: 0,
@@ -225,6 +218,8 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                     break;
                 };
                 self.totals.skipped_bytes += (next - at) as u64;
+                // A run is one range of bytes without gaps.
+                self.queue.close();
                 at = next;
                 continue;
             }
@@ -243,7 +238,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 let body = &data[at - header.size + HEADER..at];
                 let behind = payload_behind(header.kind, body, self.endian);
                 if header.kind == kind::AUXTRACE {
-                    self.totals.aux_bytes += behind as u64;
+                    self.totals.aux_bytes = self.totals.aux_bytes.saturating_add(behind as u64);
                 }
                 at = at.saturating_add(behind);
                 if at > end {
@@ -325,10 +320,28 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                     .map(usize::from),
             }
         } else {
-            let back = self.layout.trailer_time;
+            let back = self.trailer(body).trailer_time;
             back.and_then(|back| body.len().checked_sub(usize::from(back)))
         };
         at.and_then(|at| u64_at::<BIG>(body, at)).unwrap_or(0)
+    }
+
+    /// Returns the layout that the trailer of a record that is no sample follows.
+    #[inline]
+    fn trailer(&self, body: &[u8]) -> &Layout {
+        let attr = match self.trailers {
+            Trailers::Same => 0,
+            Trailers::ById => {
+                // The id stands last. Records that perf made itself have none, and follow the first
+                // attribute (`evlist__event2evsel` in `tools/perf/util/evlist.c`).
+                let id = body
+                    .len()
+                    .checked_sub(8)
+                    .and_then(|at| u64_at::<BIG>(body, at));
+                id.and_then(|id| self.ids.get(id)).unwrap_or(0)
+            }
+        };
+        &self.recording.attrs[attr as usize].layout
     }
 
     #[inline(always)]
@@ -401,14 +414,17 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             Entry::SIDE
         };
         let time = self.time_of(header, body, attr);
-        self.queue.add(buffer, at, at + header.size, time, attr);
+        let began = self.queue.add(buffer, at, at + header.size, time, attr);
+        if began && buffer != 0 {
+            self.chunks.used(buffer);
+        }
         self.bound_runs(at);
     }
 
     /// Forces the merge on when runs are so many that memory would not be bounded.
     #[inline]
     fn bound_runs(&mut self, at: usize) {
-        if self.queue.len() > MAX_RUNS {
+        if self.queue.len() >= MAX_RUNS {
             self.note(
                 at,
                 "records too disordered: order is not certain".to_owned(),
@@ -503,12 +519,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     /// Cuts what was decompressed into records; what is left of the last one waits for the rest.
     fn cut_tail(&mut self) {
         let data = Rc::new(std::mem::take(&mut self.tail));
-        let number = self.next_chunk;
-        self.next_chunk += 1;
-        self.chunks.push(Chunk {
-            number,
-            data: Rc::clone(&data),
-        });
+        let number = self.chunks.begin(&data);
         let mut at = 0;
         loop {
             while self
@@ -545,8 +556,8 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         }
         self.tail = data[at..].to_vec();
         self.tail_at += at as u64;
-        let held: usize = self.chunks.iter().map(|c| c.data.len()).sum();
-        if held > MAX_HELD {
+        self.chunks.end();
+        if self.chunks.held() > MAX_HELD {
             self.queue.close();
             self.note(
                 self.recording.start,
@@ -562,11 +573,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             if run.time > limit || self.stop {
                 break;
             }
-            let chunk = self
-                .chunks
-                .iter()
-                .find(|c| c.number == run.buffer)
-                .map(|c| Rc::clone(&c.data));
+            let chunk = self.chunks.get(run.buffer);
             let data: &[u8] = match &chunk {
                 Some(chunk) => chunk,
                 None if run.buffer == 0 => self.recording.data,
@@ -582,19 +589,11 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 None => {
                     self.queue.remove_first();
                     if run.buffer != 0 {
-                        self.free_chunks();
+                        self.chunks.unused(run.buffer);
                     }
                 }
             }
         }
-    }
-
-    /// Frees the chunks that no run needs any more. The newest stays: it is still being cut.
-    fn free_chunks(&mut self) {
-        let newest = self.next_chunk - 1;
-        let queue = &self.queue;
-        self.chunks
-            .retain(|c| c.number == newest || queue.uses(c.number));
     }
 
     /// Pushes records of a run while they are the earliest of all and not later than `limit`, and returns
@@ -721,7 +720,8 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     }
 
     fn push_side(&mut self, header: Header, body: &[u8], time: u64) {
-        let trailer = usize::from(self.layout.trailer);
+        let layout = self.trailer(body);
+        let (trailer, trailer_cpu) = (usize::from(layout.trailer), layout.trailer_cpu);
         let Some(record) = parse_side(header, body, trailer, self.endian) else {
             return;
         };
@@ -736,9 +736,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 }
             }
         }
-        let cpu = self
-            .layout
-            .trailer_cpu
+        let cpu = trailer_cpu
             .and_then(|back| {
                 self.endian
                     .u32(body, body.len().checked_sub(usize::from(back))?)

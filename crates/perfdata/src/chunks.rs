@@ -1,0 +1,138 @@
+//! Pieces of the decompressed stream, kept while records in them wait for the merge.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// One piece, and how many runs of records lie in it.
+#[derive(Debug)]
+struct Chunk {
+    data: Rc<Vec<u8>>,
+    runs: u32,
+}
+
+/// The pieces that are still needed, numbered from 1 in the order of the stream.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    /// Number of the first piece in the list.
+    first: u32,
+    list: VecDeque<Chunk>,
+    /// Bytes of all pieces.
+    held: usize,
+    /// Whether the last piece is still being cut into records.
+    cutting: bool,
+}
+
+impl Default for Chunks {
+    fn default() -> Chunks {
+        Chunks {
+            first: 1,
+            list: VecDeque::new(),
+            held: 0,
+            cutting: false,
+        }
+    }
+}
+
+impl Chunks {
+    /// Adds a piece, which is now being cut into records, and returns its number.
+    pub fn begin(&mut self, data: &Rc<Vec<u8>>) -> u32 {
+        self.held += data.capacity();
+        self.list.push_back(Chunk {
+            data: Rc::clone(data),
+            runs: 0,
+        });
+        self.cutting = true;
+        self.first + self.list.len() as u32 - 1
+    }
+
+    /// The piece added last is cut: it goes when no run lies in it.
+    pub fn end(&mut self) {
+        self.cutting = false;
+        if let Some(last) = self.list.len().checked_sub(1) {
+            self.free(last);
+        }
+    }
+
+    /// Returns a piece.
+    pub fn get(&self, number: u32) -> Option<Rc<Vec<u8>>> {
+        Some(Rc::clone(&self.list.get(self.index(number)?)?.data))
+    }
+
+    /// Notes that a run begins in a piece.
+    pub fn used(&mut self, number: u32) {
+        if let Some(chunk) = self.index(number).and_then(|at| self.list.get_mut(at)) {
+            chunk.runs += 1;
+        }
+    }
+
+    /// Notes that a run is done with.
+    pub fn unused(&mut self, number: u32) {
+        let Some(at) = self.index(number) else {
+            return;
+        };
+        if let Some(chunk) = self.list.get_mut(at) {
+            chunk.runs = chunk.runs.saturating_sub(1);
+            self.free(at);
+        }
+    }
+
+    /// Returns how many bytes the pieces take up.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    fn index(&self, number: u32) -> Option<usize> {
+        number.checked_sub(self.first).map(|at| at as usize)
+    }
+
+    /// Gives the bytes of a piece back if nothing needs them.
+    fn free(&mut self, at: usize) {
+        let being_cut = self.cutting && at + 1 == self.list.len();
+        let Some(chunk) = self.list.get_mut(at).filter(|c| c.runs == 0 && !being_cut) else {
+            return;
+        };
+        self.held -= chunk.data.capacity();
+        chunk.data = Rc::default();
+        while !self.cutting || self.list.len() > 1 {
+            match self.list.front() {
+                Some(front) if front.runs == 0 => {
+                    self.list.pop_front();
+                    self.first += 1;
+                }
+                _ => break,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_go_with_their_last_run() {
+        let mut chunks = Chunks::default();
+        let piece = |len: usize| Rc::new(vec![0; len]);
+        let one = chunks.begin(&piece(10));
+        chunks.used(one);
+        chunks.used(one);
+        chunks.end();
+        let two = chunks.begin(&piece(20));
+        chunks.used(two);
+        chunks.unused(two);
+        assert!(
+            chunks.get(two).is_some_and(|d| d.len() == 20),
+            "still being cut"
+        );
+        chunks.end();
+        assert_eq!((one, two, chunks.held()), (1, 2, 10));
+        chunks.unused(one);
+        assert_eq!(chunks.held(), 10);
+        chunks.unused(one);
+        assert_eq!(chunks.held(), 0);
+        let three = chunks.begin(&piece(5));
+        chunks.end();
+        assert_eq!((three, chunks.held()), (3, 0), "without any run");
+        assert!(chunks.list.is_empty());
+    }
+}
