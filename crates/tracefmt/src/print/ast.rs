@@ -79,6 +79,19 @@ pub(super) struct Entry {
     pub(super) name: String,
 }
 
+/// The arguments of `__print_hex_dump`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HexDumpCall {
+    pub(super) prefix: Id,
+    /// Whether every row begins with its offset (`DUMP_PREFIX_OFFSET`).
+    pub(super) offsets: bool,
+    pub(super) row: Id,
+    pub(super) group: Id,
+    pub(super) data: Id,
+    pub(super) len: Id,
+    pub(super) ascii: Id,
+}
+
 /// One node of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
@@ -124,14 +137,7 @@ pub(super) enum Node {
     /// `__print_array`.
     Array { data: Id, count: Id, element: Id },
     /// `__print_hex_dump`: bytes in rows; the prefix comes first.
-    HexDump {
-        prefix: Id,
-        row: Id,
-        group: Id,
-        data: Id,
-        len: Id,
-        ascii: Id,
-    },
+    HexDump(HexDumpCall),
     /// `__print_ns_to_secs`.
     NsToSecs(Id),
     /// `__print_ns_without_secs`.

@@ -5,8 +5,8 @@
 //! `make_bprint_args` of libtraceevent 1.7.1 (which the text has to equal).
 
 use super::parser::Dialect;
-use super::printf::{Part, put_number, put_padded, split};
-use super::run::{Run, put_pointer};
+use super::printf::{Spec, Splitter, put_number, put_padded};
+use super::run::{MAX_LINE, Run, put_pointer};
 use super::text::{put_hex, until_nul};
 use crate::Field;
 
@@ -36,7 +36,7 @@ impl Bprint {
 
     /// Appends the line.
     pub(super) fn print(&self, run: &Run<'_>, out: &mut Vec<u8>) {
-        let abi = run.env.abi;
+        let abi = run.program.abi;
         let number = |(offset, size): (u32, u32)| {
             abi.endian
                 .uint(run.record, offset as usize, size as usize)
@@ -52,34 +52,31 @@ impl Bprint {
             return;
         };
         // The C dialect knows all conversions and never fails.
-        let Ok(parts) = split(format, Dialect::C, abi.long_size) else {
-            return;
-        };
+        let mut splitter = Splitter::new(format, Dialect::C, abi.long_size);
         let mut args = Args {
             record: run.record,
             at: self.args as usize,
             run,
         };
-        for part in parts {
-            match part {
-                Part::Literal(text) => out.extend_from_slice(&text),
-                Part::Conversion(mut spec, extension) => {
-                    let width = spec.stars.width.then(|| args.number(4) as i32);
-                    let precision = spec.stars.precision.then(|| args.number(4) as i32);
-                    spec = super::printf::Spec {
-                        kernel: false,
-                        ..spec
-                    }
-                    .with_stars(width, precision);
-                    match spec.conversion {
-                        b's' => put_padded(out, args.string(), &spec),
-                        b'p' => args.pointer(&extension, out),
-                        _ => {
-                            let value = args.number(if spec.bits == 64 { 8 } else { 4 });
-                            put_number(out, value, &spec);
-                        }
-                    }
+        let full = out.len() + MAX_LINE;
+        while let Ok(Some((mut spec, extension))) = splitter.next(out) {
+            let width = spec.stars.width.then(|| args.number(4) as i32);
+            let precision = spec.stars.precision.then(|| args.number(4) as i32);
+            spec = Spec {
+                kernel: false,
+                ..spec
+            }
+            .with_stars(width, precision);
+            match spec.conversion {
+                b's' => put_padded(out, args.string(), &spec),
+                b'p' => args.pointer(extension, out),
+                _ => {
+                    let value = args.number(if spec.bits == 64 { 8 } else { 4 });
+                    put_number(out, value, &spec);
                 }
+            }
+            if out.len() > full {
+                break;
             }
         }
     }
@@ -96,7 +93,7 @@ impl<'a> Args<'a> {
     /// Reads a number of 4 or 8 bytes; numbers begin at multiples of 4.
     fn number(&mut self, size: usize) -> u64 {
         self.at = self.at.saturating_add(3) & !3;
-        let value = self.run.env.abi.endian.uint(self.record, self.at, size);
+        let value = self.run.program.abi.endian.uint(self.record, self.at, size);
         self.at = self.at.saturating_add(size);
         value.unwrap_or(0)
     }
@@ -108,7 +105,7 @@ impl<'a> Args<'a> {
     }
 
     fn pointer(&mut self, extension: &str, out: &mut Vec<u8>) {
-        let long = usize::from(self.run.env.abi.long_size);
+        let long = usize::from(self.run.program.abi.long_size);
         match extension.as_bytes() {
             [] => put_pointer(out, self.number(long)),
             [b'x' | b'K', ..] => put_pointer(out, self.number(long)),

@@ -4,7 +4,9 @@ use super::ast::{BinOp, Entry, Id, Node, Tree, number_prefix};
 use super::expr::{Expr, Load, LoadKind, Locator, Operand};
 use super::parser::{Dialect, Line, MAX_DEPTH};
 use super::printf::{Part, Spec, split};
-use super::program::{Action, Bytes, Form, PieceInfo, Pooled, Program, Source, Step, Table};
+use super::program::{
+    Action, Bytes, Form, HexDump, PieceInfo, Pooled, Program, Source, Step, Table,
+};
 use super::text::PADDING;
 use super::types::is_array;
 use crate::{Abi, Diagnostic, Field, FieldKind};
@@ -40,6 +42,7 @@ pub(super) fn compile(
         dialect: line.dialect,
         program: Program {
             kernel: line.dialect == Dialect::C,
+            abi,
             ..Program::default()
         },
         notes: Vec::new(),
@@ -334,33 +337,26 @@ impl Compiler<'_> {
                     form,
                 );
             }
-            Node::HexDump {
-                prefix,
-                row,
-                group,
-                data,
-                len,
-                ascii,
-            } => {
-                let prefix = match self.tree.node(*prefix) {
-                    Node::Text(text) => text.clone(),
-                    _ => String::new(),
+            Node::HexDump(dump) => {
+                let dump = *dump;
+                let prefix = match self.tree.node(dump.prefix) {
+                    Node::Text(text) => self.string(text),
+                    _ => Pooled::default(),
                 };
-                let prefix = self.string(&prefix);
                 let [row, group, len, ascii] =
-                    [row, group, len, ascii].map(|id| self.number(*id).0);
-                let data = self.bytes(*data);
-                self.source(
-                    Source::HexDump {
-                        prefix,
-                        row,
-                        group,
-                        data,
-                        len,
-                        ascii,
-                    },
-                    form,
-                );
+                    [dump.row, dump.group, dump.len, dump.ascii].map(|id| self.number(id).0);
+                let data = self.bytes(dump.data);
+                let offsets = dump.offsets;
+                let dump = HexDump {
+                    prefix,
+                    offsets,
+                    row,
+                    group,
+                    data,
+                    len,
+                    ascii,
+                };
+                self.source(Source::HexDump(dump), form);
             }
             Node::NsToSecs(ns) => {
                 let ns = self.number(*ns).0;
@@ -378,11 +374,11 @@ impl Compiler<'_> {
             },
             Node::Bitmask(Some(field)) => {
                 let data = self.field_bytes(*field);
-                self.source(Source::Bitmask(data), form);
+                self.source(Source::Bitmask(data, None), form);
             }
             Node::Cpumask(Some(field)) => {
                 let data = self.field_bytes(*field);
-                self.source(Source::CpuList(data), form);
+                self.source(Source::CpuList(data, None), form);
             }
             // libtraceevent prints nothing for these.
             _ if tool => {}
@@ -533,18 +529,7 @@ impl Compiler<'_> {
 
     /// Returns the locator of a dynamic field.
     pub(super) fn locator(&self, index: usize) -> Option<Locator> {
-        let field = &self.fields[index];
-        let relative = match field.kind {
-            FieldKind::DataLoc { .. } => false,
-            FieldKind::RelLoc { .. } => true,
-            _ => return None,
-        };
-        Some(Locator {
-            offset: field.offset,
-            size: field.size,
-            relative,
-            endian: self.abi.endian,
-        })
+        Locator::of(&self.fields[index], self.abi.endian)
     }
 
     /// Returns the value of a number or name in the text.

@@ -2,7 +2,7 @@
 
 use super::ast::BinOp;
 use super::types::wrap;
-use crate::Endian;
+use crate::{Endian, Field, FieldKind};
 
 /// How a number lies in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +90,21 @@ pub(super) struct Locator {
 }
 
 impl Locator {
+    /// Returns the locator of a dynamic field.
+    pub(super) fn of(field: &Field, endian: Endian) -> Option<Locator> {
+        let relative = match field.kind {
+            FieldKind::DataLoc { .. } => false,
+            FieldKind::RelLoc { .. } => true,
+            _ => return None,
+        };
+        Some(Locator {
+            offset: field.offset,
+            size: field.size,
+            relative,
+            endian,
+        })
+    }
+
     /// Returns where the data begins and how long it is, in bytes.
     ///
     /// What points outside of the record becomes 0, each by itself, as libtraceevent 1.7.1 does it.

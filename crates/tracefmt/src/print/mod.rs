@@ -138,7 +138,6 @@ impl Format {
     /// `trace_printk` strings, byte order. What lies outside of the record reads as 0 or as nothing. Some
     /// texts end in a line feed (`ftrace:print`, `ftrace:kernel_stack`); it is part of the text.
     pub fn print(&self, record: &[u8], env: &Formats, style: PrintStyle, out: &mut Vec<u8>) {
-        let _ = style;
         if self.printer.failed {
             return self.print_fields(record, env, out);
         }
@@ -146,6 +145,7 @@ impl Format {
             program: &self.printer.program,
             record,
             env,
+            style,
         };
         match &self.printer.bprint {
             Some(bprint) => bprint.print(&run, out),

@@ -83,12 +83,10 @@ impl Compiler<'_> {
                 self.tool_element(base, index)
             }
             Node::Cond { cond, then, other } => {
-                let (then, other) = (then.unwrap_or(*cond), *other);
-                let cond = self.tool_number(*cond, depth);
-                let (then, other) = (
-                    self.tool_number(then, depth),
-                    self.tool_number(other, depth),
-                );
+                let (cond, then, other) = (*cond, *then, *other);
+                let cond = self.tool_number(cond, depth);
+                let then = then.map_or(cond, |then| self.tool_number(then, depth));
+                let other = self.tool_number(other, depth);
                 self.program.exprs.push(Expr::Cond(cond, then, other))
             }
             Node::DynamicLen(field) => match self.locator(*field) {
@@ -205,13 +203,13 @@ impl Compiler<'_> {
                 self.c_element(base, index)
             }
             Node::Cond { cond, then, other } => {
-                let (then, other) = (then.unwrap_or(*cond), *other);
-                let (cond, _) = self.c_number(*cond, depth);
-                let (then, a) = self.c_number(then, depth);
+                let (cond, then, other) = (*cond, *then, *other);
+                let cond = self.c_number(cond, depth);
+                let (then, a) = then.map_or(cond, |then| self.c_number(then, depth));
                 let (other, b) = self.c_number(other, depth);
                 let ty = a.common(b);
                 let (then, other) = (self.wrapped(then, ty), self.wrapped(other, ty));
-                (self.program.exprs.push(Expr::Cond(cond, then, other)), ty)
+                (self.program.exprs.push(Expr::Cond(cond.0, then, other)), ty)
             }
             Node::DynamicLen(field) => match self.locator(*field) {
                 Some(locator) => (self.program.exprs.push(Expr::DynamicLen(locator)), Ty::INT),

@@ -7,9 +7,14 @@
 use super::ast::{Entry, Id, Node, Tree, known_enumerator, number_prefix};
 use super::lexer::{Lexer, Token};
 use crate::{Abi, Diagnostic, Field};
+use std::collections::HashMap;
 
 /// How deep operators, parentheses and calls may be nested; real formats stay below twenty.
 pub(super) const MAX_DEPTH: u32 = 200;
+
+/// The longest text that is read, in bytes: what a record costs to print grows with it. Real ones stay below
+/// 16 KiB.
+const MAX_TEXT: usize = 64 << 10;
 
 /// How the text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +54,8 @@ pub(super) struct Parser<'t, 'f> {
     pub(super) token_at: usize,
     pub(super) tree: Tree,
     pub(super) fields: &'f [Field],
+    /// The fields' indices by name; the first of equal names.
+    by_name: HashMap<&'f str, usize>,
     pub(super) abi: Abi,
     pub(super) dialect: Dialect,
     pub(super) notes: Vec<Diagnostic>,
@@ -63,11 +70,23 @@ pub(super) fn parse(text: &str, fields: &[Field], abi: Abi, dialect: Dialect) ->
         token_at: 0,
         tree: Tree::default(),
         fields,
+        by_name: fields
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(i, f)| (f.name.as_str(), i))
+            .collect(),
         abi,
         dialect,
         notes: Vec::new(),
         depth: 0,
     };
+    if text.len() > MAX_TEXT {
+        return Err(Fault {
+            at: MAX_TEXT,
+            what: "the text is too long".to_owned(),
+        });
+    }
     parser.advance();
     let Token::Text(format) = &parser.token else {
         return Err(parser.fault("expected a string literal"));
@@ -148,7 +167,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     pub(super) fn find_field(&self, name: &str) -> Option<usize> {
-        self.fields.iter().position(|f| f.name == name)
+        self.by_name.get(name).copied()
     }
 
     /// Parses `->name`; `REC` has been read.
@@ -250,6 +269,13 @@ impl<'t> Parser<'t, '_> {
             _ => return self.kernel_call(name),
         };
         self.expect_delim(b')')?;
+        if self.dialect == Dialect::Tool
+            && matches!(node, Node::Dynamic(_))
+            && self.token.is_op("[")
+        {
+            // libtraceevent means to take an index here, and then rejects every one.
+            return Err(self.fault("an index behind a dynamic array"));
+        }
         Ok(self.tree.push(node))
     }
 

@@ -122,10 +122,13 @@ impl Compiler<'_> {
             Some(b'b') => {
                 let data = self.bytes(id);
                 let list = letters.get(1) == Some(&b'l');
+                let bits = form
+                    .width
+                    .or_else(|| form.spec.width.map(|w| Operand::Const(w.into())));
                 let source = if list {
-                    Source::CpuList(data)
+                    Source::CpuList(data, bits)
                 } else {
-                    Source::Bitmask(data)
+                    Source::Bitmask(data, bits)
                 };
                 self.source(source, &plain);
             }

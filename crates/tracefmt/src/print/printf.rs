@@ -28,6 +28,8 @@ pub(super) struct Spec {
     pub(super) conversion: u8,
     /// Width of the number that is printed: 8, 16, 32 or 64 bits.
     pub(super) bits: u8,
+    /// Whether `z` asks for the width of a `size_t`.
+    pub(super) sized: bool,
     /// `#` as the kernel's own printf takes it, where 0 has a prefix too.
     pub(super) kernel: bool,
 }
@@ -43,6 +45,7 @@ impl Spec {
             && self.width.is_none()
             && self.precision.is_none()
             && self.stars == Stars::default()
+            && !self.sized
     }
 
     /// Returns whether it is plain apart from zeros in front up to a width, as `%08x`.
@@ -82,16 +85,55 @@ pub(super) enum Part {
 /// # Errors
 /// In the tool's dialect: says what libtraceevent 1.7.1 does not know of the format.
 pub(super) fn split(format: &str, dialect: Dialect, long_size: u8) -> Result<Vec<Part>, String> {
-    let bytes = format.as_bytes();
+    let mut splitter = Splitter::new(format, dialect, long_size);
     let mut parts = Vec::new();
-    let mut literal = Vec::new();
-    let mut at = 0;
-    while let Some(&b) = bytes.get(at) {
-        at += 1;
-        match b {
-            b'\\' => {
-                if let Some(&escaped) = bytes.get(at) {
-                    at += 1;
+    loop {
+        let mut literal = Vec::new();
+        let conversion = splitter.next(&mut literal)?;
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal));
+        }
+        match conversion {
+            Some((spec, extension)) => parts.push(Part::Conversion(spec, extension.to_owned())),
+            None => return Ok(parts),
+        }
+    }
+}
+
+/// Walks a format.
+pub(super) struct Splitter<'f> {
+    format: &'f str,
+    at: usize,
+    dialect: Dialect,
+    long_size: u8,
+}
+
+impl<'f> Splitter<'f> {
+    pub(super) fn new(format: &'f str, dialect: Dialect, long_size: u8) -> Self {
+        Splitter {
+            format,
+            at: 0,
+            dialect,
+            long_size,
+        }
+    }
+
+    /// Appends the literal text up to the next conversion, its escapes resolved, and returns the
+    /// conversion, with the letters behind `%p`.
+    ///
+    /// # Errors
+    /// In the tool's dialect: says what libtraceevent 1.7.1 does not know of the conversion.
+    pub(super) fn next(
+        &mut self,
+        literal: &mut Vec<u8>,
+    ) -> Result<Option<(Spec, &'f str)>, String> {
+        let bytes = self.format.as_bytes();
+        while let Some(&b) = bytes.get(self.at) {
+            self.at += 1;
+            let next = bytes.get(self.at).copied();
+            match (b, next) {
+                (b'\\', Some(escaped)) => {
+                    self.at += 1;
                     literal.push(match escaped {
                         b'n' => b'\n',
                         b't' => b'\t',
@@ -99,127 +141,132 @@ pub(super) fn split(format: &str, dialect: Dialect, long_size: u8) -> Result<Vec
                         other => other,
                     });
                 }
-            }
-            b'%' if bytes.get(at) == Some(&b'%') => {
-                at += 1;
-                literal.push(b'%');
-            }
-            b'%' => match conversion(bytes, at, dialect, long_size) {
-                Ok((spec, extension, end)) => {
-                    if !literal.is_empty() {
-                        parts.push(Part::Literal(std::mem::take(&mut literal)));
-                    }
-                    parts.push(Part::Conversion(spec, extension));
-                    at = end;
+                (b'\\', None) => {}
+                (b'%', Some(b'%')) => {
+                    self.at += 1;
+                    literal.push(b'%');
                 }
-                Err(what) if dialect == Dialect::Tool => return Err(what),
-                // The kernel prints what it does not understand as it stands.
-                Err(_) => literal.push(b'%'),
-            },
-            _ => literal.push(b),
+                (b'%', _) => match self.conversion() {
+                    Ok(found) => return Ok(Some(found)),
+                    Err(what) if self.dialect == Dialect::Tool => return Err(what),
+                    // The kernel prints what it does not understand as it stands.
+                    Err(_) => literal.push(b'%'),
+                },
+                _ => literal.push(b),
+            }
         }
+        Ok(None)
     }
-    if !literal.is_empty() {
-        parts.push(Part::Literal(literal));
+
+    /// Reads the conversion behind a `%`; where there is none nothing is used up.
+    fn conversion(&mut self) -> Result<(Spec, &'f str), String> {
+        let bytes = self.format.as_bytes();
+        let dialect = self.dialect;
+        let mut at = self.at;
+        let mut spec = Spec {
+            bits: 32,
+            kernel: dialect == Dialect::C,
+            ..Spec::default()
+        };
+        let mut longs = 0i32;
+        let mut in_precision = false;
+        while let Some(&b) = bytes.get(at) {
+            at += 1;
+            match b {
+                b'#' => spec.alternate = true,
+                b'-' => spec.left = true,
+                b'+' if dialect == Dialect::C => spec.plus = true,
+                b' ' if dialect == Dialect::C => spec.space = true,
+                b'0' if !in_precision && spec.width.is_none() => spec.zero = true,
+                b'0'..=b'9' => {
+                    let number = if in_precision {
+                        &mut spec.precision
+                    } else {
+                        &mut spec.width
+                    };
+                    let value = number.unwrap_or(0) * 10 + u32::from(b - b'0');
+                    *number = Some(value.min(MAX_WIDTH));
+                }
+                b'.' => {
+                    in_precision = true;
+                    spec.precision = Some(0);
+                }
+                b'*' => {
+                    let stars = &mut spec.stars;
+                    let star = if in_precision {
+                        &mut stars.precision
+                    } else {
+                        &mut stars.width
+                    };
+                    if std::mem::replace(star, true) {
+                        return Err("a width is given twice".to_owned());
+                    }
+                }
+                b'h' => longs = longs.saturating_sub(1),
+                b'l' => longs = longs.saturating_add(1),
+                b'L' => longs = 2,
+                b'z' | b'Z' => {
+                    longs = 1;
+                    spec.sized = true;
+                }
+                b'j' | b'q' if dialect == Dialect::C => longs = 2,
+                b't' if dialect == Dialect::C => longs = 1,
+                b'd' | b'i' | b'u' | b'x' | b'X' | b'o' | b'c' | b's' | b'p' => {
+                    if dialect == Dialect::Tool {
+                        known_to_tool(&spec, b, longs)?;
+                    }
+                    spec.bits = match longs {
+                        ..=-2 => 8,
+                        -1 => 16,
+                        0 => 32,
+                        1 if dialect == Dialect::C && self.long_size == 4 => 32,
+                        _ => 64,
+                    };
+                    spec.conversion = if b == b'i' { b'd' } else { b };
+                    let letters = if b == b'p' { self.extension(at)? } else { 0 };
+                    self.at = at + letters;
+                    return Ok((spec, self.format.get(at..self.at).unwrap_or("")));
+                }
+                other => return Err(format!("conversion %{} is not known", other as char)),
+            }
+        }
+        Err("the format ends in a conversion".to_owned())
     }
-    Ok(parts)
+
+    /// Returns how many of the letters at an offset belong to the `%p` before them.
+    fn extension(&self, at: usize) -> Result<usize, String> {
+        let rest = self.format.as_bytes().get(at..).unwrap_or(&[]);
+        let named = rest
+            .iter()
+            .take_while(|b| b.is_ascii_alphanumeric())
+            .count();
+        if self.dialect == Dialect::C {
+            return Ok(named);
+        }
+        let known = tool_pointer_extension(rest);
+        if known < named {
+            // The kernel takes all letters for its own; the tool prints what it does not know.
+            return Err(format!(
+                "%p{} is not known",
+                String::from_utf8_lossy(&rest[..named])
+            ));
+        }
+        Ok(known)
+    }
 }
 
-/// Reads the conversion behind a `%`: what it is, the letters behind `p`, and where it ends.
-fn conversion(
-    bytes: &[u8],
-    mut at: usize,
-    dialect: Dialect,
-    long_size: u8,
-) -> Result<(Spec, String, usize), String> {
-    let mut spec = Spec {
-        bits: 32,
-        kernel: dialect == Dialect::C,
-        ..Spec::default()
-    };
-    let mut longs = 0i32;
-    let mut in_precision = false;
-    while let Some(&b) = bytes.get(at) {
-        at += 1;
-        match b {
-            b'#' => spec.alternate = true,
-            b'-' => spec.left = true,
-            b'+' if dialect == Dialect::C => spec.plus = true,
-            b' ' if dialect == Dialect::C => spec.space = true,
-            b'0' if !in_precision && spec.width.is_none() => spec.zero = true,
-            b'0'..=b'9' => {
-                let number = if in_precision {
-                    &mut spec.precision
-                } else {
-                    &mut spec.width
-                };
-                let value = number.unwrap_or(0) * 10 + u32::from(b - b'0');
-                *number = Some(value.min(MAX_WIDTH));
-            }
-            b'.' => {
-                in_precision = true;
-                spec.precision = Some(0);
-            }
-            b'*' => {
-                let star = if in_precision {
-                    &mut spec.stars.precision
-                } else {
-                    &mut spec.stars.width
-                };
-                if *star {
-                    return Err("a width is given twice".to_owned());
-                }
-                *star = true;
-            }
-            b'h' => longs -= 1,
-            b'l' => longs += 1,
-            b'L' => longs = 2,
-            b'z' | b'Z' => longs = 1,
-            b'j' | b'q' if dialect == Dialect::C => longs = 2,
-            b't' if dialect == Dialect::C => longs = 1,
-            b'd' | b'i' | b'u' | b'x' | b'X' | b'o' | b'c' | b's' | b'p' => {
-                if dialect == Dialect::Tool {
-                    if b == b'c' {
-                        return Err("conversion %c is not known".to_owned());
-                    }
-                    if spec.stars.width && spec.stars.precision {
-                        return Err("width and precision are both arguments".to_owned());
-                    }
-                    if !(-2..=2).contains(&longs) {
-                        return Err("too many length modifiers".to_owned());
-                    }
-                }
-                spec.bits = match longs {
-                    ..=-2 => 8,
-                    -1 => 16,
-                    0 => 32,
-                    1 if dialect == Dialect::C && long_size == 4 => 32,
-                    _ => 64,
-                };
-                spec.conversion = if b == b'i' { b'd' } else { b };
-                let mut extension = String::new();
-                if b == b'p' {
-                    let rest = &bytes[at..];
-                    let named = rest
-                        .iter()
-                        .take_while(|b| b.is_ascii_alphanumeric())
-                        .count();
-                    let len = match dialect {
-                        Dialect::C => named,
-                        Dialect::Tool => tool_pointer_extension(rest),
-                    };
-                    if len < named && dialect == Dialect::Tool {
-                        return Err(format!("%p{} is not known", rest[0] as char));
-                    }
-                    extension = String::from_utf8_lossy(&rest[..len]).into_owned();
-                    at += len;
-                }
-                return Ok((spec, extension, at));
-            }
-            other => return Err(format!("conversion %{} is not known", other as char)),
-        }
+/// Says what libtraceevent 1.7.1 does not know of a conversion.
+fn known_to_tool(spec: &Spec, conversion: u8, longs: i32) -> Result<(), String> {
+    if conversion == b'c' {
+        return Err("conversion %c is not known".to_owned());
     }
-    Err("the format ends in a conversion".to_owned())
+    if spec.stars.width && spec.stars.precision {
+        return Err("width and precision are both arguments".to_owned());
+    }
+    if !(-2..=2).contains(&longs) {
+        return Err("too many length modifiers".to_owned());
+    }
+    Ok(())
 }
 
 /// Returns how many letters behind `%p` libtraceevent 1.7.1 takes as belonging to it.

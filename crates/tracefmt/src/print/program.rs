@@ -2,6 +2,7 @@
 
 use super::expr::{Bits, Exprs, Load, Locator, Operand, Value};
 use super::printf::Spec;
+use crate::Abi;
 
 /// A range of the program's pool of strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -128,16 +129,11 @@ pub(super) enum Source {
         count: Operand,
         element: Operand,
     },
-    HexDump {
-        prefix: Pooled,
-        row: Operand,
-        group: Operand,
-        data: Bytes,
-        len: Operand,
-        ascii: Operand,
-    },
-    Bitmask(Bytes),
-    CpuList(Bytes),
+    HexDump(HexDump),
+    /// A bit mask in hexadecimal, and how many of its bits count.
+    Bitmask(Bytes, Option<Operand>),
+    /// A bit mask as a list of ranges, and how many of its bits count.
+    CpuList(Bytes, Option<Operand>),
     /// Seconds with nine digits behind the point.
     Seconds(Operand),
     /// What is left of nanoseconds without the seconds.
@@ -183,6 +179,19 @@ pub(super) enum Source {
         limit: Operand,
         between: Option<u8>,
     },
+}
+
+/// What `__print_hex_dump` was asked for.
+#[derive(Debug, Clone)]
+pub(super) struct HexDump {
+    pub(super) prefix: Pooled,
+    /// Whether every row begins with its offset.
+    pub(super) offsets: bool,
+    pub(super) row: Operand,
+    pub(super) group: Operand,
+    pub(super) data: Bytes,
+    pub(super) len: Operand,
+    pub(super) ascii: Operand,
 }
 
 /// How IPv6 addresses are written.
@@ -275,6 +284,8 @@ pub(super) enum PieceInfo {
 pub(super) struct Program {
     /// Whether the line is printed as the kernel prints it, and not as libtraceevent does.
     pub(super) kernel: bool,
+    pub(super) abi: Abi,
+
     pub(super) steps: Vec<Step>,
     pub(super) exprs: Exprs,
     pub(super) pool: Vec<u8>,

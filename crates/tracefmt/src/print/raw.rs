@@ -1,10 +1,11 @@
 //! Raw fields: what is printed of an event whose `print fmt:` cannot be.
 
-use super::Printer;
+use super::expr::Locator;
 use super::program::PieceInfo;
 use super::run::Run;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
 use super::types::{is_array, is_text};
+use super::{PrintStyle, Printer};
 use crate::{Abi, Field, Formats};
 
 /// Appends ` name=value` of each field, as libtraceevent 1.7.1's `tep_print_fields` does.
@@ -24,11 +25,17 @@ pub(super) fn print_fields(
         program: &printer.program,
         record,
         env,
+        style: PrintStyle::TraceCmd,
     };
-    let pieces = if printer.failed {
-        &[][..]
-    } else {
+    // Of a line it cannot parse libtraceevent uses nothing.
+    let usable = printer.tool_prints
+&& printer.bprint.is_none()
+// The search is quadratic; no kernel has formats where that shows.
+&& fields.len().saturating_mul(printer.program.pieces.len()) <= 1 << 16;
+    let pieces = if usable {
         &printer.program.pieces[..]
+    } else {
+        &[][..]
     };
     let mut from = if pieces.is_empty() { None } else { Some(0) };
     for (index, field) in fields.iter().enumerate().skip(own) {
@@ -74,11 +81,16 @@ fn find(
 /// hexadecimal, other numbers in decimal.
 pub(super) fn print_field(field: &Field, abi: Abi, record: &[u8], out: &mut Vec<u8>) {
     if is_array(field) {
-        let bytes = field.bytes(record, abi).unwrap_or(&[]);
+        let (start, len) = match Locator::of(field, abi.endian) {
+            Some(locator) => locator.resolve(record),
+            None => (field.offset as usize, field.size as usize),
+        };
+        let rest = record.get(start..).unwrap_or(&[]);
+        let bytes = &rest[..len.min(rest.len())];
         let printable = |b: &u8| (0x20..0x7f).contains(b) || (0x09..=0x0d).contains(b);
-        let text = until_nul(bytes);
-        if is_text(field) && text.iter().all(printable) {
-            out.extend_from_slice(text);
+        if is_text(field) && until_nul(bytes).iter().all(printable) {
+            // Printed to the next NUL, be it in the field or behind it.
+            out.extend_from_slice(until_nul(rest));
             return;
         }
         out.extend_from_slice(b"ARRAY[");

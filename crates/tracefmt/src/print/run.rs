@@ -1,6 +1,7 @@
 //! Runs a compiled line over a record.
 
-use super::expr::{Operand, Value};
+use super::PrintStyle;
+use super::expr::{Locator, Operand, Value};
 use super::printf::{Spec, put_number, put_padded};
 use super::program::{Action, Bytes, Form, Pooled, Program, Step};
 use super::text::{
@@ -9,12 +10,16 @@ use super::text::{
 };
 use crate::Formats;
 
+/// A line that is this long is not continued, in bytes: the kernel's own are at most a page.
+pub(super) const MAX_LINE: usize = 64 << 10;
+
 /// A program, the record it runs over, and what surrounds them.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) program: &'a Program,
     pub(super) record: &'a [u8],
     pub(super) env: &'a Formats,
+    pub(super) style: PrintStyle,
 }
 
 impl<'a> Run<'a> {
@@ -22,6 +27,7 @@ impl<'a> Run<'a> {
     pub(super) fn line(&self, out: &mut Vec<u8>) {
         let steps = &self.program.steps[..];
         let mut rest = steps;
+        let full = out.len() + MAX_LINE;
         // Jumps go forward only, so every step runs at most once.
         while let Some((step, behind)) = rest.split_first() {
             rest = match self.step(step, out) {
@@ -31,6 +37,9 @@ impl<'a> Run<'a> {
                     steps.get((target as usize).max(behind)..).unwrap_or(&[])
                 }
             };
+            if out.len() > full {
+                break;
+            }
         }
     }
 
@@ -191,15 +200,16 @@ impl<'a> Run<'a> {
                 put_string(out, self.bytes(Bytes::Fixed(*offset, *len)));
             }
             Action::Dynamic(locator) => {
-                let (start, len) = locator.resolve(self.record);
-                // libtraceevent prints no string of length 0, and others to their end.
-                if len > 0 {
-                    out.extend_from_slice(until_nul(self.record.get(start..).unwrap_or(&[])));
-                }
+                out.extend_from_slice(self.dynamic(*locator).unwrap_or(&[]))
             }
             Action::Number(value, form) => {
                 if let Some(form) = self.program.forms.get(usize::from(*form)) {
-                    put_number(out, self.value(value), &self.spec(form));
+                    let mut value = self.value(value);
+                    if form.spec.sized && self.style == PrintStyle::Perf {
+                        // The libtraceevent of perf 6.1 skips the `z` of `%zu`.
+                        value &= 0xffff_ffff;
+                    }
+                    put_number(out, value, &self.spec(form));
                 }
             }
             Action::Pointer(value) => put_pointer(out, self.value(value)),
@@ -245,6 +255,18 @@ impl<'a> Run<'a> {
         let value = |operand: Operand| self.eval(operand) as i32;
         form.spec
             .with_stars(form.width.map(value), form.precision.map(value))
+    }
+
+    /// Returns the string a locator points to, up to its NUL whatever the locator says of its length.
+    ///
+    /// libtraceevent 1.7.1 prints none of length 0. That of perf 6.1 does not look.
+    #[inline]
+    pub(super) fn dynamic(&self, locator: Locator) -> Option<&'a [u8]> {
+        let (start, len) = locator.resolve(self.record);
+        if len == 0 && self.style == PrintStyle::TraceCmd {
+            return None;
+        }
+        self.record.get(start..).map(until_nul)
     }
 
     /// Returns the bytes an address stands for, as many as the record holds.

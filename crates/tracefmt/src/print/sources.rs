@@ -1,7 +1,8 @@
 //! The helpers of `print fmt:` that make text: flags, bytes, masks, addresses.
 
+use super::expr::Operand;
 use super::printf::{Spec, put_padded};
-use super::program::{Bytes, Ipv6Form, Pooled, Source};
+use super::program::{Bytes, HexDump, Ipv6Form, Pooled, Source};
 use super::run::Run;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_hex_bytes, put_signed, until_nul};
 use crate::Endian;
@@ -13,13 +14,8 @@ impl Run<'_> {
             Source::Literal(text) => put_padded(out, until_nul(self.pool(text)), spec),
             Source::Chars(data) => put_padded(out, until_nul(self.bytes(data)), spec),
             Source::Dynamic(locator) => {
-                let (start, len) = locator.resolve(self.record);
-                if len > 0 {
-                    put_padded(
-                        out,
-                        until_nul(self.record.get(start..).unwrap_or(&[])),
-                        spec,
-                    );
+                if let Some(text) = self.dynamic(locator) {
+                    put_padded(out, text, spec);
                 }
             }
             Source::Address(load) => {
@@ -46,36 +42,16 @@ impl Run<'_> {
             } => {
                 self.array(data, self.eval(count), self.eval(element), out);
             }
-            Source::HexDump {
-                prefix,
-                row,
-                group,
-                data,
-                len,
-                ascii,
-            } => {
-                let len = (self.eval(len) as usize).min(self.record.len());
-                let bytes = self.from(data);
-                let bytes = &bytes[..len.min(bytes.len())];
-                let (row, group) = (self.eval(row), self.eval(group));
-                self.hex_dump(
-                    self.pool(prefix),
-                    bytes,
-                    row,
-                    group,
-                    self.eval(ascii) != 0,
-                    out,
-                );
+            Source::HexDump(ref dump) => self.hex_dump(dump, out),
+            Source::Bitmask(data, bits) => {
+                let (bytes, bits) = (self.bytes(data), self.bits(bits));
+                let endian = self.program.abi.endian;
+                padded(out, spec, |out| put_bitmask(out, bytes, bits, endian));
             }
-            Source::Bitmask(data) => {
-                let mut text = Vec::new();
-                put_bitmask(&mut text, self.bytes(data), self.env.abi.endian);
-                put_padded(out, &text, spec);
-            }
-            Source::CpuList(data) => {
-                let mut text = Vec::new();
-                put_bit_list(&mut text, self.bytes(data), self.env.abi.endian);
-                put_padded(out, &text, spec);
+            Source::CpuList(data, bits) => {
+                let (bytes, bits) = (self.bytes(data), self.bits(bits));
+                let endian = self.program.abi.endian;
+                padded(out, spec, |out| put_bit_list(out, bytes, bits, endian));
             }
             Source::Seconds(operand) => {
                 let ns = self.eval(operand);
@@ -186,56 +162,77 @@ impl Run<'_> {
     }
 
     /// Appends numbers of an array with spaces between them, as many as the record holds.
+    ///
+    /// A size no number has is told once; then bytes are printed.
     fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Vec<u8>) {
-        let bytes = self.from(data);
-        let count = count.min(u64::from(u32::MAX)) as usize;
-        let size = match element {
-            1 | 2 | 4 | 8 => element as usize,
-            _ => 1,
-        };
-        for (i, chunk) in bytes.chunks_exact(size).take(count).enumerate() {
+        let mut bytes = self.from(data);
+        let mut count = count.min(u64::from(u32::MAX));
+        let mut size = element as usize;
+        if !matches!(element, 1 | 2 | 4 | 8)
+            && count > 0
+            && let Some((first, rest)) = bytes.split_first()
+        {
+            out.extend_from_slice(b"BAD SIZE:");
+            put_signed(out, i64::from(element as i32));
+            out.extend_from_slice(b" 0x");
+            put_hex(out, u64::from(*first), 1);
+            (bytes, count, size) = (rest, count - 1, 1);
+            if count > 0 && !bytes.is_empty() {
+                out.push(b' ');
+            }
+        }
+        for (i, chunk) in bytes
+            .chunks_exact(size.max(1))
+            .take(count as usize)
+            .enumerate()
+        {
             if i > 0 {
                 out.push(b' ');
             }
-            if size as u64 != element {
-                out.extend_from_slice(b"BAD SIZE:");
-                put_signed(out, i64::from(element as i32));
-                out.extend_from_slice(b" 0x");
-                put_hex(out, u64::from(chunk[0]), 1);
-            } else {
-                put_decimal(out, self.env.abi.endian.uint(chunk, 0, size).unwrap_or(0));
-            }
+            put_decimal(
+                out,
+                self.program.abi.endian.uint(chunk, 0, size).unwrap_or(0),
+            );
         }
     }
 
+    /// Returns how many bits of a mask count, where that is told.
+    fn bits(&self, bits: Option<Operand>) -> usize {
+        bits.map_or(usize::MAX, |bits| self.eval(bits) as usize)
+    }
+
     /// Appends bytes in rows, as the kernel's `print_hex_dump` (`lib/hexdump.c`) arranges them.
-    fn hex_dump(
-        &self,
-        prefix: &[u8],
-        bytes: &[u8],
-        row: u64,
-        group: u64,
-        ascii: bool,
-        out: &mut Vec<u8>,
-    ) {
-        let row = if row == 32 { 32 } else { 16 };
-        let group = match group as usize {
-            group @ (2 | 4 | 8) if bytes.len().is_multiple_of(group) => group,
-            _ => 1,
-        };
-        for line in bytes.chunks(row) {
-            out.extend_from_slice(prefix);
+    fn hex_dump(&self, dump: &HexDump, out: &mut Vec<u8>) {
+        let bytes = self.from(dump.data);
+        let len = (self.eval(dump.len) as usize).min(bytes.len());
+        let row = if self.eval(dump.row) == 32 { 32 } else { 16 };
+        let group = self.eval(dump.group) as usize;
+        for (at, line) in bytes[..len].chunks(row).enumerate() {
+            let group = match group {
+                group @ (2 | 4 | 8) if line.len().is_multiple_of(group) => group,
+                _ => 1,
+            };
+            out.extend_from_slice(self.pool(dump.prefix));
+            if dump.offsets {
+                put_hex(out, (at * row) as u64, 8);
+                out.extend_from_slice(b": ");
+            }
             let start = out.len();
             for (i, chunk) in line.chunks(group).enumerate() {
                 if i > 0 {
                     out.push(b' ');
                 }
-                let value = self.env.abi.endian.uint(chunk, 0, chunk.len()).unwrap_or(0);
+                let value = self
+                    .program
+                    .abi
+                    .endian
+                    .uint(chunk, 0, chunk.len())
+                    .unwrap_or(0);
                 put_hex(out, value, chunk.len() as u32 * 2);
             }
-            if ascii {
-                let column = row * 2 + row / group + 1;
-                out.resize(start + column.max(out.len() - start + 1), b' ');
+            if self.eval(dump.ascii) != 0 {
+                let column = start + row * 2 + row / group + 1;
+                out.resize(column.max(out.len()), b' ');
                 out.extend(
                     line.iter()
                         .map(|b| if (0x20..0x7f).contains(b) { *b } else { b'.' }),
@@ -258,7 +255,7 @@ impl Run<'_> {
         const AF_INET: u16 = 2;
         const AF_INET6: u16 = 10;
         let number = Endian::Big.u16(bytes, 2).unwrap_or(0);
-        match self.env.abi.endian.u16(bytes, 0) {
+        match self.program.abi.endian.u16(bytes, 0) {
             Some(AF_INET) if bytes.len() < 16 => out.extend_from_slice(b"INVALIDIPv4"),
             Some(AF_INET) => {
                 put_ipv4(out, first_four(&bytes[4..]), padded, reversed);
@@ -299,51 +296,62 @@ fn put_nine(out: &mut Vec<u8>, value: u64) {
     }
 }
 
+/// Appends what `put` appends, with the width and precision asked for.
+fn padded(out: &mut Vec<u8>, spec: &Spec, put: impl FnOnce(&mut Vec<u8>)) {
+    if spec.is_plain() {
+        return put(out);
+    }
+    let mut text = Vec::new();
+    put(&mut text);
+    put_padded(out, &text, spec);
+}
+
+/// Returns a bit of a mask, which is a row of `long`s and so in the machine's byte order.
+fn bit(bytes: &[u8], bit: usize, endian: Endian) -> bool {
+    let at = if endian == Endian::Big {
+        bytes.len() - 1 - bit / 8
+    } else {
+        bit / 8
+    };
+    bytes[at] >> (bit % 8) & 1 == 1
+}
+
 /// Appends a bit mask in hexadecimal, with a comma every 32 bits, highest first.
-fn put_bitmask(out: &mut Vec<u8>, bytes: &[u8], endian: Endian) {
-    for i in (0..bytes.len()).rev() {
-        let at = if endian == Endian::Big {
-            bytes.len() - 1 - i
-        } else {
-            i
-        };
-        put_hex_byte(out, bytes[at], false);
-        if i > 0 && i % 4 == 0 {
+fn put_bitmask(out: &mut Vec<u8>, bytes: &[u8], bits: usize, endian: Endian) {
+    let bits = bits.min(bytes.len() * 8);
+    for digit in (0..bits.div_ceil(4)).rev() {
+        let first = digit * 4;
+        let value = (first..bits.min(first + 4))
+            .map(|b| u64::from(bit(bytes, b, endian)) << (b - first))
+            .sum();
+        put_hex(out, value, 1);
+        if digit > 0 && digit % 8 == 0 {
             out.push(b',');
         }
     }
 }
 
 /// Appends the bits that are set as a list of ranges: `0-3,7`.
-fn put_bit_list(out: &mut Vec<u8>, bytes: &[u8], endian: Endian) {
-    let bits = bytes.len() * 8;
-    let is_set = |bit: usize| {
-        let byte = bit / 8;
-        let at = if endian == Endian::Big {
-            bytes.len() - 1 - byte
-        } else {
-            byte
-        };
-        bytes[at] >> (bit % 8) & 1 == 1
-    };
-    let mut bit = 0;
+fn put_bit_list(out: &mut Vec<u8>, bytes: &[u8], bits: usize, endian: Endian) {
+    let bits = bits.min(bytes.len() * 8);
+    let mut at = 0;
     let mut first = true;
-    while bit < bits {
-        if !is_set(bit) {
-            bit += 1;
+    while at < bits {
+        if !bit(bytes, at, endian) {
+            at += 1;
             continue;
         }
-        let start = bit;
-        while bit < bits && is_set(bit) {
-            bit += 1;
+        let start = at;
+        while at < bits && bit(bytes, at, endian) {
+            at += 1;
         }
         if !std::mem::take(&mut first) {
             out.push(b',');
         }
         put_decimal(out, start as u64);
-        if bit - 1 > start {
+        if at - 1 > start {
             out.push(b'-');
-            put_decimal(out, bit as u64 - 1);
+            put_decimal(out, at as u64 - 1);
         }
     }
 }

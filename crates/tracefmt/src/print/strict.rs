@@ -3,7 +3,7 @@
 //! Used for the texts libtraceevent gives up on. What even this cannot read costs only the argument it
 //! stands in: that one shows the value of the first field in it.
 
-use super::ast::{BinOp, Id, Node, known_enumerator, number_prefix};
+use super::ast::{BinOp, HexDumpCall, Id, Node, known_enumerator, number_prefix};
 use super::lexer::Token;
 use super::parser::{MAX_DEPTH, Parsed, Parser, type_size};
 use super::types::cast_type;
@@ -242,14 +242,20 @@ impl Parser<'_, '_> {
         let node = match (name, args.as_slice()) {
             ("__print_ns_to_secs", [ns]) => Node::NsToSecs(*ns),
             ("__print_ns_without_secs", [ns]) => Node::NsWithoutSecs(*ns),
-            ("__print_hex_dump", [prefix, _, row, group, data, len, ascii]) => Node::HexDump {
-                prefix: *prefix,
-                row: *row,
-                group: *group,
-                data: *data,
-                len: *len,
-                ascii: *ascii,
-            },
+            ("__print_hex_dump", &[prefix, kind, row, group, data, len, ascii]) => {
+                // `enum { DUMP_PREFIX_NONE, _ADDRESS, _OFFSET }`, as a name or resolved.
+                let offsets = matches!(self.tree.node(kind),
+                    Node::Atom(kind) if kind == "DUMP_PREFIX_OFFSET" || kind == "2");
+                Node::HexDump(HexDumpCall {
+                    prefix,
+                    offsets,
+                    row,
+                    group,
+                    data,
+                    len,
+                    ascii,
+                })
+            }
             ("__builtin_constant_p", [_]) => Node::Atom("0".to_owned()),
             ("__builtin_choose_expr", [cond, then, other]) => Node::Cond {
                 cond: *cond,
