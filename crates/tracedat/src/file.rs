@@ -2,10 +2,9 @@
 
 use crate::compress::Compression;
 use crate::error::Error;
-use crate::info::{Buffer, CpuData, Info, TextBuffer, text_of};
-use crate::options::{Announced, ListEnd, Options, id};
+use crate::info::{Buffer, Info, TextBuffer, text_of};
+use crate::options::Options;
 use crate::page::PageLayout;
-use crate::recover;
 use crate::sections::{Section, Sections};
 use crate::stream;
 use std::ops::Range;
@@ -23,7 +22,7 @@ pub fn is_trace_dat(data: &[u8]) -> bool {
 
 /// Where a v6 file keeps `/proc/kallsyms`, or a v7 file the section of it.
 #[derive(Debug, Clone)]
-enum Symbols {
+pub(crate) enum Symbols {
     None,
     Text(Range<usize>),
     Section(Section),
@@ -36,9 +35,9 @@ pub struct TraceDat<'a> {
     pub(crate) compression: Compression,
     pub(crate) formats: Formats,
     pub(crate) info: Info,
-    diagnostics: Vec<Diagnostic>,
-    truncated: bool,
-    symbols: Symbols,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) truncated: bool,
+    pub(crate) symbols: Symbols,
 }
 
 impl<'a> TraceDat<'a> {
@@ -212,11 +211,11 @@ impl<'a> TraceDat<'a> {
         })
     }
 
-    fn note(&mut self, offset: u64, message: impl Into<String>) {
+    pub(crate) fn note(&mut self, offset: u64, message: impl Into<String>) {
         self.diagnostics.push(Diagnostic::at(offset, message));
     }
 
-    fn sections(&self) -> Sections<'a> {
+    pub(crate) fn sections(&self) -> Sections<'a> {
         Sections {
             data: self.data,
             endian: self.formats.abi.endian,
@@ -256,7 +255,7 @@ impl<'a> TraceDat<'a> {
     }
 
     /// Reads `header_page` and `header_event` texts.
-    fn read_header_info(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(crate) fn read_header_info(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
         for want in [&b"header_page"[..], b"header_event"] {
             let name = cursor.cstr()?;
             if name != want {
@@ -274,278 +273,6 @@ impl<'a> TraceDat<'a> {
             }
         }
         Some(())
-    }
-
-    fn read_v6(&mut self, cursor: &mut Cursor<'a>, options: &mut Options) {
-        if self.read_v6_header(cursor, options).is_none() {
-            let at = cursor.position() as u64;
-            self.truncated = true;
-            self.note(
-                at,
-                "the file ends inside its header: the list of CPU data is missing",
-            );
-        }
-    }
-
-    fn read_v6_header(&mut self, cursor: &mut Cursor<'a>, options: &mut Options) -> Option<()> {
-        self.read_header_info(cursor)?;
-        for read in [Formats::read_ftrace_formats, Formats::read_event_formats] {
-            if !read(&mut self.formats, cursor) {
-                return None;
-            }
-        }
-        let size = cursor.u32()?;
-        let start = cursor.position();
-        self.symbols =
-            Symbols::Text(start..start.saturating_add(size as usize).min(self.data.len()));
-        cursor.take(u64::from(size))?;
-        let size = cursor.u32()?;
-        let text = cursor.take(u64::from(size))?;
-        self.formats.set_printk(text);
-        let size = cursor.u64()?;
-        let text = cursor.take(size)?;
-        self.formats.set_cmdlines(text);
-        options.info.cpus = cursor.u32()?;
-        let count = options.info.cpus;
-        let mut top = Buffer {
-            page_size: options.info.page_size,
-            ..Buffer::default()
-        };
-        self.read_v6_buffer(cursor, options, &mut top, count)?;
-        if options.clock_follows && !top.cpus.is_empty() {
-            let size = cursor.u64()?;
-            let clocks = cursor.take(size)?;
-            options.info.set_clocks(clocks);
-            top.clock.clone_from(&options.info.clock);
-        }
-        let announced = std::mem::take(&mut options.buffers);
-        options.buffers.push(Announced {
-            buffer: top,
-            ..Announced::default()
-        });
-        // Each CPU takes 16 bytes of a file that is sound; lists that overlap could multiply.
-        let mut left = self.data.len() / 16;
-        for mut instance in announced.into_iter().take(MAX_INSTANCES) {
-            let Some(rest) = usize::try_from(instance.offset)
-                .ok()
-                .and_then(|at| self.data.get(at..))
-            else {
-                self.truncated = true;
-                let name = instance.buffer.name;
-                self.note(
-                    instance.offset,
-                    format!("the file ends before the list of CPU data of instance {name:?}"),
-                );
-                continue;
-            };
-            // Offsets count from the start of the file, so the cursor has to as well.
-            let mut cursor = Cursor::new(self.data, cursor.endian);
-            cursor.take((self.data.len() - rest.len()) as u64);
-            instance.buffer.page_size = options.info.page_size;
-            let cpus = options
-                .info
-                .cpus
-                .min(u32::try_from(left).unwrap_or(u32::MAX));
-            let mut ignored = Options::default();
-            if self
-                .read_v6_buffer(&mut cursor, &mut ignored, &mut instance.buffer, cpus)
-                .is_none()
-            {
-                self.truncated = true;
-                let name = &instance.buffer.name;
-                let message =
-                    format!("the list of CPU data of instance {name:?} is cut off or damaged");
-                self.note(instance.offset, message);
-            }
-            left -= instance.buffer.cpus.len().min(left);
-            instance.buffer.clock.clone_from(&options.info.clock);
-            options.buffers.push(instance);
-        }
-        Some(())
-    }
-
-    /// Reads what leads to a buffer's data: options if there are any, then a word that says how the data is kept,
-    /// then place and size for every CPU.
-    fn read_v6_buffer(
-        &mut self,
-        cursor: &mut Cursor<'a>,
-        options: &mut Options,
-        buffer: &mut Buffer,
-        mut cpus: u32,
-    ) -> Option<()> {
-        let mut kind = cursor.take(10)?;
-        if kind.starts_with(b"options") {
-            options.info.cpus = options.info.cpus.max(cpus);
-            if options.read_list(cursor, false, Some(0)) == ListEnd::Cut {
-                return None;
-            }
-            cpus = options.info.cpus;
-            kind = cursor.take(10)?;
-        }
-        if kind.starts_with(b"latency") {
-            options.info.texts.push(TextBuffer {
-                name: buffer.name.clone(),
-                offset: cursor.position() as u64,
-                size: cursor.rest().len() as u64,
-                ..TextBuffer::default()
-            });
-            return Some(());
-        }
-        if !kind.starts_with(b"flyrecord") {
-            let at = cursor.position() as u64 - 10;
-            let found = String::from_utf8_lossy(kind).into_owned();
-            self.note(
-                at,
-                format!("{found:?} stands where \"flyrecord\" or \"latency\" was expected"),
-            );
-            return None;
-        }
-        for cpu in 0..cpus {
-            let offset = cursor.u64()?;
-            let size = cursor.u64()?;
-            buffer.cpus.push(CpuData { cpu, offset, size });
-        }
-        Some(())
-    }
-
-    fn read_v7(
-        &mut self,
-        start: u64,
-        front: usize,
-        options: &mut Options,
-        consumed: &mut dyn FnMut(Range<usize>),
-    ) {
-        let sections = self.sections();
-        let mut visited = Vec::new();
-        let complete = sections.options(start, options, &mut visited);
-        let mut lost_buffers = Vec::new();
-        if !complete {
-            self.truncated = true;
-            lost_buffers = recover::walk_sections(&sections, front, options, &mut visited);
-        }
-        for wanted in id::HEADER_INFO..=id::MODULES_FILE {
-            let Some(&(_, offset)) = options.sections.iter().find(|s| s.0 == wanted) else {
-                continue;
-            };
-            match sections.at(offset).filter(|s| s.id == wanted) {
-                Some(section) => self.read_section(&section, options),
-                None => {
-                    self.truncated |= offset >= self.data.len() as u64;
-                    self.note(offset, format!("section {wanted} should be here"));
-                }
-            }
-        }
-        for section in lost_buffers {
-            let buffer = self.recovered(&section, options, consumed);
-            options.buffers.push(buffer);
-        }
-        for announced in &mut options.buffers {
-            let Some(section) = sections.at(announced.offset) else {
-                let name = &announced.buffer.name;
-                let message =
-                    format!("the data of buffer {name:?} should be here, but the file ends before");
-                self.truncated = true;
-                self.diagnostics
-                    .push(Diagnostic::at(announced.offset, message));
-                continue;
-            };
-            announced.buffer.compressed = section.compressed;
-            if announced.text {
-                announced.offset = section.body as u64;
-                announced.text_size = section.size;
-                self.truncated |= section.end() > self.data.len() as u64;
-            }
-        }
-    }
-
-    /// Finds the CPUs of a buffer whose list of them is missing.
-    fn recovered(
-        &mut self,
-        section: &Section,
-        options: &Options,
-        consumed: &mut dyn FnMut(Range<usize>),
-    ) -> Announced {
-        let mut buffer = Buffer {
-            compressed: section.compressed,
-            recovered: true,
-            ..Buffer::default()
-        };
-        let at = section.offset as u64;
-        let known = options.buffers.iter().filter(|b| !b.text).count();
-        if known > 0 {
-            buffer.name = format!("(buffer {known})");
-        }
-        let cut = section.end() > self.data.len() as u64;
-        self.note(
-            at,
-            if section.compressed {
-                "the list of this buffer's CPU data is missing: CPUs were found by their chunks"
-            } else {
-                "the list of this buffer's CPU data is missing: CPUs were found by the times of their pages"
-            },
-        );
-        if cut {
-            self.truncated = true;
-            let missing = section.end() - self.data.len() as u64;
-            if section.size > 0 {
-                self.note(
-                    at,
-                    format!("the last {missing} bytes of this buffer are missing"),
-                );
-            }
-        }
-        self.info.page_size = options.info.page_size;
-        if let Some(layout) = self.page_layout(&buffer) {
-            let stats: Vec<_> = options
-                .info
-                .cpu_stats
-                .iter()
-                .filter(|s| s.buffer == buffer.name)
-                .collect();
-            buffer.cpus = recover::cpus(&self.sections(), section, &layout, &stats, consumed);
-        }
-        Announced {
-            offset: at,
-            buffer,
-            ..Announced::default()
-        }
-    }
-
-    fn read_section(&mut self, section: &Section, options: &mut Options) {
-        if section.id == id::KALLSYMS {
-            self.symbols = Symbols::Section(*section);
-            return;
-        }
-        if matches!(
-            section.id,
-            id::BTF_FILE | id::BUFFER_TEXT | id::LAST_BOOT_INFO
-        ) {
-            return;
-        }
-        let (body, fault) = self.sections().body(section);
-        let faulty = fault.is_some();
-        self.diagnostics.extend(fault);
-        let mut cursor = Cursor::new(&body, self.formats.abi.endian);
-        let complete = match section.id {
-            id::HEADER_INFO => self.read_header_info(&mut cursor),
-            id::FTRACE_EVENTS => self.formats.read_ftrace_formats(&mut cursor).then_some(()),
-            id::EVENT_FORMATS => self.formats.read_event_formats(&mut cursor).then_some(()),
-            id::PRINTK => {
-                sized(cursor.u32().map(u64::from), &mut cursor).map(|t| self.formats.set_printk(t))
-            }
-            id::CMDLINES => sized(cursor.u64(), &mut cursor).map(|t| self.formats.set_cmdlines(t)),
-            id::MODULES_FILE => sized(cursor.u64(), &mut cursor).map(|t| options.set_modules(t)),
-            _ => Some(()),
-        };
-        if complete.is_none() || faulty {
-            self.truncated |= section.end() > self.data.len() as u64;
-            if !faulty {
-                self.note(
-                    section.offset as u64,
-                    format!("section {} ends early", section.id),
-                );
-            }
-        }
     }
 
     /// Settles everything the options told.
@@ -606,15 +333,6 @@ impl<'a> TraceDat<'a> {
         }
         self.info = info;
     }
-}
-
-/// More instances of a v6 file than this are not read.
-const MAX_INSTANCES: usize = 1024;
-
-/// Returns the text that follows its size, or as much of it as is there.
-fn sized<'d>(size: Option<u64>, cursor: &mut Cursor<'d>) -> Option<&'d [u8]> {
-    let size = size?;
-    Some(cursor.take(size).unwrap_or(cursor.rest()))
 }
 
 /// Pages are powers of two; the kernel's ring buffer has none below 4096 bytes, and 128 KiB at most per order.

@@ -23,6 +23,8 @@ mod page;
 mod recover;
 mod sections;
 mod stream;
+mod v6;
+mod v7;
 mod walk;
 
 pub use compress::Compression;
