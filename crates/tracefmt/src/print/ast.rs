@@ -154,8 +154,8 @@ pub(super) enum Node {
     DynamicLen(usize),
     /// A byte-swapping helper (`ntohs`, `be32_to_cpu`, `__builtin_bswap64`) of this many bytes.
     Swap { bytes: u8, item: Id },
-    /// What could not be understood, with the operand that is shown in its place.
-    Unknown(Option<Id>),
+    /// What could not be understood, with the operands that are shown in its place.
+    Unknown(Vec<Id>),
 }
 
 /// Nodes and the roots of the conversions' arguments.

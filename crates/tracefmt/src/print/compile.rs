@@ -137,8 +137,9 @@ impl Compiler<'_> {
         if missing && self.dialect == Dialect::Tool {
             return Err("a conversion has no argument".to_owned());
         }
-        let Some(id) = id else {
-            self.note("a conversion has no argument");
+        let unknown = |node: &Node| matches!(node, Node::Unknown(items) if items.is_empty());
+        let Some(id) = id.filter(|id| !unknown(self.tree.node(*id))) else {
+            self.note("a conversion has no argument that is known");
             self.literal(b"?");
             return Ok(());
         };
@@ -387,8 +388,12 @@ impl Compiler<'_> {
                 None => self.text_field(*field, form),
             },
             Node::Cast { item, .. } => self.text(*item, form, depth + 1),
-            Node::Unknown(Some(item)) => self.text(*item, form, depth + 1),
-            Node::Unknown(None) => self.literal(b"?"),
+            Node::Unknown(items) => match items.as_slice() {
+                // At the top this is looked for before; here it is a branch.
+                [] => self.literal(b"?"),
+                [item] => self.text(*item, form, depth + 1),
+                items => self.named(items, form, depth),
+            },
             _ => {
                 let (operand, ty) = self.number(id);
                 let source = if ty.signed {
@@ -400,6 +405,20 @@ impl Compiler<'_> {
                 };
                 self.source(source, form);
             }
+        }
+    }
+
+    /// Compiles what stands in an argument that is not understood: its values, fields with their names.
+    fn named(&mut self, items: &[Id], form: &Form, depth: u32) {
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                self.literal(b" ");
+            }
+            if let Node::Field(Some(field)) = *self.tree.node(self.tree.uncast(*item)) {
+                self.literal(self.fields[field].name.clone().as_bytes());
+                self.literal(b"=");
+            }
+            self.text(*item, form, depth + 1);
         }
     }
 
@@ -522,7 +541,9 @@ impl Compiler<'_> {
         match self.tree.node(self.tree.uncast(id)) {
             Node::Field(Some(field)) | Node::Dynamic(field) => self.field_bytes(*field),
             Node::Str(Some(field)) | Node::Bitmask(Some(field)) => self.field_bytes(*field),
-            Node::Unknown(Some(item)) if *item < id => self.bytes(*item),
+            Node::Unknown(items) if items.first().is_some_and(|item| *item < id) => {
+                self.bytes(items[0])
+            }
             _ => Bytes::Fixed(0, 0),
         }
     }

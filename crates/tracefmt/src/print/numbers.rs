@@ -227,9 +227,11 @@ impl Compiler<'_> {
             Node::Flags { value, .. } | Node::Symbolic { value, .. } => {
                 self.c_number(*value, depth)
             }
-            Node::NsToSecs(item) | Node::NsWithoutSecs(item) | Node::Unknown(Some(item)) => {
-                self.c_number(*item, depth)
-            }
+            Node::Unknown(items) => match items.first() {
+                Some(item) => self.c_number(*item, depth),
+                None => (Operand::Const(0), Ty::INT),
+            },
+            Node::NsToSecs(item) | Node::NsWithoutSecs(item) => self.c_number(*item, depth),
             _ => (Operand::Const(0), Ty::INT),
         }
     }

@@ -6,6 +6,7 @@
 
 use super::ast::{Entry, Id, Node, Tree, known_enumerator, number_prefix};
 use super::lexer::{Lexer, Token};
+use super::types::is_array;
 use crate::{Abi, Diagnostic, Field};
 use std::collections::HashMap;
 
@@ -311,7 +312,8 @@ impl<'t> Parser<'t, '_> {
             };
             self.expect_delim(b',')?;
             let name = self.expression()?;
-            let name = match self.tree.node(name) {
+            // A list may end in `{ -1, ((void *)0) }`.
+            let name = match self.tree.node(self.tree.uncast(name)) {
                 Node::Text(name) | Node::Atom(name) | Node::Char(name) => name.clone(),
                 _ => return Err(self.fault("expected a name in the table")),
             };
@@ -327,29 +329,37 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses the operand of `sizeof(` up to the closing parenthesis.
+    ///
+    /// libtraceevent 1.7.1 knows `int` and `long` with what may go before them, and fields that are no
+    /// arrays.
     fn size_of(&mut self) -> Parsed<Node> {
+        let tool = self.dialect == Dialect::Tool;
         let mut words = Vec::new();
         while let Token::Item(word) = self.token {
             self.advance();
             if word == "REC" {
                 let field = self.field_access()?;
-                let Node::Field(Some(field)) = *self.tree.node(field) else {
-                    return Err(self.fault("sizeof of what is no field"));
+                return match *self.tree.node(field) {
+                    Node::Field(Some(at)) if !(tool && is_array(&self.fields[at])) => {
+                        Ok(Node::Atom(self.fields[at].size.to_string()))
+                    }
+                    _ => Err(self.fault("sizeof of what is no field, or an array")),
                 };
-                return Ok(Node::Atom(self.fields[field].size.to_string()));
             }
             words.push(word);
         }
         let mut pointer = false;
-        while self.token.is_op("*") {
+        while self.token.is_op("*") && !tool {
             self.advance();
             pointer = true;
         }
-        let long = u32::from(self.abi.long_size);
-        let size = if pointer {
-            Some(long)
-        } else {
-            type_size(&words, self.abi)
+        let known = !tool
+            || words
+                .iter()
+                .all(|w| matches!(*w, "unsigned" | "int" | "long"));
+        let size = match pointer {
+            true => Some(u32::from(self.abi.long_size)),
+            false => type_size(&words, self.abi).filter(|_| known),
         };
         match size {
             Some(size) => Ok(Node::Atom(size.to_string())),

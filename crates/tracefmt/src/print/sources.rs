@@ -161,38 +161,49 @@ impl Run<'_> {
         }
     }
 
-    /// Appends numbers of an array with spaces between them, as many as the record holds.
+    /// Appends numbers of an array, as many as the record holds: `{0x1,0x2}` as the kernel prints them, or
+    /// in decimal with spaces as libtraceevent 1.7.1 does.
     ///
     /// A size no number has is told once; then bytes are printed.
     fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Vec<u8>) {
+        let kernel = self.program.kernel;
         let mut bytes = self.from(data);
-        let mut count = count.min(u64::from(u32::MAX));
         let mut size = element as usize;
-        if !matches!(element, 1 | 2 | 4 | 8)
-            && count > 0
-            && let Some((first, rest)) = bytes.split_first()
-        {
-            out.extend_from_slice(b"BAD SIZE:");
-            put_signed(out, i64::from(element as i32));
-            out.extend_from_slice(b" 0x");
-            put_hex(out, u64::from(*first), 1);
-            (bytes, count, size) = (rest, count - 1, 1);
-            if count > 0 && !bytes.is_empty() {
+        let mut odd = !matches!(element, 1 | 2 | 4 | 8);
+        if kernel {
+            out.push(b'{');
+        }
+        for i in 0..count.min(u64::from(u32::MAX)) {
+            let Some((chunk, rest)) = bytes.split_at_checked(if odd { 1 } else { size }) else {
+                break;
+            };
+            bytes = rest;
+            if i > 0 {
+                out.push(if kernel { b',' } else { b' ' });
+            }
+            let value = self
+                .program
+                .abi
+                .endian
+                .uint(chunk, 0, chunk.len())
+                .unwrap_or(0);
+            if odd {
+                out.extend_from_slice(b"BAD SIZE:");
+                put_signed(out, i64::from(element as i32));
                 out.push(b' ');
+            }
+            if odd || kernel {
+                out.extend_from_slice(b"0x");
+                put_hex(out, value, 1);
+            } else {
+                put_decimal(out, value);
+            }
+            if std::mem::take(&mut odd) {
+                size = 1;
             }
         }
-        for (i, chunk) in bytes
-            .chunks_exact(size.max(1))
-            .take(count as usize)
-            .enumerate()
-        {
-            if i > 0 {
-                out.push(b' ');
-            }
-            put_decimal(
-                out,
-                self.program.abi.endian.uint(chunk, 0, size).unwrap_or(0),
-            );
+        if kernel {
+            out.push(b'}');
         }
     }
 

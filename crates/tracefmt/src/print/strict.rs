@@ -8,6 +8,9 @@ use super::lexer::Token;
 use super::parser::{MAX_DEPTH, Parsed, Parser, type_size};
 use super::types::cast_type;
 
+/// Of an argument that is not understood, so many fields are shown at most.
+const MAX_SHOWN: usize = 16;
+
 impl Parser<'_, '_> {
     /// Parses the arguments behind the format; a comma is the current token.
     pub(super) fn arguments(&mut self) -> Vec<Id> {
@@ -40,20 +43,27 @@ impl Parser<'_, '_> {
         args
     }
 
-    /// Skips to the next comma outside of parentheses, and returns the first field on the way.
-    fn skip_argument(&mut self) -> Option<Id> {
+    /// Skips to the next comma outside of parentheses, and returns the fields on the way, each once.
+    fn skip_argument(&mut self) -> Vec<Id> {
         let mut open = 0usize;
-        let mut shown = None;
+        let mut shown = Vec::new();
+        let mut seen = Vec::new();
         loop {
             match self.token {
                 Token::End => return shown,
                 Token::Delim(b',') if open == 0 => return shown,
                 Token::Delim(b'(') | Token::Op("{" | "[") => open += 1,
                 Token::Delim(b')') | Token::Op("}" | "]") => open = open.saturating_sub(1),
-                Token::Item("REC") if shown.is_none() => {
+                Token::Item("REC") => {
                     self.advance();
-                    if self.token.is_op("->") {
-                        shown = self.field_access().ok();
+                    if self.token.is_op("->")
+                        && let Ok(id) = self.field_access()
+                        && let Node::Field(Some(field)) = *self.tree.node(id)
+                        && seen.len() < MAX_SHOWN
+                        && !seen.contains(&field)
+                    {
+                        seen.push(field);
+                        shown.push(id);
                     }
                     continue;
                 }
@@ -286,8 +296,12 @@ impl Parser<'_, '_> {
             },
             _ => {
                 self.note(format!("function {name} is not known"));
-                let shown = args.iter().copied().find(|a| self.reads_record(*a, 0));
-                Node::Unknown(shown.or(args.first().copied()))
+                let mut shown = args.clone();
+                shown.retain(|a| self.reads_record(*a, 0));
+                if shown.is_empty() {
+                    shown.extend(args.first());
+                }
+                Node::Unknown(shown)
             }
         };
         Ok(self.tree.push(node))
