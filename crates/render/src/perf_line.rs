@@ -93,7 +93,9 @@ impl PerfPrinter {
                 ppid,
                 ptid,
             } => {
-                self.host.fork(pid, tid, ppid, ptid, time == 0);
+                // Recorders tell first what they found. Recordings without time stamps go on with 0.
+                let at_start = time == 0 && self.names.is_empty();
+                self.host.fork(pid, tid, ppid, ptid, at_start);
             }
             Side::Exit { tid, .. } => self.host.exit(tid),
             Side::Mmap {

@@ -463,3 +463,124 @@ fn module_name(path: &[u8]) -> (Vec<u8>, bool) {
     }
     (name, module)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Mappings in the order they were made, of which the last one that has an address counts.
+    #[derive(Debug, Clone, Default)]
+    struct Plain(Vec<(u64, u64, u64, FileId)>);
+
+    impl Plain {
+        fn map(&mut self, start: u64, len: u64, shift: u64, file: FileId) {
+            self.0.push((start, start.saturating_add(len), shift, file));
+        }
+
+        fn find(&self, address: u64) -> Option<(u64, FileId)> {
+            let has = |m: &&(u64, u64, u64, FileId)| m.0 <= address && address < m.1;
+            let map = self.0.iter().rev().find(has)?;
+            Some((address.wrapping_add(map.2), map.3))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_mapping_of_an_address_counts(
+            steps in prop::collection::vec((0..40u64, 0..12u64, any::<u64>(), 0..4usize, any::<bool>()), 0..60),
+        ) {
+            let mut spaces = Spaces::new();
+            let mut ids = vec![spaces.add()];
+            let mut plain = vec![Plain::default()];
+            for (file, &(start, len, shift, which, fork)) in steps.iter().enumerate() {
+                let which = which % ids.len();
+                if fork && ids.len() < 4 {
+                    let child = spaces.add();
+                    spaces.inherit(child, ids[which]);
+                    ids.push(child);
+                    plain.push(plain[which].clone());
+                }
+                spaces.map(ids[which], start, len, shift, FileId(file as u32));
+                plain[which].map(start, len, shift, FileId(file as u32));
+                for (&id, plain) in ids.iter().zip(&plain) {
+                    for address in 0..64 {
+                        prop_assert_eq!(spaces.find(id, address), plain.find(address));
+                    }
+                }
+            }
+            for id in ids {
+                spaces.release(id);
+            }
+            prop_assert_eq!(spaces.live, 0);
+        }
+    }
+
+    /// A process with so many mappings.
+    fn process(maps: usize) -> (Spaces, SpaceId) {
+        let mut spaces = Spaces::new();
+        let id = spaces.add();
+        for n in 0..maps as u64 {
+            spaces.map(id, n * 0x2000, 0x1000, 0, FileId(1));
+        }
+        (spaces, id)
+    }
+
+    #[test]
+    fn a_process_has_no_more_mappings_than_the_kernel_allows() {
+        let (spaces, id) = process(2 * MAX_MAPS);
+        assert_eq!(spaces.live, MAX_MAPS);
+        assert!(spaces.find(id, 0x2000).is_some());
+        assert_eq!(spaces.find(id, MAX_MAPS as u64 * 0x2000), None);
+    }
+
+    #[test]
+    fn copies_for_new_processes_come_to_an_end() {
+        let (mut spaces, id) = process(MAX_MAPS - 1);
+        // Its children share them: a change of each would be a copy of all, and those have to be earned.
+        spaces.copies = 2 * MAX_MAPS as u64;
+        let mut children = Vec::new();
+        for _ in 0..10 {
+            let child = spaces.add();
+            spaces.inherit(child, id);
+            spaces.map(child, 0x1000, 0x100, 0, FileId(2));
+            assert!(spaces.find(child, 0x2000).is_some());
+            children.push(child);
+        }
+        assert_eq!(spaces.live, 3 * MAX_MAPS - 1);
+        // However much they earned, there is an end to it.
+        spaces.copies = u64::MAX;
+        for _ in 0..100 {
+            let child = spaces.add();
+            spaces.inherit(child, id);
+            spaces.map(child, 0x1000, 0x100, 0, FileId(2));
+            children.push(child);
+        }
+        assert!(spaces.live <= MAX_ALL_MAPS + MAX_MAPS);
+        children.into_iter().for_each(|child| spaces.release(child));
+        spaces.release(id);
+        assert_eq!(spaces.live, 0);
+        // A place that is free again is used again, and empty.
+        assert_eq!(spaces.free.len(), spaces.spaces.len());
+        let id = spaces.add();
+        assert_eq!(spaces.find(id, 0x2000), None);
+    }
+
+    #[test]
+    fn names_are_stored_once_and_not_without_end() {
+        let mut files = Files::new();
+        assert_eq!(files.intern(b"/a"), files.intern(b"/a"));
+        assert_ne!(files.intern(b"/a"), files.intern(b"/b"));
+        assert_eq!(files.intern(b"[unknown]"), FileId::UNKNOWN);
+        let long = vec![b'x'; 1 << 16];
+        for n in 0..1000u32 {
+            files.intern(&[&long[..], &n.to_le_bytes()].concat());
+        }
+        assert!(files.endings.iter().map(|e| e.len()).sum::<usize>() <= 2 * MAX_NAME_BYTES);
+        assert_eq!(
+            files.ending(files.by_name[&b"/a"[..]]),
+            b" [unknown] (/a)\n"
+        );
+    }
+}

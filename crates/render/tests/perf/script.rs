@@ -1,0 +1,184 @@
+//! A recording told record by record.
+
+use event::{Body, Decoder, Event, EventType, Kind, Sample, Side};
+use render::{PerfPrinter, PerfStyle};
+use tracefmt::Formats;
+
+pub const KERNEL: u64 = -128i64 as u64;
+pub const USER: u64 = -512i64 as u64;
+pub const HYPERVISOR: u64 = -32i64 as u64;
+pub const GUEST: u64 = -2048i64 as u64;
+/// Where the kernel begins.
+pub const TEXT: u64 = 0xffff_ffff_8100_0000;
+pub const MODULES: u64 = 0xffff_ffff_c000_0000;
+/// The CPU was in the kernel, in user space, in a guest's kernel, in a guest's user space.
+pub const K: u16 = 1;
+pub const U: u16 = 2;
+pub const GK: u16 = 4;
+pub const GU: u16 = 5;
+/// A mapping that is not executable.
+pub const DATA: u16 = 1 << 13;
+
+/// A kind of event without a format.
+pub fn ty(index: u32, label: &'static str) -> EventType<'static> {
+    let (system, name) = label.split_once(':').unwrap_or(("", label));
+    EventType {
+        index,
+        system,
+        name,
+        label,
+        kind: Kind::Other,
+        format: None,
+        decoder: Decoder::default(),
+    }
+}
+
+/// A printer with one kind of event that is no tracepoint, and the time.
+pub struct Script {
+    pub printer: PerfPrinter,
+    ty: EventType<'static>,
+    pub sample: Sample<'static>,
+    out: Vec<u8>,
+    time: u64,
+}
+
+/// The style of a recording whose events show addresses.
+pub fn addresses() -> PerfStyle<'static> {
+    PerfStyle {
+        addresses: true,
+        ..PerfStyle::default()
+    }
+}
+
+impl Script {
+    pub fn new(style: &PerfStyle<'_>) -> Script {
+        let ty = ty(0, "cpu-clock");
+        let mut printer = PerfPrinter::new(style);
+        printer.declare(&ty);
+        let sample = Sample {
+            misc: U,
+            ip: Some(TEXT),
+            period: Some(1),
+            has_cpu: true,
+            ..Sample::default()
+        };
+        Script {
+            printer,
+            ty,
+            sample,
+            out: Vec::new(),
+            time: 1_000_000,
+        }
+    }
+
+    pub fn tick(&mut self) -> u64 {
+        self.time += 1000;
+        self.time
+    }
+
+    pub fn kernel(&mut self) {
+        self.mmap(-1, TEXT, 0xe0_0000, TEXT, K, "[kernel.kallsyms]_text");
+    }
+
+    pub fn mmap(&mut self, pid: i32, start: u64, len: u64, pgoff: u64, misc: u16, path: &str) {
+        let time = self.tick();
+        self.printer.side(&Side::Mmap {
+            time,
+            pid,
+            tid: pid,
+            start,
+            len,
+            pgoff,
+            misc,
+            path,
+        });
+    }
+
+    pub fn comm(&mut self, pid: i32, tid: i32, comm: &str) {
+        let time = self.tick();
+        self.printer.side(&Side::Comm {
+            time,
+            pid,
+            tid,
+            comm,
+            exec: false,
+        });
+    }
+
+    pub fn fork(&mut self, pid: i32, tid: i32, ppid: i32, ptid: i32) {
+        let time = self.tick();
+        self.printer.side(&Side::Fork {
+            time,
+            pid,
+            tid,
+            ppid,
+            ptid,
+        });
+    }
+
+    pub fn exit(&mut self, pid: i32, tid: i32) {
+        let time = self.tick();
+        self.printer.side(&Side::Exit { time, pid, tid });
+    }
+
+    fn event(&mut self, pid: i32, tid: i32, sample: &Sample<'_>) {
+        let event = Event {
+            time: self.tick(),
+            cpu: 0,
+            tid,
+            pid,
+            ty: &self.ty,
+            body: Body::None,
+            sample: Some(sample),
+            buffer: 0,
+            comm: None,
+        };
+        self.printer
+            .event(&event, &Formats::default(), &mut self.out);
+    }
+
+    /// Prints an event with a call chain, and returns the chain's lines.
+    pub fn chain(&mut self, pid: i32, tid: i32, misc: u16, chain: &[u64]) -> String {
+        let bytes: Vec<u8> = chain.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let sample = Sample {
+            misc,
+            callchain: Some(&bytes),
+            ..self.sample
+        };
+        let sample = Sample {
+            callchain: Some(&bytes),
+            ..sample
+        };
+        self.out.clear();
+        self.event(pid, tid, &sample);
+        let text = String::from_utf8(self.out.clone()).unwrap();
+        let (_, lines) = text.split_once('\n').unwrap();
+        assert!(
+            text.ends_with('\n') && (lines == "\n" || lines.ends_with("\n\n")),
+            "{text:?}"
+        );
+        lines.trim_end_matches('\n').replace("[unknown] ", "")
+    }
+
+    /// Prints an event without a call chain.
+    pub fn line(&mut self, pid: i32, tid: i32, misc: u16, ip: u64) -> String {
+        let sample = Sample {
+            misc,
+            ip: Some(ip),
+            ..self.sample
+        };
+        self.out.clear();
+        self.event(pid, tid, &sample);
+        String::from_utf8(self.out.clone()).unwrap()
+    }
+
+    /// Prints an event without a call chain, and returns the thread's name.
+    pub fn name(&mut self, pid: i32, tid: i32) -> String {
+        let line = self.line(pid, tid, U, 1);
+        line.trim_start()
+            .split(&format!(" {tid:5} "))
+            .next()
+            .unwrap()
+            .to_owned()
+    }
+}
