@@ -20,8 +20,9 @@ const MAGIC: u32 = 0xfd2f_b528;
 /// Decodes the stream piece by piece.
 pub(crate) struct ZstdStream {
     decoder: FrameDecoder,
-    /// Compressed bytes that are not yet a whole block.
+    /// Compressed bytes, and how many of them are decoded.
     pending: Vec<u8>,
+    done: usize,
     in_frame: bool,
     window: u64,
     /// Bytes given out of the current frame.
@@ -38,6 +39,7 @@ impl ZstdStream {
         ZstdStream {
             decoder,
             pending: Vec::new(),
+            done: 0,
             in_frame: false,
             window: 0,
             frame_out: 0,
@@ -48,6 +50,9 @@ impl ZstdStream {
 
     /// Adds the payload of one record.
     pub fn feed(&mut self, payload: &[u8]) {
+        // What is left is less than a block.
+        self.pending.drain(..self.done);
+        self.done = 0;
         self.pending.extend_from_slice(payload);
     }
 
@@ -56,17 +61,18 @@ impl ZstdStream {
     /// Returns whether there was one; `Err` says why the stream cannot go on.
     pub fn step(&mut self, out: &mut Vec<u8>) -> Result<bool, String> {
         if !self.in_frame {
-            let Some(header) = frame_header(&self.pending)? else {
+            let Some(header) = frame_header(&self.pending[self.done..])? else {
                 return Ok(false);
             };
-            let mut source = &self.pending[..header.len];
+            let mut source = &self.pending[self.done..self.done + header.len];
             self.decoder.reset(&mut source).map_err(|e| e.to_string())?;
             self.window = header.window;
-            self.pending.drain(..header.len);
+            self.done += header.len;
             self.in_frame = true;
             self.frame_out = 0;
         }
-        let Some(&[a, b, c]) = self.pending.first_chunk::<3>() else {
+        let rest = &self.pending[self.done..];
+        let Some(&[a, b, c]) = rest.first_chunk::<3>() else {
             return Ok(false);
         };
         let word = u32::from(a) | u32::from(b) << 8 | u32::from(c) << 16;
@@ -82,11 +88,15 @@ impl ZstdStream {
                 "zstd block of {content} bytes, more than the format allows"
             ));
         }
-        if self.pending.len() < len {
+        if rest.len() < len {
             return Ok(false);
         }
-        let block: Vec<u8> = self.pending.drain(..len).collect();
-        self.decode(&block, out)?;
+        // Lent to the decoder for the time of one block.
+        let pending = std::mem::take(&mut self.pending);
+        let decoded = self.decode(&pending[self.done..self.done + len], out);
+        self.pending = pending;
+        self.done += len;
+        decoded?;
         if self.decoder.is_finished() {
             self.in_frame = false;
         }
