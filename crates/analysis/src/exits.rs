@@ -434,22 +434,30 @@ impl Exits {
     /// Returns the tables that were wanted.
     pub fn reports(&self) -> Vec<ExitsReport> {
         let vms = self.vms();
+        let mut places = FxHashMap::default();
+        for (at, vm) in vms.iter().enumerate() {
+            places.extend(vm.vcpus.iter().map(|vcpu| (vcpu.tid, (at, vcpu.id))));
+        }
         ExitTable::ALL
             .into_iter()
             .zip(&self.tables)
             .filter(|(_, rows)| rows.wanted)
-            .map(|(table, rows)| self.report(table, rows, &vms))
+            .map(|(table, rows)| self.report(table, rows, &vms, &places))
             .collect()
     }
 
-    fn report(&self, table: ExitTable, rows: &Rows, vms: &[Vm]) -> ExitsReport {
+    /// `places` has VM (by its position) and vCPU of each thread.
+    fn report(
+        &self,
+        table: ExitTable,
+        rows: &Rows,
+        vms: &[Vm],
+        places: &FxHashMap<i32, (usize, u32)>,
+    ) -> ExitsReport {
         let mut merged: Vec<(Key, Option<i32>, Option<u32>, Stats)> = Vec::new();
         let mut index: FxHashMap<(Key, Option<usize>, Option<u32>), usize> = FxHashMap::default();
         for (key, tid, stats) in rows.rows.iter().filter(|r| r.2.count() > 0) {
-            let place = vms
-                .iter()
-                .enumerate()
-                .find_map(|(vm, v)| Some((vm, v.vcpus.iter().find(|vcpu| vcpu.tid == *tid)?.id)));
+            let place = places.get(tid);
             let by = self.options.by;
             let vm = place.filter(|_| by.vm || by.vcpu).map(|p| p.0);
             let vcpu = place.filter(|_| by.vcpu).map(|p| p.1);

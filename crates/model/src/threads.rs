@@ -1,5 +1,7 @@
 //! Threads: names, processes, and which of them are vCPUs.
 
+use std::sync::Arc;
+
 use event::{Event, Side};
 use rustc_hash::FxHashMap;
 
@@ -8,8 +10,8 @@ use rustc_hash::FxHashMap;
 pub struct Thread {
     /// Its process, if the recording tells.
     pub pid: Option<i32>,
-    /// Its name, if the recording tells.
-    pub comm: Option<Box<str>>,
+    /// Its name, if the recording tells. Threads share it with the thread that made them.
+    pub comm: Option<Arc<str>>,
     /// Whether it entered a guest.
     pub is_vcpu: bool,
     /// The vCPU's number: recorded with its events, or told by its name.

@@ -65,7 +65,8 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
             })
             || group.last().is_some_and(|(last, _)| {
                 // A process id between two vCPU threads belongs to a VMM that started between them.
-                named.iter().any(|pid| last < pid && *pid < tid)
+                let above = named.partition_point(|pid| pid <= last);
+                named.get(above).is_some_and(|pid| *pid < tid)
             });
         if starts_anew {
             vms.push(vm(threads, owner(&named, &group), &group));
@@ -115,5 +116,6 @@ fn pids_in_names(threads: &Threads) -> Vec<i32> {
 /// The process that made a group of threads: the highest id below them.
 fn owner(named: &[i32], group: &[(i32, &Thread)]) -> Option<i32> {
     let first = group.first()?.0;
-    named.iter().copied().rfind(|pid| *pid < first)
+    let below = named.partition_point(|pid| *pid < first);
+    named.get(below.checked_sub(1)?).copied()
 }
