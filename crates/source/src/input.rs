@@ -48,7 +48,7 @@ impl Recording {
         };
         let fail = |error| OpenError::from_io(&name, error);
         let mut warnings = Vec::new();
-        let mut bytes = if is_stdin {
+        let bytes = if is_stdin {
             spool(&mut io::stdin().lock(), &mut warnings).map_err(fail)?
         } else {
             let mut file = File::open(path).map_err(fail)?;
@@ -63,8 +63,27 @@ impl Recording {
                 spool(&mut file, &mut warnings).map_err(fail)?
             }
         };
+        Recording::unwrapped(name, bytes, warnings)
+    }
+
+    /// Takes a recording that lies in memory, for tests and embedding. It may be wrapped as files may.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recording::open`].
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Recording, OpenError> {
+        Recording::unwrapped(name.to_owned(), Bytes::Memory(bytes), Vec::new())
+    }
+
+    /// Unpacks the bytes as often as they are wrapped.
+    fn unwrapped(
+        name: String,
+        mut bytes: Bytes,
+        mut warnings: Vec<String>,
+    ) -> Result<Recording, OpenError> {
         for _ in 0..MAX_NESTING {
-            let Some(unpacked) = unwrap(bytes.get(), &mut warnings).map_err(fail)? else {
+            let unpacked = unwrap(bytes.get(), &mut warnings);
+            let Some(unpacked) = unpacked.map_err(|e| OpenError::from_io(&name, e))? else {
                 break;
             };
             bytes = unpacked;
@@ -77,15 +96,6 @@ impl Recording {
             bytes,
             warnings,
         })
-    }
-
-    /// Returns a recording of bytes in memory, for tests and embedding.
-    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Recording {
-        Recording {
-            name: name.to_owned(),
-            bytes: Bytes::Memory(bytes),
-            warnings: Vec::new(),
-        }
     }
 
     /// Returns the file's name, as errors print it.

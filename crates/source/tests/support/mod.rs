@@ -1,0 +1,253 @@
+//! Reads bytes as the commands read recordings, and holds them to what has to be true of any input.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+pub mod meter;
+pub mod seeds;
+pub mod trim_dat;
+pub mod trim_perf;
+
+use std::ops::ControlFlow;
+
+use analysis::{By, Convention, Exits, Info, Options};
+use event::{Event, EventType, Side, Sink};
+use render::text_line::TextStyle;
+use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
+use source::{Reader, ReaderOptions, Recording};
+use tracefmt::Formats;
+
+/// What reading any input may hold at most, beside [`PER_BYTE`].
+///
+/// What it is made of, at its largest: the merge of perf.data holds 48 MiB of decompressed records and an
+/// index of as many megabytes for runs and records; zstd streams in perf.data and trace.dat have windows of
+/// 8 MiB; printing perf's lines keeps tables of threads, files and mappings that end at some tens of MiB.
+pub const CONSTANT: usize = 128 << 20;
+/// A wrapped input may ask for a window of 128 MiB more, as `zstd --long` writes it and `zstd -d` takes it.
+pub const WRAPPED: usize = 160 << 20;
+/// For each byte of the (unpacked) input. Tables built from the input grow with it: the shortest option,
+/// list entry, field or row takes up some bytes of the input, and becomes a structure with strings of its
+/// own, in vectors and hash tables that double when they are full.
+pub const PER_BYTE: usize = 256;
+
+/// Largest number of bytes that one byte of zstd becomes: a block of 4 bytes can stand for 128 KiB.
+const ZSTD_RATIO: usize = 32 << 10;
+
+/// What is read of one input.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether it was taken for a recording.
+    pub recording: bool,
+    pub events: u64,
+    /// Bytes of lines.
+    pub printed: u64,
+}
+
+/// Reads everything that can be read of the bytes, and prints it. `other` prints in the style of the other
+/// tool where that is possible.
+pub fn read(bytes: &[u8], other: bool) -> Seen {
+    let mut seen = Seen::default();
+    let mut unpacked = bytes.len();
+    let wrapped = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+    let input = bytes.to_vec();
+    let most = meter::peak(|| {
+        let recording = match Recording::from_bytes("input", input) {
+            Ok(recording) => recording,
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                return;
+            }
+        };
+        unpacked = recording.bytes().len().max(bytes.len());
+        let options = ReaderOptions {
+            lent: None,
+            symbols: true,
+        };
+        match recording.reader(options) {
+            Ok(reader) => {
+                seen.recording = true;
+                print(&reader, other, &mut seen);
+                analyse(&reader);
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    });
+    let bound = if wrapped { WRAPPED } else { 0 } + CONSTANT + PER_BYTE * unpacked;
+    assert!(
+        most <= bound,
+        "{most} bytes of memory for an input of {} ({unpacked} unpacked), {bound} are allowed",
+        bytes.len()
+    );
+    let records = unpacked.saturating_mul(ZSTD_RATIO) / 8;
+    assert!(
+        seen.events <= records as u64,
+        "{} events out of {unpacked} bytes",
+        seen.events
+    );
+    seen
+}
+
+/// Prints the events as `trapline events` does.
+fn print(reader: &Reader<'_>, other: bool, seen: &mut Seen) {
+    let none = Formats::default();
+    let formats = reader.formats().unwrap_or(&none);
+    let mut sink = Lines {
+        printer: printer(reader, formats, other),
+        out: Vec::new(),
+        seen,
+    };
+    let _ = reader.walk(&mut sink);
+    sink.flush();
+}
+
+fn printer<'f>(reader: &'f Reader<'_>, formats: &'f Formats, other: bool) -> EventPrinter<'f> {
+    let header = reader.header();
+    let times = Times {
+        seconds: header.seconds,
+        ns: header.nine_digits,
+    };
+    let perf = reader.is_perf() != other;
+    if reader.formats().is_none() {
+        let style = if perf {
+            TextStyle::Perf
+        } else {
+            TextStyle::TraceCmd
+        };
+        return EventPrinter::text(formats, style, times);
+    }
+    if !perf {
+        return EventPrinter::trace_cmd(formats, times, &header.buffers);
+    }
+    let mut style = PerfStyle::default();
+    if let Some(perf) = reader.perf_data() {
+        style.tracepoint_addresses = perf.attrs().iter().any(|a| a.has_callchain());
+        style.addresses = true;
+        style.pipe = perf.is_pipe();
+        let kernel = perf.info().build_ids.iter().filter(|id| id.kernel);
+        style.kernel_files = kernel
+            .map(|id| KernelFile {
+                path: &id.path,
+                guest: id.guest,
+            })
+            .collect();
+    }
+    EventPrinter::perf(formats, PerfPrinter::new(&style))
+}
+
+/// Prints, and counts what was printed.
+struct Lines<'f, 's> {
+    printer: EventPrinter<'f>,
+    out: Vec<u8>,
+    seen: &'s mut Seen,
+}
+
+impl Lines<'_, '_> {
+    fn flush(&mut self) {
+        self.seen.printed += self.out.len() as u64;
+        self.out.clear();
+    }
+}
+
+impl Sink for Lines<'_, '_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.printer.declare(ty);
+        true
+    }
+
+    fn wants_samples(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.printer.event(event, &mut self.out);
+        self.seen.events += 1;
+        if self.out.len() >= 64 << 10 {
+            self.flush();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.printer.side(side, &mut self.out);
+    }
+}
+
+/// Runs every analysis at once, and prints what each found.
+fn analyse(reader: &Reader<'_>) {
+    let exits = |convention, by| {
+        Exits::new(Options {
+            tables: Vec::new(),
+            convention,
+            by,
+        })
+    };
+    let each = By {
+        vm: true,
+        vcpu: true,
+    };
+    let mut all = All {
+        info: Info::new(),
+        exits: [
+            exits(Convention::Handling, By::default()),
+            exits(Convention::Perf, each),
+        ],
+    };
+    if let Some(formats) = reader.formats() {
+        let names = || {
+            formats
+                .cmdlines
+                .iter()
+                .map(|(tid, name)| (*tid, name.as_str()))
+        };
+        all.info.saved_names(names());
+        all.exits.iter_mut().for_each(|e| e.saved_names(names()));
+    }
+    let outcome = reader.walk(&mut all);
+    let mut text = String::new();
+    for exits in &all.exits {
+        let layout = render::exits::Layout {
+            wide: true,
+            limit: usize::MAX,
+            nanoseconds: true,
+        };
+        let reports = exits.reports();
+        for report in &reports {
+            text.push_str(&render::exits::table(exits.isa(), report, layout));
+            text.push_str(&render::perf_kvm::table(report, None));
+            let counts = report.rows.iter().map(|r| r.stats.count()).sum::<u64>();
+            assert_eq!(counts, report.total_count);
+        }
+        text.push_str(&render::exits::csv(exits.isa(), &reports));
+        text.push_str(&render::exits::unpaired(&exits.unpaired()).concat());
+    }
+    let report = all.info.report();
+    text.push_str(&render::info::counts(&report, usize::MAX));
+    text.push_str(&render::info::csv(&report));
+    text.push_str(&render::quality::lines("input", &outcome.quality, 80));
+    assert!(!text.is_empty());
+}
+
+struct All {
+    info: Info,
+    exits: [Exits; 2],
+}
+
+impl Sink for All {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        for exits in &mut self.exits {
+            let _ = exits.wants(ty);
+        }
+        self.info.wants(ty)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        for exits in &mut self.exits {
+            let _ = exits.event(event);
+        }
+        self.info.event(event)
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.exits.iter_mut().for_each(|e| e.side(side));
+        self.info.side(side);
+    }
+}
