@@ -6,6 +6,7 @@ use analysis::InfoReport;
 use model::Vm;
 use serde_json::{Map, Value, json};
 
+use crate::quality::wrap;
 use crate::{csv, duration};
 
 /// What a recording's header tells that is printed beside the counts.
@@ -73,12 +74,12 @@ pub fn csv(report: &InfoReport) -> String {
     out
 }
 
-/// Returns what the recording is, in a few lines.
-pub fn summary(head: &Head, report: &InfoReport) -> String {
+/// Returns what the recording is, in a few lines no wider than `width` where that can be.
+pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
     let mut out = String::new();
     let mut line = |name: &str, text: &str| {
         if !text.is_empty() {
-            let _ = writeln!(out, "{name:<10}{text}");
+            wrap(&mut out, &format!("{name:<10}"), text, width);
         }
     };
     line("format", &head.format);

@@ -20,7 +20,7 @@ pub fn run(args: &InfoArgs) -> Result<()> {
     match args.common.format {
         Format::Table => {
             let mut text = format!("{name}\n");
-            text.push_str(&info::summary(&head, &report));
+            text.push_str(&info::summary(&head, &report, output::width()));
             text.push('\n');
             text.push_str(&info::counts(&report, usize::MAX));
             text.push('\n');

@@ -116,7 +116,7 @@ impl Part {
     /// Returns the recording's screen.
     fn text(&self, rows: usize) -> String {
         let mut out = format!("{}\n", self.name);
-        out.push_str(&info::summary(&self.head, &self.info));
+        out.push_str(&info::summary(&self.head, &self.info, output::width()));
         out.push('\n');
         if self.info.has_exits {
             for report in &self.exits {
