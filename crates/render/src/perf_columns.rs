@@ -13,7 +13,7 @@ const TID_WIDTH: usize = 5;
 
 /// A short text that is copied as a whole, whatever its length: copies of a known size need no call.
 #[derive(Debug, Clone)]
-struct Piece<const N: usize> {
+pub(crate) struct Piece<const N: usize> {
     bytes: [u8; N],
     len: u8,
     /// The text, where it does not fit.
@@ -21,7 +21,7 @@ struct Piece<const N: usize> {
 }
 
 impl<const N: usize> Piece<N> {
-    fn new(text: Vec<u8>) -> Piece<N> {
+    pub fn new(text: Vec<u8>) -> Piece<N> {
         let mut piece = Piece {
             bytes: [0; N],
             len: 0,
@@ -37,7 +37,21 @@ impl<const N: usize> Piece<N> {
         piece
     }
 
-    fn text(&self) -> &[u8] {
+    /// Appends the text.
+    #[inline]
+    pub fn put(&self, out: &mut Vec<u8>) {
+        match &self.long {
+            None => {
+                let end = out.len() + self.len as usize;
+                out.extend_from_slice(&self.bytes);
+                out.truncate(end);
+            }
+            Some(long) => out.extend_from_slice(long),
+        }
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &[u8] {
         match &self.long {
             Some(long) => long,
             None => self.bytes.get(..self.len as usize).unwrap_or_default(),

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::perf_columns::Piece;
+
 /// Mappings kept of one process: `vm.max_map_count` allows no more (its default is 65530).
 const MAX_MAPS: usize = 1 << 16;
 /// Mappings kept of all processes together.
@@ -29,7 +31,7 @@ pub(crate) struct FileId(u32);
 /// that a recording prints the same everywhere.
 #[derive(Debug)]
 pub(crate) struct Files {
-    endings: Vec<Box<[u8]>>,
+    endings: Vec<Piece<48>>,
     by_name: FxHashMap<Box<[u8]>, FileId>,
     bytes: usize,
 }
@@ -64,24 +66,57 @@ impl Files {
         self.bytes += name.len() + 64;
         let id = FileId(self.endings.len() as u32);
         let ending = [Files::UNKNOWN_SYMBOL, b" (", name, b")\n"].concat();
-        self.endings.push(ending.into_boxed_slice());
+        self.endings.push(Piece::new(ending));
         self.by_name.insert(name.into(), id);
         id
     }
 
-    /// Returns how lines about this file end.
+    /// Appends how lines about this file end.
     #[inline]
-    pub fn ending(&self, id: FileId) -> &[u8] {
-        self.endings
-            .get(id.0 as usize)
-            .map_or(b"\n", |ending| ending)
+    pub fn put_ending(&self, out: &mut Vec<u8>, id: FileId) {
+        match self.endings.get(id.0 as usize) {
+            Some(ending) => ending.put(out),
+            None => out.push(b'\n'),
+        }
     }
 
     /// Returns the name alone, in its parentheses and with the line feed.
     pub fn name_ending(&self, id: FileId) -> &[u8] {
-        self.ending(id)
-            .get(Files::UNKNOWN_SYMBOL.len()..)
-            .unwrap_or(b"\n")
+        let ending = self
+            .endings
+            .get(id.0 as usize)
+            .map_or(&b"\n"[..], Piece::text);
+        ending.get(Files::UNKNOWN_SYMBOL.len()..).unwrap_or(b"\n")
+    }
+}
+
+/// Addresses in a row that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// What is added to an address (and wraps) to print it: perf prints places in files where it can.
+    pub shift: u64,
+    pub file: FileId,
+    /// Whether the file's name is the name of a symbol too: code that the kernel made.
+    pub symbol: bool,
+}
+
+impl Region {
+    /// Has no address.
+    pub const EMPTY: Region = Region {
+        start: 0,
+        end: 0,
+        shift: 0,
+        file: FileId::UNKNOWN,
+        symbol: false,
+    };
+
+    /// Tells whether an address belongs to it.
+    #[inline]
+    pub fn has(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
     }
 }
 
@@ -212,12 +247,18 @@ impl Spaces {
         self.live = (self.live + maps.len()).saturating_sub(before);
     }
 
-    /// Returns the address as perf prints it, and the file it is in.
-    #[inline]
-    pub fn find(&self, id: SpaceId, address: u64) -> Option<(u64, FileId)> {
+    /// Returns the mapping that an address belongs to.
+    pub fn find(&self, id: SpaceId, address: u64) -> Option<Region> {
         let maps = &self.spaces.get(id.0 as usize)?.maps;
-        let (_, map) = maps.range(..=address).next_back()?;
-        (address < map.end).then(|| (address.wrapping_add(map.shift), map.file))
+        let (&start, &Map { end, shift, file }) = maps.range(..=address).next_back()?;
+        let region = Region {
+            start,
+            end,
+            shift,
+            file,
+            symbol: false,
+        };
+        region.has(address).then_some(region)
     }
 }
 
@@ -288,14 +329,6 @@ struct KernelMap {
     file: FileId,
     /// Whether the file's name is the name of a symbol too: code that the kernel made.
     symbol: bool,
-}
-
-/// What perf knows of an address in the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KernelPlace {
-    pub file: FileId,
-    /// How far behind the symbol of the file's own name the address is, if it has one.
-    pub offset: Option<u64>,
 }
 
 /// The kernel and its modules: the host's or the guest's.
@@ -386,7 +419,7 @@ impl KernelMaps {
 
     /// Takes code that the kernel made.
     pub fn add_symbol(&mut self, start: u64, len: u64, name: &[u8], files: &mut Files) {
-        if self.at(start).is_none() {
+        if self.find(start).is_none() {
             let map = KernelMap {
                 end: start.wrapping_add(len),
                 file: files.intern(name),
@@ -398,10 +431,10 @@ impl KernelMaps {
 
     /// Forgets code that the kernel made.
     pub fn remove_symbol(&mut self, start: u64) {
-        if let Some((at, _)) = self.at(start)
-            && self.kernel != Some(at)
+        if let Some(region) = self.find(start)
+            && self.kernel != Some(region.start)
         {
-            self.maps.remove(&at);
+            self.maps.remove(&region.start);
         }
     }
 
@@ -411,20 +444,17 @@ impl KernelMaps {
         }
     }
 
-    fn at(&self, address: u64) -> Option<(u64, KernelMap)> {
-        let (&start, &map) = self.maps.range(..=address).next_back()?;
-        (address < map.end).then_some((start, map))
-    }
-
     /// Returns what an address belongs to.
-    #[inline]
-    pub fn find(&self, address: u64) -> Option<KernelPlace> {
-        let (start, map) = self.at(address)?;
-        let offset = map.symbol.then(|| address - start);
-        Some(KernelPlace {
-            file: map.file,
-            offset,
-        })
+    pub fn find(&self, address: u64) -> Option<Region> {
+        let (&start, &KernelMap { end, file, symbol }) = self.maps.range(..=address).next_back()?;
+        let region = Region {
+            start,
+            end,
+            shift: 0,
+            file,
+            symbol,
+        };
+        region.has(address).then_some(region)
     }
 }
 
@@ -506,7 +536,9 @@ mod tests {
                 plain[which].map(start, len, shift, FileId(file as u32));
                 for (&id, plain) in ids.iter().zip(&plain) {
                     for address in 0..64 {
-                        prop_assert_eq!(spaces.find(id, address), plain.find(address));
+                        let found = spaces.find(id, address);
+                        let found = found.map(|r| (address.wrapping_add(r.shift), r.file));
+                        prop_assert_eq!(found, plain.find(address));
                     }
                 }
             }
@@ -577,10 +609,9 @@ mod tests {
         for n in 0..1000u32 {
             files.intern(&[&long[..], &n.to_le_bytes()].concat());
         }
-        assert!(files.endings.iter().map(|e| e.len()).sum::<usize>() <= 2 * MAX_NAME_BYTES);
-        assert_eq!(
-            files.ending(files.by_name[&b"/a"[..]]),
-            b" [unknown] (/a)\n"
-        );
+        assert!(files.endings.iter().map(|e| e.text().len()).sum::<usize>() <= 2 * MAX_NAME_BYTES);
+        let mut out = Vec::new();
+        files.put_ending(&mut out, files.by_name[&b"/a"[..]]);
+        assert_eq!(out, b" [unknown] (/a)\n");
     }
 }

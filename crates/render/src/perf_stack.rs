@@ -4,7 +4,7 @@
 //! (`add_callchain_ip`, `thread__resolve_callchain_sample`) of kernel 6.1.
 
 use crate::perf_digits::{hex, hex16};
-use crate::perf_maps::{FileId, Files, SpaceId};
+use crate::perf_maps::{Files, Region, SpaceId};
 use crate::perf_threads::{CpuMode, Machine};
 
 /// Addresses of a call chain that are printed (`PERF_MAX_STACK_DEPTH`).
@@ -35,6 +35,8 @@ impl Place<'_> {
         // Until a number tells otherwise, perf takes addresses for those of user space.
         let mut mode = CpuMode::User;
         let mut left = MAX_STACK;
+        // Callers are mostly in the file of those they called.
+        let mut region = Region::EMPTY;
         for bytes in chain.chunks_exact(8) {
             if left == 0 {
                 break;
@@ -47,9 +49,13 @@ impl Place<'_> {
             };
             if address < context::LOWEST {
                 left -= 1;
-                self.entry(out, address, mode);
+                if !region.has(address) {
+                    region = self.find(address, mode);
+                }
+                self.entry(out, address, &region);
                 continue;
             }
+            region = Region::EMPTY;
             mode = match address {
                 context::KERNEL => CpuMode::Kernel,
                 context::USER => CpuMode::User,
@@ -64,58 +70,40 @@ impl Place<'_> {
     }
 
     /// Appends the line of one address in a call chain: where it is in its file, if it is in one of user space.
-    fn entry(&self, out: &mut Vec<u8>, address: u64, mode: CpuMode) {
-        let found = self.find(address, mode);
-        let printed = match &found {
-            Found::User { printed, .. } => *printed,
-            _ => address,
-        };
+    #[inline]
+    fn entry(&self, out: &mut Vec<u8>, address: u64, region: &Region) {
         let mut line = [b'\t'; 17];
-        for (place, digit) in line[1..].iter_mut().zip(hex16(printed)) {
-            *place = digit;
+        if let Some(place) = line.last_chunk_mut() {
+            *place = hex16(address.wrapping_add(region.shift));
         }
         out.extend_from_slice(&line);
-        self.ending(out, found);
+        self.ending(out, address, region);
     }
 
     /// Appends the one address of an event without a call chain, with the line feed.
     pub fn address(&self, out: &mut Vec<u8>, address: u64, mode: CpuMode) {
         out.push(b' ');
         out.extend_from_slice(&hex16(address));
-        self.ending(out, self.find(address, mode));
+        self.ending(out, address, &self.find(address, mode));
     }
 
-    fn find(&self, address: u64, mode: CpuMode) -> Found {
-        match mode {
-            CpuMode::Kernel | CpuMode::GuestKernel => match self.machine.kernel().find(address) {
-                Some(place) => match place.offset {
-                    Some(offset) => Found::Symbol {
-                        file: place.file,
-                        offset,
-                    },
-                    None => Found::Kernel { file: place.file },
-                },
-                None => Found::Nothing,
-            },
-            CpuMode::User | CpuMode::GuestUser => match self.machine.user(self.space, address) {
-                Some((printed, file)) => Found::User { file, printed },
-                None => Found::Nothing,
-            },
-            CpuMode::Other => Found::Nothing,
-        }
+    /// Returns what an address belongs to, the empty region if it is nothing known.
+    fn find(&self, address: u64, mode: CpuMode) -> Region {
+        let found = match mode {
+            CpuMode::Kernel | CpuMode::GuestKernel => self.machine.kernel().find(address),
+            CpuMode::User | CpuMode::GuestUser => self.machine.user(self.space, address),
+            CpuMode::Other => None,
+        };
+        found.unwrap_or(Region::EMPTY)
     }
 
     /// Appends symbol and file of an address, with the line feed.
-    fn ending(&self, out: &mut Vec<u8>, found: Found) {
-        let file = match found {
-            Found::Symbol { file, offset } => {
-                return self.symbol(out, self.files.name_ending(file), offset);
-            }
-            Found::Kernel { file } | Found::User { file, .. } => file,
-            Found::Nothing => FileId::UNKNOWN,
-        };
-        if self.file {
-            out.extend_from_slice(self.files.ending(file));
+    #[inline]
+    fn ending(&self, out: &mut Vec<u8>, address: u64, region: &Region) {
+        if region.symbol {
+            self.symbol(out, address.wrapping_sub(region.start), region);
+        } else if self.file {
+            self.files.put_ending(out, region.file);
         } else {
             out.extend_from_slice(Files::UNKNOWN_SYMBOL);
             out.push(b'\n');
@@ -123,7 +111,8 @@ impl Place<'_> {
     }
 
     /// Appends a symbol that has the name of its file, ` NAME+0xOFFSET (NAME)`.
-    fn symbol(&self, out: &mut Vec<u8>, name_ending: &[u8], offset: u64) {
+    fn symbol(&self, out: &mut Vec<u8>, offset: u64, region: &Region) {
+        let name_ending = self.files.name_ending(region.file);
         let name = name_ending.strip_prefix(b" (").unwrap_or(name_ending);
         let name = name.strip_suffix(b")\n").unwrap_or(name);
         out.push(b' ');
@@ -132,13 +121,4 @@ impl Place<'_> {
         hex(out, offset);
         out.extend_from_slice(if self.file { name_ending } else { b"\n" });
     }
-}
-
-/// What is known of an address.
-#[derive(Debug, Clone, Copy)]
-enum Found {
-    Nothing,
-    Kernel { file: FileId },
-    Symbol { file: FileId, offset: u64 },
-    User { file: FileId, printed: u64 },
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::perf_columns::ThreadColumns;
-use crate::perf_maps::{FileId, Files, KernelFile, KernelMaps, SpaceId, Spaces, user_file};
+use crate::perf_maps::{Files, KernelFile, KernelMaps, Region, SpaceId, Spaces, user_file};
 
 /// Threads kept at most. Linux itself has no more than 4 million (`PID_MAX_LIMIT`), and hosts far fewer.
 const MAX_THREADS: usize = 1 << 19;
@@ -332,9 +332,8 @@ impl Machine {
         }
     }
 
-    /// Returns the address as perf prints it, and the file it is in, in user space.
-    #[inline]
-    pub fn user(&self, space: Option<SpaceId>, address: u64) -> Option<(u64, FileId)> {
+    /// Returns the mapping of user space that an address belongs to.
+    pub fn user(&self, space: Option<SpaceId>, address: u64) -> Option<Region> {
         self.spaces.as_ref()?.find(space?, address)
     }
 
