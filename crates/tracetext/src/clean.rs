@@ -81,7 +81,7 @@ fn escape_len(rest: &[u8]) -> usize {
             (2 + params + 1).min(rest.len())
         }
         Some(b']') => {
-            let near = &rest[..rest.len().min(256)];
+            let near = &rest[..rest.len().min(80)];
             let end = near.iter().position(|b| *b == 0x07);
             let st = memchr::memmem::find(&near[1..], b"\x1b\\").map(|at| at + 3);
             match (end, st) {
@@ -95,11 +95,10 @@ fn escape_len(rest: &[u8]) -> usize {
     }
 }
 
-/// Tries harder on a line that could not be read: other spaces of Unicode, bytes of Latin-1, line breaks of
-/// HTML. Returns nothing when there is nothing to change.
+/// Tries harder on a line that could not be read: other spaces of Unicode, dashes for hyphens, bytes of
+/// Latin-1. Returns nothing when there is nothing to change.
 pub(crate) fn repair(line: &[u8]) -> Option<Vec<u8>> {
-    let odd = |b: &u8| *b >= 0x80 || *b == b'<' || (*b < 0x20 && *b != b'\t');
-    if line.len() > MAX_REPAIR || !line.iter().any(odd) {
+    if line.len() > MAX_REPAIR || line.is_ascii() {
         return None;
     }
     let mut out = Vec::with_capacity(line.len());
@@ -117,10 +116,6 @@ pub(crate) fn repair(line: &[u8]) -> Option<Vec<u8>> {
             // U+FF1A, the full-width colon of CJK input methods.
             [0xef, 0xbc, 0x9a, ..] => (Some(b':'), 3),
             [0xa0, ..] => (Some(b' '), 1),
-            [b'<', ..] => match TAGS.iter().find(|tag| rest.starts_with(tag)) {
-                Some(tag) => (None, tag.len()),
-                None => (Some(b), 1),
-            },
             [0..=8 | 11..=31, ..] => (None, 1),
             _ => (Some(b), 1),
         };
@@ -132,11 +127,6 @@ pub(crate) fn repair(line: &[u8]) -> Option<Vec<u8>> {
 
 /// A longer line was not pasted.
 const MAX_REPAIR: usize = 4096;
-
-const TAGS: [&[u8]; 12] = [
-    b"<br>", b"<br/>", b"<br />", b"<p>", b"</p>", b"<pre>", b"</pre>", b"<code>", b"</code>",
-    b"<td>", b"</td>", b"</span>",
-];
 
 #[cfg(test)]
 mod tests {

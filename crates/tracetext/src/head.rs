@@ -386,8 +386,5 @@ fn nameless(line: &[u8], start: usize, end: usize) -> Option<Name> {
 /// whose, but has no name behind a time.
 pub(crate) fn may_begin(line: &[u8]) -> bool {
     let reach = &line[..line.len().min(MAX_HEAD)];
-    memchr::memchr_iter(b']', reach).any(|close| {
-        let who = who::parse(line, close + 1, false);
-        who.cpu >= 0 && who.has_tid
-    })
+    memchr::memchr_iter(b']', reach).any(|close| who::is_told(line, close + 1))
 }

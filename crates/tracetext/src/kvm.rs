@@ -171,7 +171,7 @@ impl Reader {
                 return scan::hex(digits);
             }
         }
-        scan::hex(word)
+        scan::hex(word).filter(|_| word.starts_with(b"0x"))
     }
 }
 

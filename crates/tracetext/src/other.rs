@@ -404,3 +404,12 @@ pub(crate) fn without_junk(line: &[u8]) -> &[u8] {
     }
     &line[at..]
 }
+
+/// Drops quote marks, where the line before has them too. What follows may be the rest of a broken line, and
+/// begin with anything.
+pub(crate) fn without_quotes<'l>(line: &'l [u8], before: &[u8]) -> &'l [u8] {
+    let mark = |b: &u8| matches!(b, b'>' | b'|');
+    let quoted = scan::trim(before).first().is_some_and(mark);
+    let quote = |b: &&u8| scan::is_blank(**b) || (quoted && mark(b));
+    &line[line.iter().take_while(quote).count()..]
+}

@@ -145,10 +145,25 @@ impl Reader {
     fn parse<'b>(&mut self, line: Line<'b>) -> Parsed<'b> {
         let (types, perf) = (self.state.types(), self.state.no_thread_column());
         let head = head::parse_near(&line.bytes, self.colon, types, perf);
-        if let Some(head) = &head {
-            self.colon = head.colon as usize;
+        match &head {
+            Some(head) => self.colon = head.colon as usize,
+            None if !line.bytes.is_ascii() => return self.parse_repaired(line),
+            None => {}
         }
         (line, head)
+    }
+
+    /// Reads a line whose spaces, hyphens or colons may be others than the tools print.
+    #[cold]
+    fn parse_repaired<'b>(&mut self, line: Line<'b>) -> Parsed<'b> {
+        let (types, perf) = (self.state.types(), self.state.no_thread_column());
+        match clean::repair(&line.bytes) {
+            Some(bytes) => {
+                let head = head::parse(&bytes, types, perf);
+                (Line::made(bytes, line.start, line.next, line.count), head)
+            }
+            None => (line, None),
+        }
     }
 
     /// Takes the next line.
@@ -220,6 +235,14 @@ impl Reader {
         if let Peek::More = self.peek(piece) {
             return Done::More;
         }
+        let apart = head.who.has_tid && !head.who.joined;
+        if apart
+            && head.args as usize >= line.bytes.len()
+            && !head.has_system
+            && let Some((line, head)) = self.named_in_two(&line, piece)
+        {
+            return self.event(line, head, piece, sink);
+        }
         let Some(ty) = self.state.type_of(&line, &head, sink) else {
             self.state.not_understood(&line);
             return Done::Read;
@@ -246,6 +269,25 @@ impl Reader {
         }
     }
 
+    /// Joins a line that ends behind the colon in `kvm:kvm_exit` with the next.
+    #[cold]
+    fn named_in_two<'b>(
+        &mut self,
+        line: &Line<'b>,
+        piece: &mut Piece<'b>,
+    ) -> Option<(Line<'b>, Head)> {
+        let (next, None) = piece.held.as_ref()? else {
+            return None;
+        };
+        let joined = Glue::None.join(&line.bytes, other::without_quotes(&next.bytes, &line.bytes));
+        let (types, perf) = (self.state.types(), self.state.no_thread_column());
+        let head = head::parse(&joined, types, perf).filter(|head| head.has_system)?;
+        let count = line.count + next.count;
+        let joined = Line::made(joined, line.start, next.next, count);
+        piece.held = None;
+        Some((joined, head))
+    }
+
     /// Puts the lines together that an event was broken into; `None` when more text is needed.
     #[inline(never)]
     fn join<'b>(
@@ -265,11 +307,15 @@ impl Reader {
             let Some((next, None)) = &piece.held else {
                 break;
             };
-            let rest = scan::trim(other::without_junk(&next.bytes));
+            if head::may_begin(&next.bytes) {
+                break;
+            }
+            let rest = scan::trim(other::without_quotes(&next.bytes, &line.bytes));
             let context = Context {
                 after_event: true,
                 in_stack: false,
             };
+            let indented = next.bytes.first().is_some_and(|b| scan::is_blank(*b));
             let foreign = match other::classify(&next.bytes, context) {
                 Other::Unknown => false,
                 Other::Stack => true,
@@ -280,11 +326,13 @@ impl Reader {
                 reading,
                 line: &line.bytes,
                 args: head.args as usize,
+                foreign,
+                indented,
             };
             if line.bytes.len() + rest.len() > MAX_LINE {
                 break;
             }
-            let Some(glue) = begun.continued_by(rest, foreign, &mut self.kvm) else {
+            let Some(glue) = begun.continued_by(rest, &mut self.kvm) else {
                 break;
             };
             let joined = glue.join(&line.bytes, rest);
@@ -304,12 +352,6 @@ impl Reader {
         let context = self.state.context();
         let mut what = other::classify(&line.bytes, context);
         if what == Other::Unknown {
-            if let Some(line) = self.repaired(&line) {
-                let (line, head) = self.parse(line);
-                if let Some(head) = head {
-                    return self.event(line, head, piece, sink);
-                }
-            }
             if head::may_begin(&line.bytes) {
                 match self.begun(&line, piece) {
                     Ok(Some((line, head))) => return self.event(line, head, piece, sink),
@@ -333,11 +375,6 @@ impl Reader {
         }
     }
 
-    fn repaired<'b>(&self, line: &Line<'b>) -> Option<Line<'b>> {
-        let bytes = clean::repair(&line.bytes)?;
-        Some(Line::made(bytes, line.start, line.next, line.count))
-    }
-
     /// Joins a line that could be the beginning of an event with the next, if that makes one.
     fn begun<'b>(
         &mut self,
@@ -354,7 +391,7 @@ impl Reader {
         if next_head.is_some_and(|h| h.who.cpu >= 0) {
             return Ok(None);
         }
-        let rest = scan::trim(other::without_junk(&next.bytes));
+        let rest = scan::trim(other::without_quotes(&next.bytes, &line.bytes));
         for glue in [Glue::None, Glue::Blank] {
             let bytes = glue.join(&line.bytes, rest);
             let head = head::parse(&bytes, self.state.types(), self.state.no_thread_column());

@@ -57,12 +57,17 @@ fn is_header(head: &[u8]) -> bool {
 
 /// Recognizes the headings of perf's tables.
 fn table(head: &[u8]) -> Option<Style> {
-    let has = |words: &[&[u8]]| words.iter().all(|word| scan::contains(head, word));
-    if has(&[b"Samples%", b"Time%", b"Avg time"])
-        || has(&[b"Samples%", b"Time%", b"Analyze events for"])
-    {
-        return Some(Style::PerfKvmStatTable);
-    }
-    let sched = has(&[b"Runtime ms", b"Switches"]) && (has(&[b"delay ms"]) || has(&[b"Delay ms"]));
-    sched.then_some(Style::PerfSchedTable)
+    head.split(|b| *b == b'\n').find_map(|line| {
+        // Programs that print or read such headings quote them.
+        let has = |word: &[u8]| scan::contains(line, word);
+        if has(b"\"") {
+            None
+        } else if has(b"Samples%") && has(b"Time%") {
+            Some(Style::PerfKvmStatTable)
+        } else if has(b"Runtime ms") && has(b"Switches") && has(b"|") {
+            Some(Style::PerfSchedTable)
+        } else {
+            None
+        }
+    })
 }

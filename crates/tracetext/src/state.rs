@@ -38,7 +38,10 @@ pub(crate) struct State {
     ticks: Option<bool>,
     decimals: u8,
     last_time: u64,
-    no_thread_column: bool,
+    /// Whether an event told its thread.
+    thread_column: bool,
+    /// Events that perf printed before any told its thread.
+    no_thread_lines: u32,
     after_event: bool,
     in_stack: bool,
     cpus: Vec<u64>,
@@ -85,7 +88,8 @@ impl State {
     /// Returns whether perf printed the text without thread ids.
     #[inline]
     pub fn no_thread_column(&self) -> bool {
-        self.no_thread_column
+        // One such line can be damage.
+        self.no_thread_lines == 3 && !self.thread_column
     }
 
     pub fn context(&self) -> Context {
@@ -95,11 +99,11 @@ impl State {
         }
     }
 
-    /// Returns whether a line's time is of another kind than those before: damage, or no event at all.
+    /// Returns whether a line's time is a whole number where others have decimals: the point got lost, or it is
+    /// no event at all. The other way round it is the earlier lines that were damaged.
     #[inline]
     pub fn is_foreign(&self, head: &Head) -> bool {
-        self.ticks
-            .is_some_and(|ticks| ticks != (head.decimals == 0))
+        head.decimals == 0 && self.ticks == Some(false)
     }
 
     #[inline]
@@ -183,17 +187,13 @@ impl State {
         // A line is checked at once, and in its parts only if something is wrong with it.
         let (text, comm);
         if let Some(whole) = line.text.or_else(|| std::str::from_utf8(&line.bytes).ok()) {
-            text = Cow::Borrowed(
-                whole
-                    .get(head.args as usize..)
-                    .unwrap_or_default()
-                    .trim_ascii_end(),
-            );
+            let args = whole.get(head.args as usize..).unwrap_or_default();
+            text = Cow::Borrowed(without_tail(args.trim_ascii_end(), &line.bytes));
             comm = whole.get(head.who.comm.range()).map(Cow::Borrowed);
         } else {
             self.notes.odd_text.add(number);
-            text =
-                String::from_utf8_lossy(line.bytes.get(head.args as usize..).unwrap_or_default());
+            let args = line.bytes.get(head.args as usize..).unwrap_or_default();
+            text = String::from_utf8_lossy(args.trim_ascii_end());
             comm = Some(String::from_utf8_lossy(head.who.comm.of(&line.bytes)));
         }
         let comm = comm.as_deref().filter(|comm| is_name(comm, head.who.tid));
@@ -231,13 +231,15 @@ impl State {
         if who.cpu >= 0 {
             self.note_cpu(who.cpu);
         }
-        if self.ticks.is_none() || self.style.is_none() {
+        if self.ticks != Some(false) {
             self.ticks = Some(head.decimals == 0);
+        }
+        if self.style.is_none() {
             self.note_style(head);
         }
-        if head.has_system && !who.has_tid && !self.no_thread_column {
-            self.no_thread_column = true;
-        }
+        self.thread_column |= who.has_tid;
+        self.no_thread_lines +=
+            u32::from(head.has_system && !self.thread_column && self.no_thread_lines < 3);
     }
 
     #[inline]
@@ -437,6 +439,8 @@ impl State {
         };
         let number = self.count_lines(line);
         self.notes.raw_events.add(number);
+        // Five numbers in a line are not much without the header.
+        self.certain += u64::from(self.style_told);
         self.style = Some(Style::FtraceRaw);
         self.ticks = Some(true);
         self.events += 1;
@@ -520,6 +524,23 @@ impl State {
 fn is_name(comm: &str, tid: i32) -> bool {
     let unknown = |number: &str| crate::scan::id(number.as_bytes()) == Some(tid);
     !comm.is_empty() && comm != "<...>" && !comm.strip_prefix(':').is_some_and(unknown)
+}
+
+/// Drops what tables and HTML leave at the end of a line.
+#[inline]
+fn without_tail<'t>(text: &'t str, line: &[u8]) -> &'t str {
+    match text.as_bytes().last() {
+        Some(b'>') => ["<br>", "<br/>", "<br />", "</p>", "</td>", "</code>"]
+            .iter()
+            .find_map(|tag| text.strip_suffix(tag))
+            .unwrap_or(text)
+            .trim_ascii_end(),
+        // The line stands in a table's cell when it begins with one too.
+        Some(b'|') if line.trim_ascii_start().starts_with(b"|") => {
+            text[..text.len() - 1].trim_ascii_end()
+        }
+        _ => text,
+    }
 }
 
 fn lossy(bytes: &[u8]) -> String {

@@ -29,8 +29,22 @@ pub(crate) struct Who {
     pub joined: bool,
     /// Whether CPU and flags are one column, as the latency formats have it.
     pub latency: bool,
-    /// Whether there is a column of flags.
-    pub flags: bool,
+}
+
+impl Default for Who {
+    #[inline]
+    fn default() -> Who {
+        Who {
+            cpu: NONE,
+            tid: NONE,
+            pid: NONE,
+            has_tid: false,
+            comm: Span::default(),
+            source: Span::default(),
+            joined: false,
+            latency: false,
+        }
+    }
 }
 
 /// A thread's name has 15 bytes (`TASK_COMM_LEN`, with the zero).
@@ -39,17 +53,7 @@ const MAX_COMM: usize = 15;
 /// Reads the columns before `end`, where the time stamp starts.
 #[inline]
 pub(crate) fn parse(line: &[u8], end: usize, perf: bool) -> Who {
-    let mut who = Who {
-        cpu: NONE,
-        tid: NONE,
-        pid: NONE,
-        has_tid: false,
-        comm: Span::default(),
-        source: Span::default(),
-        joined: false,
-        latency: false,
-        flags: false,
-    };
+    let mut who = Who::default();
     let end = scan::back_over_blanks(line, end);
     let end = cpu(line, end, &mut who);
     let end = scan::back_over_blanks(line, end);
@@ -57,6 +61,16 @@ pub(crate) fn parse(line: &[u8], end: usize, perf: bool) -> Who {
     let end = scan::back_over_blanks(line, end);
     name(line, end, &mut who);
     who
+}
+
+/// Returns whether a CPU and a thread are told by the columns that end at `end`.
+pub(crate) fn is_told(line: &[u8], end: usize) -> bool {
+    let mut who = Who::default();
+    let Some((_, start)) = bracket(line, end) else {
+        return false;
+    };
+    thread(line, scan::back_over_blanks(line, start), false, &mut who);
+    who.has_tid
 }
 
 /// Reads `[cpu]` that ends at `end`. Returns it and where it starts.
@@ -101,19 +115,16 @@ fn cpu(line: &[u8], end: usize, who: &mut Who) -> usize {
         && let Some((cpu, start)) = bracket(line, start + at + 1)
     {
         who.cpu = cpu;
-        who.flags = true;
         return start;
     }
     if token.len() <= 12
         && let Some((cpu, start)) = bracket(line, scan::back_over_blanks(line, start))
     {
         who.cpu = cpu;
-        who.flags = true;
         return start;
     }
     if let Some(cpu) = latency_column(token) {
         who.cpu = cpu;
-        who.flags = true;
         who.latency = true;
         return start;
     }
@@ -251,7 +262,10 @@ fn unclean_name(line: &[u8], start: usize, end: usize, who: &mut Who) {
         at = scan::skip_blanks(&line[..end], at + step);
     }
     if let Some(len) = source(&line[at..end]) {
-        who.source = Span::new(at, at + len);
+        // With the number of a line behind it, it is from `grep -n`.
+        if !ends_in_line_number(&line[at..at + len]) {
+            who.source = Span::new(at, at + len);
+        }
         at = scan::skip_blanks(&line[..end], at + len + 1);
     }
     if end - at > MAX_COMM {
@@ -314,6 +328,12 @@ fn source(bytes: &[u8]) -> Option<usize> {
     // A thread may be called `a: b`; a column of file names is wider than a thread's name together with it.
     let column = bytes.len() > MAX_COMM || bytes[colon + 1..].starts_with(b"  ");
     (one_word && column).then_some(colon)
+}
+
+/// Returns whether this is a file's name and the number of a line, `report.txt:12`.
+fn ends_in_line_number(token: &[u8]) -> bool {
+    let colon = memchr::memrchr(b':', token);
+    colon.is_some_and(|at| scan::all_digits(&token[at + 1..]))
 }
 
 /// Returns how much to drop of something longer than a thread's name can be: all before the last mark that

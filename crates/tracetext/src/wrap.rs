@@ -4,6 +4,8 @@
 //! of a word, the parts are put together as they are; where a program broke it between words, with a blank.
 //! Which it was shows in what is read: with the wrong choice numbers run into words.
 
+use std::cmp::Ordering;
+
 use event::Kind;
 
 use crate::kvm::{Reader, Reading};
@@ -21,6 +23,10 @@ pub(crate) struct Begun<'l> {
     pub line: &'l [u8],
     /// Where in it what the event says begins.
     pub args: usize,
+    /// Whether the line behind looks like something else that follows events, a call chain's.
+    pub foreign: bool,
+    /// Whether it is indented. Terminals do not indent what they wrap, but may break before a blank.
+    pub indented: bool,
 }
 
 /// How to put the rest behind a broken line.
@@ -44,54 +50,63 @@ impl Glue {
 
 impl Begun<'_> {
     /// Returns how `rest`, which is no event's line, continues this one; `None` when it does not.
-    ///
-    /// `foreign` says that `rest` looks like something else that follows events, a call chain's line.
-    pub fn continued_by(&self, rest: &[u8], foreign: bool, kvm: &mut Reader) -> Option<Glue> {
+    pub fn continued_by(&self, rest: &[u8], kvm: &mut Reader) -> Option<Glue> {
         let args = self.line.get(self.args..).unwrap_or_default();
         if self.kind == Kind::Other {
             let bare = scan::trim(args).is_empty();
             let long = self.line.len() >= MIN_WIDTH;
-            let fits = !foreign && ((bare && !rest.is_empty()) || (long && says_more(args, rest)));
-            return fits.then(|| self.plain_glue(args, rest));
+            let fits = !self.foreign
+                && ((bare && !rest.is_empty())
+                    || (long && (says_more(args, rest) || self.at_width())));
+            return fits.then(|| self.plain_glue(args));
         }
         if !self.reading.complete {
             let mut read = |glue: Glue| kvm.read(self.kind, &glue.join(args, rest));
             let together = read(Glue::None);
             let apart = read(Glue::Blank);
             // A number that was broken reads well both ways, but is right only in one piece.
-            let (best, glue) = if rank(&together) >= rank(&apart) {
-                (together, Glue::None)
-            } else {
-                (apart, Glue::Blank)
+            let word_goes_on = ends_in_word(args) && !self.indented;
+            let (best, glue) = match rank(&together).cmp(&rank(&apart)) {
+                Ordering::Equal if word_goes_on => (together, Glue::None),
+                Ordering::Greater => (together, Glue::None),
+                _ => (apart, Glue::Blank),
             };
             return (rank(&best) > rank(&self.reading)).then_some(glue);
         }
-        if foreign || self.line.len() < MIN_WIDTH {
+        if self.line.len() < MIN_WIDTH {
             return None;
         }
-        let word = first_word(rest);
-        if KNOWN_WORDS.iter().any(|w| word.starts_with(w)) {
-            return Some(self.plain_glue(args, rest));
+        let (before, word) = (last_word(args), first_word(rest));
+        let behind = first_word(&rest[word.len()..]);
+        let joined = [before, word].concat();
+        let tight = !self.indented && !args.last().copied().is_some_and(scan::is_blank);
+        // `0xffffffff81` and `77a62b info1 ...`, `= 0x2cdea` and `76f99`. Of a whole address and another the
+        // joined number is too long: that is a call chain's line.
+        let digits = word.iter().all(|b| b.is_ascii_hexdigit() || *b == b',');
+        let fits = behind.is_empty() || is_known(behind) || (self.at_width() && !self.foreign);
+        let number = before.starts_with(b"0x") || self.at_width();
+        if digits && fits && number && scan::hex(&joined).is_some() {
+            return tight.then_some(Glue::None);
         }
-        // The last number may go on, where nothing else can follow it: `= 0x2cdea` and `76f99`.
-        let alone = scan::trim(rest).len() == word.len();
-        let number = !word.is_empty() && word.iter().all(u8::is_ascii_hexdigit);
-        let fits = number && ends_in_word(args) && (alone || self.at_width());
-        let together = fits && kvm.read(self.kind, &Glue::None.join(args, rest)).complete;
-        together.then_some(Glue::None)
+        if is_known(word) || (is_known(before) && word.first().is_some_and(u8::is_ascii_digit)) {
+            return Some(Glue::Blank);
+        }
+        // `intr_in` and `fo 0x00000000`.
+        (is_known(&joined) && tight && !self.foreign).then_some(Glue::None)
     }
 
     /// Returns whether the line ends where terminals end.
+    ///
+    /// Programs that quote break between words.
     fn at_width(&self) -> bool {
-        matches!(self.line.len(), 80 | 100 | 120 | 132 | 160 | 200)
+        let quoted = self.line.first() == Some(&b'>');
+        !quoted && matches!(self.line.len(), 80 | 100 | 120 | 132 | 160 | 200)
     }
 
-    fn plain_glue(&self, args: &[u8], rest: &[u8]) -> Glue {
+    fn plain_glue(&self, args: &[u8]) -> Glue {
         // A terminal breaks at its width, and then a word goes on.
-        if self.at_width()
-            && ends_in_word(args)
-            && !rest.first().is_some_and(|b| scan::is_blank(*b))
-        {
+        let blank = self.indented || args.last().copied().is_some_and(scan::is_blank);
+        if self.at_width() && !blank {
             Glue::None
         } else {
             Glue::Blank
@@ -123,6 +138,15 @@ const KNOWN_WORDS: [&[u8]; 12] = [
 fn first_word(text: &[u8]) -> &[u8] {
     let start = scan::skip_blanks(text, 0);
     &text[start..scan::token_end(text, start)]
+}
+
+fn last_word(text: &[u8]) -> &[u8] {
+    let end = scan::back_over_blanks(text, text.len());
+    &text[scan::token_start(text, end)..end]
+}
+
+fn is_known(word: &[u8]) -> bool {
+    KNOWN_WORDS.iter().any(|known| word.starts_with(known))
 }
 
 fn ends_in_word(text: &[u8]) -> bool {

@@ -98,7 +98,8 @@ pub(super) fn msr(text: &[u8]) -> Option<Reading> {
             _ if memchr::memchr(b'=', word).is_some() => return raw_msr(text),
             _ => continue,
         };
-        let msr = u32::try_from(words.hex()?).ok()?;
+        // The register stands without `0x`.
+        let msr = u32::try_from(scan::hex(words.next()?)?).ok()?;
         let value = match words.next() {
             Some(b"=") => words.hex(),
             _ => None,

@@ -41,9 +41,10 @@ impl<'t> Words<'t> {
         scan::number(self.next()?).and_then(|n| u32::try_from(n).ok())
     }
 
+    /// Reads the next word as a hexadecimal number behind `0x`.
     #[inline]
     pub fn hex(&mut self) -> Option<u64> {
-        scan::hex(self.next()?)
+        scan::hex(self.next().filter(|word| word.starts_with(b"0x"))?)
     }
 }
 
