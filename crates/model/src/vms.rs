@@ -55,29 +55,35 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
         .map(|(pid, members)| vm(threads, Some(pid), &members))
         .collect();
     let named = pids_in_names(threads);
-    let mut group: Vec<(i32, &Thread)> = Vec::new();
-    for (tid, thread) in without {
-        let starts_anew = group
-            .last()
-            .is_some_and(|(_, last)| match (last.vcpu, thread.vcpu) {
-                (Some(before), Some(now)) => now <= before,
-                _ => false,
-            })
-            || group.last().is_some_and(|(last, _)| {
-                // A process id between two vCPU threads belongs to a VMM that started between them.
-                let above = named.partition_point(|pid| pid <= last);
-                named.get(above).is_some_and(|pid| *pid < tid)
-            });
-        if starts_anew {
-            vms.push(vm(threads, owner(&named, &group), &group));
-            group.clear();
-        }
-        group.push((tid, thread));
-    }
-    if !group.is_empty() {
-        vms.push(vm(threads, owner(&named, &group), &group));
+    let groups = split(&without, &named);
+    let owners: Vec<Option<i32>> = groups.iter().map(|group| owner(&named, group)).collect();
+    for (group, owner) in groups.iter().zip(&owners) {
+        // Two groups cannot be one process's: then nobody knows whose either is.
+        let claims = owners.iter().filter(|other| *other == owner).count();
+        vms.push(vm(threads, owner.filter(|_| claims == 1), group));
     }
     vms
+}
+
+/// Splits vCPU threads, sorted by id, where the next VM's begin.
+fn split<'t>(threads: &[(i32, &'t Thread)], named: &[i32]) -> Vec<Vec<(i32, &'t Thread)>> {
+    let mut groups: Vec<Vec<(i32, &Thread)>> = Vec::new();
+    for &(tid, thread) in threads {
+        let goes_on = groups
+            .last()
+            .and_then(|group| group.last())
+            .is_some_and(|(last, before)| {
+                let number_falls = before.vcpu.zip(thread.vcpu).is_some_and(|(a, b)| b <= a);
+                // A process id between two vCPU threads belongs to a VMM that started between them.
+                let other_between = named.iter().any(|pid| last < pid && *pid < tid);
+                !number_falls && !other_between
+            });
+        match groups.last_mut() {
+            Some(group) if goes_on => group.push((tid, thread)),
+            _ => groups.push(vec![(tid, thread)]),
+        }
+    }
+    groups
 }
 
 fn vm(threads: &Threads, pid: Option<i32>, members: &[(i32, &Thread)]) -> Vm {
@@ -118,4 +124,74 @@ fn owner(named: &[i32], group: &[(i32, &Thread)]) -> Option<i32> {
     let first = group.first()?.0;
     let below = named.partition_point(|pid| *pid < first);
     named.get(below.checked_sub(1)?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use event::{Body, Decoder, Event, EventType, Kind, NONE};
+
+    use super::*;
+
+    /// Threads that entered a guest, as ftrace tells of them: no process ids.
+    fn threads(names: &[(i32, &str)], vcpus: &[i32]) -> Threads {
+        let mut threads = Threads::default();
+        threads.saved_names(names.iter().copied());
+        let ty = EventType {
+            index: 0,
+            system: "kvm",
+            name: "kvm_entry",
+            label: "kvm_entry",
+            kind: Kind::KvmEntry,
+            format: None,
+            decoder: Decoder::default(),
+        };
+        for &tid in vcpus {
+            let event = Event {
+                time: 1,
+                cpu: 0,
+                tid,
+                pid: NONE,
+                ty: &ty,
+                body: Body::None,
+                sample: None,
+                buffer: 0,
+                comm: None,
+            };
+            threads.vcpu_event(&event, None);
+        }
+        threads
+    }
+
+    #[test]
+    fn a_kernel_threads_name_tells_the_process_of_the_vcpus_behind_it() {
+        let names = [
+            (100, "qemu"),
+            (105, "kvm-pit/100"),
+            (103, "CPU 0/KVM"),
+            (104, "CPU 1/KVM"),
+        ];
+        let vms = find_vms(&threads(&names, &[103, 104]));
+        assert_eq!(vms.len(), 1);
+        assert_eq!(
+            (vms[0].pid, vms[0].name.as_deref()),
+            (Some(100), Some("qemu"))
+        );
+        let ids: Vec<u32> = vms[0].vcpus.iter().map(|v| v.id).collect();
+        assert_eq!(ids, [0, 1]);
+    }
+
+    #[test]
+    fn vcpu_numbers_that_fall_begin_another_vm_and_one_process_is_not_given_to_two() {
+        let names = [
+            (856, "qemu"),
+            (870, "vhost-856"),
+            (866, "CPU 0/KVM"),
+            (867, "CPU 1/KVM"),
+            (871, "CPU 0/KVM"),
+            (872, "CPU 1/KVM"),
+        ];
+        let vms = find_vms(&threads(&names, &[866, 867, 871, 872]));
+        assert_eq!(vms.len(), 2);
+        assert!(vms.iter().all(|vm| vm.pid.is_none() && vm.vcpus.len() == 2));
+    }
 }
