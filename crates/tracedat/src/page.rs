@@ -181,9 +181,9 @@ pub(crate) struct PageCursor {
 
 /// What [`PageCursor::next`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Item {
-    /// A record whose payload lies at these offsets of the page. The cursor has its time and stands behind it.
-    Record(usize, usize),
+pub(crate) enum Item<'p> {
+    /// A record's payload. The cursor has its time and stands behind it.
+    Record(&'p [u8]),
     /// No record is left in the page.
     End,
     /// What stands here is no whole record: the page is cut off or damaged.
@@ -195,7 +195,7 @@ impl PageCursor {
     ///
     /// `page` must end where its last record ends.
     #[inline(always)]
-    pub(crate) fn next<O: Order>(&mut self, page: &[u8]) -> Item {
+    pub(crate) fn next<'p, O: Order>(&mut self, page: &'p [u8]) -> Item<'p> {
         loop {
             let at = self.at;
             let Some(word) = O::u32_at(page, at) else {
@@ -209,11 +209,11 @@ impl PageCursor {
             if kind.wrapping_sub(1) < 28 {
                 self.time = self.time.wrapping_add(u64::from(delta));
                 let end = at + 4 + (kind as usize) * 4;
-                if end > page.len() {
+                let Some(payload) = page.get(at + 4..end) else {
                     return Item::Broken;
-                }
+                };
                 self.at = end;
-                return Item::Record(at + 4, end);
+                return Item::Record(payload);
             }
             // Everything else has a second word.
             if kind == PADDING && delta == 0 {
@@ -233,11 +233,11 @@ impl PageCursor {
                     };
                     self.time = self.time.wrapping_add(u64::from(delta));
                     let end = ((len as usize + 3) & !3) + at + 8;
-                    if end > page.len() {
+                    let Some(payload) = page.get(at + 8..end) else {
                         return Item::Broken;
-                    }
+                    };
                     self.at = end;
-                    return Item::Record(at + 8, end);
+                    return Item::Record(payload);
                 }
                 PADDING => {
                     // A record its writer discarded; the reference reader counts its delta all the same.
@@ -273,12 +273,12 @@ mod tests {
         list.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
 
-    fn all(page: &[u8], time: u64) -> (Vec<(u64, usize)>, Item) {
+    fn all(page: &[u8], time: u64) -> (Vec<(u64, usize)>, Item<'_>) {
         let mut cursor = PageCursor { at: 0, time };
         let mut out = Vec::new();
         loop {
             match cursor.next::<Little>(page) {
-                Item::Record(start, end) => out.push((cursor.time, end - start)),
+                Item::Record(payload) => out.push((cursor.time, payload.len())),
                 other => return (out, other),
             }
         }

@@ -7,10 +7,18 @@ use std::ops::Range;
 use tracefmt::{Cursor, Diagnostic, Endian};
 
 /// Where the fields that every event has lie in a record.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Common {
     pub type_offset: usize,
     pub pid_offset: usize,
+}
+
+impl Common {
+    /// `struct trace_entry` in `include/linux/trace_events.h`.
+    pub(crate) const USUAL: Common = Common {
+        type_offset: 0,
+        pid_offset: 4,
+    };
 }
 
 /// Largest chunk that is decompressed; trace-cmd writes chunks of ten pages.
@@ -33,22 +41,23 @@ enum Source {
     Chunks(u32),
 }
 
-/// A record in the current page.
+/// A record, apart from its payload.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Found {
     /// Time, converted.
     pub time: u64,
-    /// Offsets of the payload in the page.
-    pub start: usize,
-    pub end: usize,
     /// `common_type`.
     pub id: u32,
+    /// `common_pid`.
+    pub pid: i32,
 }
 
 /// The record at the front of a stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
     pub record: Found,
+    /// Bytes of its payload, which ends where the cursor stands.
+    pub len: usize,
     /// What was lost before it.
     pub missed: Missed,
     /// Whether the record itself is wanted, or stands here for what was lost before it.
@@ -249,39 +258,40 @@ impl<'a> Stream<'a> {
     ) -> (Option<Head>, bool) {
         if self.pending != Missed::None {
             return match cursor.next::<O>(page) {
-                Item::Record(start, end) => {
-                    let id = type_of::<O>(page, start, end, shared.common);
-                    let time = self.clock.convert(cursor.time);
+                Item::Record(payload) => {
+                    let (id, pid) = shared.common.read::<O>(payload);
                     let wanted = shared.wants(id);
                     *skipped += u64::from(!wanted);
                     let record = Found {
-                        time,
-                        start,
-                        end,
+                        time: self.clock.convert(cursor.time),
                         id,
+                        pid,
                     };
-                    (
-                        Some(Head {
-                            record,
-                            missed: self.pending,
-                            wanted,
-                        }),
-                        false,
-                    )
+                    let head = Head {
+                        record,
+                        len: payload.len(),
+                        missed: self.pending,
+                        wanted,
+                    };
+                    (Some(head), false)
                 }
                 Item::End => (None, false),
                 Item::Broken => (None, true),
             };
         }
         match next_wanted::<O>(page, cursor, &self.clock, shared, skipped) {
-            Ok(record) => (
-                Some(Head {
-                    record,
-                    missed: Missed::None,
-                    wanted: true,
-                }),
-                false,
-            ),
+            Ok((record, payload)) => {
+                let len = payload.len();
+                (
+                    Some(Head {
+                        record,
+                        len,
+                        missed: Missed::None,
+                        wanted: true,
+                    }),
+                    false,
+                )
+            }
             Err(broken) => (None, broken),
         }
     }
@@ -437,28 +447,29 @@ impl<'a> Stream<'a> {
 
 /// Steps to the next wanted record of a page. The error tells whether the page ends in something broken.
 #[inline(always)]
-pub(crate) fn next_wanted<O: Order>(
-    page: &[u8],
+pub(crate) fn next_wanted<'p, O: Order>(
+    page: &'p [u8],
     cursor: &mut PageCursor,
     clock: &Clock,
     shared: &Shared<'_>,
     skipped: &mut u64,
-) -> Result<Found, bool> {
+) -> Result<(Found, &'p [u8]), bool> {
     loop {
         match cursor.next::<O>(page) {
-            Item::Record(start, end) => {
-                let id = type_of::<O>(page, start, end, shared.common);
+            Item::Record(payload) => {
+                let (id, pid) = shared.common.read::<O>(payload);
                 if !shared.wants(id) {
                     *skipped += 1;
                     continue;
                 }
-                let time = clock.convert(cursor.time);
-                return Ok(Found {
-                    time,
-                    start,
-                    end,
-                    id,
-                });
+                return Ok((
+                    Found {
+                        time: clock.convert(cursor.time),
+                        id,
+                        pid,
+                    },
+                    payload,
+                ));
             }
             Item::End => return Err(false),
             Item::Broken => return Err(true),
@@ -466,22 +477,32 @@ pub(crate) fn next_wanted<O: Order>(
     }
 }
 
-/// Reads a record's `common_type`.
-#[inline(always)]
-fn type_of<O: Order>(page: &[u8], start: usize, end: usize, common: Common) -> u32 {
-    let bytes = page
-        .get(start + common.type_offset..end)
-        .and_then(|b| b.first_chunk::<2>());
-    bytes.map_or(0, |&b| u32::from(O::u16(b)))
-}
+impl Common {
+    /// Reads a record's `common_type` and `common_pid`; what is not there is 0.
+    #[inline(always)]
+    fn read<O: Order>(self, payload: &[u8]) -> (u32, i32) {
+        match payload.first_chunk::<8>() {
+            // Where they are in every kernel there has been.
+            Some(&[a, b, _, _, c, d, e, f]) if self == Common::USUAL => {
+                (u32::from(O::u16([a, b])), O::u32([c, d, e, f]) as i32)
+            }
+            _ => self.read_anywhere::<O>(payload),
+        }
+    }
 
-/// Reads a record's `common_pid`.
-#[inline(always)]
-pub(crate) fn pid_of<O: Order>(data: &[u8], common: Common) -> i32 {
-    let bytes = data
-        .get(common.pid_offset..)
-        .and_then(|b| b.first_chunk::<4>());
-    bytes.map_or(0, |&b| O::u32(b) as i32)
+    #[cold]
+    fn read_anywhere<O: Order>(self, payload: &[u8]) -> (u32, i32) {
+        let id = payload
+            .get(self.type_offset..)
+            .and_then(|p| p.first_chunk::<2>());
+        let pid = payload
+            .get(self.pid_offset..)
+            .and_then(|p| p.first_chunk::<4>());
+        (
+            id.map_or(0, |&b| u32::from(O::u16(b))),
+            pid.map_or(0, |&b| O::u32(b) as i32),
+        )
+    }
 }
 
 /// Decompresses chunks one after another. Returns what is wrong with them.

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::compress::Decompressor;
 use crate::file::TraceDat;
 use crate::page::{Big, Little, Missed, Order};
-use crate::stream::{Common, Found, Head, Shared, Stream, next_wanted, pid_of, work_limit};
+use crate::stream::{Common, Found, Head, Shared, Stream, next_wanted, work_limit};
 use std::ops::{ControlFlow, Range};
 use tracefmt::{Diagnostic, Endian};
 
@@ -115,8 +115,8 @@ impl TraceDat<'_> {
             (field.size == size).then_some(field.offset as usize)
         };
         Common {
-            type_offset: offset("common_type", 2).unwrap_or(0),
-            pid_offset: offset("common_pid", 4).unwrap_or(4),
+            type_offset: offset("common_type", 2).unwrap_or(Common::USUAL.type_offset),
+            pid_offset: offset("common_pid", 4).unwrap_or(Common::USUAL.pid_offset),
         }
     }
 
@@ -294,10 +294,9 @@ fn run<O: Order, V: Visitor + ?Sized>(
     visitor: &mut V,
     end: &mut WalkEnd,
 ) -> Run {
-    let (buffer, cpu, common) = (stream.buffer, stream.cpu, shared.common);
-    let emit = |page: &[u8], found: &Found, visitor: &mut V| {
-        let data = page.get(found.start..found.end).unwrap_or_default();
-        let (time, id, pid) = (found.time, found.id, pid_of::<O>(data, common));
+    let (buffer, cpu) = (stream.buffer, stream.cpu);
+    let emit = |found: &Found, data: &[u8], visitor: &mut V| {
+        let Found { time, id, pid } = *found;
         visitor.record(&Record {
             time,
             cpu,
@@ -313,6 +312,7 @@ fn run<O: Order, V: Visitor + ?Sized>(
         let mut skipped = 0;
         let Head {
             mut record,
+            mut len,
             missed,
             wanted,
         } = stream.head;
@@ -323,21 +323,25 @@ fn run<O: Order, V: Visitor + ?Sized>(
         let mut records = 0;
         if wanted {
             records = 1;
-            flow = emit(page, &record, visitor);
+            let data = page.get(cursor.at.saturating_sub(len)..cursor.at);
+            flow = emit(&record, data.unwrap_or_default(), visitor);
         }
         let broken = loop {
             if flow.is_break() {
                 break None;
             }
-            match next_wanted::<O>(page, &mut cursor, &stream.clock, shared, &mut skipped) {
-                Ok(next) => record = next,
+            let next = next_wanted::<O>(page, &mut cursor, &stream.clock, shared, &mut skipped);
+            let data;
+            match next {
+                Ok(next) => (record, data) = next,
                 Err(broken) => break Some(broken),
             }
             if record.time > bound {
+                len = data.len();
                 break None;
             }
             records += 1;
-            flow = emit(page, &record, visitor);
+            flow = emit(&record, data, visitor);
         };
         end.records += records;
         stream.put_back(cursor, skipped, broken == Some(true));
@@ -347,6 +351,7 @@ fn run<O: Order, V: Visitor + ?Sized>(
         if broken.is_none() {
             stream.head = Head {
                 record,
+                len,
                 missed: Missed::None,
                 wanted: true,
             };
