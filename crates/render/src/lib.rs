@@ -15,6 +15,7 @@ pub mod info;
 pub mod json;
 mod perf_columns;
 mod perf_digits;
+mod perf_kernel;
 pub mod perf_kvm;
 mod perf_line;
 mod perf_maps;
@@ -25,6 +26,6 @@ pub mod text_line;
 mod tracecmd_line;
 
 pub use event_line::{EventPrinter, Times};
+pub use perf_kernel::KernelFile;
 pub use perf_line::{PerfPrinter, PerfStyle};
-pub use perf_maps::KernelFile;
 pub use tracecmd_line::{LineHead, LineStyle, TimeStyle, line_head, lost_line};

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::perf_columns::ThreadColumns;
-use crate::perf_maps::{Files, KernelFile, KernelMaps, Region, SpaceId, Spaces, user_file};
+use crate::perf_kernel::{KernelFile, KernelMaps};
+use crate::perf_maps::{Files, Region, SpaceId, Spaces, user_file};
 
 /// Threads kept at most. Linux itself has no more than 4 million (`PID_MAX_LIMIT`), and hosts far fewer.
 const MAX_THREADS: usize = 1 << 19;

@@ -61,6 +61,33 @@ fn modules_are_named_as_perf_names_them() {
 }
 
 #[test]
+fn a_kernel_whose_end_is_not_known_does_not_hide_modules() {
+    let mut script = Script::new(&addresses());
+    script.mmap(-1, 0, 0, 0, K, "[kernel.kallsyms]_text");
+    script.mmap(-1, MODULES, 0x2000, 0, K, "/x/m1.ko");
+    script.mmap(-1, MODULES + 0x2000, 0x2000, 0, K, "/x/m2.ko");
+    assert_eq!(
+        script.chain(
+            20,
+            20,
+            K,
+            &[
+                KERNEL,
+                TEXT,
+                5,
+                MODULES,
+                TEXT,
+                MODULES + 0x2000,
+                MODULES + 0x4000
+            ]
+        ),
+        "\tffffffff81000000 ([kernel.kallsyms])\n\t               5 ([kernel.kallsyms])\n\
+         \tffffffffc0000000 ([m1])\n\tffffffff81000000 ([kernel.kallsyms])\n\
+         \tffffffffc0002000 ([m2])\n\tffffffffc0004000 ([unknown])"
+    );
+}
+
+#[test]
 fn files_with_build_ids_are_named_in_full() {
     let files = [
         KernelFile {
