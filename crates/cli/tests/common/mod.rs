@@ -1,0 +1,275 @@
+//! What the integration tests share: the corpus, the binary, and reading the standard tools' outputs.
+//!
+//! The tests run over the corpus this repository ships. With `TRAPLINE_CORPUS` naming the folder of another
+//! corpus they run over that as well; `TRAPLINE_REFERENCES` then names where `corpus/make-references` put
+//! what the standard tools say of it (default: `references` below that corpus).
+
+// Every test binary uses its own part of this.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+pub mod perf_kvm;
+pub mod walk;
+
+/// A recording of a corpus, and what the standard tools say of it.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its path below the corpus.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// `x86` or `arm64`.
+    pub arch: String,
+    /// `perf.data`, `trace.dat` or `text`.
+    pub kind: String,
+    /// References by name: `script`, `report-N`, `kvm-stat-vmexit` and so on.
+    pub references: BTreeMap<String, PathBuf>,
+    /// What a guest counted of its own exits.
+    pub guest_counts: Option<PathBuf>,
+    /// The recording this one was cut from.
+    pub cut_from: Option<PathBuf>,
+}
+
+impl Case {
+    /// Returns a reference's text, if there is one.
+    pub fn reference(&self, name: &str) -> Option<String> {
+        self.references.get(name).map(|path| read_text(path))
+    }
+}
+
+/// Returns the folder of the corpus that the repository ships.
+pub fn shipped() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    root.canonicalize()
+        .expect("the repository has a folder corpus")
+}
+
+/// Returns the path of a file of the shipped corpus.
+pub fn file(name: &str) -> PathBuf {
+    shipped().join(name)
+}
+
+/// Returns all recordings.
+pub fn cases() -> Vec<Case> {
+    let mut cases = corpus(&shipped(), None);
+    if let Some(folder) = std::env::var_os("TRAPLINE_CORPUS") {
+        let references = std::env::var_os("TRAPLINE_REFERENCES");
+        let more = corpus(Path::new(&folder), references.as_deref().map(Path::new));
+        assert!(!more.is_empty(), "TRAPLINE_CORPUS names an empty corpus");
+        cases.extend(more);
+    }
+    cases
+}
+
+/// Returns one recording of the shipped corpus.
+pub fn case(name: &str) -> Case {
+    let found = corpus(&shipped(), None).into_iter().find(|c| c.name == name);
+    found.unwrap_or_else(|| panic!("the corpus has no recording {name}"))
+}
+
+fn corpus(root: &Path, references: Option<&Path>) -> Vec<Case> {
+    let manifest = fs::read_to_string(root.join("manifest.json")).expect("a corpus has a manifest");
+    let manifest: Value = serde_json::from_str(&manifest).expect("the manifest is JSON");
+    let made = references.map_or_else(|| root.join("references"), Path::to_path_buf);
+    let mut cases = Vec::new();
+    for entry in manifest.as_array().expect("the manifest is a list") {
+        let text = |name: &str| entry.get(name).and_then(Value::as_str);
+        let name = text("recording").expect("an entry names its recording");
+        let mut all = BTreeMap::new();
+        // Tables beside a recording, made on the machine that recorded it.
+        if let Some(tables) = entry.get("perf_kvm_stat").and_then(Value::as_object) {
+            for (event, path) in tables {
+                let path = path.as_str().expect("a path");
+                all.insert(format!("kvm-stat-{event}"), root.join(path));
+            }
+        }
+        for file in fs::read_dir(made.join(name)).into_iter().flatten().flatten() {
+            let file = file.path();
+            let base = file.file_name().unwrap_or_default().to_string_lossy();
+            let base = base.split('.').next().unwrap_or_default().to_owned();
+            all.insert(base, file);
+        }
+        cases.push(Case {
+            name: name.to_owned(),
+            path: root.join(name),
+            arch: text("arch").unwrap_or_default().to_owned(),
+            kind: text("kind").unwrap_or_default().to_owned(),
+            references: all,
+            guest_counts: text("guest_counts").map(|f| root.join(f)),
+            cut_from: text("cut_from").map(|f| root.join(f)),
+        });
+    }
+    cases
+}
+
+/// Opens a file, unwrapped by its content.
+pub fn open(path: &Path) -> Box<dyn BufRead + Send> {
+    let open = || File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut magic = [0u8; 4];
+    let read = open().read(&mut magic).expect("a readable file");
+    let buffered = BufReader::with_capacity(1 << 18, open());
+    match magic {
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            let frame = ruzstd::decoding::StreamingDecoder::new(buffered).expect("a zstd frame");
+            Box::new(BufReader::with_capacity(1 << 18, frame))
+        }
+        [0x1f, 0x8b, ..] if read > 2 => Box::new(BufReader::with_capacity(
+            1 << 18,
+            flate2::read::MultiGzDecoder::new(buffered),
+        )),
+        _ => Box::new(buffered),
+    }
+}
+
+/// Reads a file, unwrapped by its content.
+pub fn read(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = open(path).read_to_end(&mut bytes);
+    read.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    bytes
+}
+
+/// Reads a text, unwrapped by its content.
+pub fn read_text(path: &Path) -> String {
+    String::from_utf8_lossy(&read(path)).into_owned()
+}
+
+/// Folds white space: what columns and tabs look like is no difference.
+pub fn fold(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for word in line.split_ascii_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// What a run of the program left behind.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Exit status; -1 when a signal ended it.
+    pub status: i32,
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Run {
+    /// Returns standard output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Returns standard output as JSON, if it succeeded and is.
+    pub fn json(&self) -> Result<Value, String> {
+        if self.status != 0 {
+            return Err(format!("exit status {}: {}", self.status, self.stderr));
+        }
+        serde_json::from_slice(&self.stdout).map_err(|e| format!("not JSON: {e}"))
+    }
+}
+
+/// Returns the program, ready for arguments.
+pub fn trapline() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
+    command.env_clear().stdin(Stdio::null());
+    command
+}
+
+/// Runs the program.
+pub fn run<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Run {
+    let output = trapline().args(args).output().expect("the program starts");
+    Run {
+        status: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs the program with bytes on its standard input.
+pub fn run_with<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>, input: &[u8]) -> Run {
+    let mut child = trapline()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let output = std::thread::scope(|scope| {
+        // It need not read all of it: a program that is done closes the pipe.
+        scope.spawn(move || {
+            let _ = stdin.write_all(input);
+        });
+        child.wait_with_output().expect("it ends")
+    });
+    Run {
+        status: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs the program on a file and returns its JSON.
+pub fn json(args: &[&str], path: &Path) -> Result<Value, String> {
+    let path = path.to_string_lossy();
+    let mut all = vec![args[0], path.as_ref(), "--format", "json"];
+    all.extend_from_slice(&args[1..]);
+    run(all).json()
+}
+
+/// Returns a number of a JSON object, or 0 where it has none.
+pub fn number(value: &Value, name: &str) -> u64 {
+    value.get(name).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// Collects failures, so that one run tells all of them.
+#[derive(Debug, Default)]
+pub struct Failures {
+    list: Vec<String>,
+    checks: usize,
+}
+
+impl Failures {
+    /// Counts a check that holds, or keeps what failed.
+    pub fn check(&mut self, holds: bool, message: impl FnOnce() -> String) {
+        self.checks += 1;
+        if !holds {
+            self.list.push(message());
+        }
+    }
+
+    /// Checks that two things are equal.
+    pub fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, ours: &T, expected: &T) {
+        self.check(ours == expected, || {
+            format!("{what}\n    ours     {ours:?}\n    expected {expected:?}")
+        });
+    }
+
+    /// Ends a test: fails if anything did, or if fewer checks ran than there must be.
+    pub fn finish(self, at_least: usize) {
+        let shown: Vec<&str> = self.list.iter().take(40).map(String::as_str).collect();
+        assert!(
+            self.list.is_empty(),
+            "{} of {} checks failed:\n{}",
+            self.list.len(),
+            self.checks,
+            shown.join("\n")
+        );
+        assert!(
+            self.checks >= at_least,
+            "only {} checks ran, expected {at_least}: is the corpus complete?",
+            self.checks
+        );
+    }
+}

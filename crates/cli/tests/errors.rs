@@ -1,0 +1,220 @@
+//! Errors: one line on standard error that says what was expected and what to do, exit status 1 (2 for wrong
+//! usage), nothing on standard output.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::{Failures, Run, case, run, run_with, trapline};
+
+const COMMANDS: [&str; 4] = ["info", "events", "exits", "report"];
+
+/// Checks that a run failed as it should.
+fn refused(failures: &mut Failures, what: &str, run: &Run, words: &[&str]) {
+    failures.equal(&format!("{what}: exit status"), &run.status, &1);
+    failures.check(run.stdout.is_empty(), || format!("{what}: prints {}", run.text()));
+    failures.equal(&format!("{what}: lines: {}", run.stderr), &run.stderr.lines().count(), &1);
+    failures.check(run.stderr.starts_with("trapline: "), || {
+        format!("{what}: {} does not say who speaks", run.stderr)
+    });
+    for word in words {
+        failures.check(run.stderr.contains(word), || {
+            format!("{what}: {} does not say {word:?}", run.stderr)
+        });
+    }
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, bytes).expect("a written file");
+    path
+}
+
+#[test]
+fn what_is_no_recording_is_refused_in_one_line() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path();
+    let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01".to_vec();
+    png.extend((0..2000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()));
+    let noise: Vec<u8> = png[20..].to_vec();
+    let inputs = [
+        ("missing", dir.join("nowhere.data"), &["no such file", "expected"][..]),
+        ("a directory", dir.to_path_buf(), &["directory", "expected"]),
+        ("empty", write(dir, "empty", b""), &["empty", "expected"]),
+        ("a picture", write(dir, "picture.data", &png), &["PNG", "expected"]),
+        ("noise", write(dir, "noise.dat", &noise), &["expected"]),
+        (
+            "a text without events",
+            write(dir, "letter.txt", b"Dear all,\n\nnothing was traced today.\n"),
+            &["event", "expected"],
+        ),
+        ("one byte", write(dir, "byte", b"P"), &["expected"]),
+    ];
+    for (what, path, words) in &inputs {
+        for command in COMMANDS {
+            let run = run([command.as_ref(), path.as_os_str()]);
+            let name = path.display().to_string();
+            let words: Vec<&str> = words.iter().copied().chain([name.as_str()]).collect();
+            refused(&mut failures, &format!("{command}: {what}"), &run, &words);
+        }
+    }
+    // The beginnings of recordings, with nothing behind.
+    for (what, bytes) in [
+        ("8 bytes of a perf.data", &b"PERFILE2"[..]),
+        ("10 bytes of a trace.dat", b"\x17\x08\x44tracing"),
+        ("a gzip header", b"\x1f\x8b\x08\0\0\0\0\0\0\x03"),
+        ("a zstd header", b"\x28\xb5\x2f\xfd\x04"),
+    ] {
+        let path = write(dir, "beginning", bytes);
+        for command in COMMANDS {
+            let run = run([command.as_ref(), path.as_os_str()]);
+            let name = path.display().to_string();
+            refused(&mut failures, &format!("{command}: {what}"), &run, &[&name]);
+        }
+    }
+    for command in COMMANDS {
+        let run = run_with([command, "-"], &png);
+        let words = ["standard input", "PNG", "expected"];
+        refused(&mut failures, &format!("{command}: a picture on a pipe"), &run, &words);
+        let run = run_with([command, "-"], b"");
+        let words = ["standard input", "empty"];
+        refused(&mut failures, &format!("{command}: an empty pipe"), &run, &words);
+    }
+    failures.finish(300);
+}
+
+#[test]
+fn a_recording_without_exits_is_refused_by_exits_alone() {
+    let mut failures = Failures::default();
+    let path = case("host/sender-flows/perf.data.zst").path;
+    let run_on = |command: &str| run([command.as_ref(), path.as_os_str()]);
+    let words = ["kvm_exit", "record", "perf kvm stat record", "trace-cmd record"];
+    refused(&mut failures, "exits without exits", &run_on("exits"), &words);
+    for command in ["info", "events", "report"] {
+        let run = run_on(command);
+        failures.equal(command, &run.status, &0);
+        failures.check(!run.stdout.is_empty(), || format!("{command} prints nothing"));
+    }
+    // The front door shows what there is, and says what is missing.
+    let report = run_on("report").text();
+    failures.check(report.contains("kvm_exit"), || report.clone());
+    // An event nobody recorded.
+    let run = run(["events".as_ref(), path.as_os_str(), "--event".as_ref(), "kvm_*".as_ref()]);
+    refused(&mut failures, "events of no such name", &run, &["kvm_*", "info"]);
+    // A perf.data whose end is missing has no formats: exits cannot be told from other events.
+    let cut = case("x86/format-variants/truncated.perf.data.zst").path;
+    let run = common::run(["exits".as_ref(), cut.as_os_str()]);
+    refused(&mut failures, "exits without formats", &run, &["--formats"]);
+    failures.finish(20);
+}
+
+/// Root may read everything, so for root the program runs as somebody else.
+#[test]
+fn permission_denied_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own file");
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    mode(folder.path(), 0o755);
+    let secret = write(folder.path(), "perf.data", b"PERFILE2");
+    mode(&secret, 0o000);
+    let output = if fs::File::open(&secret).is_err() {
+        trapline().arg("info").arg(&secret).output().expect("the program starts")
+    } else {
+        let program = folder.path().join("trapline");
+        fs::copy(env!("CARGO_BIN_EXE_trapline"), &program).expect("a copy");
+        mode(&program, 0o755);
+        let output = std::process::Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&program)
+            .arg("info")
+            .arg(&secret)
+            .output();
+        output.expect("setpriv, which util-linux brings, runs a program as another user")
+    };
+    let run = Run {
+        status: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    let mut failures = Failures::default();
+    let words = ["permission denied", "perf.data", "sudo"];
+    refused(&mut failures, "permission denied", &run, &words);
+    failures.finish(6);
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    let mut failures = Failures::default();
+    let path = case("vmx/tiny-irqchip/perf.data.kvmstat.zst").path;
+    let path = path.to_string_lossy();
+    for (args, word) in [
+        (vec![], "Usage"),
+        (vec!["frobnicate"], "frobnicate"),
+        (vec!["info"], "REC"),
+        (vec!["exits", &path, "--event", "vmexits"], "vmexit"),
+        (vec!["exits", &path, "--frob"], "--frob"),
+        (vec!["exits", &path, "--cpu", "3-1"], "3-1"),
+        (vec!["exits", &path, "--cpu", "one"], "0-3,8"),
+        (vec!["exits", &path, "--time", "5"], "FROM,TO"),
+        (vec!["exits", &path, "--time", "2,1"], "2,1"),
+        (vec!["exits", &path, "--pid", "many"], "many"),
+        (vec!["exits", &path, "--vcpu", "-1"], "-1"),
+        (vec!["info", &path, "--format", "yaml"], "json"),
+        (vec!["events", &path, "--as", "strace"], "trace-cmd"),
+    ] {
+        let run = run(&args);
+        let what = format!("{args:?}");
+        failures.equal(&what, &run.status, &2);
+        failures.check(run.stdout.is_empty(), || format!("{what} prints {}", run.text()));
+        failures.check(run.stderr.contains(word), || {
+            format!("{what}: {} does not say {word:?}", run.stderr)
+        });
+    }
+    for args in [vec!["--help"], vec!["--version"], vec!["exits", "--help"]] {
+        let run = run(&args);
+        failures.equal(&format!("{args:?}"), &run.status, &0);
+        failures.check(!run.stdout.is_empty(), || format!("{args:?} prints nothing"));
+    }
+    failures.finish(40);
+}
+
+/// Whoever reads our output may stop at any time: that is no error of ours.
+#[test]
+fn a_closed_pipe_ends_it_silently() {
+    let mut failures = Failures::default();
+    let path = case("vmx/linux-boot/perf.data.kvmstat.zst").path;
+    for args in [
+        &["events"][..],
+        &["events", "--format", "json"],
+        &["events", "--format", "csv"],
+        &["exits", "--event", "vmexit,ioport,mmio,msr", "--format", "json"],
+        &["info"],
+        &["report"],
+    ] {
+        let mut child = trapline()
+            .args(args)
+            .arg(&path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut stdout = BufReader::with_capacity(16, child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("one line");
+        drop(stdout);
+        let mut stderr = String::new();
+        let mut pipe = child.stderr.take().expect("a pipe");
+        pipe.read_to_string(&mut stderr).expect("text");
+        let status = child.wait().expect("it ends");
+        failures.check(!line.is_empty(), || format!("{args:?} prints nothing"));
+        failures.equal(&format!("{args:?} | head -1"), &status.code(), &Some(0));
+        failures.equal(&format!("{args:?} | head -1"), &stderr.as_str(), &"");
+    }
+    failures.finish(18);
+}

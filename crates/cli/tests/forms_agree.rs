@@ -1,0 +1,238 @@
+//! Any form, one answer: a recording and its own text, wrapped or not, from a file or a pipe.
+
+mod common;
+
+use std::io::Write;
+use std::path::Path;
+
+use common::{Case, Failures, cases, json, number, open, read, run_with};
+use serde_json::Value;
+
+/// All tables of exits of a file, and of bytes on standard input.
+const TABLES: [&str; 2] = ["--event", "vmexit,ioport,mmio,msr"];
+
+fn exits(path: &Path) -> Result<Value, String> {
+    json(&["exits", TABLES[0], TABLES[1]], path)
+}
+
+/// Times of a text are cut to its last digit: a duration is the difference of two such.
+const MICROSECOND: u64 = 1000;
+
+/// Compares the tables of a recording with those of a text of it, to the text's resolution in nanoseconds.
+fn same_tables(failures: &mut Failures, what: &str, ours: &Value, text: &Value, resolution: u64) {
+    failures.equal(&format!("{what}: isa"), &text["isa"], &ours["isa"]);
+    let not_timed = |document: &Value| -> Vec<Value> {
+        let warnings = document["quality"]["warnings"].as_array().cloned();
+        let mut warnings = warnings.unwrap_or_default();
+        warnings.retain(|w| w.as_str().is_some_and(|w| w.starts_with("Not timed")));
+        warnings
+    };
+    failures.equal(&format!("{what}: not timed"), &not_timed(text), &not_timed(ours));
+    let tables = |document: &Value| document["tables"].as_array().cloned().unwrap_or_default();
+    let (ours, text) = (tables(ours), tables(text));
+    failures.equal(&format!("{what}: tables"), &text.len(), &4);
+    for (ours, text) in ours.iter().zip(&text) {
+        let what = format!("{what} {}", ours["event"]);
+        let rows = |table: &Value| table["rows"].as_array().cloned().unwrap_or_default();
+        let (ours, text) = (rows(ours), rows(text));
+        failures.equal(&format!("{what}: rows"), &text.len(), &ours.len());
+        for row in &ours {
+            let what = format!("{what} {}", row["key"]);
+            let Some(other) = text.iter().find(|other| other["key"] == row["key"]) else {
+                failures.check(false, || format!("{what}: not in the text"));
+                continue;
+            };
+            failures.equal(&what, &other["waiting"], &row["waiting"]);
+            failures.equal(&what, &other["count"], &row["count"]);
+            let count = number(row, "count");
+            for (name, slack) in [
+                ("min_ns", resolution),
+                ("max_ns", resolution),
+                ("total_ns", resolution * count),
+                // Rounded to whole nanoseconds on either side.
+                ("mean_ns", resolution + u64::from(resolution > 0)),
+            ] {
+                let (a, b) = (number(row, name), number(other, name));
+                failures.check(a.abs_diff(b) <= slack, || {
+                    format!("{what}: {name} is {a}, from the text {b}, resolution {resolution}")
+                });
+            }
+        }
+    }
+}
+
+/// Says whether a recording holds exits.
+fn has_exits(case: &Case) -> Option<Value> {
+    exits(&case.path).ok()
+}
+
+#[test]
+fn a_recording_and_its_text_agree() {
+    let mut failures = Failures::default();
+    let mut texts = 0;
+    for case in cases() {
+        let names = ["script", "report-N", "report"];
+        let names = names.map(|name| (name, case.references.get(name)));
+        if names.iter().all(|(_, path)| path.is_none()) {
+            continue;
+        }
+        let Some(ours) = has_exits(&case) else {
+            continue;
+        };
+        let ticks = json(&["info"], &case.path).is_ok_and(|info| info["start_ns"].is_null());
+        for (name, path) in names {
+            let Some(path) = path else { continue };
+            let what = format!("{} as text of {name}", case.name);
+            texts += 1;
+            match exits(path) {
+                // Ticks are printed whole.
+                Ok(text) => {
+                    let resolution = if ticks { 0 } else { MICROSECOND };
+                    same_tables(&mut failures, &what, &ours, &text, resolution);
+                }
+                Err(error) => failures.check(false, || format!("{what}: {error}")),
+            }
+        }
+    }
+    println!("{texts} texts");
+    failures.finish(500);
+}
+
+/// Every kind of event is as frequent in the text as in the recording.
+#[test]
+fn a_text_has_the_events_of_its_recording() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        for name in ["script", "report-N"] {
+            let Some(path) = case.references.get(name) else {
+                continue;
+            };
+            // An event of several lines shows its stack: lines of it are not events.
+            let Ok(ours) = json(&["info"], &case.path) else {
+                continue;
+            };
+            if !ours["events"].as_array().is_some_and(|e| e.iter().any(|e| number(e, "count") > 0)) {
+                continue;
+            }
+            let what = format!("{} as text of {name}", case.name);
+            let counts = |info: &Value| {
+                let events = info["events"].as_array().cloned().unwrap_or_default();
+                let mut counts: Vec<(String, u64)> = events
+                    .iter()
+                    .map(|e| (e["name"].as_str().unwrap_or_default().to_owned(), number(e, "count")))
+                    .filter(|(_, count)| *count > 0)
+                    .collect();
+                counts.sort();
+                counts
+            };
+            match json(&["info"], path) {
+                Ok(text) => failures.equal(&what, &counts(&text), &counts(&ours)),
+                Err(error) => failures.check(false, || format!("{what}: {error}")),
+            }
+        }
+    }
+    failures.finish(30);
+}
+
+/// Leaves out what names the input.
+fn answer(mut document: Value) -> Value {
+    if let Some(document) = document.as_object_mut() {
+        document.remove("inputs");
+    }
+    document
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+#[test]
+fn wrapping_and_pipes_change_nothing() {
+    let mut failures = Failures::default();
+    let recordings = [
+        "vmx/tiny-irqchip/perf.data.kvmstat.zst",
+        "vmx/tiny-irqchip/trace.dat",
+        "x86/format-variants/pipe.perf.data.zst",
+        "x86/format-variants/compressed.perf.data.zst",
+        "x86/format-variants/v6.dat.zst",
+        "arm64/virtio-mmio/boot1/trace.dat.zst",
+    ];
+    let mut inputs = Vec::new();
+    for name in recordings {
+        let case = common::case(name);
+        for reference in ["script", "report"] {
+            if let Some(path) = case.references.get(reference) {
+                inputs.push((format!("{name} as text"), path.clone()));
+            }
+        }
+        inputs.push((name.to_owned(), case.path));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (what, path) in inputs {
+        let bytes = read(&path);
+        let expected = match exits(&path) {
+            Ok(document) => answer(document),
+            Err(error) => {
+                failures.check(false, || format!("{what}: {error}"));
+                continue;
+            }
+        };
+        for (how, wrapped) in [
+            ("plain", bytes.clone()),
+            ("gzip", gzip(&bytes)),
+            ("zstd", zstd(&bytes)),
+            ("zstd in gzip", gzip(&zstd(&bytes))),
+        ] {
+            // The name says nothing: readers are chosen by content.
+            let file = folder.path().join("recording.txt");
+            std::fs::write(&file, &wrapped).expect("a written file");
+            let from_file = exits(&file).map(answer);
+            failures.equal(&format!("{what}, {how}"), &from_file, &Ok(expected.clone()));
+            let args = ["exits", "-", "--format", "json", TABLES[0], TABLES[1]];
+            let piped = run_with(args, &wrapped).json().map(answer);
+            failures.equal(&format!("{what}, {how} from a pipe"), &piped, &Ok(expected.clone()));
+        }
+    }
+    failures.finish(80);
+}
+
+/// The kernel's own trace file, of which there is no other form: its events are counted by their lines.
+#[test]
+fn the_kernels_own_text_is_counted_by_line() {
+    let mut failures = Failures::default();
+    for case in cases().into_iter().filter(|c| c.kind == "text") {
+        let mut expected = std::collections::BTreeMap::<String, u64>::new();
+        for line in std::io::BufRead::lines(open(&case.path)) {
+            let line = line.expect("text");
+            // `TASK-PID [CPU] FLAGS SECONDS: EVENT: ...`
+            if line.starts_with('#') || !line.contains('[') {
+                continue;
+            }
+            let Some((_, rest)) = line.split_once(": ") else {
+                continue;
+            };
+            if let Some((event, _)) = rest.trim_start().split_once(':') {
+                *expected.entry(event.to_owned()).or_default() += 1;
+            }
+        }
+        if !case.name.contains("ftrace-trace.txt") && !case.name.starts_with("seed-text/case4") {
+            continue;
+        }
+        let info = json(&["info"], &case.path).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        let events = info["events"].as_array().expect("events");
+        let found = events.iter().filter(|e| number(e, "count") > 0);
+        let found: std::collections::BTreeMap<String, u64> = found
+            .map(|e| (e["name"].as_str().unwrap_or_default().to_owned(), number(e, "count")))
+            .collect();
+        failures.equal(&case.name, &found, &expected);
+        let exits = json(&["exits"], &case.path).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        failures.check(number(&exits, "total_count") > 0, || format!("{}: no exits", case.name));
+    }
+    failures.finish(3);
+}

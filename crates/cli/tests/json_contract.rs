@@ -1,0 +1,492 @@
+//! The JSON of every command is the contract's: these fields, in this order, of these types. CSV parses. Filters
+//! give what is computed from the events themselves.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use common::{Failures, case, cases, json, number, run};
+use serde_json::Value;
+
+/// What every document begins with.
+const ENVELOPE: [&str; 4] = ["trapline", "command", "inputs", "quality"];
+const QUALITY: [&str; 3] = ["lost_events", "truncated", "warnings"];
+const INFO: [&str; 8] = [
+    "format",
+    "arch",
+    "kernel",
+    "cpus",
+    "start_ns",
+    "duration_ns",
+    "events",
+    "vms",
+];
+const EXITS: [&str; 6] = ["event", "isa", "rows", "total_count", "total_ns", "handling_ns"];
+const ROW: [&str; 12] = [
+    "key", "name", "waiting", "count", "share", "total_ns", "min_ns", "mean_ns", "max_ns", "p50_ns",
+    "p90_ns", "p99_ns",
+];
+/// What `--by` puts before a row's own fields.
+const GROUP: [&str; 2] = ["vm_pid", "vcpu"];
+
+fn keys(value: &Value) -> Vec<&str> {
+    let object = value.as_object();
+    object.map(|o| o.keys().map(String::as_str).collect()).unwrap_or_default()
+}
+
+/// Checks the head of a document and returns its own part's fields.
+fn own_part<'v>(failures: &mut Failures, what: &str, document: &'v Value, command: &str) -> Vec<&'v str> {
+    let all = keys(document);
+    let (head, own) = all.split_at(ENVELOPE.len().min(all.len()));
+    failures.equal(&format!("{what}: begins"), &head, &&ENVELOPE[..]);
+    failures.equal(what, &document["command"].as_str(), &Some(command));
+    let version = document["trapline"].as_str();
+    failures.equal(what, &version, &Some(env!("CARGO_PKG_VERSION")));
+    let inputs = document["inputs"].as_array();
+    let inputs = inputs.is_some_and(|i| !i.is_empty() && i.iter().all(Value::is_string));
+    failures.check(inputs, || format!("{what}: inputs {}", document["inputs"]));
+    let quality = &document["quality"];
+    failures.equal(&format!("{what}: quality"), &keys(quality), &QUALITY.to_vec());
+    let warnings = quality["warnings"].as_array();
+    let typed = quality["lost_events"].is_u64()
+        && quality["truncated"].is_boolean()
+        && warnings.is_some_and(|w| w.iter().all(Value::is_string));
+    failures.check(typed, || format!("{what}: quality {quality}"));
+    own.to_vec()
+}
+
+fn is_optional(value: &Value, is: fn(&Value) -> bool) -> bool {
+    value.is_null() || is(value)
+}
+
+/// Checks the parts that `info` has, alone or inside a report.
+fn info_types(failures: &mut Failures, what: &str, info: &Value) {
+    for (field, holds) in [
+        ("format", info["format"].is_string()),
+        ("arch", is_optional(&info["arch"], Value::is_string)),
+        ("kernel", is_optional(&info["kernel"], Value::is_string)),
+        ("cpus", info["cpus"].is_u64()),
+        ("start_ns", is_optional(&info["start_ns"], Value::is_u64)),
+        ("duration_ns", is_optional(&info["duration_ns"], Value::is_u64)),
+    ] {
+        failures.check(holds, || format!("{what}: {field} is {}", info[field]));
+    }
+    for event in info["events"].as_array().into_iter().flatten() {
+        failures.equal(&format!("{what}: event"), &keys(event), &vec!["name", "count"]);
+        let typed = event["name"].is_string() && event["count"].is_u64();
+        failures.check(typed, || format!("{what}: event {event}"));
+    }
+    for vm in info["vms"].as_array().into_iter().flatten() {
+        failures.equal(&format!("{what}: VM"), &keys(vm), &vec!["pid", "name", "vcpus"]);
+        let typed = is_optional(&vm["pid"], Value::is_u64) && is_optional(&vm["name"], Value::is_string);
+        failures.check(typed, || format!("{what}: VM {vm}"));
+        for vcpu in vm["vcpus"].as_array().into_iter().flatten() {
+            failures.equal(&format!("{what}: vCPU"), &keys(vcpu), &vec!["id", "tid"]);
+            let typed = vcpu["id"].is_u64() && vcpu["tid"].is_u64();
+            failures.check(typed, || format!("{what}: vCPU {vcpu}"));
+        }
+    }
+}
+
+/// Checks one table of exits.
+fn table_types(failures: &mut Failures, what: &str, table: &Value, groups: &[&str]) {
+    let isa = is_optional(&table["isa"], Value::is_string);
+    failures.check(isa, || format!("{what}: isa {}", table["isa"]));
+    let (mut count, mut total, mut handling, mut shares) = (0, 0, 0, 0.0);
+    for row in table["rows"].as_array().into_iter().flatten() {
+        let fields: Vec<&str> = groups.iter().chain(&ROW).copied().collect();
+        failures.equal(&format!("{what}: row"), &keys(row), &fields);
+        let typed = row["key"].is_string()
+            && row["name"].is_string()
+            && row["waiting"].is_boolean()
+            && row["share"].is_f64()
+            && ROW.iter().filter(|f| f.ends_with("_ns") || **f == "count").all(|f| row[*f].is_u64())
+            && groups.iter().all(|g| is_optional(&row[*g], Value::is_u64));
+        failures.check(typed, || format!("{what}: row {row}"));
+        let ns = |name: &str| number(row, name);
+        let times = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(ns);
+        failures.check(times.is_sorted(), || format!("{what}: times of {row}"));
+        let mean = ns("mean_ns");
+        failures.check(times[0] <= mean && mean <= times[4], || format!("{what}: mean of {row}"));
+        count += number(row, "count");
+        total += number(row, "total_ns");
+        shares += row["share"].as_f64().unwrap_or(f64::NAN);
+        if row["waiting"] == Value::Bool(false) {
+            handling += number(row, "total_ns");
+        }
+    }
+    failures.equal(&format!("{what}: total_count"), &number(table, "total_count"), &count);
+    failures.equal(&format!("{what}: total_ns"), &number(table, "total_ns"), &total);
+    failures.equal(&format!("{what}: handling_ns"), &number(table, "handling_ns"), &handling);
+    failures.check(count == 0 || (shares - 1.0).abs() < 1e-9, || {
+        format!("{what}: shares add up to {shares}")
+    });
+}
+
+#[test]
+fn documents_have_the_contracts_fields() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        let name = &case.name;
+        let Ok(info) = json(&["info"], &case.path) else {
+            // A fragment of text that is no list of events.
+            failures.check(case.kind == "text", || format!("{name}: info"));
+            continue;
+        };
+        let what = format!("{name}: info");
+        let own = own_part(&mut failures, &what, &info, "info");
+        failures.equal(&what, &own, &INFO.to_vec());
+        info_types(&mut failures, &what, &info);
+
+        let what = format!("{name}: report");
+        let report = json(&["report"], &case.path).unwrap_or_else(|e| panic!("{what}: {e}"));
+        own_part(&mut failures, &what, &report, "report");
+
+        let has_exits = info["events"].as_array().is_some_and(|events| {
+            let is_exit = |e: &&Value| e["name"].as_str().is_some_and(|n| n.ends_with("kvm_exit"));
+            events.iter().filter(is_exit).any(|e| number(e, "count") > 0)
+        });
+        if !has_exits {
+            continue;
+        }
+        let what = format!("{name}: exits");
+        let exits = json(&["exits"], &case.path).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let own = own_part(&mut failures, &what, &exits, "exits");
+        failures.equal(&what, &own, &EXITS.to_vec());
+        failures.equal(&what, &exits["event"].as_str(), &Some("vmexit"));
+        table_types(&mut failures, &what, &exits, &[]);
+
+        // The contract has one table a document: with several, the first is where it says, and all follow.
+        let what = format!("{name}: exits of four tables");
+        let several = json(&["exits", "--event", "vmexit,ioport,mmio,msr"], &case.path);
+        let several = several.unwrap_or_else(|e| panic!("{what}: {e}"));
+        let own = own_part(&mut failures, &what, &several, "exits");
+        let fields: Vec<&str> = EXITS.iter().copied().chain(["tables"]).collect();
+        failures.equal(&what, &own, &fields);
+        let tables = several["tables"].as_array().cloned().unwrap_or_default();
+        let events: Vec<&str> = tables.iter().filter_map(|t| t["event"].as_str()).collect();
+        failures.equal(&what, &events, &vec!["vmexit", "ioport", "mmio", "msr"]);
+        for table in &tables {
+            failures.equal(&what, &keys(table), &EXITS.to_vec());
+            table_types(&mut failures, &what, table, &[]);
+        }
+        failures.equal(&what, &several["rows"], &exits["rows"]);
+
+        let what = format!("{name}: exits by vCPU");
+        let by = json(&["exits", "--by", "vm,vcpu"], &case.path).expect("exits");
+        table_types(&mut failures, &what, &by, &GROUP);
+        failures.equal(&what, &by["total_count"], &exits["total_count"]);
+        failures.equal(&what, &by["total_ns"], &exits["total_ns"]);
+        let mut sums = BTreeMap::<String, u64>::new();
+        for row in by["rows"].as_array().into_iter().flatten() {
+            *sums.entry(row["key"].to_string()).or_default() += number(row, "count");
+        }
+        for row in exits["rows"].as_array().into_iter().flatten() {
+            let sum = sums.get(&row["key"].to_string()).copied().unwrap_or(0);
+            failures.equal(&format!("{what} {}", row["key"]), &sum, &number(row, "count"));
+        }
+    }
+    failures.finish(5000);
+}
+
+/// Reads comma separated values: fields may be quoted, with quotes doubled, and then hold line breaks.
+fn csv(text: &str) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut row = Vec::new();
+    let mut field = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                assert!(field.is_empty(), "a quote inside a field");
+                loop {
+                    match chars.next().expect("a closing quote") {
+                        '"' if chars.peek() == Some(&'"') => {
+                            chars.next();
+                            field.push('"');
+                        }
+                        '"' => break,
+                        c => field.push(c),
+                    }
+                }
+            }
+            ',' => row.push(std::mem::take(&mut field)),
+            '\r' => {}
+            '\n' => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            c => field.push(c),
+        }
+    }
+    assert!(field.is_empty() && row.is_empty(), "the last line ends");
+    rows
+}
+
+fn csv_of(args: &[&str], path: &Path) -> Vec<Vec<String>> {
+    let path = path.to_string_lossy();
+    let mut all = vec![args[0], path.as_ref(), "--format", "csv"];
+    all.extend_from_slice(&args[1..]);
+    let run = run(all);
+    assert_eq!(run.status, 0, "{path}: {}", run.stderr);
+    csv(&run.text())
+}
+
+#[test]
+fn csv_has_the_numbers_of_the_json() {
+    let mut failures = Failures::default();
+    for name in [
+        "vmx/tiny-irqchip/perf.data.zst",
+        "x86/format-variants/v7.dat.zst",
+        "arm64/two-guests-mmio/perf.data.guest.zst",
+    ] {
+        let path = case(name).path;
+        let args = ["exits", "--event", "vmexit,ioport,mmio,msr", "--by", "vcpu"];
+        let document = json(&args, &path).expect("exits");
+        let rows = csv_of(&args, &path);
+        let head: Vec<&str> = ["event", "isa"].into_iter().chain(GROUP).chain(ROW).collect();
+        failures.equal(&format!("{name}: head"), &rows[0], &head.iter().map(|s| (*s).to_owned()).collect());
+        let mut expected = Vec::new();
+        for table in document["tables"].as_array().expect("tables") {
+            for row in table["rows"].as_array().expect("rows") {
+                let plain = |v: &Value| match v {
+                    Value::String(s) => s.clone(),
+                    Value::Null => String::new(),
+                    other => other.to_string(),
+                };
+                let mut fields = vec![plain(&table["event"]), plain(&table["isa"])];
+                fields.extend(GROUP.iter().chain(&ROW).map(|field| plain(&row[*field])));
+                expected.push(fields);
+            }
+        }
+        failures.equal(&format!("{name}: rows"), &rows.len(), &(expected.len() + 1));
+        for (ours, expected) in rows[1..].iter().zip(&expected) {
+            // Shares are written in either way of writing fractions.
+            let share = |fields: &[String]| fields[8].parse::<f64>().expect("a share");
+            failures.check((share(ours) - share(expected)).abs() < 1e-12, || format!("{name}: {ours:?}"));
+            failures.equal(name, &ours[..8].to_vec(), &expected[..8].to_vec());
+            failures.equal(name, &ours[9..].to_vec(), &expected[9..].to_vec());
+        }
+
+        let info = json(&["info"], &path).expect("info");
+        let rows = csv_of(&["info"], &path);
+        let events = info["events"].as_array().expect("events");
+        failures.equal(&format!("{name}: info"), &rows.len(), &(events.len() + 1));
+        for (row, event) in rows[1..].iter().zip(events) {
+            let expected = [event["name"].as_str().unwrap_or_default().to_owned(), event["count"].to_string()];
+            failures.equal(name, row, &expected.to_vec());
+        }
+
+        let events = json(&["events"], &path).expect("events");
+        let events = events["events"].as_array().expect("events");
+        let rows = csv_of(&["events"], &path);
+        failures.equal(&format!("{name}: events"), &rows.len(), &(events.len() + 1));
+        for (row, event) in rows[1..].iter().zip(events) {
+            let time: Option<u64> = row[0].parse().ok();
+            failures.equal(name, &time, &event["time_ns"].as_u64());
+            let text = event["text"].as_str().unwrap_or_default();
+            failures.equal(name, &row.last().map(String::as_str), &Some(text));
+        }
+    }
+    failures.finish(10_000);
+}
+
+/// One event, as far as filters look at it.
+#[derive(Debug)]
+struct Event {
+    time: u64,
+    cpu: Option<u64>,
+    pid: Option<u64>,
+    tid: Option<u64>,
+    name: String,
+}
+
+fn events_of(path: &Path) -> Vec<Event> {
+    let document = json(&["events"], path).expect("events");
+    let events = document["events"].as_array().expect("events");
+    let event = |e: &Value| Event {
+        time: number(e, "time_ns"),
+        cpu: e["cpu"].as_u64(),
+        pid: e["pid"].as_u64(),
+        tid: e["tid"].as_u64(),
+        name: e["event"].as_str().expect("a name").to_owned(),
+    };
+    events.iter().map(event).collect()
+}
+
+/// Counts events by name.
+fn counted<'e>(events: impl Iterator<Item = &'e Event>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for event in events {
+        *counts.entry(event.name.clone()).or_default() += 1;
+    }
+    counts
+}
+
+fn info_counts(path: &Path, filter: &[&str]) -> BTreeMap<String, u64> {
+    let mut args = vec!["info"];
+    args.extend_from_slice(filter);
+    let info = json(&args, path).expect("info");
+    let events = info["events"].as_array().expect("events").iter();
+    let events = events.filter(|e| number(e, "count") > 0);
+    events
+        .map(|e| (e["name"].as_str().expect("a name").to_owned(), number(e, "count")))
+        .collect()
+}
+
+/// Times exits from the events let through: from each `kvm_exit` to the next `kvm_entry` of its thread, once
+/// the thread was seen entering. Returns how many, and their time.
+fn exits_of<'e>(events: impl Iterator<Item = &'e Event>) -> (u64, u64) {
+    let mut entered = BTreeSet::new();
+    let mut open = BTreeMap::new();
+    let (mut count, mut total) = (0, 0);
+    for event in events {
+        let Some(tid) = event.tid else { continue };
+        match event.name.rsplit(':').next() {
+            Some("kvm_exit") if entered.contains(&tid) => {
+                open.insert(tid, event.time);
+            }
+            Some("kvm_entry") => {
+                entered.insert(tid);
+                if let Some(begin) = open.remove(&tid) {
+                    count += 1;
+                    total += event.time - begin;
+                }
+            }
+            _ => {}
+        }
+    }
+    (count, total)
+}
+
+fn exits_counts(path: &Path, filter: &[&str]) -> (u64, u64) {
+    let mut args = vec!["exits"];
+    args.extend_from_slice(filter);
+    let exits = json(&args, path).unwrap_or_else(|e| panic!("{filter:?}: {e}"));
+    (number(&exits, "total_count"), number(&exits, "total_ns"))
+}
+
+/// Writes nanoseconds as the filter takes them: seconds.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+#[test]
+fn filters_let_through_what_they_say() {
+    let mut failures = Failures::default();
+    for name in [
+        "vmx/tiny-irqchip/perf.data.zst",
+        "vmx/tiny-irqchip/trace.dat",
+        "arm64/two-guests-mmio/perf.data.guest.zst",
+        "x86/format-variants/v6.dat.zst",
+    ] {
+        let path = case(name).path;
+        let events = events_of(&path);
+        let all = exits_of(events.iter());
+        failures.equal(&format!("{name}: no filter"), &exits_counts(&path, &[]), &all);
+        failures.equal(name, &info_counts(&path, &[]), &counted(events.iter()));
+
+        let mut check = |filter: &[&str], lets: &dyn Fn(&Event) -> bool, exits: bool| {
+            let what = format!("{name} {filter:?}");
+            let through = || events.iter().filter(|e| lets(e));
+            failures.equal(&what, &info_counts(&path, filter), &counted(through()));
+            if exits {
+                let expected = exits_of(through());
+                failures.check(expected.0 > 0, || format!("{what}: nothing to compare"));
+                failures.equal(&what, &exits_counts(&path, filter), &expected);
+            }
+        };
+
+        let (first, last) = (events[0].time, events[events.len() - 1].time);
+        let third = (last - first) / 3;
+        let (from, to) = (first + third, last - third);
+        let range = format!("{},{}", seconds(from), seconds(to));
+        check(&["--time", &range], &|e| (from..=to).contains(&e.time), true);
+        check(&["--time", &format!("{},", seconds(from))], &|e| e.time >= from, true);
+        check(&["--time", &format!(",{}", seconds(to))], &|e| e.time <= to, true);
+
+        check(&["--cpu", "1"], &|e| e.cpu == Some(1), false);
+        check(&["--cpu", "0,2-3"], &|e| e.cpu.is_some_and(|c| c != 1 && c < 4), false);
+
+        let info = json(&["info"], &path).expect("info");
+        let vms = info["vms"].as_array().expect("VMs");
+        for vm in vms {
+            let vcpus = vm["vcpus"].as_array().expect("vCPUs");
+            let tids: Vec<u64> = vcpus.iter().map(|v| number(v, "tid")).collect();
+            for tid in &tids {
+                let is = |e: &Event| e.tid == Some(*tid);
+                check(&["--pid", &tid.to_string()], &is, true);
+            }
+            let Some(pid) = vm["pid"].as_u64() else { continue };
+            check(&["--vm", &pid.to_string()], &|e| e.tid.is_some_and(|t| tids.contains(&t)), true);
+            check(
+                &["--pid", &pid.to_string()],
+                &|e| e.pid == Some(pid) || e.tid == Some(pid),
+                e_has_process(&events, pid),
+            );
+            if let Some(name) = vm["name"].as_str() {
+                let called = vms.iter().filter(|vm| vm["name"].as_str() == Some(name));
+                let tids: Vec<u64> = called
+                    .flat_map(|vm| vm["vcpus"].as_array().expect("vCPUs"))
+                    .map(|v| number(v, "tid"))
+                    .collect();
+                check(&["--vm", name], &|e| e.tid.is_some_and(|t| tids.contains(&t)), true);
+            }
+        }
+        for id in ["0", "1"] {
+            let vcpus = vms.iter().flat_map(|vm| vm["vcpus"].as_array().expect("vCPUs"));
+            let vcpus = vcpus.filter(|v| v["id"].to_string() == id);
+            let tids: Vec<u64> = vcpus.map(|v| number(v, "tid")).collect();
+            check(&["--vcpu", id], &|e| e.tid.is_some_and(|t| tids.contains(&t)), true);
+        }
+    }
+    failures.finish(80);
+}
+
+/// Whether the recording tells the process of its vCPU threads.
+fn e_has_process(events: &[Event], pid: u64) -> bool {
+    let exits = || events.iter().filter(|e| e.name.ends_with("kvm_exit"));
+    exits().count() > 0 && exits().any(|e| e.pid == Some(pid))
+}
+
+#[test]
+fn events_are_chosen_by_name() {
+    let mut failures = Failures::default();
+    let path = case("vmx/tiny-irqchip/perf.data.zst").path;
+    let all = info_counts(&path, &[]);
+    for (glob, lets) in [
+        ("kvm_exit", (|n| n == "kvm:kvm_exit") as fn(&str) -> bool),
+        ("kvm:kvm_e*", |n| n.starts_with("kvm:kvm_e")),
+        ("sched_*", |n| n.starts_with("sched:sched_")),
+        ("*", |_| true),
+        ("kvm_pi?", |n| n == "kvm:kvm_pio"),
+    ] {
+        let document = json(&["events", "--event", glob], &path).expect("events");
+        let found = document["events"].as_array().expect("events").len() as u64;
+        let expected = all.iter().filter(|(name, _)| lets(name)).map(|(_, count)| count).sum();
+        failures.equal(glob, &found, &expected);
+        failures.check(found > 0, || format!("{glob}: none"));
+    }
+    failures.finish(10);
+}
+
+/// A table on a terminal, JSON and CSV: every command has all three.
+#[test]
+fn every_command_has_every_format() {
+    let mut failures = Failures::default();
+    let path = case("vmx/tiny-irqchip/perf.data.kvmstat.zst").path;
+    for command in ["info", "events", "exits", "report"] {
+        let table = run([command.as_ref(), path.as_os_str()]);
+        let again = run([command.as_ref(), "--format".as_ref(), "table".as_ref(), path.as_os_str()]);
+        failures.equal(command, &table.status, &0);
+        failures.check(table.stdout == again.stdout, || format!("{command}: table is the default"));
+        failures.check(json(&[command], &path).is_ok(), || format!("{command}: JSON"));
+        let rows = csv_of(&[command], &path);
+        let columns = rows[0].len();
+        failures.check(rows.len() > 5 && rows.iter().all(|r| r.len() == columns), || {
+            format!("{command}: CSV rows are of one length")
+        });
+    }
+    failures.finish(16);
+}
