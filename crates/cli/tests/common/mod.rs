@@ -82,6 +82,10 @@ fn corpus(root: &Path, references: Option<&Path>) -> Vec<Case> {
     for entry in manifest.as_array().expect("the manifest is a list") {
         let text = |name: &str| entry.get(name).and_then(Value::as_str);
         let name = text("recording").expect("an entry names its recording");
+        // Recordings for speed and memory alone would be gigabytes of text.
+        if name.starts_with("large/") {
+            continue;
+        }
         let mut all = BTreeMap::new();
         // Tables beside a recording, made on the machine that recorded it.
         if let Some(tables) = entry.get("perf_kvm_stat").and_then(Value::as_object) {
