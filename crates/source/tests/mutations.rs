@@ -272,8 +272,11 @@ fn seeds_are_recordings_of_every_kind() {
     for seed in &seeds {
         let seen = support::read(&seed.bytes, false);
         assert!(seen.recording, "{}", seed.name);
-        assert!(seen.events > 0, "{} has no events", seed.name);
         assert!(seen.printed >= 20 * seen.events, "{}", seed.name);
+        // Recordings of processes that did nothing are in the corpus too.
+        if seen.events == 0 {
+            continue;
+        }
         let kind = match seed.bytes.as_slice() {
             [0x1f, 0x8b, ..] => "gzip",
             [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",

@@ -23,8 +23,12 @@ pub struct Seed {
 }
 
 /// The folder of recordings in the repository.
-pub fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+fn corpus() -> PathBuf {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
+    let mut folders = above.map(|folder| folder.join("corpus"));
+    folders
+        .find(|folder| folder.is_dir())
+        .expect("the repository has a folder of recordings")
 }
 
 fn files(folder: &Path, out: &mut Vec<PathBuf>) {
@@ -95,8 +99,14 @@ fn add(name: &str, bytes: &[u8], out: &mut Vec<Seed>) {
 }
 
 fn is_recording(bytes: &[u8]) -> bool {
-    Recording::from_bytes("", bytes.to_vec())
-        .is_ok_and(|r| r.reader(source::ReaderOptions::default()).is_ok())
+    let Ok(recording) = Recording::from_bytes("", bytes.to_vec()) else {
+        return false;
+    };
+    let mut info = analysis::Info::new();
+    if let Ok(reader) = recording.reader(source::ReaderOptions::default()) {
+        let _ = reader.walk(&mut info);
+    }
+    info.report().start.is_some()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

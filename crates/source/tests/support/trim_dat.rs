@@ -277,11 +277,7 @@ impl Dat {
         // A few that are recorded and never happened stay as well.
         let mut spare = 4;
         let mut keep = |format: &Vec<u8>| {
-            let text = String::from_utf8_lossy(format);
-            let id = text
-                .lines()
-                .find_map(|l| l.strip_prefix("ID: ")?.trim().parse().ok());
-            if id.is_some_and(|id| ids.0.contains(&id)) {
+            if format_id(format).is_some_and(|id| ids.0.contains(&id)) {
                 return true;
             }
             spare -= 1;
@@ -297,6 +293,16 @@ impl Dat {
             lines.truncate(40);
             *text = lines.concat();
         }
+    }
+
+    /// Returns the formats with their ids.
+    #[allow(dead_code, reason = "for the fuzzers")]
+    pub fn formats(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let all = self
+            .ftrace
+            .iter()
+            .chain(self.systems.iter().flat_map(|s| &s.1));
+        all.filter_map(|text| Some((format_id(text)?, text.as_slice())))
     }
 
     fn start(&self, version: &[u8]) -> Vec<u8> {
@@ -413,6 +419,13 @@ impl Dat {
         }
         out
     }
+}
+
+/// Returns the id that a format's text tells.
+fn format_id(text: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(text).ok()?;
+    let id = text.lines().find_map(|l| l.strip_prefix("ID: "))?;
+    id.trim().parse().ok()
 }
 
 /// Collects the ids of the events that happened.
