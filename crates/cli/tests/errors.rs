@@ -15,8 +15,14 @@ const COMMANDS: [&str; 4] = ["info", "events", "exits", "report"];
 /// Checks that a run failed as it should.
 fn refused(failures: &mut Failures, what: &str, run: &Run, words: &[&str]) {
     failures.equal(&format!("{what}: exit status"), &run.status, &1);
-    failures.check(run.stdout.is_empty(), || format!("{what}: prints {}", run.text()));
-    failures.equal(&format!("{what}: lines: {}", run.stderr), &run.stderr.lines().count(), &1);
+    failures.check(run.stdout.is_empty(), || {
+        format!("{what}: prints {}", run.text())
+    });
+    failures.equal(
+        &format!("{what}: lines: {}", run.stderr),
+        &run.stderr.lines().count(),
+        &1,
+    );
     failures.check(run.stderr.starts_with("trapline: "), || {
         format!("{what}: {} does not say who speaks", run.stderr)
     });
@@ -42,14 +48,26 @@ fn what_is_no_recording_is_refused_in_one_line() {
     png.extend((0..2000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()));
     let noise: Vec<u8> = png[20..].to_vec();
     let inputs = [
-        ("missing", dir.join("nowhere.data"), &["no such file", "expected"][..]),
+        (
+            "missing",
+            dir.join("nowhere.data"),
+            &["no such file", "expected"][..],
+        ),
         ("a directory", dir.to_path_buf(), &["directory", "expected"]),
         ("empty", write(dir, "empty", b""), &["empty", "expected"]),
-        ("a picture", write(dir, "picture.data", &png), &["PNG", "expected"]),
+        (
+            "a picture",
+            write(dir, "picture.data", &png),
+            &["PNG", "expected"],
+        ),
         ("noise", write(dir, "noise.dat", &noise), &["expected"]),
         (
             "a text without events",
-            write(dir, "letter.txt", b"Dear all,\n\nnothing was traced today.\n"),
+            write(
+                dir,
+                "letter.txt",
+                b"Dear all,\n\nnothing was traced today.\n",
+            ),
             &["event", "expected"],
         ),
         ("one byte", write(dir, "byte", b"P"), &["expected"]),
@@ -79,10 +97,20 @@ fn what_is_no_recording_is_refused_in_one_line() {
     for command in COMMANDS {
         let run = run_with([command, "-"], &png);
         let words = ["standard input", "PNG", "expected"];
-        refused(&mut failures, &format!("{command}: a picture on a pipe"), &run, &words);
+        refused(
+            &mut failures,
+            &format!("{command}: a picture on a pipe"),
+            &run,
+            &words,
+        );
         let run = run_with([command, "-"], b"");
         let words = ["standard input", "empty"];
-        refused(&mut failures, &format!("{command}: an empty pipe"), &run, &words);
+        refused(
+            &mut failures,
+            &format!("{command}: an empty pipe"),
+            &run,
+            &words,
+        );
     }
     failures.finish(300);
 }
@@ -92,19 +120,41 @@ fn a_recording_without_exits_is_refused_by_exits_alone() {
     let mut failures = Failures::default();
     let path = case("host/sender-flows/perf.data.zst").path;
     let run_on = |command: &str| run([command.as_ref(), path.as_os_str()]);
-    let words = ["kvm_exit", "record", "perf kvm stat record", "trace-cmd record"];
-    refused(&mut failures, "exits without exits", &run_on("exits"), &words);
+    let words = [
+        "kvm_exit",
+        "record",
+        "perf kvm stat record",
+        "trace-cmd record",
+    ];
+    refused(
+        &mut failures,
+        "exits without exits",
+        &run_on("exits"),
+        &words,
+    );
     for command in ["info", "events", "report"] {
         let run = run_on(command);
         failures.equal(command, &run.status, &0);
-        failures.check(!run.stdout.is_empty(), || format!("{command} prints nothing"));
+        failures.check(!run.stdout.is_empty(), || {
+            format!("{command} prints nothing")
+        });
     }
     // The front door shows what there is, and says what is missing.
     let report = run_on("report").text();
     failures.check(report.contains("kvm_exit"), || report.clone());
     // An event nobody recorded.
-    let run = run(["events".as_ref(), path.as_os_str(), "--event".as_ref(), "kvm_*".as_ref()]);
-    refused(&mut failures, "events of no such name", &run, &["kvm_*", "info"]);
+    let run = run([
+        "events".as_ref(),
+        path.as_os_str(),
+        "--event".as_ref(),
+        "kvm_*".as_ref(),
+    ]);
+    refused(
+        &mut failures,
+        "events of no such name",
+        &run,
+        &["kvm_*", "info"],
+    );
     // A perf.data whose end is missing has no formats: exits cannot be told from other events.
     let cut = case("x86/format-variants/truncated.perf.data.zst").path;
     let run = common::run(["exits".as_ref(), cut.as_os_str()]);
@@ -124,7 +174,11 @@ fn permission_denied_is_told() {
     let secret = write(folder.path(), "perf.data", b"PERFILE2");
     mode(&secret, 0o000);
     let output = if fs::File::open(&secret).is_err() {
-        trapline().arg("info").arg(&secret).output().expect("the program starts")
+        trapline()
+            .arg("info")
+            .arg(&secret)
+            .output()
+            .expect("the program starts")
     } else {
         let program = folder.path().join("trapline");
         fs::copy(env!("CARGO_BIN_EXE_trapline"), &program).expect("a copy");
@@ -171,7 +225,9 @@ fn wrong_usage_is_status_2() {
         let run = run(&args);
         let what = format!("{args:?}");
         failures.equal(&what, &run.status, &2);
-        failures.check(run.stdout.is_empty(), || format!("{what} prints {}", run.text()));
+        failures.check(run.stdout.is_empty(), || {
+            format!("{what} prints {}", run.text())
+        });
         failures.check(run.stderr.contains(word), || {
             format!("{what}: {} does not say {word:?}", run.stderr)
         });
@@ -179,7 +235,9 @@ fn wrong_usage_is_status_2() {
     for args in [vec!["--help"], vec!["--version"], vec!["exits", "--help"]] {
         let run = run(&args);
         failures.equal(&format!("{args:?}"), &run.status, &0);
-        failures.check(!run.stdout.is_empty(), || format!("{args:?} prints nothing"));
+        failures.check(!run.stdout.is_empty(), || {
+            format!("{args:?} prints nothing")
+        });
     }
     failures.finish(40);
 }
@@ -193,7 +251,13 @@ fn a_closed_pipe_ends_it_silently() {
         &["events"][..],
         &["events", "--format", "json"],
         &["events", "--format", "csv"],
-        &["exits", "--event", "vmexit,ioport,mmio,msr", "--format", "json"],
+        &[
+            "exits",
+            "--event",
+            "vmexit,ioport,mmio,msr",
+            "--format",
+            "json",
+        ],
         &["info"],
         &["report"],
     ] {

@@ -58,7 +58,11 @@ fn json_rows(failures: &mut Failures, what: &str, document: &Value, table: &Tabl
             format!("{what} {key}: mean_ns {} is not {mean}", row["mean_ns"])
         });
     }
-    failures.equal(&format!("{what}: total_count"), &number(document, "total_count"), &total);
+    failures.equal(
+        &format!("{what}: total_count"),
+        &number(document, "total_count"),
+        &total,
+    );
     let totals = format!(
         "Total Samples:{total}, Total events handled time:{:.2}us.",
         number(document, "total_ns") as f64 / 1e3
@@ -84,7 +88,9 @@ fn every_table_equals_perf_kvm_stat() {
             failures.equal(&what, &ours.sorted(), &expected.sorted());
             failures.equal(&format!("{what}: totals"), &ours.totals, &expected.totals);
             let ordered = ours.rows.is_sorted_by(|a, b| a.samples >= b.samples);
-            failures.check(ordered, || format!("{what}: rows are not sorted by samples"));
+            failures.check(ordered, || {
+                format!("{what}: rows are not sorted by samples")
+            });
             // The JSON has the same numbers; on arm64 only with perf's own way of timing.
             let mut args = vec!["exits", "--event", event];
             if case.arch == "arm64" {
@@ -168,7 +174,10 @@ fn tables_by_vcpu_equal_perf_kvm_stat() {
             let minima = ours.iter().filter_map(|t| t.row(&expected.key));
             let minima = minima.map(|row| row.min.parse::<f64>().expect("a number"));
             let least = minima.fold(f64::INFINITY, f64::min);
-            let what = format!("{} {}: least of the minima per vCPU", case.name, expected.key);
+            let what = format!(
+                "{} {}: least of the minima per vCPU",
+                case.name, expected.key
+            );
             failures.equal(&what, &format!("{least:.2}"), &expected.min);
         }
     }
@@ -285,9 +294,14 @@ fn arm64_exits_are_timed_from_exit_to_entry() {
             continue;
         }
         recordings += 1;
-        let document = json(&["exits"], &case.path).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        let document =
+            json(&["exits"], &case.path).unwrap_or_else(|e| panic!("{}: {e}", case.name));
         let rows = document["rows"].as_array().expect("rows");
-        failures.equal(&format!("{}: rows", case.name), &rows.len(), &expected.len());
+        failures.equal(
+            &format!("{}: rows", case.name),
+            &rows.len(),
+            &expected.len(),
+        );
         for row in rows {
             let key = row["key"].as_str().expect("a key");
             let what = format!("{} {key}", case.name);
@@ -303,9 +317,10 @@ fn arm64_exits_are_timed_from_exit_to_entry() {
                 ("total_ns", Some(times.iter().sum()), count),
             ] {
                 let us = us.unwrap_or(0);
-                failures.check(number(row, name).abs_diff(us * 1000) <= slack * 1000, || {
-                    format!("{what}: {name} is {}, from the text {us} us", row[name])
-                });
+                failures.check(
+                    number(row, name).abs_diff(us * 1000) <= slack * 1000,
+                    || format!("{what}: {name} is {}, from the text {us} us", row[name]),
+                );
             }
         }
         // What perf calls the time of an exit is another quantity: never the same by accident.

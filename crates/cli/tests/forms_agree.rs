@@ -27,7 +27,11 @@ fn same_tables(failures: &mut Failures, what: &str, ours: &Value, text: &Value, 
         warnings.retain(|w| w.as_str().is_some_and(|w| w.starts_with("Not timed")));
         warnings
     };
-    failures.equal(&format!("{what}: not timed"), &not_timed(text), &not_timed(ours));
+    failures.equal(
+        &format!("{what}: not timed"),
+        &not_timed(text),
+        &not_timed(ours),
+    );
     let tables = |document: &Value| document["tables"].as_array().cloned().unwrap_or_default();
     let (ours, text) = (tables(ours), tables(text));
     failures.equal(&format!("{what}: tables"), &text.len(), &4);
@@ -111,7 +115,10 @@ fn a_text_has_the_events_of_its_recording() {
             let Ok(ours) = json(&["info"], &case.path) else {
                 continue;
             };
-            if !ours["events"].as_array().is_some_and(|e| e.iter().any(|e| number(e, "count") > 0)) {
+            if !ours["events"]
+                .as_array()
+                .is_some_and(|e| e.iter().any(|e| number(e, "count") > 0))
+            {
                 continue;
             }
             let what = format!("{} as text of {name}", case.name);
@@ -119,7 +126,12 @@ fn a_text_has_the_events_of_its_recording() {
                 let events = info["events"].as_array().cloned().unwrap_or_default();
                 let mut counts: Vec<(String, u64)> = events
                     .iter()
-                    .map(|e| (e["name"].as_str().unwrap_or_default().to_owned(), number(e, "count")))
+                    .map(|e| {
+                        (
+                            e["name"].as_str().unwrap_or_default().to_owned(),
+                            number(e, "count"),
+                        )
+                    })
                     .filter(|(_, count)| *count > 0)
                     .collect();
                 counts.sort();
@@ -196,7 +208,11 @@ fn wrapping_and_pipes_change_nothing() {
             failures.equal(&format!("{what}, {how}"), &from_file, &Ok(expected.clone()));
             let args = ["exits", "-", "--format", "json", TABLES[0], TABLES[1]];
             let piped = run_with(args, &wrapped).json().map(answer);
-            failures.equal(&format!("{what}, {how} from a pipe"), &piped, &Ok(expected.clone()));
+            failures.equal(
+                &format!("{what}, {how} from a pipe"),
+                &piped,
+                &Ok(expected.clone()),
+            );
         }
     }
     failures.finish(80);
@@ -228,11 +244,18 @@ fn the_kernels_own_text_is_counted_by_line() {
         let events = info["events"].as_array().expect("events");
         let found = events.iter().filter(|e| number(e, "count") > 0);
         let found: std::collections::BTreeMap<String, u64> = found
-            .map(|e| (e["name"].as_str().unwrap_or_default().to_owned(), number(e, "count")))
+            .map(|e| {
+                (
+                    e["name"].as_str().unwrap_or_default().to_owned(),
+                    number(e, "count"),
+                )
+            })
             .collect();
         failures.equal(&case.name, &found, &expected);
         let exits = json(&["exits"], &case.path).unwrap_or_else(|e| panic!("{}: {e}", case.name));
-        failures.check(number(&exits, "total_count") > 0, || format!("{}: no exits", case.name));
+        failures.check(number(&exits, "total_count") > 0, || {
+            format!("{}: no exits", case.name)
+        });
     }
     failures.finish(3);
 }

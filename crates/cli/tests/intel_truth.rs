@@ -110,7 +110,10 @@ fn exits_equal_what_the_guest_counted() {
             for (reason, expected) in [
                 ("IO_INSTRUCTION", io + marks),
                 ("CPUID", did("cpuid_") + did("cpuid_1")),
-                ("MSR_READ", did("rdmsr_1b") + did("rdmsr_pat") + did("rdmsr_bad")),
+                (
+                    "MSR_READ",
+                    did("rdmsr_1b") + did("rdmsr_pat") + did("rdmsr_bad"),
+                ),
                 ("MSR_WRITE", did("wrmsr_pat") + did("wrmsr_3b")),
                 ("VMCALL", did("vmcall_")),
                 ("WBINVD", did("wbinvd_")),
@@ -125,14 +128,16 @@ fn exits_equal_what_the_guest_counted() {
             }
 
             // Accesses to pages that are not there: devices, and memory touched for the first time.
-            let mmio = did("mmio_w_hpet") + did("mmio_r_hpet") + did("mmio_w_unb") + did("mmio_r_unb");
+            let mmio =
+                did("mmio_w_hpet") + did("mmio_r_hpet") + did("mmio_w_unb") + did("mmio_r_unb");
             let ioapic = 2 * did("ioapic_r");
             let setup = 4;
             let end_of_interrupt = number(vcpu, "guest_timer_irqs") + number(vcpu, "guest_ipis");
             let timers = did("hlt_timer") + did("spin_timer");
             // vCPU 0 sends: two writes of the interrupt command register each.
             let sends = if id == "0" { 2 * did("ipi") } else { 0 };
-            let lapic = 2 * did("lapic_r") + did("lapic_w") + setup + end_of_interrupt + timers + sends;
+            let lapic =
+                2 * did("lapic_r") + did("lapic_w") + setup + end_of_interrupt + timers + sends;
             let counted = mmio + ioapic + lapic + did("touch");
             let faults = ours("EPT_VIOLATION") + ours("EPT_MISCONFIG");
             // The handful beyond that: pages of code, stack and tables, which the guest does not count. KVM

@@ -22,21 +22,35 @@ const INFO: [&str; 8] = [
     "events",
     "vms",
 ];
-const EXITS: [&str; 6] = ["event", "isa", "rows", "total_count", "total_ns", "handling_ns"];
+const EXITS: [&str; 6] = [
+    "event",
+    "isa",
+    "rows",
+    "total_count",
+    "total_ns",
+    "handling_ns",
+];
 const ROW: [&str; 12] = [
-    "key", "name", "waiting", "count", "share", "total_ns", "min_ns", "mean_ns", "max_ns", "p50_ns",
-    "p90_ns", "p99_ns",
+    "key", "name", "waiting", "count", "share", "total_ns", "min_ns", "mean_ns", "max_ns",
+    "p50_ns", "p90_ns", "p99_ns",
 ];
 /// What `--by` puts before a row's own fields.
 const GROUP: [&str; 2] = ["vm_pid", "vcpu"];
 
 fn keys(value: &Value) -> Vec<&str> {
     let object = value.as_object();
-    object.map(|o| o.keys().map(String::as_str).collect()).unwrap_or_default()
+    object
+        .map(|o| o.keys().map(String::as_str).collect())
+        .unwrap_or_default()
 }
 
 /// Checks the head of a document and returns its own part's fields.
-fn own_part<'v>(failures: &mut Failures, what: &str, document: &'v Value, command: &str) -> Vec<&'v str> {
+fn own_part<'v>(
+    failures: &mut Failures,
+    what: &str,
+    document: &'v Value,
+    command: &str,
+) -> Vec<&'v str> {
     let all = keys(document);
     let (head, own) = all.split_at(ENVELOPE.len().min(all.len()));
     failures.equal(&format!("{what}: begins"), &head, &&ENVELOPE[..]);
@@ -47,7 +61,11 @@ fn own_part<'v>(failures: &mut Failures, what: &str, document: &'v Value, comman
     let inputs = inputs.is_some_and(|i| !i.is_empty() && i.iter().all(Value::is_string));
     failures.check(inputs, || format!("{what}: inputs {}", document["inputs"]));
     let quality = &document["quality"];
-    failures.equal(&format!("{what}: quality"), &keys(quality), &QUALITY.to_vec());
+    failures.equal(
+        &format!("{what}: quality"),
+        &keys(quality),
+        &QUALITY.to_vec(),
+    );
     let warnings = quality["warnings"].as_array();
     let typed = quality["lost_events"].is_u64()
         && quality["truncated"].is_boolean()
@@ -68,18 +86,30 @@ fn info_types(failures: &mut Failures, what: &str, info: &Value) {
         ("kernel", is_optional(&info["kernel"], Value::is_string)),
         ("cpus", info["cpus"].is_u64()),
         ("start_ns", is_optional(&info["start_ns"], Value::is_u64)),
-        ("duration_ns", is_optional(&info["duration_ns"], Value::is_u64)),
+        (
+            "duration_ns",
+            is_optional(&info["duration_ns"], Value::is_u64),
+        ),
     ] {
         failures.check(holds, || format!("{what}: {field} is {}", info[field]));
     }
     for event in info["events"].as_array().into_iter().flatten() {
-        failures.equal(&format!("{what}: event"), &keys(event), &vec!["name", "count"]);
+        failures.equal(
+            &format!("{what}: event"),
+            &keys(event),
+            &vec!["name", "count"],
+        );
         let typed = event["name"].is_string() && event["count"].is_u64();
         failures.check(typed, || format!("{what}: event {event}"));
     }
     for vm in info["vms"].as_array().into_iter().flatten() {
-        failures.equal(&format!("{what}: VM"), &keys(vm), &vec!["pid", "name", "vcpus"]);
-        let typed = is_optional(&vm["pid"], Value::is_u64) && is_optional(&vm["name"], Value::is_string);
+        failures.equal(
+            &format!("{what}: VM"),
+            &keys(vm),
+            &vec!["pid", "name", "vcpus"],
+        );
+        let typed =
+            is_optional(&vm["pid"], Value::is_u64) && is_optional(&vm["name"], Value::is_string);
         failures.check(typed, || format!("{what}: VM {vm}"));
         for vcpu in vm["vcpus"].as_array().into_iter().flatten() {
             failures.equal(&format!("{what}: vCPU"), &keys(vcpu), &vec!["id", "tid"]);
@@ -101,14 +131,19 @@ fn table_types(failures: &mut Failures, what: &str, table: &Value, groups: &[&st
             && row["name"].is_string()
             && row["waiting"].is_boolean()
             && row["share"].is_f64()
-            && ROW.iter().filter(|f| f.ends_with("_ns") || **f == "count").all(|f| row[*f].is_u64())
+            && ROW
+                .iter()
+                .filter(|f| f.ends_with("_ns") || **f == "count")
+                .all(|f| row[*f].is_u64())
             && groups.iter().all(|g| is_optional(&row[*g], Value::is_u64));
         failures.check(typed, || format!("{what}: row {row}"));
         let ns = |name: &str| number(row, name);
         let times = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(ns);
         failures.check(times.is_sorted(), || format!("{what}: times of {row}"));
         let mean = ns("mean_ns");
-        failures.check(times[0] <= mean && mean <= times[4], || format!("{what}: mean of {row}"));
+        failures.check(times[0] <= mean && mean <= times[4], || {
+            format!("{what}: mean of {row}")
+        });
         count += number(row, "count");
         total += number(row, "total_ns");
         shares += row["share"].as_f64().unwrap_or(f64::NAN);
@@ -116,9 +151,21 @@ fn table_types(failures: &mut Failures, what: &str, table: &Value, groups: &[&st
             handling += number(row, "total_ns");
         }
     }
-    failures.equal(&format!("{what}: total_count"), &number(table, "total_count"), &count);
-    failures.equal(&format!("{what}: total_ns"), &number(table, "total_ns"), &total);
-    failures.equal(&format!("{what}: handling_ns"), &number(table, "handling_ns"), &handling);
+    failures.equal(
+        &format!("{what}: total_count"),
+        &number(table, "total_count"),
+        &count,
+    );
+    failures.equal(
+        &format!("{what}: total_ns"),
+        &number(table, "total_ns"),
+        &total,
+    );
+    failures.equal(
+        &format!("{what}: handling_ns"),
+        &number(table, "handling_ns"),
+        &handling,
+    );
     failures.check(count == 0 || (shares - 1.0).abs() < 1e-9, || {
         format!("{what}: shares add up to {shares}")
     });
@@ -145,7 +192,10 @@ fn documents_have_the_contracts_fields() {
 
         let has_exits = info["events"].as_array().is_some_and(|events| {
             let is_exit = |e: &&Value| e["name"].as_str().is_some_and(|n| n.ends_with("kvm_exit"));
-            events.iter().filter(is_exit).any(|e| number(e, "count") > 0)
+            events
+                .iter()
+                .filter(is_exit)
+                .any(|e| number(e, "count") > 0)
         });
         if !has_exits {
             continue;
@@ -184,7 +234,11 @@ fn documents_have_the_contracts_fields() {
         }
         for row in exits["rows"].as_array().into_iter().flatten() {
             let sum = sums.get(&row["key"].to_string()).copied().unwrap_or(0);
-            failures.equal(&format!("{what} {}", row["key"]), &sum, &number(row, "count"));
+            failures.equal(
+                &format!("{what} {}", row["key"]),
+                &sum,
+                &number(row, "count"),
+            );
         }
     }
     failures.finish(5000);
@@ -245,8 +299,16 @@ fn csv_has_the_numbers_of_the_json() {
         let args = ["exits", "--event", "vmexit,ioport,mmio,msr", "--by", "vcpu"];
         let document = json(&args, &path).expect("exits");
         let rows = csv_of(&args, &path);
-        let head: Vec<&str> = ["event", "isa"].into_iter().chain(GROUP).chain(ROW).collect();
-        failures.equal(&format!("{name}: head"), &rows[0], &head.iter().map(|s| (*s).to_owned()).collect());
+        let head: Vec<&str> = ["event", "isa"]
+            .into_iter()
+            .chain(GROUP)
+            .chain(ROW)
+            .collect();
+        failures.equal(
+            &format!("{name}: head"),
+            &rows[0],
+            &head.iter().map(|s| (*s).to_owned()).collect(),
+        );
         let mut expected = Vec::new();
         for table in document["tables"].as_array().expect("tables") {
             for row in table["rows"].as_array().expect("rows") {
@@ -264,7 +326,9 @@ fn csv_has_the_numbers_of_the_json() {
         for (ours, expected) in rows[1..].iter().zip(&expected) {
             // Shares are written in either way of writing fractions.
             let share = |fields: &[String]| fields[8].parse::<f64>().expect("a share");
-            failures.check((share(ours) - share(expected)).abs() < 1e-12, || format!("{name}: {ours:?}"));
+            failures.check((share(ours) - share(expected)).abs() < 1e-12, || {
+                format!("{name}: {ours:?}")
+            });
             failures.equal(name, &ours[..8].to_vec(), &expected[..8].to_vec());
             failures.equal(name, &ours[9..].to_vec(), &expected[9..].to_vec());
         }
@@ -274,7 +338,10 @@ fn csv_has_the_numbers_of_the_json() {
         let events = info["events"].as_array().expect("events");
         failures.equal(&format!("{name}: info"), &rows.len(), &(events.len() + 1));
         for (row, event) in rows[1..].iter().zip(events) {
-            let expected = [event["name"].as_str().unwrap_or_default().to_owned(), event["count"].to_string()];
+            let expected = [
+                event["name"].as_str().unwrap_or_default().to_owned(),
+                event["count"].to_string(),
+            ];
             failures.equal(name, row, &expected.to_vec());
         }
 
@@ -331,7 +398,12 @@ fn info_counts(path: &Path, filter: &[&str]) -> BTreeMap<String, u64> {
     let events = info["events"].as_array().expect("events").iter();
     let events = events.filter(|e| number(e, "count") > 0);
     events
-        .map(|e| (e["name"].as_str().expect("a name").to_owned(), number(e, "count")))
+        .map(|e| {
+            (
+                e["name"].as_str().expect("a name").to_owned(),
+                number(e, "count"),
+            )
+        })
         .collect()
 }
 
@@ -384,7 +456,11 @@ fn filters_let_through_what_they_say() {
         let path = case(name).path;
         let events = events_of(&path);
         let all = exits_of(events.iter());
-        failures.equal(&format!("{name}: no filter"), &exits_counts(&path, &[]), &all);
+        failures.equal(
+            &format!("{name}: no filter"),
+            &exits_counts(&path, &[]),
+            &all,
+        );
         failures.equal(name, &info_counts(&path, &[]), &counted(events.iter()));
 
         let mut check = |filter: &[&str], lets: &dyn Fn(&Event) -> bool, exits: bool| {
@@ -402,12 +478,28 @@ fn filters_let_through_what_they_say() {
         let third = (last - first) / 3;
         let (from, to) = (first + third, last - third);
         let range = format!("{},{}", seconds(from), seconds(to));
-        check(&["--time", &range], &|e| (from..=to).contains(&e.time), true);
-        check(&["--time", &format!("{},", seconds(from))], &|e| e.time >= from, true);
-        check(&["--time", &format!(",{}", seconds(to))], &|e| e.time <= to, true);
+        check(
+            &["--time", &range],
+            &|e| (from..=to).contains(&e.time),
+            true,
+        );
+        check(
+            &["--time", &format!("{},", seconds(from))],
+            &|e| e.time >= from,
+            true,
+        );
+        check(
+            &["--time", &format!(",{}", seconds(to))],
+            &|e| e.time <= to,
+            true,
+        );
 
         check(&["--cpu", "1"], &|e| e.cpu == Some(1), false);
-        check(&["--cpu", "0,2-3"], &|e| e.cpu.is_some_and(|c| c != 1 && c < 4), false);
+        check(
+            &["--cpu", "0,2-3"],
+            &|e| e.cpu.is_some_and(|c| c != 1 && c < 4),
+            false,
+        );
 
         let info = json(&["info"], &path).expect("info");
         let vms = info["vms"].as_array().expect("VMs");
@@ -418,8 +510,14 @@ fn filters_let_through_what_they_say() {
                 let is = |e: &Event| e.tid == Some(*tid);
                 check(&["--pid", &tid.to_string()], &is, true);
             }
-            let Some(pid) = vm["pid"].as_u64() else { continue };
-            check(&["--vm", &pid.to_string()], &|e| e.tid.is_some_and(|t| tids.contains(&t)), true);
+            let Some(pid) = vm["pid"].as_u64() else {
+                continue;
+            };
+            check(
+                &["--vm", &pid.to_string()],
+                &|e| e.tid.is_some_and(|t| tids.contains(&t)),
+                true,
+            );
             check(
                 &["--pid", &pid.to_string()],
                 &|e| e.pid == Some(pid) || e.tid == Some(pid),
@@ -431,14 +529,24 @@ fn filters_let_through_what_they_say() {
                     .flat_map(|vm| vm["vcpus"].as_array().expect("vCPUs"))
                     .map(|v| number(v, "tid"))
                     .collect();
-                check(&["--vm", name], &|e| e.tid.is_some_and(|t| tids.contains(&t)), true);
+                check(
+                    &["--vm", name],
+                    &|e| e.tid.is_some_and(|t| tids.contains(&t)),
+                    true,
+                );
             }
         }
         for id in ["0", "1"] {
-            let vcpus = vms.iter().flat_map(|vm| vm["vcpus"].as_array().expect("vCPUs"));
+            let vcpus = vms
+                .iter()
+                .flat_map(|vm| vm["vcpus"].as_array().expect("vCPUs"));
             let vcpus = vcpus.filter(|v| v["id"].to_string() == id);
             let tids: Vec<u64> = vcpus.map(|v| number(v, "tid")).collect();
-            check(&["--vcpu", id], &|e| e.tid.is_some_and(|t| tids.contains(&t)), true);
+            check(
+                &["--vcpu", id],
+                &|e| e.tid.is_some_and(|t| tids.contains(&t)),
+                true,
+            );
         }
     }
     failures.finish(80);
@@ -464,7 +572,11 @@ fn events_are_chosen_by_name() {
     ] {
         let document = json(&["events", "--event", glob], &path).expect("events");
         let found = document["events"].as_array().expect("events").len() as u64;
-        let expected = all.iter().filter(|(name, _)| lets(name)).map(|(_, count)| count).sum();
+        let expected = all
+            .iter()
+            .filter(|(name, _)| lets(name))
+            .map(|(_, count)| count)
+            .sum();
         failures.equal(glob, &found, &expected);
         failures.check(found > 0, || format!("{glob}: none"));
     }
@@ -478,15 +590,25 @@ fn every_command_has_every_format() {
     let path = case("vmx/tiny-irqchip/perf.data.kvmstat.zst").path;
     for command in ["info", "events", "exits", "report"] {
         let table = run([command.as_ref(), path.as_os_str()]);
-        let again = run([command.as_ref(), "--format".as_ref(), "table".as_ref(), path.as_os_str()]);
+        let again = run([
+            command.as_ref(),
+            "--format".as_ref(),
+            "table".as_ref(),
+            path.as_os_str(),
+        ]);
         failures.equal(command, &table.status, &0);
-        failures.check(table.stdout == again.stdout, || format!("{command}: table is the default"));
-        failures.check(json(&[command], &path).is_ok(), || format!("{command}: JSON"));
+        failures.check(table.stdout == again.stdout, || {
+            format!("{command}: table is the default")
+        });
+        failures.check(json(&[command], &path).is_ok(), || {
+            format!("{command}: JSON")
+        });
         let rows = csv_of(&[command], &path);
         let columns = rows[0].len();
-        failures.check(rows.len() > 5 && rows.iter().all(|r| r.len() == columns), || {
-            format!("{command}: CSV rows are of one length")
-        });
+        failures.check(
+            rows.len() > 5 && rows.iter().all(|r| r.len() == columns),
+            || format!("{command}: CSV rows are of one length"),
+        );
     }
     failures.finish(16);
 }

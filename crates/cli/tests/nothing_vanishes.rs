@@ -41,9 +41,17 @@ fn lines_by_cpu(args: &[&str], path: &Path) -> BTreeMap<String, Vec<String>> {
 fn says_truncated(failures: &mut Failures, what: &str, path: &Path) {
     let info = json(&["info"], path).unwrap_or_else(|error| panic!("{what}: {error}"));
     let quality = &info["quality"];
-    failures.equal(&format!("{what}: truncated"), &quality["truncated"], &Value::Bool(true));
-    let warned = quality["warnings"].as_array().is_some_and(|w| !w.is_empty());
-    failures.check(warned, || format!("{what}: no warning says what is missing"));
+    failures.equal(
+        &format!("{what}: truncated"),
+        &quality["truncated"],
+        &Value::Bool(true),
+    );
+    let warned = quality["warnings"]
+        .as_array()
+        .is_some_and(|w| !w.is_empty());
+    failures.check(warned, || {
+        format!("{what}: no warning says what is missing")
+    });
 }
 
 /// Checks that the lines of a cut recording are lines of the whole one, and how many.
@@ -67,7 +75,9 @@ fn complete(
             if let Some(count) = known {
                 *count -= 1;
             }
-            failures.check(is_known, || format!("{what}: CPU {cpu} has of its own: {line}"));
+            failures.check(is_known, || {
+                format!("{what}: CPU {cpu} has of its own: {line}")
+            });
         }
         let sorted = |lines: &[String]| {
             let time = |line: &String| -> Option<u128> {
@@ -77,7 +87,9 @@ fn complete(
             };
             lines.iter().map(time).collect::<Vec<_>>().is_sorted()
         };
-        failures.check(sorted(lines), || format!("{what}: CPU {cpu} is out of order"));
+        failures.check(sorted(lines), || {
+            format!("{what}: CPU {cpu} is out of order")
+        });
     }
 }
 
@@ -98,7 +110,11 @@ fn every_sample_before_the_cut_is_there() {
         fs::write(&whole_path, &bytes).expect("a written file");
         let whole = lines_by_cpu(&[], &whole_path);
         let total: usize = whole.values().map(Vec::len).sum();
-        failures.equal(&format!("{name}: samples"), &total, &walk::samples(&bytes, bytes.len()));
+        failures.equal(
+            &format!("{name}: samples"),
+            &total,
+            &walk::samples(&bytes, bytes.len()),
+        );
         let pipe = bytes[8] == 16;
         let end = if pipe {
             bytes.len()
@@ -106,7 +122,11 @@ fn every_sample_before_the_cut_is_there() {
             let at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
             (at(40) + at(48)) as usize
         };
-        let begin = if pipe { end * first / 100 } else { 0x2000.min(end / 50) };
+        let begin = if pipe {
+            end * first / 100
+        } else {
+            0x2000.min(end / 50)
+        };
         for cut in CUTS {
             let len = begin + (end - begin) * cut / 1000;
             let what = format!("{name} cut at {len} of {end}");
@@ -114,14 +134,28 @@ fn every_sample_before_the_cut_is_there() {
             fs::write(&path, &bytes[..len]).expect("a written file");
             let lender = whole_path.to_string_lossy();
             // The formats stand behind the data in a file, and are lost with its end.
-            let args = if pipe { vec![] } else { vec!["--formats", lender.as_ref()] };
+            let args = if pipe {
+                vec![]
+            } else {
+                vec!["--formats", lender.as_ref()]
+            };
             let lines = lines_by_cpu(&args, &path);
-            complete(&mut failures, &what, &lines, &whole, walk::samples(&bytes, len));
+            complete(
+                &mut failures,
+                &what,
+                &lines,
+                &whole,
+                walk::samples(&bytes, len),
+            );
             says_truncated(&mut failures, &what, &path);
             if !pipe {
                 // Without a lender the samples are still there, as bytes.
                 let bare: usize = lines_by_cpu(&[], &path).values().map(Vec::len).sum();
-                failures.equal(&format!("{what}, no formats"), &bare, &walk::samples(&bytes, len));
+                failures.equal(
+                    &format!("{what}, no formats"),
+                    &bare,
+                    &walk::samples(&bytes, len),
+                );
             }
         }
     }
@@ -137,7 +171,8 @@ fn a_killed_recorder_leaves_all_its_samples() {
     let mut bytes = read(&case(name).path);
     let whole_path = folder.path().join("whole");
     fs::write(&whole_path, &bytes).expect("a written file");
-    let at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize;
+    let at =
+        |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize;
     let end = at(40) + at(48);
     let expected = walk::samples(&bytes, end);
     bytes.truncate(end);
@@ -158,7 +193,10 @@ fn a_killed_recorder_leaves_all_its_samples() {
 fn every_event_before_the_cut_is_there() {
     let mut failures = Failures::default();
     let folder = tempfile::tempdir().expect("a folder");
-    for name in ["x86/format-variants/v6.dat.zst", "x86/format-variants/v7-none.dat.zst"] {
+    for name in [
+        "x86/format-variants/v6.dat.zst",
+        "x86/format-variants/v7-none.dat.zst",
+    ] {
         let bytes = read(&case(name).path);
         let cpus = walk::cpu_data(&bytes);
         let count = |cpu: &(u32, usize, usize), len| walk::ring_events(&bytes, len, cpu.1, cpu.2);
@@ -205,7 +243,10 @@ fn every_event_before_the_cut_is_there() {
 fn a_compressed_trace_that_is_cut_keeps_its_beginning() {
     let mut failures = Failures::default();
     let folder = tempfile::tempdir().expect("a folder");
-    for name in ["x86/format-variants/v7.dat.zst", "vmx/tiny-irqchip/trace.dat"] {
+    for name in [
+        "x86/format-variants/v7.dat.zst",
+        "vmx/tiny-irqchip/trace.dat",
+    ] {
         let bytes = read(&case(name).path);
         let whole_path = folder.path().join("whole");
         fs::write(&whole_path, &bytes).expect("a written file");
@@ -245,17 +286,28 @@ fn the_corpus_own_cut_recordings_are_read() {
         let Some(whole) = &case.cut_from else {
             continue;
         };
-        let standard = case.references.keys().any(|name| name.starts_with("script"));
+        let standard = case
+            .references
+            .keys()
+            .any(|name| name.starts_with("script"));
         failures.check(!standard, || format!("{}: perf reads it", case.name));
         let bytes = read(&case.path);
         let lender = whole.to_string_lossy();
         let lines = lines_by_cpu(&["--formats", &lender], &case.path);
         let all = lines_by_cpu(&[], whole);
-        complete(&mut failures, &case.name, &lines, &all, walk::samples(&bytes, bytes.len()));
+        complete(
+            &mut failures,
+            &case.name,
+            &lines,
+            &all,
+            walk::samples(&bytes, bytes.len()),
+        );
         says_truncated(&mut failures, &case.name, &case.path);
         // Exit statistics of what is left, and of all of it, have the same kinds of exits.
         let ours = json(&["exits", "--formats", &lender], &case.path).expect("exits");
-        failures.check(number(&ours, "total_count") > 0, || format!("{}: no exits", case.name));
+        failures.check(number(&ours, "total_count") > 0, || {
+            format!("{}: no exits", case.name)
+        });
     }
     failures.finish(1000);
 }
@@ -324,7 +376,10 @@ fn the_number_lost_is_the_standard_tools() {
             let report = case.reference("report-N").expect("beside it");
             let (known, unknown) = lost_lines(&report);
             failures.check(known + unknown <= ours, || {
-                format!("{}: {known} and {unknown} gaps are more than {ours}", case.name)
+                format!(
+                    "{}: {known} and {unknown} gaps are more than {ours}",
+                    case.name
+                )
             });
             failures.equal(
                 &format!("{}: gaps", case.name),
@@ -346,7 +401,11 @@ fn intact_recordings_are_not_called_truncated() {
             continue;
         }
         let info = json(&["info"], &case.path).unwrap_or_else(|e| panic!("{}: {e}", case.name));
-        failures.equal(&case.name, &info["quality"]["truncated"], &Value::Bool(false));
+        failures.equal(
+            &case.name,
+            &info["quality"]["truncated"],
+            &Value::Bool(false),
+        );
     }
     failures.finish(40);
 }

@@ -70,7 +70,9 @@ pub fn cases() -> Vec<Case> {
 
 /// Returns one recording of the shipped corpus.
 pub fn case(name: &str) -> Case {
-    let found = corpus(&shipped(), None).into_iter().find(|c| c.name == name);
+    let found = corpus(&shipped(), None)
+        .into_iter()
+        .find(|c| c.name == name);
     found.unwrap_or_else(|| panic!("the corpus has no recording {name}"))
 }
 
@@ -94,7 +96,11 @@ fn corpus(root: &Path, references: Option<&Path>) -> Vec<Case> {
                 all.insert(format!("kvm-stat-{event}"), root.join(path));
             }
         }
-        for file in fs::read_dir(made.join(name)).into_iter().flatten().flatten() {
+        for file in fs::read_dir(made.join(name))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let file = file.path();
             let base = file.file_name().unwrap_or_default().to_string_lossy();
             let base = base.split('.').next().unwrap_or_default().to_owned();

@@ -59,7 +59,10 @@ pub fn parse(text: &str) -> Table {
         let Ok(samples) = samples.parse() else {
             continue;
         };
-        assert!(samples_share.ends_with('%') && time_share.ends_with('%'), "{line}");
+        assert!(
+            samples_share.ends_with('%') && time_share.ends_with('%'),
+            "{line}"
+        );
         let time = |text: &str| text.strip_suffix("us").expect("a time").to_owned();
         table.rows.push(Row {
             key: key.join(" "),

@@ -88,7 +88,10 @@ impl<'a> Cursor<'a> {
 
     fn string(&mut self) -> &'a [u8] {
         let rest = &self.data[self.at..];
-        let len = rest.iter().position(|&b| b == 0).expect("a terminated string");
+        let len = rest
+            .iter()
+            .position(|&b| b == 0)
+            .expect("a terminated string");
         self.at += len + 1;
         &rest[..len]
     }
@@ -150,7 +153,9 @@ fn cpu_data_v6(cursor: &mut Cursor<'_>) -> Vec<(u32, usize, usize)> {
         cursor.take(len);
     }
     assert_eq!(cursor.take(10), b"flyrecord\0");
-    (0..cpus).map(|cpu| (cpu, cursor.u64(), cursor.u64())).collect()
+    (0..cpus)
+        .map(|cpu| (cpu, cursor.u64(), cursor.u64()))
+        .collect()
 }
 
 fn cpu_data_v7(cursor: &mut Cursor<'_>) -> Vec<(u32, usize, usize)> {
@@ -161,7 +166,10 @@ fn cpu_data_v7(cursor: &mut Cursor<'_>) -> Vec<(u32, usize, usize)> {
     let mut found = Vec::new();
     while options != 0 {
         // Section: id 0, flags, description, size.
-        let mut section = Cursor { data: cursor.data, at: options };
+        let mut section = Cursor {
+            data: cursor.data,
+            at: options,
+        };
         section.take(8);
         let end = section.u64();
         let end = section.at + end;
@@ -169,7 +177,10 @@ fn cpu_data_v7(cursor: &mut Cursor<'_>) -> Vec<(u32, usize, usize)> {
         while section.at < end {
             let id = section.u16();
             let len = section.u32() as usize;
-            let mut option = Cursor { data: section.take(len), at: 0 };
+            let mut option = Cursor {
+                data: section.take(len),
+                at: 0,
+            };
             match id {
                 // DONE: where more options are.
                 0 => options = option.u64(),
