@@ -33,6 +33,7 @@ The tables of `perf kvm stat report` and `perf sched latency` are recognized and
 | failed entry (VMX) | kept | reason as one number, with the plugin | kept |
 | buffer instance | | the name before each line | a file each |
 | lost events | with `--show-lost-events` | kept; sometimes without their number | `trace`: in the header; `trace_pipe`: kept |
+| samples in a guest | left out by perf unless `--guestkallsyms` is given: all of a vCPU's on arm64 | kept | kept |
 | call chains | passed over | passed over | passed over |
 
 Event kinds have no binary formats, and fields beside those of [`event::Data`] stay in the text.

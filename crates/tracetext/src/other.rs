@@ -91,22 +91,20 @@ fn is_stack(text: &[u8], indented: bool, context: Context) -> bool {
     {
         return true;
     }
-    let digits = text
-        .strip_prefix(b"0x")
-        .unwrap_or(text)
-        .iter()
-        .take_while(|b| b.is_ascii_hexdigit())
-        .count();
-    let end = digits + 2 * usize::from(text.starts_with(b"0x"));
+    let prefix = if text.starts_with(b"0x") { 2 } else { 0 };
+    let digits = scan::hex_digits(&text[prefix..]);
+    let end = prefix + digits;
     let rest = text.get(end..).unwrap_or_default();
     let address = (1..=16).contains(&digits) && rest.first().is_none_or(|b| scan::is_blank(*b));
     if address {
-        let file = scan::contains(rest, b" (") || scan::contains(rest, b"[unknown]");
-        let symbol = file || scan::contains(rest, b"+0x");
-        if symbol || context.in_stack || (digits >= 8 && (context.after_event || indented)) {
+        if context.in_stack || (digits >= 8 && (context.after_event || indented)) {
             return true;
         }
-        return context.after_event && indented && !text[0].is_ascii_digit();
+        // An address alone (`-F ip`) may be a short one.
+        let alone = scan::trim(rest).is_empty();
+        let first = context.after_event && indented && (alone || !text[0].is_ascii_digit());
+        let symbol = [&b" ("[..], b"[unknown]", b"+0x"];
+        return first || symbol.iter().any(|part| scan::contains(rest, part));
     }
     if text.starts_with(b"[unknown]") {
         return true;

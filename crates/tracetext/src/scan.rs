@@ -131,6 +131,12 @@ pub(crate) fn hex_prefix(bytes: &[u8]) -> Option<(u64, usize)> {
     (len > 0 && significant <= 16).then_some((n, len))
 }
 
+/// Returns how many hexadecimal digits `bytes` starts with.
+#[inline]
+pub(crate) fn hex_digits(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| HEX[**b as usize] < 16).count()
+}
+
 /// Returns whether a number may end before these bytes: what follows is no letter, digit or underscore.
 #[inline]
 pub(crate) fn ends_number(rest: &[u8]) -> bool {

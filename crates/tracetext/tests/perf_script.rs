@@ -158,10 +158,15 @@ fn call_chains_are_passed_over() {
 CPU 0/KVM  2860 [000]  5520.589078:          1   cycles: 
 	ffffa351fbb823b8 generic_exec_single+0xd4
 	           5ba20 main (inlined)
+	           5ba20
+
+CPU 0/KVM  2860 [000]  5520.589079: kvm:kvm_entry: vcpu 0, rip 0x10
+	           5ba20
 
 ";
     let (got, summary) = read(stack);
-    assert_eq!(got.events.len(), 2);
+    assert_eq!(got.events.len(), 3);
+    assert_eq!(got.events[2].data, entry(Some(0), Some(0x10)));
     assert_eq!(got.events[0].text, "comm=migration/0 pid=18");
     assert_eq!(got.events[1].text, "");
     assert_eq!(summary.quality.warnings, [""; 0]);
@@ -173,7 +178,7 @@ CPU 0/KVM  2860 [000]  5520.589078:          1   cycles:
         .map(|l| format!("{l}\n"))
         .collect();
     let (got, summary) = read(flat);
-    assert_eq!(got.events.len(), 2);
+    assert_eq!(got.events.len(), 3);
     assert!(got.events.iter().all(|e| e.text.len() < 30));
     // Source lines then look like anything.
     assert_eq!(summary.not_understood, 2);
