@@ -123,6 +123,15 @@ impl Kallsyms {
         }
     }
 
+    /// Returns the lowest address of a symbol of that name. Takes a look at every symbol.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let named = |start: u32, len: u32| self.names.get(start as usize..(start + len) as usize);
+        self.symbols
+            .iter()
+            .find(|s| named(s.1, s.2) == Some(name))
+            .map(|s| s.0)
+    }
+
     /// Returns whether there are no symbols.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()

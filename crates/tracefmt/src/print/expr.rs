@@ -2,7 +2,8 @@
 
 use super::ast::BinOp;
 use super::types::wrap;
-use crate::{Endian, Field, FieldKind};
+use crate::{Endian, Field, FieldKind, Kallsyms};
+use std::sync::OnceLock;
 
 /// How a number lies in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -300,12 +301,16 @@ pub(super) enum Expr {
     DynamicLen(Locator),
     /// Swaps this many bytes.
     Swap(u8, Operand),
+    /// Address of the kernel symbol of that index.
+    Symbol(u32),
 }
 
 /// All expressions of a line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exprs {
     nodes: Vec<Expr>,
+    /// Names that may be kernel symbols, and their addresses once they have been looked up.
+    symbols: Vec<(String, OnceLock<u64>)>,
 }
 
 impl Exprs {
@@ -331,6 +336,23 @@ impl Exprs {
             Operand::Const(value) => value,
             Operand::Bits(bits) => bits.read(record),
             Operand::Node(id) => self.eval_node(id, record),
+        }
+    }
+
+    /// Compiles a name that may be that of a kernel symbol.
+    pub(super) fn symbol(&mut self, name: &str) -> Operand {
+        self.symbols.push((name.to_owned(), OnceLock::new()));
+        self.push(Expr::Symbol(self.symbols.len() as u32 - 1))
+    }
+
+    /// Looks up the kernel symbols the line names, the first time there are any symbols at all.
+    #[inline]
+    pub(super) fn resolve(&self, symbols: &Kallsyms) {
+        for (name, address) in &self.symbols {
+            if address.get().is_none() && !symbols.is_empty() {
+                // Only one thread gets to set it, and all would set the same.
+                let _ = address.set(symbols.address(name).unwrap_or(0));
+            }
         }
     }
 
@@ -400,6 +422,10 @@ impl Exprs {
             }
             Expr::DynamicLen(locator) => locator.resolve(record).1 as u64,
             Expr::Swap(bytes, a) => swap(bytes, self.eval(a, record)),
+            Expr::Symbol(symbol) => {
+                let address = self.symbols.get(symbol as usize).and_then(|s| s.1.get());
+                address.copied().unwrap_or(0)
+            }
         }
     }
 }

@@ -147,6 +147,9 @@ impl Format {
             env,
             style,
         };
+        if style == PrintStyle::TraceCmd {
+            self.printer.program.exprs.resolve(&env.kallsyms);
+        }
         match &self.printer.bprint {
             Some(bprint) => bprint.print(&run, out),
             None => run.line(out),

@@ -44,7 +44,13 @@ impl Compiler<'_> {
         match self.tree.node(id) {
             Node::Atom(text) => {
                 let text = text.clone();
-                Operand::Const(self.atom(&text))
+                match self.atom(&text) {
+                    // What is no number may be a kernel symbol: `vmemmap_base`.
+                    0 if !text.starts_with(|c: char| c.is_ascii_digit()) => {
+                        self.program.exprs.symbol(&text)
+                    }
+                    value => Operand::Const(value),
+                }
             }
             Node::Text(text) | Node::Char(text) => Operand::Const(super::ast::number_prefix(text)),
             Node::Field(Some(field)) => self.field_number(*field).0,

@@ -88,6 +88,14 @@ pub(super) fn parse(text: &str, fields: &[Field], abi: Abi, dialect: Dialect) ->
             what: "the text is too long".to_owned(),
         });
     }
+    if dialect == Dialect::Tool
+        && let Some(at) = unprintable(text)
+    {
+        return Err(Fault {
+            at,
+            what: "a character in a string that does not print".to_owned(),
+        });
+    }
     parser.advance();
     let Token::Text(format) = &parser.token else {
         return Err(parser.fault("expected a string literal"));
@@ -107,6 +115,21 @@ pub(super) fn parse(text: &str, fields: &[Field], abi: Abi, dialect: Dialect) ->
         args,
         notes: parser.notes,
     })
+}
+
+/// Returns where a string literal has a character that ends it for libtraceevent 1.7.1: a bare tab, or one
+/// that is not ASCII.
+fn unprintable(text: &str) -> Option<usize> {
+    let mut lexer = Lexer::new(text);
+    loop {
+        match lexer.next() {
+            Token::End => return None,
+            Token::Text(literal) if literal.bytes().any(|b| !matches!(b, 0x20..=0x7e | b'\n')) => {
+                return Some(lexer.position());
+            }
+            _ => {}
+        }
+    }
 }
 
 impl<'t> Parser<'t, '_> {
