@@ -211,7 +211,9 @@ fn all(reference: &str, at_least: usize) {
             Err(error) => failures.check(false, || format!("{}: {error}", case.name)),
         }
     }
-    println!("{reference}: {lines} lines, of them by rule {rules:?}");
+    common::tell(&format!(
+        "{reference}: {lines} lines, of them by rule {rules:?}"
+    ));
     failures.finish(at_least);
 }
 
@@ -263,7 +265,7 @@ fn perf_script_without_guest_symbols_is_ours_less_the_guests_samples() {
             format!("{}: ours lacks {left:?}", case.name)
         });
     }
-    println!("{dropped} samples that perf drops");
+    common::tell(&format!("{dropped} samples that perf drops"));
     failures.finish(1000);
 }
 

@@ -11,14 +11,33 @@ use serde_json::Value;
 /// The tables, as `--event` names them.
 const EVENTS: [&str; 4] = ["vmexit", "ioport", "mmio", "msr"];
 
-/// Runs `trapline exits --as perf` and returns its first table.
-fn as_perf(case: &Case, event: &str, filter: &[&str]) -> Table {
+/// Runs `trapline exits --as perf` and returns what it prints.
+fn text_as_perf(case: &Case, event: &str, filter: &[&str]) -> String {
     let path = case.path.to_string_lossy();
     let mut args = vec!["exits", path.as_ref(), "--as", "perf", "--event", event];
     args.extend_from_slice(filter);
     let run = run(args);
     assert_eq!(run.status, 0, "{}: {}", case.name, run.stderr);
-    perf_kvm::parse(&run.text())
+    run.text()
+}
+
+/// Runs `trapline exits --as perf` and returns its table.
+fn as_perf(case: &Case, event: &str, filter: &[&str]) -> Table {
+    perf_kvm::parse(&text_as_perf(case, event, filter))
+}
+
+/// Returns the lines of a table as they are, sorted: perf leaves rows of equal counts in any order. Its
+/// warnings stand before the table.
+fn layout(text: &str) -> Vec<&str> {
+    let begin = text.find("Analyze events").unwrap_or(0);
+    let text = &text[begin..];
+    let end = text
+        .find("\nTotal Samples:")
+        .map_or(text.len(), |at| at + 1);
+    let end = text[end..].find('\n').map_or(text.len(), |at| end + at);
+    let mut lines: Vec<&str> = text[..end].lines().collect();
+    lines.sort_unstable();
+    lines
 }
 
 /// Says whether nanoseconds are microseconds as printed with two decimals.
@@ -83,8 +102,10 @@ fn every_table_equals_perf_kvm_stat() {
             tables += 1;
             let expected = perf_kvm::parse(&text);
             let what = format!("{} {event}", case.name);
-            let ours = as_perf(&case, event, &[]);
-            // Row for row as printed: shares and the relative error of the mean as well.
+            let printed = text_as_perf(&case, event, &[]);
+            let ours = perf_kvm::parse(&printed);
+            // As printed: columns, shares and the relative error of the mean as well.
+            failures.equal(&what, &layout(&printed), &layout(&text));
             failures.equal(&what, &ours.sorted(), &expected.sorted());
             failures.equal(&format!("{what}: totals"), &ours.totals, &expected.totals);
             let ordered = ours.rows.is_sorted_by(|a, b| a.samples >= b.samples);
@@ -119,7 +140,7 @@ fn every_table_equals_perf_kvm_stat() {
             }
         }
     }
-    println!("{tables} tables of perf kvm stat");
+    common::tell(&format!("{tables} tables of perf kvm stat"));
     failures.finish(100);
 }
 
@@ -181,7 +202,7 @@ fn tables_by_vcpu_equal_perf_kvm_stat() {
             failures.equal(&what, &format!("{least:.2}"), &expected.min);
         }
     }
-    println!("{tables} tables by vCPU");
+    common::tell(&format!("{tables} tables by vCPU"));
     failures.finish(100);
 }
 
@@ -329,6 +350,6 @@ fn arm64_exits_are_timed_from_exit_to_entry() {
             format!("{}: both ways of timing agree", case.name)
         });
     }
-    println!("{recordings} arm64 recordings");
+    common::tell(&format!("{recordings} arm64 recordings"));
     failures.finish(50);
 }

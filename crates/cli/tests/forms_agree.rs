@@ -98,7 +98,7 @@ fn a_recording_and_its_text_agree() {
             }
         }
     }
-    println!("{texts} texts");
+    common::tell(&format!("{texts} texts"));
     failures.finish(500);
 }
 

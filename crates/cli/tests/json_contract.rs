@@ -536,14 +536,14 @@ fn filters_let_through_what_they_say() {
                 );
             }
         }
-        for id in ["0", "1"] {
+        for id in [0u64, 1] {
             let vcpus = vms
                 .iter()
                 .flat_map(|vm| vm["vcpus"].as_array().expect("vCPUs"));
-            let vcpus = vcpus.filter(|v| v["id"].to_string() == id);
+            let vcpus = vcpus.filter(|v| v["id"].as_u64() == Some(id));
             let tids: Vec<u64> = vcpus.map(|v| number(v, "tid")).collect();
             check(
-                &["--vcpu", id],
+                &["--vcpu", &id.to_string()],
                 &|e| e.tid.is_some_and(|t| tids.contains(&t)),
                 true,
             );

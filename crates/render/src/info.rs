@@ -42,7 +42,6 @@ pub fn json(document: &mut Map<String, Value>, head: &Head, report: &InfoReport)
     );
     document.insert("start_ns".to_owned(), json!(span.map(|s| s.0)));
     document.insert("duration_ns".to_owned(), json!(span.map(|s| s.1 - s.0)));
-    document.insert("clock".to_owned(), json!(head.clock));
     let events: Vec<Value> = report
         .events
         .iter()

@@ -17,7 +17,7 @@ pub fn table(report: &ExitsReport, vcpu: Option<u32>) -> String {
     };
     let _ = writeln!(
         out,
-        "{title:>20} {:>10} {:>9} {:>8} {:>11} {:>11} {:>16} \n",
+        "{title:>20} {:>10} {:>9} {:>9} {:>11} {:>11} {:>16} \n",
         "Samples", "Samples%", "Time%", "Min Time", "Max Time", "Avg time"
     );
     let us = |ns: u64| ns as f64 / 1e3;
@@ -26,7 +26,7 @@ pub fn table(report: &ExitsReport, vcpu: Option<u32>) -> String {
         let stats = &row.stats;
         let _ = writeln!(
             out,
-            "{:>20} {:>10} {:>8.2}% {:>7.2}% {:>9.2}us {:>9.2}us {:>9.2}us ( +-{:>7.2}% )",
+            "{:>20} {:>10} {:>8.2}% {:>8.2}% {:>9.2}us {:>9.2}us {:>9.2}us ( +-{:>7.2}% )",
             row.key,
             stats.count(),
             percent(stats.count(), report.total_count),

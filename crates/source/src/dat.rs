@@ -43,14 +43,10 @@ impl<'r> DatReader<'r> {
             .enumerate()
             .map(|(index, format)| bind::tracepoint(index as u32, format, &format.name))
             .collect();
-        let highest = formats
-            .all()
-            .iter()
-            .map(|f| f.id)
-            .max()
-            .map_or(0, |id| id as usize + 1);
-        let mut wanted = vec![false; highest];
-        let mut by_id = vec![u32::MAX; highest];
+        // Records of events without a format are wanted too: they are counted, not passed over.
+        let ids = usize::from(u16::MAX) + 1;
+        let mut wanted = vec![true; ids];
+        let mut by_id = vec![u32::MAX; ids];
         for (ty, format) in types.iter().zip(formats.all()) {
             by_id[format.id as usize] = ty.index;
             wanted[format.id as usize] = sink.wants(ty);

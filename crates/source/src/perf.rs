@@ -62,21 +62,30 @@ impl<'r> PerfReader<'r> {
 
     pub fn walk(&self, sink: &mut dyn Sink, release: &dyn Fn(Range<usize>)) -> Outcome {
         let formats = self.formats();
+        let lent = !self.data.has_formats();
+        // Events whose names were lost with their formats are called what perf calls them: `system:name`.
+        let labels: Vec<Option<String>> = self
+            .data
+            .attrs()
+            .iter()
+            .map(|attr| {
+                let format = formats.by_id(attr.tracepoint_id()?).filter(|_| lent)?;
+                Some(format!("{}:{}", format.system, format.name))
+            })
+            .collect();
         let types: Vec<EventType<'_>> = self
             .data
             .attrs()
             .iter()
+            .zip(&labels)
             .enumerate()
-            .map(|(index, attr)| {
+            .map(|(index, (attr, label))| {
                 let index = index as u32;
+                let label = label.as_deref().unwrap_or(&attr.name);
                 let format = attr.tracepoint_id().and_then(|id| formats.by_id(id));
                 match format {
-                    // A name from another recording's formats is a better label than a number.
-                    Some(format) if !self.data.has_formats() => {
-                        bind::tracepoint(index, format, &format.name)
-                    }
-                    Some(format) => bind::tracepoint(index, format, &attr.name),
-                    None => bind::bare(index, &attr.name, attr.tracepoint_id().is_some()),
+                    Some(format) => bind::tracepoint(index, format, label),
+                    None => bind::bare(index, label, attr.tracepoint_id().is_some()),
                 }
             })
             .collect();

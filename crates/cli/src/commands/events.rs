@@ -44,7 +44,12 @@ pub fn run(args: &EventsArgs) -> Result<()> {
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
             let quality = filter.walk(&reader, &mut Nothing).quality;
-            let document = json::text(json::envelope(VERSION, "events", &[name.clone()], &quality));
+            let document = json::text(json::envelope(
+                VERSION,
+                "events",
+                std::slice::from_ref(&name),
+                &quality,
+            ));
             let open = document.trim_end().trim_end_matches('}').trim_end();
             sink.pending.extend_from_slice(open.as_bytes());
             sink.pending.extend_from_slice(b",\n  \"events\": [");

@@ -243,6 +243,12 @@ pub fn number(value: &Value, name: &str) -> u64 {
     value.get(name).and_then(Value::as_u64).unwrap_or(0)
 }
 
+/// Tells something that `cargo test -- --nocapture` shows.
+#[allow(clippy::print_stdout)]
+pub fn tell(text: &str) {
+    println!("{text}");
+}
+
 /// Collects failures, so that one run tells all of them.
 #[derive(Debug, Default)]
 pub struct Failures {

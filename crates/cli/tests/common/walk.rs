@@ -50,17 +50,17 @@ pub fn samples(data: &[u8], len: usize) -> usize {
     count + samples_inside(&unpacked)
 }
 
-/// Counts samples in the zstd stream that the compressed records are pieces of.
+/// Counts samples in the zstd stream that the compressed records are pieces of: one frame without an end,
+/// flushed at the end of each record.
 fn samples_inside(stream: &[u8]) -> usize {
-    let Ok(mut decoder) = ruzstd::decoding::StreamingDecoder::new(stream) else {
+    if stream.is_empty() {
         return 0;
-    };
-    let mut bytes = Vec::new();
-    let mut buffer = [0u8; 4096];
-    // It ends with an error where the stream is cut.
-    while let Ok(count @ 1..) = decoder.read(&mut buffer) {
-        bytes.extend_from_slice(&buffer[..count]);
     }
+    // An empty last block, raw and of length 0, ends the frame wherever the recording was cut.
+    let ended = [stream, &[1, 0, 0]].concat();
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(ended.as_slice()).expect("a frame");
+    let mut bytes = Vec::new();
+    decoder.read_to_end(&mut bytes).expect("whole blocks");
     let mut count = 0;
     let mut at = 0;
     while let (Some(kind), Some(size)) = (u32_at(&bytes, at), u16_at(&bytes, at + 6)) {
