@@ -1,0 +1,63 @@
+//! Writes what the fuzzers begin with: small recordings of every kind, made of those that the repository
+//! ships.
+
+#[path = "../../crates/source/tests/support/seeds.rs"]
+mod seeds;
+#[path = "../../crates/source/tests/support/trim_dat.rs"]
+mod trim_dat;
+#[path = "../../crates/source/tests/support/trim_perf.rs"]
+mod trim_perf;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use trim_dat::Dat;
+
+/// The first record of each event.
+#[derive(Default)]
+struct Records(BTreeMap<u32, Vec<u8>>);
+
+impl tracedat::Visitor for Records {
+    fn record(&mut self, record: &tracedat::Record<'_>) -> ControlFlow<()> {
+        let data = || record.data.to_vec();
+        self.0.entry(record.id).or_insert_with(data);
+        ControlFlow::Continue(())
+    }
+}
+
+fn write(target: &str, number: usize, bytes: &[u8]) -> io::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(format!("seed-{number:04}")), bytes)
+}
+
+fn main() -> io::Result<()> {
+    let mut formats = 0;
+    for (number, seed) in seeds::seeds().iter().enumerate() {
+        let bytes = seed.bytes.as_slice();
+        write("recording", number, bytes)?;
+        if perfdata::is_perf_data(bytes) {
+            write("perfdata", number, bytes)?;
+        } else if tracedat::is_trace_dat(bytes) {
+            write("tracedat", number, bytes)?;
+            if let (Some(dat), Ok(file)) = (Dat::read(bytes), tracedat::TraceDat::parse(bytes)) {
+                let mut records = Records::default();
+                file.walk(&[], &mut records);
+                for (id, text) in dat.formats() {
+                    let record = records.0.get(&id).map_or(&[][..], Vec::as_slice);
+                    let kvm: u8 = 4;
+                    write("format", formats, &[&[kvm], text, &[0], record].concat())?;
+                    formats += 1;
+                }
+            }
+        } else if std::str::from_utf8(bytes).is_ok() {
+            write("tracetext", number, &[b"\x08", bytes].concat())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! perf.data: everything around the records, and every part of every record.
+#![no_main]
+
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+use libfuzzer_sys::fuzz_target;
+use perfdata::{PerfData, Sample, SideRecord, Visitor};
+
+/// Looks at all there is.
+#[derive(Default)]
+struct Look {
+    samples: u64,
+    stop_at: Option<u64>,
+}
+
+impl Visitor for Look {
+    fn sample(&mut self, sample: &Sample<'_>) -> ControlFlow<()> {
+        black_box((sample.ip(), sample.addr(), sample.period()));
+        black_box((sample.callchain(), sample.raw()));
+        self.samples += 1;
+        if self.stop_at == Some(self.samples) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn side(&mut self, _time: u64, _cpu: i32, _misc: u16, record: &SideRecord<'_>) {
+        black_box(record);
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(recording) = PerfData::parse(data) else {
+        return;
+    };
+    let mut all = Look::default();
+    let totals = recording.walk(&[], &mut all);
+    assert!(all.samples <= totals.samples.iter().sum::<u64>());
+    // Samples that are not wanted are skipped by another way; the counts must be the same.
+    let wanted: Vec<bool> = (0..recording.attrs().len()).map(|n| n % 2 == 0).collect();
+    let mut some = Look::default();
+    let again = recording.walk(&wanted, &mut some);
+    assert!(some.samples <= all.samples);
+    assert_eq!(totals.samples, again.samples);
+    assert_eq!(totals.unknown_id, again.unknown_id);
+    assert_eq!(totals.truncated, again.truncated);
+    let mut few = Look {
+        stop_at: Some(3),
+        ..Look::default()
+    };
+    recording.walk(&[], &mut few);
+    assert_eq!(few.samples, all.samples.min(3));
+});

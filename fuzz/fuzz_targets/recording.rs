@@ -1,0 +1,90 @@
+//! Any recording, wrapped or not, from bytes to lines and tables.
+#![no_main]
+
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+use analysis::{Exits, Info, Options};
+use event::{Event, EventType, Side, Sink};
+use libfuzzer_sys::fuzz_target;
+use render::text_line::TextStyle;
+use render::{EventPrinter, PerfPrinter, PerfStyle, Times};
+use source::{Reader, ReaderOptions, Recording};
+use tracefmt::Formats;
+
+/// Prints and counts in one pass.
+struct All<'f> {
+    printer: EventPrinter<'f>,
+    out: Vec<u8>,
+    exits: Exits,
+    info: Info,
+}
+
+impl Sink for All<'_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.printer.declare(ty);
+        self.info.wants(ty);
+        self.exits.wants(ty);
+        true
+    }
+
+    fn wants_samples(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.out.clear();
+        self.printer.event(event, &mut self.out);
+        let _ = self.exits.event(event);
+        self.info.event(event)
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.printer.side(side, &mut self.out);
+        self.exits.side(side);
+        self.info.side(side);
+    }
+}
+
+fn printer<'f>(reader: &'f Reader<'_>, formats: &'f Formats) -> EventPrinter<'f> {
+    let header = reader.header();
+    let times = Times {
+        seconds: header.seconds,
+        ns: header.nine_digits,
+    };
+    if reader.formats().is_none() {
+        return EventPrinter::text(formats, TextStyle::Perf, times);
+    }
+    if !reader.is_perf() {
+        return EventPrinter::trace_cmd(formats, times, &header.buffers);
+    }
+    let style = PerfStyle {
+        tracepoint_addresses: true,
+        addresses: true,
+        ..PerfStyle::default()
+    };
+    EventPrinter::perf(formats, PerfPrinter::new(&style))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(recording) = Recording::from_bytes("input", data.to_vec()) else {
+        return;
+    };
+    let options = ReaderOptions {
+        lent: None,
+        symbols: true,
+    };
+    let Ok(reader) = recording.reader(options) else {
+        return;
+    };
+    let none = Formats::default();
+    let formats = reader.formats().unwrap_or(&none);
+    let mut all = All {
+        printer: printer(&reader, formats),
+        out: Vec::new(),
+        exits: Exits::new(Options::default()),
+        info: Info::new(),
+    };
+    black_box(reader.walk(&mut all));
+    black_box((all.exits.reports(), all.exits.unpaired(), all.info.report()));
+});
