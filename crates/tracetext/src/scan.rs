@@ -117,7 +117,6 @@ const HEX: [u8; 256] = {
 pub(crate) fn hex_prefix(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut n = 0u64;
     let mut len = 0;
-    let mut significant = 0u32;
     for &b in bytes {
         let digit = HEX[b as usize];
         if digit == 16 {
@@ -125,10 +124,10 @@ pub(crate) fn hex_prefix(bytes: &[u8]) -> Option<(u64, usize)> {
         }
         n = n << 4 | u64::from(digit);
         len += 1;
-        // Leading zeros do not count.
-        significant += u32::from(n != 0);
     }
-    (len > 0 && significant <= 16).then_some((n, len))
+    // Of more digits than fit the first have to be zeros.
+    let fits = len <= 16 || bytes[..len - 16].iter().all(|b| *b == b'0');
+    (len > 0 && fits).then_some((n, len))
 }
 
 /// Returns how many hexadecimal digits `bytes` starts with.
@@ -193,6 +192,7 @@ mod tests {
         assert_eq!(number(b"99999999999999999999999"), None);
         assert_eq!(hex(b"6e0 ="), Some(0x6e0));
         assert_eq!(hex(b"11112222333344445"), None);
+        assert_eq!(hex(b"0x0001111222233334444"), Some(0x1111_2222_3333_4444));
     }
 
     #[test]
