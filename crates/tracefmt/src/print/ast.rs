@@ -138,10 +138,7 @@ pub(super) enum Node {
     Array { data: Id, count: Id, element: Id },
     /// `__print_hex_dump`: bytes in rows; the prefix comes first.
     HexDump(HexDumpCall),
-    /// `__print_ns_to_secs`.
-    NsToSecs(Id),
-    /// `__print_ns_without_secs`.
-    NsWithoutSecs(Id),
+
     /// `__get_str`.
     Str(Option<usize>),
     /// `__get_bitmask`.

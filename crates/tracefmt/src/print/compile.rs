@@ -359,14 +359,6 @@ impl Compiler<'_> {
                 };
                 self.source(Source::HexDump(dump), form);
             }
-            Node::NsToSecs(ns) => {
-                let ns = self.number(*ns).0;
-                self.source(Source::Seconds(ns), form);
-            }
-            Node::NsWithoutSecs(ns) => {
-                let ns = self.number(*ns).0;
-                self.source(Source::Nanoseconds(ns), form);
-            }
             Node::Str(Some(field)) => match self.locator(*field) {
                 Some(locator) if plain => self.action(Action::Dynamic(locator)),
                 Some(locator) => self.source(Source::Dynamic(locator), form),

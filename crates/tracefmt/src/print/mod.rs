@@ -21,6 +21,8 @@ mod raw;
 mod run;
 mod sources;
 mod strict;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tool;
 mod types;

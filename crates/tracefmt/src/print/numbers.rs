@@ -237,7 +237,6 @@ impl Compiler<'_> {
                 Some(item) => self.c_number(*item, depth),
                 None => (Operand::Const(0), Ty::INT),
             },
-            Node::NsToSecs(item) | Node::NsWithoutSecs(item) => self.c_number(*item, depth),
             _ => (Operand::Const(0), Ty::INT),
         }
     }

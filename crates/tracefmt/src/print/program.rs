@@ -134,10 +134,7 @@ pub(super) enum Source {
     Bitmask(Bytes, Option<Operand>),
     /// A bit mask as a list of ranges, and how many of its bits count.
     CpuList(Bytes, Option<Operand>),
-    /// Seconds with nine digits behind the point.
-    Seconds(Operand),
-    /// What is left of nanoseconds without the seconds.
-    Nanoseconds(Operand),
+
     /// A number in the place of text: signed decimal, unsigned decimal, or hexadecimal.
     Decimal(Operand),
     UnsignedDecimal(Operand),

@@ -53,13 +53,6 @@ impl Run<'_> {
                 let endian = self.program.abi.endian;
                 padded(out, spec, |out| put_bit_list(out, bytes, bits, endian));
             }
-            Source::Seconds(operand) => {
-                let ns = self.eval(operand);
-                put_decimal(out, ns / 1_000_000_000);
-                out.push(b'.');
-                put_nine(out, ns % 1_000_000_000);
-            }
-            Source::Nanoseconds(operand) => put_nine(out, self.eval(operand) % 1_000_000_000),
             Source::Decimal(operand) => put_signed(out, self.eval(operand) as i64),
             Source::UnsignedDecimal(operand) => put_decimal(out, self.eval(operand)),
             Source::HexNumber(operand) => {
@@ -297,14 +290,6 @@ fn first_four(bytes: &[u8]) -> [u8; 4] {
 
 fn first_sixteen(bytes: &[u8]) -> [u8; 16] {
     std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(0))
-}
-
-fn put_nine(out: &mut Vec<u8>, value: u64) {
-    let mut scale = 100_000_000;
-    while scale > 0 {
-        out.push(b'0' + (value / scale % 10) as u8);
-        scale /= 10;
-    }
 }
 
 /// Appends what `put` appends, with the width and precision asked for.

@@ -250,8 +250,24 @@ impl Parser<'_, '_> {
         self.advance();
         let atom = |p: &mut Self, text: &str| p.tree.push(Node::Atom(text.to_owned()));
         let node = match (name, args.as_slice()) {
-            ("__print_ns_to_secs", [ns]) => Node::NsToSecs(*ns),
-            ("__print_ns_without_secs", [ns]) => Node::NsWithoutSecs(*ns),
+            ("__print_ns_to_secs", [ns]) => {
+                let right = atom(self, "1000000000ULL");
+                Node::Binary {
+                    op: BinOp::Div,
+                    rank: 6,
+                    left: *ns,
+                    right,
+                }
+            }
+            ("__print_ns_without_secs", [ns]) => {
+                let right = atom(self, "1000000000ULL");
+                Node::Binary {
+                    op: BinOp::Rem,
+                    rank: 6,
+                    left: *ns,
+                    right,
+                }
+            }
             ("__print_hex_dump", &[prefix, kind, row, group, data, len, ascii]) => {
                 // `enum { DUMP_PREFIX_NONE, _ADDRESS, _OFFSET }`, as a name or resolved.
                 let offsets = matches!(self.tree.node(kind),
