@@ -3,9 +3,10 @@
 use event::{Body, Event, EventType, Side};
 use tracefmt::{Formats, PrintStyle};
 
+use crate::PerfPrinter;
 use crate::perf_line::hex_record;
 use crate::text_line::{TextStyle, text_line};
-use crate::{LineHead, LineStyle, PerfPrinter, TimeStyle, line_head, lost_line};
+use crate::tracecmd_line::{LineCache, LineHead, LineStyle, TimeStyle, lost_line};
 
 /// How a recording prints its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,7 @@ enum Columns<'f> {
     Perf(Box<PerfPrinter>),
     TraceCmd {
         style: LineStyle,
+        cache: LineCache,
         buffers: &'f [String],
         /// The buffer whose gap was printed just before.
         gap: Option<u16>,
@@ -60,11 +62,12 @@ impl<'f> EventPrinter<'f> {
             (false, _) => TimeStyle::Plain,
         };
         let instances = buffers.iter().skip(1).map(String::as_str);
-        let style = LineStyle::new(formats, time, instances);
+        let style = LineStyle::new(time, instances);
         EventPrinter {
             formats,
             columns: Columns::TraceCmd {
                 style,
+                cache: LineCache::new(),
                 buffers,
                 gap: None,
             },
@@ -95,6 +98,7 @@ impl<'f> EventPrinter<'f> {
                 style,
                 buffers,
                 gap,
+                ..
             } => {
                 if let Side::Lost {
                     cpu, buffer, count, ..
@@ -116,6 +120,7 @@ impl<'f> EventPrinter<'f> {
             Columns::Perf(printer) => printer.event(event, self.formats, out),
             Columns::TraceCmd {
                 style,
+                cache,
                 buffers,
                 gap,
             } => {
@@ -130,11 +135,11 @@ impl<'f> EventPrinter<'f> {
                     time: event.time,
                     cpu: u32::try_from(event.cpu).unwrap_or(0),
                     pid: event.tid,
-                    data,
                     buffer: name,
                     after_gap: gap.take() == Some(event.buffer),
                 };
-                line_head(out, &head, event.ty.format, self.formats, style);
+                let format = event.ty.format;
+                cache.head(out, &head, event.ty.index, format, self.formats, style);
                 if let Some(format) = event.ty.format {
                     format.print(data, self.formats, PrintStyle::TraceCmd, out);
                 }

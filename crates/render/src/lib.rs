@@ -6,7 +6,9 @@ other people's scripts.
 */
 #![forbid(unsafe_code)]
 
+mod columns;
 pub mod csv;
+mod digits;
 pub mod duration;
 mod event_line;
 pub mod exits;
@@ -14,7 +16,6 @@ pub mod html;
 pub mod info;
 pub mod json;
 mod perf_columns;
-mod perf_digits;
 mod perf_kernel;
 pub mod perf_kvm;
 mod perf_line;
@@ -28,4 +29,3 @@ mod tracecmd_line;
 pub use event_line::{EventPrinter, Times};
 pub use perf_kernel::KernelFile;
 pub use perf_line::{PerfPrinter, PerfStyle};
-pub use tracecmd_line::{LineHead, LineStyle, TimeStyle, line_head, lost_line};

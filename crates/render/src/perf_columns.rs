@@ -1,63 +1,15 @@
 //! The columns in front of an event's own text, put together without a formatter: this is what every line
 //! costs.
 
-use crate::perf_digits::{decimal, nine, signed, six};
+use crate::columns::{CPUS, Clock, Piece, copy};
+use crate::digits::{decimal, nine, signed, six};
 
-const NANOSECONDS: u64 = 1_000_000_000;
 /// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
 const MAX_COMM: usize = 127;
 /// How many columns a thread's name takes up at least.
 const COMM_WIDTH: usize = 16;
 /// How many columns a thread id takes up at least.
 const TID_WIDTH: usize = 5;
-
-/// A short text that is copied as a whole, whatever its length: copies of a known size need no call.
-#[derive(Debug, Clone)]
-pub(crate) struct Piece<const N: usize> {
-    bytes: [u8; N],
-    len: u8,
-    /// The text, where it does not fit.
-    long: Option<Box<[u8]>>,
-}
-
-impl<const N: usize> Piece<N> {
-    pub fn new(text: Vec<u8>) -> Piece<N> {
-        let mut piece = Piece {
-            bytes: [0; N],
-            len: 0,
-            long: None,
-        };
-        match piece.bytes.get_mut(..text.len()) {
-            Some(place) => {
-                place.copy_from_slice(&text);
-                piece.len = text.len() as u8;
-            }
-            None => piece.long = Some(text.into_boxed_slice()),
-        }
-        piece
-    }
-
-    /// Appends the text.
-    #[inline]
-    pub fn put(&self, out: &mut Vec<u8>) {
-        match &self.long {
-            None => {
-                let end = out.len() + self.len as usize;
-                out.extend_from_slice(&self.bytes);
-                out.truncate(end);
-            }
-            Some(long) => out.extend_from_slice(long),
-        }
-    }
-
-    /// Returns the text.
-    pub fn text(&self) -> &[u8] {
-        match &self.long {
-            Some(long) => long,
-            None => self.bytes.get(..self.len as usize).unwrap_or_default(),
-        }
-    }
-}
 
 /// Name and id of a thread, with a space behind each.
 #[derive(Debug, Clone)]
@@ -123,55 +75,6 @@ impl NameColumn {
     }
 }
 
-/// Time stamps: the second hardly changes from one line to the next.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    /// Nanoseconds at which the second in `text` begins.
-    second: u64,
-    /// The second with its point, which are 12 bytes at most, and how many they are.
-    text: [u8; 16],
-    len: u8,
-    /// Whether there are nine decimals instead of six.
-    nanoseconds: bool,
-}
-
-impl Clock {
-    pub fn new(nanoseconds: bool) -> Clock {
-        let mut clock = Clock {
-            second: 0,
-            text: [0; 16],
-            len: 0,
-            nanoseconds,
-        };
-        clock.set(0);
-        clock
-    }
-
-    /// A time takes up 12 columns at least, six of them decimals (`%12s`, or `%5lu.%09llu`).
-    #[cold]
-    fn set(&mut self, second: u64) {
-        let mut text = Vec::with_capacity(16);
-        decimal(&mut text, second, 5);
-        text.push(b'.');
-        self.second = second.wrapping_mul(NANOSECONDS);
-        self.len = text.len().min(self.text.len()) as u8;
-        for (place, byte) in self.text.iter_mut().zip(text) {
-            *place = byte;
-        }
-    }
-
-    /// Moves on to the second of a time, and returns its nanoseconds.
-    #[inline]
-    fn advance(&mut self, time: u64) -> u32 {
-        let part = time.wrapping_sub(self.second);
-        if part < NANOSECONDS {
-            return part as u32;
-        }
-        self.set(time / NANOSECONDS);
-        (time % NANOSECONDS) as u32
-    }
-}
-
 /// What the columns are made of.
 #[derive(Debug)]
 pub(crate) struct Head<'h> {
@@ -190,19 +93,6 @@ const USUAL_START: usize = 61;
 /// All columns of usual size.
 const USUAL: usize = USUAL_START + NameColumn::USUAL;
 
-/// The column of the CPU (`[%03d]`), as six bytes and two to make it a copy of known size.
-const CPUS: [[u8; 8]; 1000] = {
-    let mut cpus = [*b"[000]   "; 1000];
-    let mut n = 0;
-    while n < 1000 {
-        cpus[n][1] += (n / 100) as u8;
-        cpus[n][2] += (n / 10 % 10) as u8;
-        cpus[n][3] += (n % 10) as u8;
-        n += 1;
-    }
-    cpus
-};
-
 impl Head<'_> {
     /// Appends the columns.
     #[inline]
@@ -210,8 +100,8 @@ impl Head<'_> {
         if let (Some(cpu), Some(time), None, false) =
             (self.cpu, self.time, self.period, self.narrow)
             && let Some(cpu) = CPUS.get(cpu as usize)
-            && self.thread.piece.long.is_none()
-            && self.name.0.long.is_none()
+            && !self.thread.piece.is_long()
+            && !self.name.0.is_long()
         {
             let part = clock.advance(time);
             let start = out.len();
@@ -258,7 +148,7 @@ impl Head<'_> {
         }
         if let Some(time) = self.time {
             let part = clock.advance(time);
-            out.extend_from_slice(clock.text.get(..clock.len as usize).unwrap_or_default());
+            out.extend_from_slice(clock.second());
             if clock.nanoseconds {
                 out.extend_from_slice(&nine(part));
             } else {
@@ -271,18 +161,5 @@ impl Head<'_> {
             out.push(b' ');
         }
         out.extend_from_slice(self.name.0.text());
-    }
-}
-
-/// Copies bytes to a place in a line, and returns where the first `len` of them end. Those behind are there to
-/// make it a copy of known size; the next one goes over them.
-#[inline]
-fn copy<const N: usize>(line: &mut [u8; USUAL], at: usize, bytes: &[u8; N], len: u8) -> usize {
-    match line.get_mut(at..at + N) {
-        Some(place) => {
-            place.copy_from_slice(bytes);
-            at + len as usize
-        }
-        None => at,
     }
 }

@@ -10,7 +10,8 @@
 use event::{Body, Event, EventType, Sample, Side};
 use tracefmt::{Formats, PrintStyle};
 
-use crate::perf_columns::{Clock, Head, NameColumn};
+use crate::columns::Clock;
+use crate::perf_columns::{Head, NameColumn};
 use crate::perf_kernel::KernelFile;
 use crate::perf_maps::Files;
 use crate::perf_stack::Place;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::perf_columns::Piece;
+use crate::columns::Piece;
 
 /// Mappings kept of one process: `vm.max_map_count` allows no more (its default is 65530).
 pub(crate) const MAX_MAPS: usize = 1 << 16;

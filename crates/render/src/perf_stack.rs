@@ -3,7 +3,7 @@
 //! Source: `tools/perf/util/evsel_fprintf.c` (`sample__fprintf_callchain`) and `tools/perf/util/machine.c`
 //! (`add_callchain_ip`, `thread__resolve_callchain_sample`) of kernel 6.1.
 
-use crate::perf_digits::{hex, hex16};
+use crate::digits::{hex, hex16};
 use crate::perf_maps::{Files, Region, SpaceId};
 use crate::perf_threads::{CpuMode, Machine};
 

@@ -5,16 +5,30 @@
 //! `data_latency_format`).
 
 use std::io::Write;
-use tracefmt::{Endian, Format, Formats};
+
+use tracefmt::{Format, Formats};
+
+use crate::columns::{CPUS, Clock, Piece, copy};
+use crate::digits::{decimal, nine, signed, six};
 
 /// How many columns an event name and the colon behind it take up at least.
 const NAME_WIDTH: usize = 20;
 /// How many columns a thread name takes up at least.
 const COMM_WIDTH: usize = 16;
+/// How many columns a thread id takes up at least.
+const PID_WIDTH: usize = 5;
+/// Times are rounded to microseconds, not cut.
+const HALF_MICROSECOND: u64 = 500;
+/// Bytes that are enough for all but the longest names of events.
+const USUAL_NAME: usize = 48;
+/// All columns of usual size: 32 of the thread, 6 of the CPU, 12 and 8 of the time, and the name.
+const USUAL: usize = 58 + USUAL_NAME;
+/// Threads whose columns are kept, a power of two.
+const THREADS: usize = 64;
 
 /// How times are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeStyle {
+pub(crate) enum TimeStyle {
     /// Nanoseconds, as seconds with six decimals, rounded.
     Seconds,
     /// Nanoseconds, as seconds with nine decimals: `trace-cmd report -t`.
@@ -25,66 +39,36 @@ pub enum TimeStyle {
 
 /// What of a recording decides how its lines look.
 #[derive(Debug, Clone)]
-pub struct LineStyle {
+pub(crate) struct LineStyle {
     /// How times are printed.
     pub time: TimeStyle,
-    /// Whether the column with the state of interrupts and preemption (`d..2.`) is printed, as trace-cmd 3.4
-    /// does.
-    pub flags: bool,
     /// Columns of the buffers' names; `None` when there is only the top buffer, and no such column.
     buffer_width: Option<usize>,
-    /// Where the common fields lie that the flags are made of.
-    layout: FlagsLayout,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct FlagsLayout {
-    flags: Option<(usize, usize)>,
-    preempt_count: Option<(usize, usize)>,
-    migrate_disable: Option<(usize, usize)>,
-    lock_depth: Option<(usize, usize)>,
 }
 
 impl LineStyle {
-    /// Returns the style of a recording with these formats and these buffers besides the top one.
-    pub fn new<'n>(
-        formats: &Formats,
-        time: TimeStyle,
-        instances: impl IntoIterator<Item = &'n str>,
-    ) -> LineStyle {
-        let place = |name: &str| {
-            let field = formats.all().first()?.field(name)?;
-            Some((field.offset as usize, field.size as usize))
-        };
+    /// Returns the style of a recording with these buffers besides the top one.
+    pub fn new<'n>(time: TimeStyle, instances: impl IntoIterator<Item = &'n str>) -> LineStyle {
         LineStyle {
             time,
-            flags: false,
             // trace-cmd takes what follows the last slash: it thinks the names are those of files.
             buffer_width: instances
                 .into_iter()
                 .map(|name| base_name(name).len())
                 .max(),
-            layout: FlagsLayout {
-                flags: place("common_flags"),
-                preempt_count: place("common_preempt_count"),
-                migrate_disable: place("common_migrate_disable"),
-                lock_depth: place("common_lock_depth"),
-            },
         }
     }
 }
 
 /// The columns of one event.
 #[derive(Debug, Clone, Copy)]
-pub struct LineHead<'e> {
+pub(crate) struct LineHead<'e> {
     /// Time, in nanoseconds or ticks.
     pub time: u64,
     /// Number of the CPU.
     pub cpu: u32,
     /// The thread that ran.
     pub pid: i32,
-    /// The record, common fields included.
-    pub data: &'e [u8],
     /// Name of the buffer; empty for the top one.
     pub buffer: &'e str,
     /// Whether [`lost_line`] was printed for this event just before. trace-cmd prints the column of the
@@ -92,8 +76,101 @@ pub struct LineHead<'e> {
     pub after_gap: bool,
 }
 
+/// Columns that were put together for earlier lines.
+#[derive(Debug)]
+pub(crate) struct LineCache {
+    clock: Clock,
+    /// By the low bits of the thread id.
+    threads: Vec<Option<(i32, Piece<32>)>>,
+    /// By kind of event.
+    names: Vec<Option<Piece<USUAL_NAME>>>,
+}
+
+impl LineCache {
+    pub fn new() -> LineCache {
+        LineCache {
+            clock: Clock::new(false),
+            threads: vec![None; THREADS],
+            names: Vec::new(),
+        }
+    }
+
+    /// Appends all columns before the event's own text, as [`line_head`] does. `index` is the number of the
+    /// kind of event.
+    #[inline]
+    pub fn head(
+        &mut self,
+        out: &mut Vec<u8>,
+        head: &LineHead<'_>,
+        index: u32,
+        format: Option<&Format>,
+        formats: &Formats,
+        style: &LineStyle,
+    ) {
+        if let (TimeStyle::Seconds, None, Some(format), Some(cpu)) = (
+            style.time,
+            style.buffer_width,
+            format,
+            CPUS.get(head.cpu as usize),
+        ) {
+            let name = match self.names.get(index as usize) {
+                Some(Some(name)) => name,
+                _ => new_name(&mut self.names, index, format),
+            };
+            let slot = head.pid as usize & (THREADS - 1);
+            let thread = match &self.threads[slot] {
+                Some((pid, thread)) if *pid == head.pid => thread,
+                _ => new_thread(&mut self.threads[slot], head.pid, formats),
+            };
+            if !name.is_long() && !thread.is_long() {
+                let part = self.clock.advance(head.time.wrapping_add(HALF_MICROSECOND));
+                let start = out.len();
+                out.extend_from_slice(&[0; USUAL]);
+                let rest = out.get_mut(start..).unwrap_or_default();
+                if let Some(line) = rest.first_chunk_mut::<USUAL>() {
+                    let [a, b, c, d, e, f] = six(part / 1000);
+                    let mut at = copy(line, 0, &thread.bytes, thread.len);
+                    at = copy(line, at, cpu, 6);
+                    at = copy(line, at, &self.clock.text, self.clock.len);
+                    at = copy(line, at, &[a, b, c, d, e, f, b':', b' '], 8);
+                    at = copy(line, at, &name.bytes, name.len);
+                    out.truncate(start + at);
+                }
+                return;
+            }
+        }
+        line_head(out, head, format, formats, style);
+    }
+}
+
+#[cold]
+fn new_name<'n>(
+    names: &'n mut Vec<Option<Piece<USUAL_NAME>>>,
+    index: u32,
+    format: &Format,
+) -> &'n Piece<USUAL_NAME> {
+    let index = index as usize;
+    if names.len() <= index {
+        names.resize(index + 1, None);
+    }
+    let mut text = Vec::new();
+    name_column(&mut text, &format.name);
+    names[index].insert(Piece::new(text))
+}
+
+#[cold]
+fn new_thread<'t>(
+    slot: &'t mut Option<(i32, Piece<32>)>,
+    pid: i32,
+    formats: &Formats,
+) -> &'t Piece<32> {
+    let mut text = Vec::new();
+    thread_column(&mut text, pid, formats);
+    &slot.insert((pid, Piece::new(text))).1
+}
+
 /// Appends all columns before the event's own text. `format` is `None` for an event whose format is not there.
-pub fn line_head(
+pub(crate) fn line_head(
     out: &mut Vec<u8>,
     head: &LineHead<'_>,
     format: Option<&Format>,
@@ -106,40 +183,60 @@ pub fn line_head(
     let Some(format) = format else {
         // trace-cmd prints this for every column it cannot fill.
         out.extend_from_slice(b"[UNKNOWN EVENT]");
-        if style.flags {
-            out.extend_from_slice(b"[UNKNOWN EVENT]");
-        }
         out.extend_from_slice(b"[UNKNOWN EVENT] (NULL): ");
         pad(out, NAME_WIDTH - 6);
         out.extend_from_slice(b"[UNKNOWN EVENT]");
         return;
     };
-    let comm = match head.pid {
+    thread_column(out, head.pid, formats);
+    cpu_column(out, head.cpu);
+    time(out, head.time, style.time);
+    out.push(b' ');
+    name_column(out, &format.name);
+}
+
+/// Appends the name of an event.
+fn name_column(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    pad(out, NAME_WIDTH.saturating_sub(name.len()));
+}
+
+/// Appends name and id of a thread, and a space.
+fn thread_column(out: &mut Vec<u8>, pid: i32, formats: &Formats) {
+    let comm = match pid {
         0 => "<idle>",
-        pid => formats.comm(pid).unwrap_or("<...>"),
+        _ => formats.comm(pid).unwrap_or("<...>"),
     };
     pad(out, COMM_WIDTH.saturating_sub(comm.len()));
     out.extend_from_slice(comm.as_bytes());
     out.push(b'-');
     let start = out.len();
-    signed(out, i64::from(head.pid));
-    pad(out, (start + 5).saturating_sub(out.len()));
-    out.extend_from_slice(b" [");
-    number(out, u64::from(head.cpu), 3, b'0');
-    out.push(b']');
-    if style.flags {
-        out.push(b' ');
-        flags(out, head.data, formats.abi.endian, style.layout);
-    }
-    time(out, head.time, style.time);
+    signed(out, i64::from(pid), 1);
+    pad(out, (start + PID_WIDTH).saturating_sub(out.len()));
     out.push(b' ');
-    out.extend_from_slice(format.name.as_bytes());
-    out.extend_from_slice(b": ");
-    pad(out, NAME_WIDTH.saturating_sub(format.name.len()));
+}
+
+/// Appends the number of the CPU.
+fn cpu_column(out: &mut Vec<u8>, cpu: u32) {
+    match CPUS.get(cpu as usize) {
+        Some(column) => out.extend_from_slice(&column[..5]),
+        None => {
+            out.push(b'[');
+            decimal(out, u64::from(cpu), 3);
+            out.push(b']');
+        }
+    }
 }
 
 /// Appends the line that tells of lost events, its end included.
-pub fn lost_line(out: &mut Vec<u8>, cpu: u32, count: Option<u64>, buffer: &str, style: &LineStyle) {
+pub(crate) fn lost_line(
+    out: &mut Vec<u8>,
+    cpu: u32,
+    count: Option<u64>,
+    buffer: &str,
+    style: &LineStyle,
+) {
     buffer_column(out, buffer, style);
     // Writing into memory cannot fail.
     let _ = match count {
@@ -167,98 +264,25 @@ fn base_name(name: &str) -> &str {
 fn time(out: &mut Vec<u8>, time: u64, style: TimeStyle) {
     match style {
         TimeStyle::Seconds => {
-            let micros = time.wrapping_add(500) / 1000;
+            let micros = time.wrapping_add(HALF_MICROSECOND) / 1000;
             out.push(b' ');
-            number(out, micros / 1_000_000, 5, b' ');
+            decimal(out, micros / 1_000_000, 5);
             out.push(b'.');
-            number(out, micros % 1_000_000, 6, b'0');
+            out.extend_from_slice(&six((micros % 1_000_000) as u32));
         }
         TimeStyle::NanoSeconds => {
             out.push(b' ');
-            number(out, time / 1_000_000_000, 5, b' ');
+            decimal(out, time / 1_000_000_000, 5);
             out.push(b'.');
-            number(out, time % 1_000_000_000, 9, b'0');
+            out.extend_from_slice(&nine((time % 1_000_000_000) as u32));
         }
-        TimeStyle::Plain => number(out, time, 12, b' '),
+        TimeStyle::Plain => decimal(out, time, 12),
     }
     out.push(b':');
 }
 
-/// Bits of `common_flags`, as `enum trace_flag_type` in `include/linux/trace_events.h`.
-const IRQS_OFF: u64 = 0x01;
-const IRQS_NOSUPPORT: u64 = 0x02;
-const NEED_RESCHED: u64 = 0x04;
-const HARDIRQ: u64 = 0x08;
-const SOFTIRQ: u64 = 0x10;
-
-/// Appends the state of interrupts and preemption.
-fn flags(out: &mut Vec<u8>, data: &[u8], endian: Endian, layout: FlagsLayout) {
-    let read = |place: Option<(usize, usize)>| {
-        place
-            .and_then(|(offset, size)| endian.uint(data, offset, size))
-            .unwrap_or(0)
-    };
-    let bits = read(layout.flags);
-    let count = read(layout.preempt_count);
-    out.push(match () {
-        () if bits & IRQS_OFF != 0 => b'd',
-        () if bits & IRQS_NOSUPPORT != 0 => b'X',
-        () => b'.',
-    });
-    out.push(if bits & NEED_RESCHED != 0 { b'N' } else { b'.' });
-    out.push(match (bits & HARDIRQ != 0, bits & SOFTIRQ != 0) {
-        (true, true) => b'H',
-        (true, false) => b'h',
-        (false, true) => b's',
-        (false, false) => b'.',
-    });
-    for digit in [count & 0xf, (count >> 4) & 0xf] {
-        out.push(if digit == 0 {
-            b'.'
-        } else {
-            b"0123456789abcdef"[digit as usize]
-        });
-    }
-    for place in [layout.migrate_disable, layout.lock_depth] {
-        if place.is_some() {
-            let value = read(place);
-            // The lock depth is a signed byte or int, -1 when no lock is held.
-            let size = place.map_or(8, |p| p.1.clamp(1, 8) as u32);
-            let shift = 64 - 8 * size;
-            let value = ((value << shift) as i64) >> shift;
-            if value < 0 {
-                out.push(b'.')
-            } else {
-                signed(out, value)
-            }
-        }
-    }
-}
-
 fn pad(out: &mut Vec<u8>, count: usize) {
     out.resize(out.len() + count, b' ');
-}
-
-fn signed(out: &mut Vec<u8>, value: i64) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    number(out, value.unsigned_abs(), 1, b' ');
-}
-
-/// Appends a number, filled up to a width from the left.
-fn number(out: &mut Vec<u8>, mut value: u64, width: usize, fill: u8) {
-    let mut digits = [fill; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at.min(digits.len() - width.min(digits.len()))..]);
 }
 
 #[cfg(test)]
@@ -281,16 +305,24 @@ mod tests {
     }
 
     fn line(head: LineHead<'_>, style: &LineStyle, formats: &Formats) -> String {
-        let mut out = Vec::new();
-        line_head(&mut out, &head, formats.by_id(314), formats, style);
-        String::from_utf8(out).unwrap()
+        let format = formats.by_id(314);
+        let mut plain = Vec::new();
+        line_head(&mut plain, &head, format, formats, style);
+        // Kept columns, and other threads in between, change nothing.
+        let mut cache = LineCache::new();
+        for pid in [head.pid, head.pid + THREADS as i32, head.pid] {
+            let mut out = Vec::new();
+            let other = LineHead { pid, ..head };
+            cache.head(&mut out, &other, 3, format, formats, style);
+            assert!(out == plain || pid != head.pid);
+        }
+        String::from_utf8(plain).unwrap()
     }
 
     const HEAD: LineHead<'_> = LineHead {
         time: 867_639_531_499,
         cpu: 1,
         pid: 1234,
-        data: &[58, 1, 0x0d, 0x21, 0, 0, 0, 0],
         buffer: "",
         after_gap: false,
     };
@@ -298,7 +330,7 @@ mod tests {
     #[test]
     fn columns_stand_where_trace_cmd_puts_them() {
         let formats = formats();
-        let mut style = LineStyle::new(&formats, TimeStyle::Seconds, []);
+        let style = LineStyle::new(TimeStyle::Seconds, []);
         let text = line(HEAD, &style, &formats);
         assert_eq!(
             text,
@@ -316,7 +348,6 @@ mod tests {
             text,
             "          <idle>-0     [127]     1.000000: sched_switch:         "
         );
-        style.flags = true;
         let text = line(
             LineHead {
                 pid: 99_999_999,
@@ -327,14 +358,14 @@ mod tests {
         );
         assert_eq!(
             text,
-            "           <...>-99999999 [001] dNh12   867.639531: sched_switch:         "
+            "           <...>-99999999 [001]   867.639531: sched_switch:         "
         );
     }
 
     #[test]
     fn ticks_have_no_space_before_them() {
         let formats = formats();
-        let style = LineStyle::new(&formats, TimeStyle::Plain, []);
+        let style = LineStyle::new(TimeStyle::Plain, []);
         let text = line(
             LineHead {
                 time: 2_217_615_388_452,
@@ -352,7 +383,7 @@ mod tests {
             text,
             "       CPU 1/KVM-1234  [001]          77: sched_switch:         "
         );
-        let style = LineStyle::new(&formats, TimeStyle::NanoSeconds, []);
+        let style = LineStyle::new(TimeStyle::NanoSeconds, []);
         let text = line(HEAD, &style, &formats);
         assert_eq!(
             text,
@@ -363,7 +394,7 @@ mod tests {
     #[test]
     fn instances_get_a_column() {
         let formats = formats();
-        let style = LineStyle::new(&formats, TimeStyle::Seconds, ["a", "dir/other"]);
+        let style = LineStyle::new(TimeStyle::Seconds, ["a", "dir/other"]);
         let text = line(
             LineHead {
                 buffer: "a",
@@ -398,7 +429,7 @@ mod tests {
             3,
             None,
             "",
-            &LineStyle::new(&formats, TimeStyle::Seconds, []),
+            &LineStyle::new(TimeStyle::Seconds, []),
         );
         assert_eq!(
             String::from_utf8(out).unwrap(),
@@ -409,7 +440,7 @@ mod tests {
     #[test]
     fn an_event_without_a_format_is_named_as_unknown() {
         let formats = formats();
-        let style = LineStyle::new(&formats, TimeStyle::Seconds, []);
+        let style = LineStyle::new(TimeStyle::Seconds, []);
         let mut out = Vec::new();
         line_head(&mut out, &HEAD, None, &formats, &style);
         assert_eq!(
