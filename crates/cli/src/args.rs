@@ -79,6 +79,14 @@ pub struct FilterArgs {
     pub time: Option<crate::filter::TimeRange>,
 }
 
+impl FilterArgs {
+    /// Returns whether any filter was given.
+    pub fn any(&self) -> bool {
+        let threads = self.pid.is_some() || self.vm.is_some() || self.vcpu.is_some();
+        threads || self.cpu.is_some() || self.time.is_some()
+    }
+}
+
 /// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {

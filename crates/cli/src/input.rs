@@ -70,12 +70,15 @@ pub struct Filter<'a> {
 impl<'a> Filter<'a> {
     /// Makes the filters ready. Those by VM and vCPU need to know whose threads are whose, which costs a
     /// walk over the recording.
-    pub fn new(args: &'a FilterArgs, reader: &Reader<'_>) -> Filter<'a> {
+    ///
+    /// # Errors
+    /// The recording, called `name` in messages, has VMs, but not the one asked for, or not the vCPU.
+    pub fn new(args: &'a FilterArgs, reader: &Reader<'_>, name: &str) -> Result<Filter<'a>> {
         if args.vm.is_none() && args.vcpu.is_none() {
-            return Filter {
+            return Ok(Filter {
                 args,
                 threads: None,
-            };
+            });
         }
         let mut info = analysis::Info::vcpus_only();
         info.saved_names(saved_names(reader));
@@ -85,13 +88,23 @@ impl<'a> Filter<'a> {
             .iter()
             .filter(|vm| args.vm.as_deref().is_none_or(|name| vm.is_called(name)));
         let vcpus = wanted.flat_map(|vm| &vm.vcpus);
-        let threads = vcpus
+        let threads: Vec<i32> = vcpus
             .filter(|v| args.vcpu.is_none_or(|id| id == v.id))
-            .map(|v| v.tid);
-        Filter {
-            args,
-            threads: Some(threads.collect()),
+            .map(|v| v.tid)
+            .collect();
+        // Where no VM was seen at all, that is for the command to tell.
+        if threads.is_empty() && !vms.is_empty() {
+            let of_vm = args.vm.iter().map(|name| format!(" of a VM called {name}"));
+            let vcpu = args.vcpu.map(|id| format!(" {id}")).unwrap_or_default();
+            bail!(
+                "{name}: no vCPU{vcpu}{} is in it; 'trapline info {name}' lists its VMs and vCPUs",
+                of_vm.collect::<String>()
+            );
         }
+        Ok(Filter {
+            args,
+            threads: Some(threads),
+        })
     }
 
     /// Runs a sink over the events that the filters let through.
@@ -112,9 +125,20 @@ pub fn nanoseconds(header: &Header) -> bool {
 }
 
 /// Refuses a recording whose exits cannot be counted.
-pub fn require_exits(name: &str, sink: &Exits, without_formats: bool) -> Result<()> {
+pub fn require_exits(
+    name: &str,
+    sink: &Exits,
+    filters: &FilterArgs,
+    without_formats: bool,
+) -> Result<()> {
     if sink.saw_exits() {
         return Ok(());
+    }
+    if filters.any() && !without_formats {
+        bail!(
+            "{name}: no kvm_exit or kvm_entry event passes the filters; 'trapline info {name}' tells what \
+             is in it"
+        );
     }
     if without_formats {
         bail!(

@@ -282,3 +282,26 @@ fn a_closed_pipe_ends_it_silently() {
     }
     failures.finish(18);
 }
+
+/// Filters that let nothing through are told from recordings that hold nothing.
+#[test]
+fn filters_that_nothing_passes_are_named() {
+    let mut failures = Failures::default();
+    let path = case("vmx/linux-boot/perf.data.kvmstat.zst").path;
+    for (filter, words) in [
+        (["--vm", "nosuch"], &["called nosuch", "trapline info"][..]),
+        (["--vcpu", "77"], &["vCPU 77", "trapline info"]),
+        (["--cpu", "4000"], &["filters", "trapline info"]),
+        (["--time", "0,0.000000001"], &["filters", "trapline info"]),
+        (["--pid", "1999999999"], &["filters", "trapline info"]),
+    ] {
+        let run = run([
+            "exits".as_ref(),
+            filter[0].as_ref(),
+            filter[1].as_ref(),
+            path.as_os_str(),
+        ]);
+        refused(&mut failures, &filter.join(" "), &run, words);
+    }
+    failures.finish(20);
+}

@@ -144,19 +144,19 @@ impl<'r> PerfReader<'r> {
         }
         if totals.unknown_id > 0 {
             quality.warn(format!(
-                "{} samples belong to no known event.",
+                "Samples that belong to no known event: {}.",
                 totals.unknown_id
             ));
         }
         if totals.out_of_order > 0 {
             quality.warn(format!(
-                "{} samples were written out of order, behind later ones.",
+                "Samples written out of order, behind later ones: {}.",
                 totals.out_of_order
             ));
         }
         if totals.skipped_bytes > 0 {
             quality.warn(format!(
-                "{} bytes hold no records and were skipped.",
+                "Bytes that hold no records and were skipped: {}.",
                 totals.skipped_bytes
             ));
         }

@@ -26,7 +26,7 @@ pub fn run(args: &EventsArgs) -> Result<()> {
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(true))?;
     let name = input::name(&args.recording);
-    let filter = input::Filter::new(&args.common.filter, &reader);
+    let filter = input::Filter::new(&args.common.filter, &reader, &name)?;
     let none = Formats::default();
     let formats = reader.formats().unwrap_or(&none);
     let perf = match args.convention {

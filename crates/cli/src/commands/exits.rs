@@ -32,9 +32,9 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         },
     });
     sink.saved_names(input::saved_names(&reader));
-    let mut outcome = input::Filter::new(filter, &reader).walk(&reader, &mut sink);
     let name = input::name(&args.recording);
-    input::require_exits(&name, &sink, reader.lacks_formats())?;
+    let mut outcome = input::Filter::new(filter, &reader, &name)?.walk(&reader, &mut sink);
+    input::require_exits(&name, &sink, filter, reader.lacks_formats())?;
 
     let mut reports = in_order(sink.reports(), &args.event);
     for report in &mut reports {

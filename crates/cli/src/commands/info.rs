@@ -14,7 +14,7 @@ pub fn run(args: &InfoArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(false))?;
-    let (report, outcome) = count(&reader, args);
+    let (report, outcome) = count(&reader, args)?;
     let name = input::name(&args.recording);
     let head = head(reader.header());
     match args.common.format {
@@ -36,11 +36,13 @@ pub fn run(args: &InfoArgs) -> Result<()> {
     }
 }
 
-fn count(reader: &Reader<'_>, args: &InfoArgs) -> (analysis::InfoReport, source::Outcome) {
+fn count(reader: &Reader<'_>, args: &InfoArgs) -> Result<(analysis::InfoReport, source::Outcome)> {
     let mut sink = analysis::Info::new();
     sink.saved_names(input::saved_names(reader));
-    let outcome = input::Filter::new(&args.common.filter, reader).walk(reader, &mut sink);
-    (sink.report(), outcome)
+    let name = input::name(&args.recording);
+    let filter = input::Filter::new(&args.common.filter, reader, &name)?;
+    let outcome = filter.walk(reader, &mut sink);
+    Ok((sink.report(), outcome))
 }
 
 /// Returns what the header tells, as it is printed.

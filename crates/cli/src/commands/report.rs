@@ -86,7 +86,8 @@ fn read(path: &Path, args: &ReportArgs, lender: &input::Lender) -> Result<Part> 
     };
     sink.info.saved_names(input::saved_names(&reader));
     sink.exits.saved_names(input::saved_names(&reader));
-    let outcome = input::Filter::new(filter, &reader).walk(&reader, &mut sink);
+    let filter = input::Filter::new(filter, &reader, &input::name(path))?;
+    let outcome = filter.walk(&reader, &mut sink);
     let mut quality = outcome.quality;
     for warning in exits::unpaired(&sink.exits.unpaired()) {
         quality.warn(warning);
