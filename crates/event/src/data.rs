@@ -1,6 +1,7 @@
 //! The typed view of the events that trapline reasons about.
 
 use crate::ExitReason;
+use crate::sched::{SchedMigrateTask, SchedStatRuntime, SchedSwitch, SchedWakeup, Task};
 
 /// `kvm:kvm_exit`: a vCPU left the guest.
 ///
@@ -90,6 +91,25 @@ pub struct KvmMsr {
     pub exception: bool,
 }
 
+/// `kvm:kvm_userspace_exit`: `KVM_RUN` returns to the VMM (`include/trace/events/kvm.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmUserspaceExit {
+    /// Why (`KVM_EXIT_*` in `include/uapi/linux/kvm.h`); `None` when `KVM_RUN` failed, as it does for a
+    /// signal.
+    pub reason: Option<u32>,
+}
+
+/// `kvm:kvm_vcpu_wakeup`: a halted vCPU goes on (`virt/kvm/kvm_main.c`, `kvm_vcpu_halt`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmVcpuWakeup {
+    /// How long it was halted, polling included.
+    pub halted_ns: u64,
+    /// Whether it slept; if not, polling was enough.
+    pub waited: bool,
+    /// Whether there was something to wake up for.
+    pub valid: bool,
+}
+
 /// The typed view of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -104,6 +124,38 @@ pub enum Data {
     KvmPio(KvmPio),
     /// [`KvmMsr`].
     KvmMsr(KvmMsr),
+    /// [`KvmUserspaceExit`].
+    KvmUserspaceExit(KvmUserspaceExit),
+    /// [`KvmVcpuWakeup`].
+    KvmVcpuWakeup(KvmVcpuWakeup),
+    /// [`SchedSwitch`].
+    SchedSwitch(SchedSwitch),
+    /// `sched:sched_waking`.
+    SchedWaking(SchedWakeup),
+    /// `sched:sched_wakeup`, and `sched_wakeup_new`.
+    SchedWakeup(SchedWakeup),
+    /// [`SchedMigrateTask`].
+    SchedMigrateTask(SchedMigrateTask),
+    /// [`SchedStatRuntime`].
+    SchedStatRuntime(SchedStatRuntime),
+    /// `sched:sched_process_fork`: the new task.
+    SchedProcessFork(Task),
+    /// `sched:sched_process_exit`.
+    SchedProcessExit(Task),
+    /// `task:task_rename`: the new name.
+    TaskRename(Task),
+    /// `workqueue:workqueue_execute_start`: address of the function.
+    WorkqueueExecuteStart {
+        /// Address of the work item.
+        work: u64,
+        /// Address of its function.
+        function: u64,
+    },
+    /// `workqueue:workqueue_execute_end`.
+    WorkqueueExecuteEnd {
+        /// Address of the work item.
+        work: u64,
+    },
     /// An event without a typed view, or one whose record lacks the fields it needs.
     #[default]
     Other,

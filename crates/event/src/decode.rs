@@ -6,20 +6,23 @@
 
 use tracefmt::{Endian, Field, FieldKind, Format};
 
-use crate::data::{Data, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio, MmioAccess};
+use crate::data::{
+    Data, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
+};
+use crate::decode_sched::SchedPlan;
 use crate::reasons::{ExitReason, Isa};
 use crate::{Kind, reasons};
 
 /// One number in a record.
 #[derive(Debug, Clone, Copy)]
-struct Load {
+pub(crate) struct Load {
     offset: u32,
     size: u8,
     endian: Endian,
 }
 
 impl Load {
-    fn of(field: &Field, endian: Endian) -> Option<Load> {
+    pub(crate) fn of(field: &Field, endian: Endian) -> Option<Load> {
         let size = u8::try_from(field.size)
             .ok()
             .filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
@@ -31,7 +34,7 @@ impl Load {
     }
 
     #[inline(always)]
-    fn get(self, record: &[u8]) -> Option<u64> {
+    pub(crate) fn get(self, record: &[u8]) -> Option<u64> {
         let bytes = record.get(self.offset as usize..)?;
         if self.endian == Endian::Big {
             return self.endian.uint(bytes, 0, self.size as usize);
@@ -87,6 +90,16 @@ enum Plan {
         value: Option<Load>,
         exception: Option<Load>,
     },
+    UserspaceExit {
+        reason: Load,
+        errno: Option<Load>,
+    },
+    VcpuWakeup {
+        ns: Load,
+        waited: Load,
+        valid: Option<Load>,
+    },
+    Sched(SchedPlan),
     #[default]
     None,
 }
@@ -135,7 +148,21 @@ impl Decoder {
                     exception: load("exception"),
                 })
             })(),
+            Kind::KvmUserspaceExit => (|| {
+                Some(Plan::UserspaceExit {
+                    reason: load("reason")?,
+                    errno: load("errno"),
+                })
+            })(),
+            Kind::KvmVcpuWakeup => (|| {
+                Some(Plan::VcpuWakeup {
+                    ns: load("ns")?,
+                    waited: load("waited")?,
+                    valid: load("valid"),
+                })
+            })(),
             Kind::Other => None,
+            _ => SchedPlan::bind(kind, format).map(Plan::Sched),
         };
         Decoder(plan.unwrap_or_default())
     }
@@ -197,6 +224,19 @@ impl Decoder {
                 value: opt(value).unwrap_or(0),
                 exception: opt(exception).unwrap_or(0) != 0,
             }),
+            Plan::UserspaceExit { reason, errno } => {
+                let failed = (opt(errno).unwrap_or(0) as i32) < 0;
+                let reason = reason.get(record)? as u32;
+                Data::KvmUserspaceExit(KvmUserspaceExit {
+                    reason: (!failed).then_some(reason),
+                })
+            }
+            Plan::VcpuWakeup { ns, waited, valid } => Data::KvmVcpuWakeup(KvmVcpuWakeup {
+                halted_ns: ns.get(record)?,
+                waited: waited.get(record)? != 0,
+                valid: opt(valid).unwrap_or(1) != 0,
+            }),
+            Plan::Sched(plan) => plan.decode(record)?,
             Plan::None => Data::Other,
         })
     }

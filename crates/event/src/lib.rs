@@ -11,12 +11,16 @@ This crate does no I/O and knows no container.
 
 mod data;
 mod decode;
+mod decode_sched;
 mod kind;
 mod quality;
 pub mod reasons;
+pub mod sched;
 mod sink;
 
-pub use data::{Data, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio, MmioAccess};
+pub use data::{
+    Data, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
+};
 pub use decode::Decoder;
 pub use kind::Kind;
 pub use quality::Quality;

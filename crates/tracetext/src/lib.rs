@@ -58,6 +58,7 @@ mod other;
 mod reader;
 mod record;
 mod scan;
+mod sched;
 mod sniff;
 mod state;
 mod summary;

@@ -9,10 +9,10 @@ use crate::head::{self, Head, What};
 use crate::kvm::{self, Reading};
 use crate::lines::{Cut, Line, Lines, MAX_LINE};
 use crate::other::{self, Context, Other};
-use crate::scan;
 use crate::state::State;
 use crate::summary::{Style, Summary};
 use crate::wrap::{Begun, Glue};
+use crate::{scan, sched};
 
 /// How far [`Reader::feed`] came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,7 +248,12 @@ impl Reader {
             return Done::Read;
         };
         let (kind, wanted) = self.state.wants(ty);
-        let kind = if wanted { kind } else { Kind::Other };
+        // What the scheduler says is read once the line is whole.
+        let kind = if wanted && !sched::reads(kind) {
+            kind
+        } else {
+            Kind::Other
+        };
         let reading = self.kvm.read(
             kind,
             line.bytes.get(head.args as usize..).unwrap_or_default(),

@@ -11,6 +11,7 @@ use crate::lines::Line;
 use crate::notes::Notes;
 use crate::other::{Context, Other};
 use crate::record::{self, Record};
+use crate::sched;
 use crate::summary::{Style, Summary, TypeCount, Unit};
 use crate::types::Types;
 use crate::who::Who;
@@ -181,7 +182,7 @@ impl State {
         if !entry.wanted {
             return ControlFlow::Continue(());
         }
-        if entry.kind != Kind::Other && reading.data == Data::Other {
+        if !sched::reads(entry.kind) && entry.kind != Kind::Other && reading.data == Data::Other {
             self.notes.unread_data.add(number);
         }
         // A line is checked at once, and in its parts only if something is wrong with it.
@@ -198,16 +199,17 @@ impl State {
         }
         let comm = comm.as_deref().filter(|comm| is_name(comm, head.who.tid));
         let ty = self.types.get(ty).event_type(ty);
+        let data = match ty.kind {
+            kind if sched::reads(kind) => sched::read(kind, text.as_bytes()).unwrap_or_default(),
+            _ => reading.data,
+        };
         sink.event(&Event {
             time: head.time,
             cpu: head.who.cpu,
             tid: head.who.tid,
             pid: head.who.pid,
             ty: &ty,
-            body: Body::Text {
-                text: &text,
-                data: reading.data,
-            },
+            body: Body::Text { text: &text, data },
             sample: None,
             buffer,
             comm,

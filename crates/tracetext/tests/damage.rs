@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Seen, entry, exit, mmio, msr, pio, read, who};
+use common::{Seen, entry, exit, mmio, msr, pio, read, wakeup, who};
 use event::{Data, Isa, MmioAccess, NONE};
 use tracetext::Style;
 
@@ -288,10 +288,15 @@ fn numbers_of_kvm_events_survive_any_terminal() {
                     .join("\n")
             });
             let (got, _) = read(&broken);
+            // The numbers of the scheduler's events are not promised to survive: words are not searched there.
+            let says = |e: &Seen| match e.data {
+                Data::SchedSwitch(_) | Data::SchedWaking(_) => Data::Other,
+                data => data,
+            };
             let told = |events: &[Seen]| {
                 events
                     .iter()
-                    .map(|e| (e.time, e.cpu, e.tid, e.name.clone(), e.data))
+                    .map(|e| (e.time, e.cpu, e.tid, e.name.clone(), says(e)))
                     .collect::<Vec<_>>()
             };
             for (got, want) in told(&got.events).iter().zip(told(&want.events)) {
@@ -358,8 +363,8 @@ qemu-system-aar-1361 [006] 7593.923926: sched_wakeup:
         [
             exit(Isa::Arm64, 0x124, None, Some(0xffff_ffc0_0872_cd74)),
             mmio(MmioAccess::Write, 0xa00_3a50, 4, 1),
-            Data::Other,
-            Data::Other,
+            Data::SchedWaking(wakeup(1353, "qemu-system-aar", 7)),
+            Data::SchedWakeup(wakeup(1353, "qemu-system-aar", 7)),
         ]
     );
     assert_eq!(

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{entry, exit, mmio, msr, one, pio, read, who};
+use common::{entry, exit, mmio, msr, one, pio, read, wakeup, who};
+use event::sched::{Comm, SchedSwitch, TaskState};
 use event::{Data, Isa, LostKind, MmioAccess, NONE};
 use tracetext::{Style, Unit};
 
@@ -29,8 +30,14 @@ cpus=4
             exit(Isa::Svm, 0x7b, None, Some(0xffff_ffff_8177_a62b)),
             pio(false, 0x608, 4, 1),
             entry(Some(1), Some(0xffff_ffff_8177_a62c)),
-            Data::Other,
-            Data::Other,
+            Data::SchedSwitch(SchedSwitch {
+                prev_tid: 0,
+                prev_comm: Comm::new(b"swapper/3"),
+                prev_state: TaskState(0),
+                next_tid: 15,
+                next_comm: Comm::new(b"rcu_preempt"),
+            }),
+            Data::SchedWaking(wakeup(15, "rcu_preempt", 3)),
         ]
     );
     assert_eq!(

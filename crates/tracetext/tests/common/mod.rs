@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use event::sched::{Comm, SchedWakeup};
 use event::{
     Body, Data, Event, EventType, ExitReason, Isa, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio,
     LostKind, MmioAccess, Side, Sink,
@@ -146,4 +147,12 @@ pub fn msr(write: bool, msr: u32, value: u64, exception: bool) -> Data {
         value,
         exception,
     })
+}
+
+pub fn wakeup(tid: i32, comm: &str, target_cpu: i32) -> SchedWakeup {
+    SchedWakeup {
+        tid,
+        comm: Comm::new(comm.as_bytes()),
+        target_cpu: Some(target_cpu),
+    }
 }
