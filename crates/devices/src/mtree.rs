@@ -93,13 +93,11 @@ impl Reader {
                     self.dropped += 1;
                     return;
                 }
-                let outer = self.open.last().copied();
-                // QEMU indents by two blanks. More means that the region around it is not shown, because it is
-                // not mapped.
-                let hidden = outer.is_some_and(|(column, _)| region.column > column + 2);
-                let index =
-                    self.tree
-                        .push(&region, outer.map(|(_, index)| index), self.heading, hidden);
+                let outer = self
+                    .open
+                    .last()
+                    .map(|(column, index)| (*index, region.column - column));
+                let index = self.tree.push(&region, outer, self.heading);
                 if !self.heading.flat && self.open.len() < MAX_DEPTH {
                     self.open.push((region.column, index));
                 }

@@ -72,6 +72,7 @@ pub(crate) const REGIONS: &[Region] = &[
     Region(0x0cc0, 0x0cd7, "acpi-pci-hotplug"),
     Region(0x0cd8, 0x0cf7, "acpi-cpu-hotplug"),
     Region(0x0cf8, 0x0cfb, "pci-conf-idx"),
+    Region(0x0cf9, 0x0cf9, "lpc-reset-control"),
     Region(0x0cfc, 0x0cff, "pci-conf-data"),
     Region(0x5658, 0x5658, "vmport"),
     // pc.
@@ -163,6 +164,7 @@ mod tests {
             (0x64, false, "i8042 status"),
             (0x64, true, "i8042 command"),
             (0xcf8, true, "PCI config address"),
+            (0xcf9, true, "PCI reset control"),
             (0xcfe, false, "PCI config data"),
             (0x3f8, true, "serial COM1 THR"),
             (0x3fd, false, "serial COM1 LSR"),

@@ -303,6 +303,8 @@ address-space: I/O
   0000000000000000-000000000000ffff (prio 0, i/o): io
       0000000000000000-0000000000000003 (prio 0, i/o): acpi-evt
     0000000000000000-0000000000000007 (prio 0, i/o): dma-chan
+    0000000000000010-000000000000002f (prio 0, i/o): dma-cont
+        0000000000000020-0000000000000023 (prio 0, i/o): acpi-gpe0
     0000000000000100-000000000000010f (prio 0, i/o): off [disabled]
       0000000000000100-000000000000010f (prio 0, i/o): inside
     0000000000000200-000000000000020f (prio 1, i/o): above
@@ -310,6 +312,7 @@ address-space: I/O
 ";
     let (names, _) = names(Arch::Other, text);
     assert_eq!(port(&names, 0).as_deref(), Some("dma-chan"));
+    assert_eq!(port(&names, 0x20).as_deref(), Some("dma-cont"));
     assert_eq!(port(&names, 0x100), None);
     assert_eq!(port(&names, 0x200).as_deref(), Some("above"));
 }

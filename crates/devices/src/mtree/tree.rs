@@ -81,18 +81,12 @@ struct Node {
     alias: Option<(Box<str>, u64)>,
     skipped: u64,
     disabled: bool,
-    /// Its container is not shown, so it may not be mapped at all.
-    hidden: bool,
+    /// How much further its line is indented than that of the region around it.
+    indent: usize,
     parent: Option<usize>,
     first_child: Option<usize>,
     last_child: Option<usize>,
     next: Option<usize>,
-}
-
-impl Node {
-    fn holds(&self, addr: u64) -> bool {
-        !self.disabled && (self.base..=self.last).contains(&addr)
-    }
 }
 
 /// All regions of a text.
@@ -105,8 +99,8 @@ pub(super) struct Tree {
     flat_io: Vec<usize>,
     /// What aliases point to, by name: several regions may have the same one.
     targets: HashMap<Box<str>, Vec<usize>>,
-    /// Whether the indentation that says what is inside of what is there.
-    nested: bool,
+    /// By how much one level is indented; none if the indentation, which says what is inside of what, is lost.
+    step: Option<usize>,
 }
 
 /// A name as it is kept: the text may be anybody's, and names go to terminals.
@@ -132,14 +126,23 @@ impl Tree {
             .all(|list| list.is_empty())
     }
 
-    /// Adds a region inside of `parent`, under the heading that `views` says.
+    /// Whether `addr` is in `node` and `node` is mapped. A line indented by more than one level has a container
+    /// that is not shown, because it is not mapped.
+    fn holds(&self, node: &Node, addr: u64) -> bool {
+        !node.disabled
+            && self.step.is_none_or(|step| node.indent <= step)
+            && (node.base..=node.last).contains(&addr)
+    }
+
+    /// Adds a region under the heading that `views` says, inside of `outer`: a region, and how much further
+    /// this one's line is indented.
     pub(super) fn push(
         &mut self,
         region: &Region<'_>,
-        parent: Option<usize>,
+        outer: Option<(usize, usize)>,
         views: Views,
-        hidden: bool,
     ) -> usize {
+        let outer = outer.filter(|_| !views.flat);
         let index = self.nodes.len();
         self.nodes.push(Node {
             base: region.base,
@@ -149,8 +152,8 @@ impl Tree {
             alias: region.alias.map(|(target, from)| (clip(target), from)),
             skipped: region.skipped,
             disabled: region.disabled,
-            hidden,
-            parent: parent.filter(|_| !views.flat),
+            indent: outer.map_or(0, |(_, indent)| indent),
+            parent: outer.map(|(parent, _)| parent),
             first_child: None,
             last_child: None,
             next: None,
@@ -164,8 +167,8 @@ impl Tree {
             }
             return index;
         }
-        match parent {
-            Some(parent) => self.link(parent, index),
+        match outer {
+            Some((parent, indent)) => self.link(parent, index, indent),
             None => self.add_root(region, views, index),
         }
         index
@@ -188,8 +191,8 @@ impl Tree {
         }
     }
 
-    fn link(&mut self, parent: usize, child: usize) {
-        self.nested = true;
+    fn link(&mut self, parent: usize, child: usize, indent: usize) {
+        self.step = Some(self.step.map_or(indent, |step| step.min(indent)));
         let before = self.nodes.get_mut(parent).and_then(|node| {
             if node.first_child.is_none() {
                 node.first_child = Some(child);
@@ -219,7 +222,7 @@ impl Tree {
         let index = flat.iter().copied().find(|index| {
             self.nodes
                 .get(*index)
-                .is_some_and(|node| node.holds(addr) && !map::is_container(&node.name))
+                .is_some_and(|node| self.holds(node, addr) && !map::is_container(&node.name))
         })?;
         let node = self.nodes.get(index)?;
         let offset = (addr - node.base).saturating_add(node.skipped);
@@ -232,8 +235,8 @@ impl Tree {
     fn sort(&self, regions: &mut [usize]) {
         regions.sort_by_key(|index| {
             self.nodes.get(*index).map(|node| {
-                let prio = Reverse(if self.nested { node.prio } else { 0 });
-                (prio, node.hidden, node.last - node.base, Reverse(node.prio))
+                let prio = Reverse(if self.step.is_some() { node.prio } else { 0 });
+                (prio, node.last - node.base, Reverse(node.prio))
             })
         });
     }
@@ -248,7 +251,7 @@ impl Tree {
     ) -> Option<(usize, u64)> {
         *steps = steps.checked_sub(1)?;
         let node = self.nodes.get(index)?;
-        if !node.holds(addr) {
+        if !self.holds(node, addr) {
             return None;
         }
         let offset = addr - node.base;
@@ -269,7 +272,7 @@ impl Tree {
         let mut child = node.first_child;
         while let Some((at, region)) = child.and_then(|at| Some((at, self.nodes.get(at)?))) {
             *steps = steps.checked_sub(1)?;
-            if region.holds(addr) {
+            if self.holds(region, addr) {
                 inside.push(at);
             }
             child = region.next;
