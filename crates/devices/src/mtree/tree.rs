@@ -212,7 +212,12 @@ impl Tree {
             Space::Io => (&self.io, &self.flat_io),
         };
         let mut steps = MAX_STEPS;
-        let mut roots: Vec<usize> = roots.clone();
+        let holds = |index: &usize| {
+            self.nodes
+                .get(*index)
+                .is_some_and(|node| self.holds(node, addr))
+        };
+        let mut roots: Vec<usize> = roots.iter().copied().filter(holds).collect();
         self.sort(&mut roots);
         for root in roots {
             if let Some((index, offset)) = self.search(root, addr, 0, &mut steps) {
