@@ -1,0 +1,154 @@
+/*!
+Which device and register an I/O port, an MMIO address or an MSR is.
+
+[`Names`] answers for one VM. [`Names::builtin`] knows the machines people run: the PC as QEMU builds it
+(`pc`, `q35`) and QEMU's arm64 `virt`. [`Names::with_mtree`] adds the text of QEMU's monitor command
+`info mtree`, which says exactly what is where in that VM.
+
+# How a name is found
+
+Everything is a *region* (a range of addresses with QEMU's name for what is there) and an offset in it.
+The built-in machines are lists of regions, and `info mtree` is one more. The region's name decides which
+register table applies, and the offset picks the register, so a device that firmware or the guest has moved
+keeps its register names, and both ways of knowing a device give the same text. A region without a register
+table is called what QEMU calls it: `acpi-tmr`.
+
+What `info mtree` does not list falls back to the built-in machine: the text may have been taken before the
+firmware placed the device.
+
+# What stays a guess
+
+Devices behind PCI base address registers have no fixed place. Without `info mtree` an address in a PCI window
+is `PCI device memory`, and a write where QEMU's virtio devices have their notification area says so with an
+`if`. Other VMMs (Firecracker, Cloud Hypervisor, crosvm, kvmtool) share the PC's ports and interrupt
+controllers but place other devices elsewhere.
+
+# Where the knowledge comes from
+
+Every table's module names its manual, header or source file. Region names and places were checked against
+`info mtree` of QEMU 7.2.
+
+```
+use devices::{Arch, Names};
+
+let names = Names::builtin(Arch::X86);
+assert_eq!(names.port(0x608, false).unwrap().to_string(), "acpi-tmr");
+assert_eq!(names.mmio(0xfed0_00f0, false).unwrap().to_string(), "HPET main counter");
+assert_eq!(names.msr(0x830).unwrap().to_string(), "x2APIC ICR");
+```
+*/
+#![forbid(unsafe_code)]
+
+mod apic;
+mod gic;
+mod hpet;
+mod hyperv;
+mod kvm_pv;
+mod map;
+mod msr;
+mod mtree;
+mod name;
+mod pc;
+mod pci;
+mod ports;
+mod regs;
+mod uart;
+mod virt;
+mod virtio;
+
+use map::{Place, Region};
+use mtree::Mtree;
+
+pub use name::Name;
+
+/// The kind of guest, which decides the built-in machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arch {
+    /// x86: I/O ports, MSRs, and the devices of QEMU's `pc` and `q35`.
+    X86,
+    /// 64-bit Arm: the devices of QEMU's `virt`.
+    Arm64,
+    /// Any other: only what `info mtree` says is known.
+    Other,
+}
+
+/// The address spaces a guest reaches devices through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    /// Guest physical addresses.
+    Memory,
+    /// x86 I/O ports.
+    Io,
+}
+
+/// Names for the addresses of one VM's devices.
+///
+/// A lookup goes over some hundred regions: meant for the rows of a table, not for every event.
+#[derive(Clone, Debug)]
+pub struct Names {
+    arch: Arch,
+    mtree: Option<Mtree>,
+}
+
+impl Names {
+    /// The names known without being told anything about the VM.
+    pub fn builtin(arch: Arch) -> Names {
+        Names { arch, mtree: None }
+    }
+
+    /// Adds what the text of QEMU's `info mtree` says, in place of any earlier such text.
+    ///
+    /// Taken are the tree, `-f` (flat views) and `-o` (owners) forms of any QEMU since 1.0, with CRLF line
+    /// ends, prompts, indentation and other text around them, several one after the other, and also as the
+    /// JSON string that QMP's `human-monitor-command` returns. Text without a heading, such as lines picked by
+    /// `grep`, is told apart by its addresses: those below 64 KiB are I/O ports.
+    ///
+    /// The second value holds what could not be read, with line numbers and byte offsets; everything else
+    /// was taken.
+    pub fn with_mtree(self, text: &str) -> (Names, Vec<String>) {
+        let (mtree, notes) = Mtree::parse(text);
+        (
+            Names {
+                arch: self.arch,
+                mtree: Some(mtree),
+            },
+            notes,
+        )
+    }
+
+    /// What the I/O port `port` is; `write` tells registers apart that differ by direction.
+    pub fn port(&self, port: u16, write: bool) -> Option<Name> {
+        let builtin: &[Region] = if self.arch == Arch::X86 {
+            ports::REGIONS
+        } else {
+            &[]
+        };
+        self.look(Space::Io, builtin, u64::from(port), write)
+    }
+
+    /// What the guest physical address `gpa` is; `write` tells registers apart that differ by direction.
+    pub fn mmio(&self, gpa: u64, write: bool) -> Option<Name> {
+        let builtin: &[Region] = match self.arch {
+            Arch::X86 => pc::REGIONS,
+            Arch::Arm64 => virt::REGIONS,
+            Arch::Other => &[],
+        };
+        self.look(Space::Memory, builtin, gpa, write)
+    }
+
+    /// What the model specific register `msr` is. Only x86 has them.
+    pub fn msr(&self, msr: u32) -> Option<Name> {
+        match self.arch {
+            Arch::X86 => msr::name(msr),
+            Arch::Arm64 | Arch::Other => None,
+        }
+    }
+
+    fn look(&self, space: Space, builtin: &[Region], addr: u64, write: bool) -> Option<Name> {
+        self.mtree
+            .as_ref()
+            .and_then(|tree| tree.find(space, addr))
+            .or_else(|| map::find(builtin, addr))
+            .and_then(|place: Place<'_>| map::describe(space, &place, write))
+    }
+}
