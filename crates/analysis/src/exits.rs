@@ -99,6 +99,8 @@ enum Key {
 pub struct ExitRow {
     /// What `perf kvm stat report` prints in its first column: `IO_INSTRUCTION`, `0x608:PIN`.
     pub key: String,
+    /// Device and register behind the address, where [`crate::name_rows`] found it.
+    pub name: Option<String>,
     /// The exit reason, in the `vmexit` table.
     pub reason: Option<ExitReason>,
     /// Port, address or register, in the other tables.
@@ -516,6 +518,7 @@ fn make_row(
     };
     ExitRow {
         key: text,
+        name: None,
         reason,
         address,
         write,

@@ -8,8 +8,10 @@ knows nothing of containers, files or output.
 
 mod exits;
 mod info;
+mod names;
 mod stats;
 
 pub use exits::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Unpaired};
 pub use info::{EventCount, Info, InfoReport};
+pub use names::{builtin_names, name_rows};
 pub use stats::Stats;

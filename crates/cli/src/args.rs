@@ -119,6 +119,11 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
+    /// after where QEMU's machines have their devices by default.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
     #[command(flatten)]
     pub common: Common,
 }
@@ -191,6 +196,11 @@ pub struct ExitsArgs {
     #[arg(long, value_enum, default_value_t = Sort::Count)]
     pub sort: Sort,
 
+    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
+    /// after where QEMU's machines have their devices by default.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
     #[command(flatten)]
     pub common: Common,
 }
@@ -203,6 +213,7 @@ Examples:
   trapline exits perf.data.guest
   trapline exits --event vmexit,ioport,mmio,msr --format json trace.dat
   trapline exits --by vcpu --sort time --wide perf.data
+  trapline exits --event mmio --wide --mtree mtree.txt perf.data
   trapline exits --as perf perf.data.guest  the table perf kvm stat report prints";
 
 /// Tables of exit statistics.

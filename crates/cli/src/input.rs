@@ -1,10 +1,12 @@
 //! Opening recordings for the commands.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use analysis::Exits;
+use analysis::{Exits, ExitsReport};
 use anyhow::{Result, bail};
-use event::Sink;
+use event::{Isa, Quality, Sink};
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::Formats;
 
@@ -115,6 +117,52 @@ impl<'a> Filter<'a> {
             reader.walk(sink)
         } else {
             reader.walk(&mut filtered)
+        }
+    }
+}
+
+/// Text of `info mtree` is not read beyond this many bytes; real ones have some 20,000.
+const MAX_MTREE: u64 = 16 << 20;
+
+/// Names of devices, from QEMU's `info mtree` or built in.
+pub struct Devices {
+    mtree: Option<String>,
+}
+
+impl Devices {
+    /// Reads the text of `info mtree`, if a file of it was given.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open(mtree: Option<&Path>) -> Result<Devices> {
+        let Some(path) = mtree else {
+            return Ok(Devices { mtree: None });
+        };
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(MAX_MTREE).read_to_end(&mut text));
+        if let Err(error) = read {
+            bail!(
+                "{}: {error}; expected the text that QEMU's monitor prints for 'info mtree'",
+                name(path)
+            );
+        }
+        Ok(Devices {
+            mtree: Some(String::from_utf8_lossy(&text).into_owned()),
+        })
+    }
+
+    /// Names the rows of tables, and tells in `quality` what of the text was not understood.
+    pub fn name(&self, isa: Option<Isa>, reports: &mut [ExitsReport], quality: &mut Quality) {
+        let mut names = analysis::builtin_names(isa);
+        if let Some(text) = &self.mtree {
+            let (with, notes) = names.with_mtree(text);
+            names = with;
+            for note in notes {
+                quality.warn(format!("info mtree: {note}"));
+            }
+        }
+        for report in reports {
+            analysis::name_rows(report, &names);
         }
     }
 }

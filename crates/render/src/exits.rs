@@ -34,7 +34,7 @@ fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
     }
     let stats = &row.stats;
     put("key", json!(row.key));
-    put("name", json!(row.key));
+    put("name", json!(row.name.as_ref().unwrap_or(&row.key)));
     put("waiting", json!(row.waiting));
     put("count", json!(stats.count()));
     put("share", json!(share(stats.count(), report.total_count)));
@@ -78,7 +78,7 @@ pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
                     option(row.vm_pid.map(i64::from)),
                     option(row.vcpu.map(i64::from)),
                     row.key.clone(),
-                    row.key.clone(),
+                    row.name.as_ref().unwrap_or(&row.key).clone(),
                     row.waiting.to_string(),
                     stats.count().to_string(),
                     share(stats.count(), report.total_count).to_string(),
@@ -95,6 +95,10 @@ pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
     }
     out
 }
+
+/// Columns of the key. A name stands behind it where both fit; else on a line of its own, in the wide form
+/// at the line's end.
+const KEY_WIDTH: usize = 20;
 
 /// How a table is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -174,8 +178,11 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     for row in report.rows.iter().take(layout.limit) {
         let stats = &row.stats;
         let number = |value: Option<i64>| value.map_or("-".to_owned(), |v| v.to_string());
+        let name = row.name.as_deref().unwrap_or_default();
         let key = if row.waiting {
             format!("{} (waiting)", row.key)
+        } else if !name.is_empty() && row.key.len() + 1 + name.len() < KEY_WIDTH {
+            format!("{} {name}", row.key)
         } else {
             row.key.clone()
         };
@@ -221,7 +228,13 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
         for value in values {
             let _ = write!(out, "{:>9}", time(*value));
         }
+        if layout.wide && !name.is_empty() {
+            let _ = write!(out, "  {name}");
+        }
         out.push('\n');
+        if !layout.wide && !name.is_empty() && !key.ends_with(name) {
+            let _ = writeln!(out, "{}  {name}", group("", ""));
+        }
     }
     if report.rows.len() > layout.limit {
         let _ = writeln!(out, "... and {} more", report.rows.len() - layout.limit);

@@ -15,6 +15,7 @@ use crate::{input, output};
 /// Runs the command.
 pub fn run(args: &ExitsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref())?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(false))?;
     let perf = args.convention == Some(As::Perf);
@@ -44,6 +45,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         outcome.quality.warn(warning);
     }
     let isa = sink.isa();
+    devices.name(isa, &mut reports, &mut outcome.quality);
     match args.common.format {
         Format::Table => {
             let layout = exits::Layout {

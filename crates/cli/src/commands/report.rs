@@ -73,6 +73,7 @@ struct Part {
 }
 
 fn read(path: &Path, args: &ReportArgs, lender: &input::Lender) -> Result<Part> {
+    let devices = input::Devices::open(args.mtree.as_deref())?;
     let recording = Recording::open(path)?;
     let reader = recording.reader(lender.options(false))?;
     let filter = &args.common.filter;
@@ -103,6 +104,7 @@ fn read(path: &Path, args: &ReportArgs, lender: &input::Lender) -> Result<Part> 
     for report in &mut reports {
         sort(&mut report.rows, Sort::Time);
     }
+    devices.name(sink.exits.isa(), &mut reports, &mut quality);
     Ok(Part {
         name: input::name(path),
         head: head(reader.header()),

@@ -1,0 +1,32 @@
+//! Names of the devices and registers behind the keys of exit tables.
+
+use devices::{Arch, Names};
+use event::Isa;
+
+use crate::{ExitTable, ExitsReport};
+
+/// Returns the built-in names of the machines that VMs of this instruction set are given.
+pub fn builtin_names(isa: Option<Isa>) -> Names {
+    Names::builtin(match isa {
+        Some(Isa::Vmx | Isa::Svm) => Arch::X86,
+        Some(Isa::Arm64) => Arch::Arm64,
+        _ => Arch::Other,
+    })
+}
+
+/// Names the rows of a table of accesses, as far as their address is known.
+pub fn name_rows(report: &mut ExitsReport, names: &Names) {
+    let table = report.table;
+    for row in &mut report.rows {
+        let Some(address) = row.address else { continue };
+        let name = match table {
+            ExitTable::Vmexit => None,
+            ExitTable::Ioport => u16::try_from(address)
+                .ok()
+                .and_then(|port| names.port(port, row.write)),
+            ExitTable::Mmio => names.mmio(address, row.write),
+            ExitTable::Msr => u32::try_from(address).ok().and_then(|msr| names.msr(msr)),
+        };
+        row.name = name.map(|name| name.to_string());
+    }
+}
