@@ -108,6 +108,13 @@ pub enum As {
     TraceCmd,
 }
 
+/// Whose way of timing exits to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimesAs {
+    /// As perf kvm stat does.
+    Perf,
+}
+
 /// `trapline report`.
 #[derive(Debug, ClapArgs)]
 pub struct ReportArgs {
@@ -186,7 +193,7 @@ pub struct ExitsArgs {
 
     /// Time exits as this tool does, and print its table: perf times arm64 exits from entry to exit.
     #[arg(long = "as", value_enum, value_name = "TOOL")]
-    pub convention: Option<As>,
+    pub convention: Option<TimesAs>,
 
     /// All columns, for terminals wider than 80.
     #[arg(long)]

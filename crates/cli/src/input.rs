@@ -74,7 +74,7 @@ impl<'a> Filter<'a> {
     /// walk over the recording.
     ///
     /// # Errors
-    /// The recording, called `name` in messages, has VMs, but not the one asked for, or not the vCPU.
+    /// The recording, called `name` in messages, does not show the VM or vCPU that was asked for.
     pub fn new(args: &'a FilterArgs, reader: &Reader<'_>, name: &str) -> Result<Filter<'a>> {
         if args.vm.is_none() && args.vcpu.is_none() {
             return Ok(Filter {
@@ -94,8 +94,8 @@ impl<'a> Filter<'a> {
             .filter(|v| args.vcpu.is_none_or(|id| id == v.id))
             .map(|v| v.tid)
             .collect();
-        // Where no VM was seen at all, that is for the command to tell.
-        if threads.is_empty() && !vms.is_empty() {
+        // Where formats are missing, that is for the command to tell.
+        if threads.is_empty() && !reader.lacks_formats() {
             let of_vm = args.vm.iter().map(|name| format!(" of a VM called {name}"));
             let vcpu = args.vcpu.map(|id| format!(" {id}")).unwrap_or_default();
             bail!(

@@ -40,6 +40,15 @@ fn lines(text: &str, change: impl Fn(usize, &str) -> String) -> String {
         .collect()
 }
 
+/// Breaks lines where a terminal of that width does.
+fn broken_at(text: &str, width: usize) -> String {
+    lines(text, |_, line| {
+        let chars: Vec<char> = line.chars().collect();
+        let parts = chars.chunks(width).map(|c| c.iter().collect::<String>());
+        parts.collect::<Vec<_>>().join("\n")
+    })
+}
+
 /// What of an event is compared: all but the spacing of its text.
 fn plain(seen: &Seen) -> Seen {
     let text = seen.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -257,14 +266,7 @@ fn lines_broken_by_a_terminal() {
     for width in [80, 100, 120] {
         for text in STYLES {
             let (want, _) = read(text);
-            let broken = lines(text, |_, line| {
-                let chars: Vec<char> = line.chars().collect();
-                chars
-                    .chunks(width)
-                    .map(|c| c.iter().collect::<String>())
-                    .collect::<Vec<_>>()
-                    .join("\n")
-            });
+            let broken = broken_at(text, width);
             let (got, summary) = read(&broken);
             let want: Vec<_> = want.events.iter().map(plain).collect();
             let got: Vec<_> = got.events.iter().map(plain).collect();
@@ -279,14 +281,7 @@ fn numbers_of_kvm_events_survive_any_terminal() {
     for width in 44..130 {
         for text in STYLES {
             let (want, _) = read(text);
-            let broken = lines(text, |_, line| {
-                let chars: Vec<char> = line.chars().collect();
-                chars
-                    .chunks(width)
-                    .map(|c| c.iter().collect::<String>())
-                    .collect::<Vec<_>>()
-                    .join("\n")
-            });
+            let broken = broken_at(text, width);
             let (got, _) = read(&broken);
             // The numbers of the scheduler's events are not promised to survive: words are not searched there.
             let says = |e: &Seen| match e.data {

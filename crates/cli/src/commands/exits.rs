@@ -8,7 +8,7 @@ use render::{exits, json, perf_kvm, quality};
 use serde_json::Value;
 use source::Recording;
 
-use crate::args::{As, ExitsArgs, Format, GroupBy, Sort, Table};
+use crate::args::{ExitsArgs, Format, GroupBy, Sort, Table, TimesAs};
 use crate::commands::VERSION;
 use crate::{input, output};
 
@@ -18,7 +18,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     let devices = input::Devices::open(args.mtree.as_deref())?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(false))?;
-    let perf = args.convention == Some(As::Perf);
+    let perf = args.convention == Some(TimesAs::Perf);
     let filter = &args.common.filter;
     let mut sink = Exits::new(Options {
         tables: args.event.iter().map(|t| table(*t)).collect(),

@@ -26,9 +26,10 @@ const KINDS: usize = 5;
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref())?;
     let mut parts = Vec::new();
     for path in &args.recordings {
-        parts.push(read(path, args, &lender)?);
+        parts.push(read(path, args, &lender, &devices)?);
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     if let Some(file) = &args.output {
@@ -72,8 +73,12 @@ struct Part {
     quality: Quality,
 }
 
-fn read(path: &Path, args: &ReportArgs, lender: &input::Lender) -> Result<Part> {
-    let devices = input::Devices::open(args.mtree.as_deref())?;
+fn read(
+    path: &Path,
+    args: &ReportArgs,
+    lender: &input::Lender,
+    devices: &input::Devices,
+) -> Result<Part> {
     let recording = Recording::open(path)?;
     let reader = recording.reader(lender.options(false))?;
     let filter = &args.common.filter;
