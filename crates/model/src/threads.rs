@@ -2,78 +2,154 @@
 
 use std::sync::Arc;
 
-use event::{Event, Side};
+use event::sched::Comm;
+use event::{Data, Event, Side};
 use rustc_hash::FxHashMap;
 
-/// One thread of the host.
+/// One thread of the host. A thread id that is used again is another thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
     /// Its process, if the recording tells.
     pub pid: Option<i32>,
-    /// Its name, if the recording tells. Threads share it with the thread that made them.
+    /// Its name, the last one it had, if the recording tells. Threads share it with the thread that made them.
     pub comm: Option<Arc<str>>,
     /// Whether it entered a guest.
     pub is_vcpu: bool,
     /// The vCPU's number: recorded with its events, or told by its name.
     pub vcpu: Option<u32>,
+    /// Whether its end was recorded.
+    pub ended: bool,
+    /// Whether it did anything: what was only announced is not a thread id used again.
+    acted: bool,
 }
 
-/// All threads a recording tells of, by thread id.
+/// All threads a recording tells of.
+///
+/// A thread has a *slot*, a number from 0 that is its own even if its id is used again: analyses keep what
+/// they know of threads in a list by slot.
 #[derive(Debug, Clone, Default)]
 pub struct Threads {
-    map: FxHashMap<i32, Thread>,
+    /// The thread that has an id now.
+    by_tid: FxHashMap<i32, u32>,
+    all: Vec<(i32, Thread)>,
 }
 
 impl Threads {
-    /// Returns the thread with this id.
+    /// Returns the thread that has (or had last) this id.
     pub fn get(&self, tid: i32) -> Option<&Thread> {
-        self.map.get(&tid)
+        self.at(*self.by_tid.get(&tid)?).map(|(_, thread)| thread)
     }
 
-    /// Returns all threads in no particular order.
+    /// Returns the thread of a slot, and its id.
+    pub fn at(&self, slot: u32) -> Option<(i32, &Thread)> {
+        let (tid, thread) = self.all.get(slot as usize)?;
+        Some((*tid, thread))
+    }
+
+    /// Returns the slot of the thread that has this id now.
+    #[inline]
+    pub fn slot(&mut self, tid: i32) -> u32 {
+        let all = &mut self.all;
+        *self.by_tid.entry(tid).or_insert_with(|| {
+            all.push((tid, Thread::default()));
+            all.len() as u32 - 1
+        })
+    }
+
+    /// Returns the slot of the thread that has this id now, which does something.
+    #[inline]
+    pub fn acts(&mut self, tid: i32) -> u32 {
+        let slot = self.slot(tid);
+        self.all[slot as usize].1.acted = true;
+        slot
+    }
+
+    fn entry(&mut self, tid: i32) -> &mut Thread {
+        let slot = self.slot(tid);
+        &mut self.all[slot as usize].1
+    }
+
+    /// Returns all threads, in the order they were first told of.
     pub fn iter(&self) -> impl Iterator<Item = (i32, &Thread)> {
-        self.map.iter().map(|(&tid, thread)| (tid, thread))
+        self.all.iter().map(|(tid, thread)| (*tid, thread))
     }
 
     /// Takes names the recorder saved apart from the events.
     pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
         for (tid, name) in names {
-            self.map.entry(tid).or_default().comm = Some(name.into());
+            self.entry(tid).comm = Some(name.into());
         }
+    }
+
+    /// Takes a thread's name as an event of the scheduler tells it.
+    #[inline]
+    pub fn named(&mut self, tid: i32, comm: &Comm) {
+        let thread = self.entry(tid);
+        let known = thread.comm.as_deref().map(str::as_bytes);
+        if known != Some(comm.as_bytes()) && !comm.as_bytes().is_empty() {
+            thread.comm = Some(comm.to_str_lossy().into());
+        }
+    }
+
+    /// Takes what the scheduler's events tell of threads: names, beginnings and ends. Returns whether the
+    /// event was one of those that do.
+    pub fn sched(&mut self, data: &Data) -> bool {
+        match data {
+            Data::SchedSwitch(switch) => {
+                self.named(switch.prev_tid, &switch.prev_comm);
+                self.named(switch.next_tid, &switch.next_comm);
+            }
+            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
+                self.named(wakeup.tid, &wakeup.comm);
+            }
+            Data::SchedProcessFork(task) => {
+                self.forked(task.tid, None);
+                self.named(task.tid, &task.comm);
+            }
+            Data::SchedProcessExit(task) => self.entry(task.tid).ended = true,
+            Data::TaskRename(task) => self.named(task.tid, &task.comm),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A thread was made. What was known of an earlier one with its id is past.
+    fn forked(&mut self, tid: i32, pid: Option<i32>) -> &mut Thread {
+        let slot = self.slot(tid);
+        let before = &self.all[slot as usize].1;
+        if before.acted || before.ended || before.is_vcpu {
+            self.by_tid.remove(&tid);
+        }
+        let thread = self.entry(tid);
+        thread.pid = pid.or(thread.pid);
+        thread
     }
 
     /// Takes what a recording tells of threads beside events.
     pub fn side(&mut self, side: &Side<'_>) {
         match *side {
             Side::Comm { pid, tid, comm, .. } => {
-                let thread = self.map.entry(tid).or_default();
+                let thread = self.entry(tid);
                 thread.comm = Some(comm.into());
                 if pid >= 0 {
                     thread.pid = Some(pid);
                 }
             }
             Side::Fork { pid, tid, ptid, .. } => {
-                // A thread id may be used again: what was known of the one before it is past.
-                let comm = self.map.get(&ptid).and_then(|parent| parent.comm.clone());
-                let pid = (pid >= 0).then_some(pid);
-                self.map.insert(
-                    tid,
-                    Thread {
-                        pid,
-                        comm,
-                        is_vcpu: false,
-                        vcpu: None,
-                    },
-                );
+                let comm = self.get(ptid).and_then(|parent| parent.comm.clone());
+                let thread = self.forked(tid, (pid >= 0).then_some(pid));
+                thread.comm = comm.or(thread.comm.take());
             }
+            Side::Exit { tid, .. } => self.entry(tid).ended = true,
             _ => {}
         }
     }
 
     /// Takes an event that only vCPU threads make, with the vCPU's number where the event has it.
     pub fn vcpu_event(&mut self, event: &Event<'_>, vcpu: Option<u32>) -> &Thread {
-        let thread = self.map.entry(event.tid).or_default();
+        let thread = self.entry(event.tid);
         thread.is_vcpu = true;
+        thread.acted = true;
         if event.pid >= 0 {
             thread.pid = Some(event.pid);
         }
@@ -110,6 +186,35 @@ pub fn vcpu_from_comm(comm: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_id_used_again_is_another_thread() {
+        let mut threads = Threads::default();
+        let task = |tid, comm: &str| event::sched::Task {
+            tid,
+            comm: Comm::new(comm.as_bytes()),
+        };
+        assert!(threads.sched(&Data::SchedProcessFork(task(7, "sh"))));
+        // perf tells of the same fork beside the events.
+        let fork = Side::Fork {
+            time: 1,
+            pid: 7,
+            tid: 7,
+            ppid: 1,
+            ptid: 1,
+        };
+        threads.side(&fork);
+        let first = threads.acts(7);
+        threads.sched(&Data::TaskRename(task(7, "qemu")));
+        threads.sched(&Data::SchedProcessExit(task(7, "qemu")));
+        assert_eq!(threads.slot(7), first, "an end is not a new beginning");
+        threads.sched(&Data::SchedProcessFork(task(7, "cron")));
+        assert_ne!(threads.slot(7), first);
+        let (tid, before) = threads.at(first).unwrap();
+        assert_eq!((tid, before.comm.as_deref()), (7, Some("qemu")));
+        assert_eq!((before.pid, before.ended), (Some(7), true));
+        assert_eq!(threads.get(7).unwrap().comm.as_deref(), Some("cron"));
+    }
 
     #[test]
     fn vcpu_numbers_are_read_from_the_names_that_vmms_give() {
