@@ -18,7 +18,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
-use model::{Threads, Vm, find_vms};
+use model::{Access, Machine, Seen, State, Threads, Times, Vm, find_vms};
 use rustc_hash::FxHashMap;
 
 use crate::Stats;
@@ -115,6 +115,33 @@ pub struct ExitRow {
     pub vcpu: Option<u32>,
     /// Count and durations.
     pub stats: Stats,
+    /// What the vCPU did in that time; it adds up to the total. `None` where it was not asked for.
+    pub times: Option<Times>,
+    /// How many of them the VMM handled, as far as `kvm_userspace_exit` told.
+    pub user_count: u64,
+}
+
+/// Who handles the exits of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandledBy {
+    /// KVM alone.
+    Kernel,
+    /// The VMM.
+    User,
+    /// KVM some, the VMM others.
+    Both,
+}
+
+impl ExitRow {
+    /// Returns who handled them, where the recording tells.
+    pub fn handled_by(&self, seen: &Seen) -> Option<HandledBy> {
+        let known = seen.userspace_exits && self.times.is_some() && !self.waiting;
+        known.then_some(match self.user_count {
+            0 => HandledBy::Kernel,
+            n if n == self.stats.count() => HandledBy::User,
+            _ => HandledBy::Both,
+        })
+    }
 }
 
 /// One finished table.
@@ -130,6 +157,8 @@ pub struct ExitsReport {
     pub total_ns: u64,
     /// The same without waiting.
     pub handling_ns: u64,
+    /// What the recording has to tell the times of the rows by, if they were asked for.
+    pub seen: Option<Seen>,
 }
 
 /// Exits that were recorded and could not be timed, by reason.
@@ -147,6 +176,8 @@ struct Begun {
     /// 0 when none has: perf takes 0 for none too.
     time: u64,
     row: Option<u32>,
+    /// What the vCPU had done until then.
+    times: Times,
 }
 
 #[derive(Debug)]
@@ -161,11 +192,30 @@ struct VcpuState {
     open: Option<ExitReason>,
 }
 
+/// What the machine tells of a vCPU at an event.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    /// Its times so far.
+    times: Times,
+    /// Whether the exit under way has been in the VMM.
+    vmm: bool,
+}
+
+/// A row that is being counted: of one key and one group.
+#[derive(Debug)]
+struct Row {
+    key: Key,
+    group: i32,
+    stats: Stats,
+    times: Times,
+    user_count: u64,
+}
+
 #[derive(Debug, Default)]
 struct Rows {
     wanted: bool,
     index: FxHashMap<(Key, i32), u32>,
-    rows: Vec<(Key, i32, Stats)>,
+    rows: Vec<Row>,
 }
 
 impl Rows {
@@ -173,14 +223,23 @@ impl Rows {
     fn row(&mut self, key: Key, group: i32) -> u32 {
         let rows = &mut self.rows;
         *self.index.entry((key, group)).or_insert_with(|| {
-            rows.push((key, group, Stats::default()));
+            rows.push(Row {
+                key,
+                group,
+                stats: Stats::default(),
+                times: Times::default(),
+                user_count: 0,
+            });
             rows.len() as u32 - 1
         })
     }
 
     #[inline]
-    fn add(&mut self, row: u32, ns: u64) {
-        self.rows[row as usize].2.add(ns);
+    fn add(&mut self, row: u32, ns: u64, times: &Times, vmm: bool) {
+        let row = &mut self.rows[row as usize];
+        row.stats.add(ns);
+        row.times.merge(times);
+        row.user_count += u64::from(vmm);
     }
 }
 
@@ -294,7 +353,8 @@ impl Exits {
         self.options.convention == Convention::Perf && self.isa == Some(Isa::Arm64)
     }
 
-    fn exit(&mut self, event: &Event<'_>, reason: ExitReason) {
+    fn exit(&mut self, event: &Event<'_>, reason: ExitReason, told: Told) {
+        let times = told.times;
         self.isa = Some(reason.isa);
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
@@ -315,7 +375,7 @@ impl Exits {
             if begun.time != 0
                 && let (Some(row), Some(ns)) = (row, event.time.checked_sub(begun.time))
             {
-                self.tables[VMEXIT].add(row, ns);
+                self.tables[VMEXIT].add(row, ns, &Times::default(), false);
             }
             return;
         }
@@ -325,14 +385,17 @@ impl Exits {
         state.exit = Begun {
             time: event.time,
             row,
+            times,
         };
         state.mmio = Begun {
             time: event.time,
             row: None,
+            times,
         };
     }
 
-    fn entry(&mut self, event: &Event<'_>, vcpu: Option<u32>) {
+    fn entry(&mut self, event: &Event<'_>, vcpu: Option<u32>, told: Told) {
+        let times = told.times;
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
             self.first_entry(slot, event, vcpu);
@@ -348,7 +411,7 @@ impl Exits {
             // Without a row both ends lack a key: perf leaves the beginning standing, and so does this.
             let Some(row) = begun.row else { return };
             if let Some(ns) = time.checked_sub(begun.time) {
-                self.tables[table].add(row, ns);
+                self.tables[table].add(row, ns, &times.since(&begun.times), told.vmm);
             }
             *begun = Begun::default();
         };
@@ -357,19 +420,25 @@ impl Exits {
         end(&mut state.msr, MSR);
         end(&mut state.exit, VMEXIT);
         if inverted && self.options.convention == Convention::Perf {
-            state.exit = Begun { time, row: None };
+            state.exit = Begun {
+                time,
+                row: None,
+                times,
+            };
         }
     }
 
-    fn access(&mut self, event: &Event<'_>, table: usize, address: u64, write: bool) {
+    fn access(&mut self, event: &Event<'_>, table: usize, key: Key, told: Told) {
+        let times = told.times;
         let Some(slot) = self.known_slot(event.tid) else {
             return;
         };
         let group = self.group(event.tid);
-        let row = self.tables[table].row(Key::Access { address, write }, group);
+        let row = self.tables[table].row(key, group);
         let begun = Begun {
             time: event.time,
             row: Some(row),
+            times,
         };
         let state = &mut self.vcpus[slot];
         match table {
@@ -380,7 +449,8 @@ impl Exits {
     }
 
     /// A read ends what the exit began: the value has come.
-    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64) {
+    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, told: Told) {
+        let times = told.times;
         let Some(slot) = self.known_slot(event.tid) else {
             return;
         };
@@ -401,7 +471,7 @@ impl Exits {
         };
         self.vcpus[slot].mmio = Begun::default();
         if let Some(ns) = event.time.checked_sub(begun.time) {
-            self.tables[MMIO].add(row, ns);
+            self.tables[MMIO].add(row, ns, &times.since(&begun.times), told.vmm);
         }
     }
 
@@ -409,6 +479,38 @@ impl Exits {
     fn known_slot(&mut self, tid: i32) -> Option<usize> {
         let slot = self.slot(tid);
         self.vcpus[slot].known.then_some(slot)
+    }
+
+    /// Takes an event that has been decoded. A machine that has taken it too tells what vCPUs did meanwhile.
+    #[inline]
+    pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: Option<&mut Machine>) {
+        let told = || {
+            let told = machine.and_then(|machine| {
+                let vcpu = machine.vcpu_of(event.tid)?;
+                Some(Told {
+                    times: machine.times(vcpu),
+                    vmm: machine.in_vmm(vcpu),
+                })
+            });
+            told.unwrap_or_default()
+        };
+        let key = |address: u64, write: bool| Key::Access { address, write };
+        match data {
+            Data::KvmExit(exit) => self.exit(event, exit.reason, told()),
+            Data::KvmEntry(entry) => self.entry(event, entry.vcpu, told()),
+            Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
+                self.access(event, IOPORT, key(u64::from(pio.port), pio.write), told());
+            }
+            Data::KvmMsr(msr) if self.tables[MSR].wanted => {
+                self.access(event, MSR, key(u64::from(msr.msr), msr.write), told());
+            }
+            Data::KvmMmio(mmio) if self.tables[MMIO].wanted => match mmio.access {
+                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), told()),
+                MmioAccess::Read => self.mmio_read(event, mmio.gpa, told()),
+                MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
+            },
+            _ => {}
+        }
     }
 
     /// Returns the exits that could not be timed.
@@ -433,8 +535,9 @@ impl Exits {
         }
     }
 
-    /// Returns the tables that were wanted.
-    pub fn reports(&self) -> Vec<ExitsReport> {
+    /// Returns the tables that were wanted; `seen` is what the machine that told the times had to go by, if
+    /// there was one.
+    pub fn reports(&self, seen: Option<&Seen>) -> Vec<ExitsReport> {
         let vms = self.vms();
         let mut places = FxHashMap::default();
         for (at, vm) in vms.iter().enumerate() {
@@ -444,7 +547,7 @@ impl Exits {
             .into_iter()
             .zip(&self.tables)
             .filter(|(_, rows)| rows.wanted)
-            .map(|(table, rows)| self.report(table, rows, &vms, &places))
+            .map(|(table, rows)| self.report(table, rows, &vms, &places, seen))
             .collect()
     }
 
@@ -455,24 +558,34 @@ impl Exits {
         rows: &Rows,
         vms: &[Vm],
         places: &FxHashMap<i32, (usize, u32)>,
+        seen: Option<&Seen>,
     ) -> ExitsReport {
-        let mut merged: Vec<(Key, Option<i32>, Option<u32>, Stats)> = Vec::new();
+        let mut out: Vec<ExitRow> = Vec::new();
         let mut index: FxHashMap<(Key, Option<usize>, Option<u32>), usize> = FxHashMap::default();
-        for (key, tid, stats) in rows.rows.iter().filter(|r| r.2.count() > 0) {
-            let place = places.get(tid);
+        for row in rows.rows.iter().filter(|row| row.stats.count() > 0) {
+            let place = places.get(&row.group);
             let by = self.options.by;
             let vm = place.filter(|_| by.vm || by.vcpu).map(|p| p.0);
             let vcpu = place.filter(|_| by.vcpu).map(|p| p.1);
-            let at = *index.entry((*key, vm, vcpu)).or_insert_with(|| {
-                merged.push((*key, vm.and_then(|vm| vms[vm].pid), vcpu, Stats::default()));
-                merged.len() - 1
+            let at = *index.entry((row.key, vm, vcpu)).or_insert_with(|| {
+                out.push(make_row(table, row.key));
+                out.len() - 1
             });
-            merged[at].3.merge(stats);
+            let into = &mut out[at];
+            into.vm_pid = vm.and_then(|vm| vms[vm].pid);
+            into.vcpu = vcpu;
+            into.stats.merge(&row.stats);
+            into.user_count += row.user_count;
+            if let Some(seen) = seen {
+                let waiting = if into.waiting {
+                    row.times.get(State::Kernel)
+                } else {
+                    0
+                };
+                let times = seen.settle(&row.times, waiting);
+                into.times.get_or_insert_default().merge(&times);
+            }
         }
-        let mut out: Vec<ExitRow> = merged
-            .into_iter()
-            .map(|(key, vm_pid, vcpu, stats)| make_row(table, key, vm_pid, vcpu, stats))
-            .collect();
         out.sort_by(|a, b| {
             (b.stats.count().cmp(&a.stats.count()))
                 .then(b.stats.total().cmp(&a.stats.total()))
@@ -487,32 +600,42 @@ impl Exits {
             total_count: out.iter().map(|r| r.stats.count()).sum(),
             total_ns: sum(&mut out.iter()),
             handling_ns: sum(&mut out.iter().filter(|r| !r.waiting)),
+            seen: seen.copied(),
             rows: out,
         }
     }
 }
 
-fn make_row(
-    table: ExitTable,
-    key: Key,
-    vm_pid: Option<i32>,
-    vcpu: Option<u32>,
-    stats: Stats,
-) -> ExitRow {
+/// Returns what `perf kvm stat report` prints of an access in its first column.
+fn key_text(port: bool, address: u64, write: bool) -> String {
+    let direction = match (port, write) {
+        (true, true) => "POUT",
+        (true, false) => "PIN",
+        (false, true) => "W",
+        (false, false) => "R",
+    };
+    // perf prints addresses with %#lx, which gives zero no prefix.
+    match address {
+        0 => format!("0:{direction}"),
+        _ => format!("{address:#x}:{direction}"),
+    }
+}
+
+/// Returns the key of an access in its table: what `perf kvm stat report` prints in its first column.
+pub fn access_key(access: &Access) -> String {
+    match *access {
+        Access::Port { port, write } => key_text(true, u64::from(port), write),
+        Access::Mmio { gpa, write } => key_text(false, gpa, write),
+        Access::Msr { msr, write } => key_text(false, u64::from(msr), write),
+    }
+}
+
+/// Returns a row that counts nothing yet.
+fn make_row(table: ExitTable, key: Key) -> ExitRow {
     let (text, reason, address, write) = match key {
         Key::Reason(reason) => (reason.key().into_owned(), Some(reason), None, false),
         Key::Access { address, write } => {
-            let direction = match (table, write) {
-                (ExitTable::Ioport, true) => "POUT",
-                (ExitTable::Ioport, false) => "PIN",
-                (_, true) => "W",
-                (_, false) => "R",
-            };
-            // perf prints addresses with %#lx, which gives zero no prefix.
-            let text = match address {
-                0 => format!("0:{direction}"),
-                _ => format!("{address:#x}:{direction}"),
-            };
+            let text = key_text(table == ExitTable::Ioport, address, write);
             (text, None, Some(address), write)
         }
     };
@@ -523,9 +646,11 @@ fn make_row(
         address,
         write,
         waiting: reason.is_some_and(ExitReason::is_waiting),
-        vm_pid,
-        vcpu,
-        stats,
+        vm_pid: None,
+        vcpu: None,
+        stats: Stats::default(),
+        times: None,
+        user_count: 0,
     }
 }
 
@@ -543,18 +668,7 @@ impl Sink for Exits {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        match event.data() {
-            Data::KvmExit(exit) => self.exit(event, exit.reason),
-            Data::KvmEntry(entry) => self.entry(event, entry.vcpu),
-            Data::KvmPio(pio) => self.access(event, IOPORT, u64::from(pio.port), pio.write),
-            Data::KvmMsr(msr) => self.access(event, MSR, u64::from(msr.msr), msr.write),
-            Data::KvmMmio(mmio) => match mmio.access {
-                MmioAccess::Write => self.access(event, MMIO, mmio.gpa, true),
-                MmioAccess::Read => self.mmio_read(event, mmio.gpa),
-                MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
-            },
-            _ => {}
-        }
+        self.take(event, &event.data(), None);
         ControlFlow::Continue(())
     }
 

@@ -10,8 +10,17 @@ mod exits;
 mod info;
 mod names;
 mod stats;
+mod study;
+mod vcpus;
 
-pub use exits::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Unpaired};
+pub use exits::{
+    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, Options, Unpaired,
+    access_key,
+};
 pub use info::{EventCount, Info, InfoReport};
-pub use names::{builtin_names, name_rows};
+pub use names::{builtin_names, name_access, name_rows};
 pub use stats::Stats;
+pub use study::Study;
+pub use vcpus::{
+    Behind, LISTED, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window, unknowable,
+};

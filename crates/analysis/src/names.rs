@@ -2,6 +2,7 @@
 
 use devices::{Arch, Names};
 use event::Isa;
+use model::Access;
 
 use crate::{ExitTable, ExitsReport};
 
@@ -29,4 +30,14 @@ pub fn name_rows(report: &mut ExitsReport, names: &Names) {
         };
         row.name = name.map(|name| name.to_string());
     }
+}
+
+/// Returns device and register behind an access, as far as they are known.
+pub fn name_access(access: &Access, names: &Names) -> Option<String> {
+    let name = match *access {
+        Access::Port { port, write } => names.port(port, write),
+        Access::Mmio { gpa, write } => names.mmio(gpa, write),
+        Access::Msr { msr, .. } => names.msr(msr),
+    };
+    name.map(|name| name.to_string())
 }

@@ -14,6 +14,11 @@ const MAX_CPU: u32 = 1 << 16;
 pub struct CpuSet(Vec<(u32, u32)>);
 
 impl CpuSet {
+    /// Returns the ranges it is made of, both ends included.
+    pub fn ranges(&self) -> &[(u32, u32)] {
+        &self.0
+    }
+
     fn contains(&self, cpu: i32) -> bool {
         u32::try_from(cpu)
             .is_ok_and(|cpu| self.0.iter().any(|&(low, high)| low <= cpu && cpu <= high))
@@ -27,6 +32,13 @@ pub struct TimeRange {
     seconds: (u64, u64),
     /// As plain numbers, for clocks that print no decimal point.
     plain: (u64, u64),
+}
+
+impl TimeRange {
+    /// Returns the range in time stamps of a recording that prints its times as seconds, or does not.
+    pub fn stamps(&self, seconds: bool) -> (u64, u64) {
+        if seconds { self.seconds } else { self.plain }
+    }
 }
 
 /// Parses a CPU list as the kernel's files have it.
@@ -85,9 +97,23 @@ fn nanoseconds(text: &str, default: u64) -> Result<u64, String> {
     Ok(whole.saturating_mul(1_000_000_000).saturating_add(fraction))
 }
 
+/// What filters leave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Every event that they do not ask for.
+    Events,
+    /// Events of other threads, but for the scheduler's: that a thread gets its CPU is told by the one that
+    /// leaves it.
+    Threads,
+    /// As `Threads`, and nothing by time and CPU but what comes after the end: the sink looks at a window
+    /// itself, and has to know what was before it.
+    Window,
+}
+
 /// Lets through what the filters ask for.
 pub struct Filtered<'s, S: Sink + ?Sized> {
     sink: &'s mut S,
+    scope: Scope,
     pid: Option<i32>,
     cpus: Option<CpuSet>,
     time: Option<(u64, u64)>,
@@ -102,12 +128,18 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
         args: &FilterArgs,
         threads: Option<&'s [i32]>,
         seconds: bool,
+        scope: Scope,
     ) -> Filtered<'s, S> {
+        let window = scope == Scope::Window;
         Filtered {
             sink,
+            scope,
             pid: args.pid,
-            cpus: args.cpu.clone(),
-            time: args.time.map(|t| if seconds { t.seconds } else { t.plain }),
+            cpus: args.cpu.clone().filter(|_| !window),
+            time: args
+                .time
+                .map(|time| time.stamps(seconds))
+                .map(|(from, to)| if window { (0, to) } else { (from, to) }),
             threads,
         }
     }
@@ -136,16 +168,19 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
                 return ControlFlow::Continue(());
             }
         }
-        let pid = self
-            .pid
-            .is_none_or(|pid| event.tid == pid || (event.pid != NONE && event.pid == pid));
+        let other = self.scope != Scope::Events && event.ty.kind.is_sched();
+        let pid = other
+            || self
+                .pid
+                .is_none_or(|pid| event.tid == pid || (event.pid != NONE && event.pid == pid));
         let cpu = self
             .cpus
             .as_ref()
             .is_none_or(|cpus| cpus.contains(event.cpu));
-        let thread = self
-            .threads
-            .is_none_or(|threads| threads.contains(&event.tid));
+        let thread = other
+            || self
+                .threads
+                .is_none_or(|threads| threads.contains(&event.tid));
         if pid && cpu && thread {
             self.sink.event(event)
         } else {

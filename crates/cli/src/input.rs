@@ -4,14 +4,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use analysis::{Exits, ExitsReport};
+use analysis::{ExitsReport, VcpusReport, Window};
 use anyhow::{Result, bail};
+use devices::Names;
 use event::{Isa, Quality, Sink};
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::Formats;
 
 use crate::args::{Common, FilterArgs};
-use crate::filter::Filtered;
+use crate::filter::{Filtered, Scope};
 
 /// Another recording that event formats are borrowed from.
 #[derive(Debug, Default)]
@@ -51,7 +52,7 @@ impl Lender {
 }
 
 /// Returns the thread names a recording saved apart from its events.
-pub fn saved_names<'r>(reader: &'r Reader<'_>) -> impl Iterator<Item = (i32, &'r str)> {
+pub fn saved_names<'r>(reader: &'r Reader<'_>) -> impl Iterator<Item = (i32, &'r str)> + Clone {
     let formats = reader.formats().into_iter();
     formats.flat_map(|f| f.cmdlines.iter().map(|(tid, name)| (*tid, name.as_str())))
 }
@@ -109,10 +110,20 @@ impl<'a> Filter<'a> {
         })
     }
 
-    /// Runs a sink over the events that the filters let through.
-    pub fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink) -> Outcome {
+    /// Returns the window that vCPUs' time is looked at in.
+    pub fn window(&self, reader: &Reader<'_>) -> Window {
         let seconds = reader.header().seconds;
-        let mut filtered = Filtered::new(sink, self.args, self.threads.as_deref(), seconds);
+        Window {
+            time: self.args.time.map(|time| time.stamps(seconds)),
+            cpus: self.args.cpu.as_ref().map(|cpus| cpus.ranges().to_vec()),
+        }
+    }
+
+    /// Runs a sink over the events that the filters let through.
+    pub fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink, scope: Scope) -> Outcome {
+        let seconds = reader.header().seconds;
+        let threads = self.threads.as_deref();
+        let mut filtered = Filtered::new(sink, self.args, threads, seconds, scope);
         if filtered.is_idle() {
             reader.walk(sink)
         } else {
@@ -151,8 +162,8 @@ impl Devices {
         })
     }
 
-    /// Names the rows of tables, and tells in `quality` what of the text was not understood.
-    pub fn name(&self, isa: Option<Isa>, reports: &mut [ExitsReport], quality: &mut Quality) {
+    /// Returns the names for a machine, and tells in `quality` what of the text was not understood.
+    fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> Names {
         let mut names = analysis::builtin_names(isa);
         if let Some(text) = &self.mtree {
             let (with, notes) = names.with_mtree(text);
@@ -161,8 +172,29 @@ impl Devices {
                 quality.warn(format!("info mtree: {note}"));
             }
         }
+        names
+    }
+
+    /// Names the rows of tables, and tells in `quality` what of the text was not understood.
+    pub fn name(&self, isa: Option<Isa>, reports: &mut [ExitsReport], quality: &mut Quality) {
+        let names = self.names(isa, quality);
         for report in reports {
             analysis::name_rows(report, &names);
+        }
+    }
+
+    /// Names what vCPUs were in the VMM for.
+    pub fn name_causes(&self, report: &mut VcpusReport, quality: &mut Quality) {
+        let causes = report.rows.iter().flat_map(|row| &row.user);
+        let isa = causes
+            .filter_map(|cause| cause.reason)
+            .map(|r| r.isa)
+            .next();
+        let names = self.names(isa, quality);
+        for cause in report.rows.iter_mut().flat_map(|row| &mut row.user) {
+            cause.name = cause
+                .access
+                .and_then(|access| analysis::name_access(&access, &names));
         }
     }
 }
@@ -175,11 +207,11 @@ pub fn nanoseconds(header: &Header) -> bool {
 /// Refuses a recording whose exits cannot be counted.
 pub fn require_exits(
     name: &str,
-    sink: &Exits,
+    saw_exits: bool,
     filters: &FilterArgs,
     without_formats: bool,
 ) -> Result<()> {
-    if sink.saw_exits() {
+    if saw_exits {
         return Ok(());
     }
     if filters.any() && !without_formats {

@@ -128,6 +128,12 @@ pub enum Data {
     KvmUserspaceExit(KvmUserspaceExit),
     /// [`KvmVcpuWakeup`].
     KvmVcpuWakeup(KvmVcpuWakeup),
+    /// `kvm:kvm_fpu`: whether the guest's floating point state is loaded, as it is while `KVM_RUN` runs
+    /// (`kvm_load_guest_fpu`, `arch/x86/kvm/x86.c`), or put away.
+    KvmFpu {
+        /// Whether it is loaded.
+        load: bool,
+    },
     /// [`SchedSwitch`].
     SchedSwitch(SchedSwitch),
     /// `sched:sched_waking`.

@@ -99,6 +99,9 @@ enum Plan {
         waited: Load,
         valid: Option<Load>,
     },
+    Fpu {
+        load: Load,
+    },
     Sched(SchedPlan),
     #[default]
     None,
@@ -161,6 +164,7 @@ impl Decoder {
                     valid: load("valid"),
                 })
             })(),
+            Kind::KvmFpu => load("load").map(|load| Plan::Fpu { load }),
             Kind::Other => None,
             _ => SchedPlan::bind(kind, format).map(Plan::Sched),
         };
@@ -236,6 +240,9 @@ impl Decoder {
                 waited: waited.get(record)? != 0,
                 valid: opt(valid).unwrap_or(1) != 0,
             }),
+            Plan::Fpu { load } => Data::KvmFpu {
+                load: load.get(record)? != 0,
+            },
             Plan::Sched(plan) => plan.decode(record)?,
             Plan::None => Data::Other,
         })

@@ -20,6 +20,8 @@ pub enum Kind {
     KvmUserspaceExit,
     /// `kvm:kvm_vcpu_wakeup`: a halted vCPU goes on.
     KvmVcpuWakeup,
+    /// `kvm:kvm_fpu`: `KVM_RUN` begins or ends, where the guest's floating point state is put in place (x86).
+    KvmFpu,
     /// `sched:sched_switch`: a CPU goes from one task to the next.
     SchedSwitch,
     /// `sched:sched_waking`: a task is being woken, told by the waker.
@@ -48,6 +50,23 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns whether the event is about tasks in general: it happens on behalf of whatever task is running,
+    /// and tells of others.
+    pub fn is_sched(self) -> bool {
+        matches!(
+            self,
+            Kind::SchedSwitch
+                | Kind::SchedWaking
+                | Kind::SchedWakeup
+                | Kind::SchedWakeupNew
+                | Kind::SchedMigrateTask
+                | Kind::SchedStatRuntime
+                | Kind::SchedProcessFork
+                | Kind::SchedProcessExit
+                | Kind::TaskRename
+        )
+    }
+
     /// Returns what an event of this name means. The subsystem is compared only where it is known: texts of
     /// ftrace do not print it.
     pub fn of(system: &str, name: &str) -> Kind {
@@ -65,6 +84,7 @@ impl Kind {
             ("" | "kvm", "kvm_msr") => Kind::KvmMsr,
             ("" | "kvm", "kvm_userspace_exit") => Kind::KvmUserspaceExit,
             ("" | "kvm", "kvm_vcpu_wakeup") => Kind::KvmVcpuWakeup,
+            ("" | "kvm", "kvm_fpu") => Kind::KvmFpu,
             ("" | "sched", "sched_switch") => Kind::SchedSwitch,
             ("" | "sched", "sched_waking") => Kind::SchedWaking,
             ("" | "sched", "sched_wakeup") => Kind::SchedWakeup,

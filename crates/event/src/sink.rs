@@ -26,6 +26,9 @@ pub struct EventType<'f> {
     pub format: Option<&'f Format>,
     /// Reads the typed view out of binary records.
     pub decoder: Decoder,
+    /// Whether it is certain that events of this kind were recorded, so that none means that it never
+    /// happened. trace.dat has the formats of events that nobody asked for.
+    pub recorded: bool,
 }
 
 /// What an event says.

@@ -23,6 +23,9 @@ pub struct Thread {
     acted: bool,
 }
 
+/// Name of the idle tasks, without the CPU the kernel puts behind it.
+const IDLE: &str = "swapper";
+
 /// All threads a recording tells of.
 ///
 /// A thread has a *slot*, a number from 0 that is its own even if its id is used again: analyses keep what
@@ -81,14 +84,24 @@ impl Threads {
         }
     }
 
-    /// Takes a thread's name as an event of the scheduler tells it.
+    /// Takes a thread's name as an event of the scheduler tells it, and returns its slot.
     #[inline]
-    pub fn named(&mut self, tid: i32, comm: &Comm) {
-        let thread = self.entry(tid);
+    pub fn named(&mut self, tid: i32, comm: &Comm) -> u32 {
+        let slot = self.slot(tid);
+        let thread = &mut self.all[slot as usize].1;
         let known = thread.comm.as_deref().map(str::as_bytes);
         if known != Some(comm.as_bytes()) && !comm.as_bytes().is_empty() {
-            thread.comm = Some(comm.to_str_lossy().into());
+            // Every CPU has an idle task, with a name of its own and the same id.
+            let name = if tid == 0 {
+                IDLE.into()
+            } else {
+                comm.to_str_lossy()
+            };
+            if thread.comm.as_deref() != Some(&*name) {
+                thread.comm = Some(name.into());
+            }
         }
+        slot
     }
 
     /// Takes what the scheduler's events tell of threads: names, beginnings and ends. Returns whether the
@@ -96,8 +109,13 @@ impl Threads {
     pub fn sched(&mut self, data: &Data) -> bool {
         match data {
             Data::SchedSwitch(switch) => {
-                self.named(switch.prev_tid, &switch.prev_comm);
-                self.named(switch.next_tid, &switch.next_comm);
+                for (tid, comm) in [
+                    (switch.prev_tid, &switch.prev_comm),
+                    (switch.next_tid, &switch.next_comm),
+                ] {
+                    let slot = self.named(tid, comm);
+                    self.all[slot as usize].1.acted = true;
+                }
             }
             Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
                 self.named(wakeup.tid, &wakeup.comm);
@@ -107,7 +125,9 @@ impl Threads {
                 self.named(task.tid, &task.comm);
             }
             Data::SchedProcessExit(task) => self.entry(task.tid).ended = true,
-            Data::TaskRename(task) => self.named(task.tid, &task.comm),
+            Data::TaskRename(task) => {
+                self.named(task.tid, &task.comm);
+            }
             _ => return false,
         }
         true

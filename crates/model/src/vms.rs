@@ -11,6 +11,8 @@ pub struct Vcpu {
     pub id: u32,
     /// Its thread.
     pub tid: i32,
+    /// Slot of that thread in [`Threads`].
+    pub thread: u32,
 }
 
 /// One VM.
@@ -40,14 +42,18 @@ impl Vm {
 /// is not higher than the one before begins the next VM. Kernel threads that carry the VMM's process id in
 /// their name (`kvm-pit/PID`, `kvm-nx-lpage-recovery-PID`, `vhost-PID`) tell that id.
 pub fn find_vms(threads: &Threads) -> Vec<Vm> {
-    let mut vcpus: Vec<(i32, &Thread)> = threads.iter().filter(|(_, t)| t.is_vcpu).collect();
-    vcpus.sort_by_key(|(tid, _)| *tid);
-    let mut by_pid: BTreeMap<i32, Vec<(i32, &Thread)>> = BTreeMap::new();
-    let mut without: Vec<(i32, &Thread)> = Vec::new();
-    for (tid, thread) in vcpus {
-        match thread.pid {
-            Some(pid) => by_pid.entry(pid).or_default().push((tid, thread)),
-            None => without.push((tid, thread)),
+    let all = threads.iter().zip(0u32..);
+    let mut vcpus: Vec<Member<'_>> = all
+        .filter(|((_, thread), _)| thread.is_vcpu)
+        .map(|((tid, thread), slot)| Member { tid, slot, thread })
+        .collect();
+    vcpus.sort_by_key(|member| member.tid);
+    let mut by_pid: BTreeMap<i32, Vec<Member<'_>>> = BTreeMap::new();
+    let mut without: Vec<Member<'_>> = Vec::new();
+    for member in vcpus {
+        match member.thread.pid {
+            Some(pid) => by_pid.entry(pid).or_default().push(member),
+            None => without.push(member),
         }
     }
     let mut vms: Vec<Vm> = by_pid
@@ -65,33 +71,46 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
     vms
 }
 
+/// A vCPU thread.
+#[derive(Clone, Copy)]
+struct Member<'t> {
+    tid: i32,
+    slot: u32,
+    thread: &'t Thread,
+}
+
 /// Splits vCPU threads, sorted by id, where the next VM's begin.
-fn split<'t>(threads: &[(i32, &'t Thread)], named: &[i32]) -> Vec<Vec<(i32, &'t Thread)>> {
-    let mut groups: Vec<Vec<(i32, &Thread)>> = Vec::new();
-    for &(tid, thread) in threads {
+fn split<'t>(threads: &[Member<'t>], named: &[i32]) -> Vec<Vec<Member<'t>>> {
+    let mut groups: Vec<Vec<Member<'_>>> = Vec::new();
+    for &member in threads {
         let goes_on = groups
             .last()
             .and_then(|group| group.last())
-            .is_some_and(|(last, before)| {
-                let number_falls = before.vcpu.zip(thread.vcpu).is_some_and(|(a, b)| b <= a);
+            .is_some_and(|last| {
+                let numbers = last.thread.vcpu.zip(member.thread.vcpu);
+                let number_falls = numbers.is_some_and(|(a, b)| b <= a);
                 // A process id between two vCPU threads belongs to a VMM that started between them.
-                let other_between = named.iter().any(|pid| last < pid && *pid < tid);
+                let between = last.tid..member.tid;
+                let other_between = named
+                    .iter()
+                    .any(|pid| *pid != last.tid && between.contains(pid));
                 !number_falls && !other_between
             });
         match groups.last_mut() {
-            Some(group) if goes_on => group.push((tid, thread)),
-            _ => groups.push(vec![(tid, thread)]),
+            Some(group) if goes_on => group.push(member),
+            _ => groups.push(vec![member]),
         }
     }
     groups
 }
 
-fn vm(threads: &Threads, pid: Option<i32>, members: &[(i32, &Thread)]) -> Vm {
+fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
     let mut vcpus: Vec<Vcpu> = Vec::new();
-    for (position, (tid, thread)) in members.iter().enumerate() {
+    for (position, member) in members.iter().enumerate() {
         vcpus.push(Vcpu {
-            id: thread.vcpu.unwrap_or(position as u32),
-            tid: *tid,
+            id: member.thread.vcpu.unwrap_or(position as u32),
+            tid: member.tid,
+            thread: member.slot,
         });
     }
     vcpus.sort_by_key(|v| (v.id, v.tid));
@@ -120,8 +139,8 @@ fn pids_in_names(threads: &Threads) -> Vec<i32> {
 }
 
 /// The process that made a group of threads: the highest id below them.
-fn owner(named: &[i32], group: &[(i32, &Thread)]) -> Option<i32> {
-    let first = group.first()?.0;
+fn owner(named: &[i32], group: &[Member<'_>]) -> Option<i32> {
+    let first = group.first()?.tid;
     let below = named.partition_point(|pid| *pid < first);
     named.get(below.checked_sub(1)?).copied()
 }
@@ -144,6 +163,7 @@ mod tests {
             kind: Kind::KvmEntry,
             format: None,
             decoder: Decoder::default(),
+            recorded: true,
         };
         for &tid in vcpus {
             let event = Event {

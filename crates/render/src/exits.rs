@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use analysis::{ExitRow, ExitTable, ExitsReport, Unpaired};
+use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Unpaired};
 use event::{ExitReason, Isa};
+use model::{Seen, Times};
 use serde_json::{Map, Value, json};
 
+use crate::times::{COLUMNS, time_fields, unknowable_json};
 use crate::{csv, duration};
 
 /// Appends the contract's fields of one table to a JSON document.
@@ -21,6 +23,10 @@ pub fn json(document: &mut Map<String, Value>, isa: Option<Isa>, report: &ExitsR
     document.insert("total_count".to_owned(), json!(report.total_count));
     document.insert("total_ns".to_owned(), json!(report.total_ns));
     document.insert("handling_ns".to_owned(), json!(report.handling_ns));
+    if let Some(seen) = &report.seen {
+        let list = analysis::unknowable(seen);
+        document.insert("unknowable".to_owned(), unknowable_json(&list));
+    }
 }
 
 fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
@@ -45,7 +51,23 @@ fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
     put("p50_ns", json!(stats.percentile(0.5)));
     put("p90_ns", json!(stats.percentile(0.9)));
     put("p99_ns", json!(stats.percentile(0.99)));
+    if let (Some(times), Some(seen)) = (&row.times, &report.seen) {
+        for (name, ns) in time_fields(times) {
+            put(&name, json!(ns));
+        }
+        put("user_count", json!(row.user_count));
+        put("handled_by", json!(row.handled_by(seen).map(handler)));
+    }
     Value::Object(out)
+}
+
+/// Returns what documents call it.
+fn handler(by: HandledBy) -> &'static str {
+    match by {
+        HandledBy::Kernel => "kernel",
+        HandledBy::User => "user",
+        HandledBy::Both => "both",
+    }
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -59,38 +81,46 @@ fn share(part: u64, whole: u64) -> f64 {
 /// Returns tables as rows, one header for all.
 pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
     let mut out = String::new();
-    csv::row(
-        &mut out,
-        [
-            "event", "isa", "vm_pid", "vcpu", "key", "name", "waiting", "count", "share",
-            "total_ns", "min_ns", "mean_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns",
-        ],
-    );
+    let mut header: Vec<String> = [
+        "event", "isa", "vm_pid", "vcpu", "key", "name", "waiting", "count", "share", "total_ns",
+        "min_ns", "mean_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let times = time_fields(&Times::default()).into_iter();
+    header.extend(times.map(|(name, _)| name));
+    header.extend(["user_count", "handled_by"].map(str::to_owned));
+    csv::row(&mut out, header);
     for report in reports {
         for row in &report.rows {
             let stats = &row.stats;
             let option = |value: Option<i64>| value.map(|v| v.to_string()).unwrap_or_default();
-            csv::row(
-                &mut out,
-                [
-                    report.table.name().to_owned(),
-                    isa.map_or("", Isa::name).to_owned(),
-                    option(row.vm_pid.map(i64::from)),
-                    option(row.vcpu.map(i64::from)),
-                    row.key.clone(),
-                    row.name.as_ref().unwrap_or(&row.key).clone(),
-                    row.waiting.to_string(),
-                    stats.count().to_string(),
-                    share(stats.count(), report.total_count).to_string(),
-                    stats.total().to_string(),
-                    stats.min().to_string(),
-                    stats.mean().to_string(),
-                    stats.max().to_string(),
-                    stats.percentile(0.5).to_string(),
-                    stats.percentile(0.9).to_string(),
-                    stats.percentile(0.99).to_string(),
-                ],
-            );
+            let mut fields = vec![
+                report.table.name().to_owned(),
+                isa.map_or("", Isa::name).to_owned(),
+                option(row.vm_pid.map(i64::from)),
+                option(row.vcpu.map(i64::from)),
+                row.key.clone(),
+                row.name.as_ref().unwrap_or(&row.key).clone(),
+                row.waiting.to_string(),
+                stats.count().to_string(),
+                share(stats.count(), report.total_count).to_string(),
+                stats.total().to_string(),
+                stats.min().to_string(),
+                stats.mean().to_string(),
+                stats.max().to_string(),
+                stats.percentile(0.5).to_string(),
+                stats.percentile(0.9).to_string(),
+                stats.percentile(0.99).to_string(),
+            ];
+            let times = time_fields(&row.times.unwrap_or_default()).into_iter();
+            let known = row.times.is_some();
+            let text = |value: String| if known { value } else { String::new() };
+            fields.extend(times.map(|(_, ns)| text(ns.to_string())));
+            fields.push(text(row.user_count.to_string()));
+            let by = report.seen.as_ref().and_then(|seen| row.handled_by(seen));
+            fields.push(by.map_or("", handler).to_owned());
+            csv::row(&mut out, fields);
         }
     }
     out
@@ -109,6 +139,8 @@ pub struct Layout {
     pub limit: usize,
     /// Whether the times are nanoseconds; ticks of unknown rate are printed as numbers.
     pub nanoseconds: bool,
+    /// Below the table, where the time of each row went.
+    pub split: bool,
 }
 
 /// Returns one table as text.
@@ -239,7 +271,59 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     if report.rows.len() > layout.limit {
         let _ = writeln!(out, "... and {} more", report.rows.len() - layout.limit);
     }
+    if layout.split
+        && let Some(seen) = &report.seen
+    {
+        split(&mut out, report, seen, layout, &group);
+    }
     out
+}
+
+/// Appends where the time of each row went, in per cent of it.
+fn split(
+    out: &mut String,
+    report: &ExitsReport,
+    seen: &Seen,
+    layout: Layout,
+    group: &dyn Fn(&str, &str) -> String,
+) {
+    let unknowable = analysis::unknowable(seen);
+    let _ = writeln!(out, "where that time went, in per cent of each row's");
+    let _ = write!(out, "{}{:<20}{:>9}", group("VM", "vCPU"), "", "time");
+    for column in &COLUMNS[1..] {
+        let _ = write!(out, "{:>1$}", column.name, column.width);
+    }
+    let _ = writeln!(out, "  by");
+    for row in report.rows.iter().take(layout.limit) {
+        let times = row.times.unwrap_or_default();
+        let number = |value: Option<i64>| value.map_or("-".to_owned(), |v| v.to_string());
+        let group = group(
+            &number(row.vm_pid.map(i64::from)),
+            &number(row.vcpu.map(i64::from)),
+        );
+        let total = times.total();
+        let time = if layout.nanoseconds {
+            duration::human(total)
+        } else {
+            total.to_string()
+        };
+        let _ = write!(out, "{group}{:<20}{time:>9}", row.key);
+        for column in &COLUMNS[1..] {
+            let _ = write!(
+                out,
+                "{:>1$}",
+                column.percent(&times, total, &unknowable),
+                column.width
+            );
+        }
+        let by = match row.handled_by(seen) {
+            None => "",
+            Some(HandledBy::Kernel) => "KVM",
+            Some(HandledBy::User) => "VMM",
+            Some(HandledBy::Both) => "both",
+        };
+        let _ = writeln!(out, "  {by}");
+    }
 }
 
 /// Returns a sentence for each way in which exits could not be timed.

@@ -24,7 +24,9 @@ mod perf_stack;
 mod perf_threads;
 pub mod quality;
 pub mod text_line;
+mod times;
 mod tracecmd_line;
+pub mod vcpus;
 
 pub use event_line::{EventPrinter, Times};
 pub use perf_kernel::KernelFile;

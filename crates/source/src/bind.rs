@@ -14,6 +14,7 @@ pub(crate) fn tracepoint<'f>(index: u32, format: &'f Format, label: &'f str) -> 
         kind,
         format: Some(format),
         decoder: Decoder::bind(kind, format),
+        recorded: false,
     }
 }
 
@@ -32,5 +33,6 @@ pub(crate) fn bare(index: u32, label: &str, tracepoint: bool) -> EventType<'_> {
         kind: Kind::of(system, name),
         format: None,
         decoder: Decoder::default(),
+        recorded: false,
     }
 }

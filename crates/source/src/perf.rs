@@ -83,9 +83,13 @@ impl<'r> PerfReader<'r> {
                 let index = index as u32;
                 let label = label.as_deref().unwrap_or(&attr.name);
                 let format = attr.tracepoint_id().and_then(|id| formats.by_id(id));
-                match format {
+                let ty = match format {
                     Some(format) => bind::tracepoint(index, format, label),
                     None => bind::bare(index, label, attr.tracepoint_id().is_some()),
+                };
+                EventType {
+                    recorded: true,
+                    ..ty
                 }
             })
             .collect();

@@ -43,6 +43,7 @@ pub(crate) fn read(kind: Kind, text: &[u8]) -> Option<Data> {
         })),
         Kind::KvmUserspaceExit => userspace_exit(text).map(Data::KvmUserspaceExit),
         Kind::KvmVcpuWakeup => vcpu_wakeup(text).map(Data::KvmVcpuWakeup),
+        Kind::KvmFpu => fpu(text).map(|load| Data::KvmFpu { load }),
         _ => None,
     }
 }
@@ -155,6 +156,15 @@ fn userspace_exit(text: &[u8]) -> Option<KvmUserspaceExit> {
     Some(KvmUserspaceExit {
         reason: Some(scan::decimal(&number[..digits])? as u32),
     })
+}
+
+/// Reads `load` or `unload`.
+fn fpu(text: &[u8]) -> Option<bool> {
+    match word(text) {
+        b"load" => Some(true),
+        b"unload" => Some(false),
+        _ => Some(scan::number(word(behind(text, b"load=")?))? != 0),
+    }
 }
 
 /// Reads `wait time 1234 ns, polling valid`.

@@ -32,6 +32,7 @@ impl Entry {
             kind: self.kind,
             format: None,
             decoder: Decoder::default(),
+            recorded: true,
         }
     }
 }

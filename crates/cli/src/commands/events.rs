@@ -15,6 +15,7 @@ use wildmatch::WildMatch;
 
 use crate::args::{As, EventsArgs, Format};
 use crate::commands::VERSION;
+use crate::filter::Scope;
 use crate::{input, output};
 
 /// Lines are written out when this many bytes have gathered.
@@ -43,7 +44,7 @@ pub fn run(args: &EventsArgs) -> Result<()> {
             .extend_from_slice(b"time_ns,cpu,pid,tid,comm,event,text\n"),
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
-            let quality = filter.walk(&reader, &mut Nothing).quality;
+            let quality = filter.walk(&reader, &mut Nothing, Scope::Events).quality;
             let document = json::text(json::envelope(
                 VERSION,
                 "events",
@@ -56,7 +57,7 @@ pub fn run(args: &EventsArgs) -> Result<()> {
         }
     }
     sink.threads.saved_names(input::saved_names(&reader));
-    let outcome = filter.walk(&reader, &mut sink);
+    let outcome = filter.walk(&reader, &mut sink, Scope::Events);
     if let Some(error) = sink.failed.take() {
         return Err(error.into());
     }

@@ -2,14 +2,16 @@
 
 use std::cmp::Reverse;
 
-use analysis::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options};
+use analysis::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Study};
 use anyhow::Result;
+use model::Machine;
 use render::{exits, json, perf_kvm, quality};
 use serde_json::Value;
 use source::Recording;
 
 use crate::args::{ExitsArgs, Format, GroupBy, Sort, Table, TimesAs};
 use crate::commands::VERSION;
+use crate::filter::Scope;
 use crate::{input, output};
 
 /// Runs the command.
@@ -20,7 +22,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     let reader = recording.reader(lender.options(false))?;
     let perf = args.convention == Some(TimesAs::Perf);
     let filter = &args.common.filter;
-    let mut sink = Exits::new(Options {
+    let exits = Exits::new(Options {
         tables: args.event.iter().map(|t| table(*t)).collect(),
         convention: if perf {
             Convention::Perf
@@ -32,12 +34,23 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
             vcpu: args.by.contains(&GroupBy::Vcpu),
         },
     });
-    sink.saved_names(input::saved_names(&reader));
+    let mut study = Study::default().exits(exits);
+    if !perf {
+        // perf's table has no column for what the machine tells.
+        study = study.machine();
+    }
+    study.saved_names(input::saved_names(&reader));
     let name = input::name(&args.recording);
-    let mut outcome = input::Filter::new(filter, &reader, &name)?.walk(&reader, &mut sink);
-    input::require_exits(&name, &sink, filter, reader.lacks_formats())?;
+    let filters = input::Filter::new(filter, &reader, &name)?;
+    let mut outcome = filters.walk(&reader, &mut study, Scope::Threads);
+    study.finish();
+    let seen = study.machine.as_ref().map(Machine::seen);
+    let sink = study
+        .exits
+        .unwrap_or_else(|| Exits::new(Options::default()));
+    input::require_exits(&name, sink.saw_exits(), filter, reader.lacks_formats())?;
 
-    let mut reports = in_order(sink.reports(), &args.event);
+    let mut reports = in_order(sink.reports(seen.as_ref()), &args.event);
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
@@ -52,6 +65,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
                 wide: args.wide,
                 limit: usize::MAX,
                 nanoseconds: input::nanoseconds(reader.header()),
+                split: true,
             };
             let mut text = String::new();
             for report in &reports {

@@ -7,6 +7,7 @@ use source::{Header, Reader, Recording};
 
 use crate::args::{Format, InfoArgs};
 use crate::commands::VERSION;
+use crate::filter::Scope;
 use crate::{input, output};
 
 /// Runs the command.
@@ -41,7 +42,7 @@ fn count(reader: &Reader<'_>, args: &InfoArgs) -> Result<(analysis::InfoReport, 
     sink.saved_names(input::saved_names(reader));
     let name = input::name(&args.recording);
     let filter = input::Filter::new(&args.common.filter, reader, &name)?;
-    let outcome = filter.walk(reader, &mut sink);
+    let outcome = filter.walk(reader, &mut sink, Scope::Events);
     Ok((sink.report(), outcome))
 }
 

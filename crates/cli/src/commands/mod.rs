@@ -4,6 +4,7 @@ pub mod events;
 pub mod exits;
 pub mod info;
 pub mod report;
+pub mod vcpus;
 
 /// The version that JSON documents carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

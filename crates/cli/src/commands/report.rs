@@ -3,18 +3,19 @@
 use std::fs;
 use std::path::Path;
 
-use analysis::{Convention, ExitTable, Exits, ExitsReport, Options};
+use analysis::{ExitTable, Exits, ExitsReport, Info, Options, Study, Vcpus, VcpusReport};
 use anyhow::{Context, Result};
-use event::{Event, EventType, Quality, Side, Sink};
-use render::{exits, html, info, json, quality};
+use event::Quality;
+use model::Machine;
+use render::{exits, html, info, json, quality, vcpus};
 use serde_json::{Map, Value};
 use source::Recording;
-use std::ops::ControlFlow;
 
 use crate::args::{Format, ReportArgs, Sort};
 use crate::commands::VERSION;
 use crate::commands::exits::sort;
 use crate::commands::info::head;
+use crate::filter::Scope;
 use crate::{input, output};
 
 /// Rows of the table of exits, and of the other tables, that one screen has room for.
@@ -70,6 +71,7 @@ struct Part {
     info: analysis::InfoReport,
     isa: Option<event::Isa>,
     exits: Vec<ExitsReport>,
+    vcpus: Option<VcpusReport>,
     quality: Quality,
 }
 
@@ -82,40 +84,42 @@ fn read(
     let recording = Recording::open(path)?;
     let reader = recording.reader(lender.options(false))?;
     let filter = &args.common.filter;
-    let mut sink = Both {
-        info: analysis::Info::new(),
-        exits: Exits::new(Options {
-            convention: Convention::Handling,
-            ..Options::default()
-        }),
-        exits_want: Vec::new(),
-    };
-    sink.info.saved_names(input::saved_names(&reader));
-    sink.exits.saved_names(input::saved_names(&reader));
     let filter = input::Filter::new(filter, &reader, &input::name(path))?;
-    let outcome = filter.walk(&reader, &mut sink);
+    let mut study = Study::default()
+        .info(Info::new())
+        .exits(Exits::new(Options::default()))
+        .vcpus(Vcpus::new(filter.window(&reader)));
+    study.saved_names(input::saved_names(&reader));
+    let outcome = filter.walk(&reader, &mut study, Scope::Threads);
+    study.finish();
     let mut quality = outcome.quality;
-    for warning in exits::unpaired(&sink.exits.unpaired()) {
+    let seen = study.machine.as_ref().map(Machine::seen);
+    let vcpus = study.vcpus_report();
+    let exits = study
+        .exits
+        .unwrap_or_else(|| Exits::new(Options::default()));
+    for warning in exits::unpaired(&exits.unpaired()) {
         quality.warn(warning);
     }
-    let info = sink.info.report();
+    let info = study.info.unwrap_or_default().report();
     if !info.has_exits {
         quality.warn(
             "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
              'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
         );
     }
-    let mut reports = sink.exits.reports();
+    let mut reports = exits.reports(seen.as_ref());
     for report in &mut reports {
         sort(&mut report.rows, Sort::Time);
     }
-    devices.name(sink.exits.isa(), &mut reports, &mut quality);
+    devices.name(exits.isa(), &mut reports, &mut quality);
     Ok(Part {
         name: input::name(path),
         head: head(reader.header()),
         info,
-        isa: sink.exits.isa(),
+        isa: exits.isa(),
         exits: reports,
+        vcpus,
         quality,
     })
 }
@@ -127,6 +131,19 @@ impl Part {
         out.push_str(&info::summary(&self.head, &self.info, output::width()));
         out.push('\n');
         if self.info.has_exits {
+            if let Some(report) = &self.vcpus {
+                let layout = vcpus::Layout {
+                    limit: if rows == usize::MAX { rows } else { 0 },
+                    durations: false,
+                    width: output::width(),
+                };
+                if rows == usize::MAX {
+                    out.push_str(&vcpus::table(report, layout));
+                } else {
+                    out.push_str(&vcpus::summary(report, &report.unknowable(), layout));
+                }
+                out.push('\n');
+            }
             for report in &self.exits {
                 // What happened always shows; a kind of access that did not is not news.
                 if report.table == ExitTable::Vmexit || !report.rows.is_empty() {
@@ -143,6 +160,7 @@ impl Part {
                             }
                         },
                         nanoseconds: self.head.nanoseconds,
+                        split: rows == usize::MAX,
                     };
                     out.push_str(&exits::table(self.isa, report, layout));
                     out.push('\n');
@@ -167,42 +185,11 @@ impl Part {
             Value::Object(table)
         });
         out.insert("exits".to_owned(), tables.collect());
+        if let Some(report) = &self.vcpus {
+            let mut part = Map::new();
+            vcpus::json(&mut part, report);
+            out.insert("vcpus".to_owned(), Value::Object(part));
+        }
         Value::Object(out)
-    }
-}
-
-/// Info and exits in one pass.
-struct Both {
-    info: analysis::Info,
-    exits: Exits,
-    /// By kind of event, whether it matters to exits.
-    exits_want: Vec<bool>,
-}
-
-impl Sink for Both {
-    fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        let index = ty.index as usize;
-        if self.exits_want.len() <= index {
-            self.exits_want.resize(index + 1, false);
-        }
-        self.exits_want[index] = self.exits.wants(ty);
-        self.info.wants(ty) || self.exits_want[index]
-    }
-
-    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        if self
-            .exits_want
-            .get(event.ty.index as usize)
-            .copied()
-            .unwrap_or(false)
-        {
-            let _ = self.exits.event(event);
-        }
-        self.info.event(event)
-    }
-
-    fn side(&mut self, side: &Side<'_>) {
-        self.info.side(side);
-        self.exits.side(side);
     }
 }

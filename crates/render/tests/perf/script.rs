@@ -30,6 +30,7 @@ pub fn ty(index: u32, label: &'static str) -> EventType<'static> {
         kind: Kind::Other,
         format: None,
         decoder: Decoder::default(),
+        recorded: true,
     }
 }
 

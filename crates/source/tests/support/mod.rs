@@ -9,8 +9,9 @@ pub mod trim_perf;
 
 use std::ops::ControlFlow;
 
-use analysis::{By, Convention, Exits, Info, Options};
+use analysis::{By, Convention, Exits, Info, Options, Study, Vcpus, Window};
 use event::{Event, EventType, Side, Sink};
+use model::Machine;
 use render::text_line::TextStyle;
 use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
@@ -171,45 +172,42 @@ impl Sink for Lines<'_, '_> {
     }
 }
 
-/// Runs every analysis at once, and prints what each found.
+/// Asks every question at once, and prints what was found.
 fn analyse(reader: &Reader<'_>) {
-    let exits = |convention, by| {
-        Exits::new(Options {
-            tables: Vec::new(),
-            convention,
-            by,
-        })
-    };
-    let each = By {
-        vm: true,
-        vcpu: true,
-    };
-    let mut all = All {
-        info: Info::new(),
-        exits: [
-            exits(Convention::Handling, By::default()),
-            exits(Convention::Perf, each),
-        ],
-    };
+    let mut study = Study::default()
+        .info(Info::new())
+        .exits(Exits::new(Options::default()))
+        .vcpus(Vcpus::new(Window::default()));
+    let mut perf = Exits::new(Options {
+        tables: Vec::new(),
+        convention: Convention::Perf,
+        by: By {
+            vm: true,
+            vcpu: true,
+        },
+    });
     if let Some(formats) = reader.formats() {
-        let names = || {
-            formats
-                .cmdlines
-                .iter()
-                .map(|(tid, name)| (*tid, name.as_str()))
-        };
-        all.info.saved_names(names());
-        all.exits.iter_mut().for_each(|e| e.saved_names(names()));
+        let names = formats
+            .cmdlines
+            .iter()
+            .map(|(tid, name)| (*tid, name.as_str()));
+        study.saved_names(names.clone());
+        perf.saved_names(names);
     }
-    let outcome = reader.walk(&mut all);
+    let outcome = reader.walk(&mut study);
+    reader.walk(&mut perf);
+    study.finish();
+    let seen = study.machine.as_ref().map(Machine::seen);
     let mut text = String::new();
-    for exits in &all.exits {
+    let ours = study.exits.as_ref().expect("exits");
+    for (exits, seen) in [(ours, seen.as_ref()), (&perf, None)] {
         let layout = render::exits::Layout {
             wide: true,
             limit: usize::MAX,
             nanoseconds: true,
+            split: true,
         };
-        let reports = exits.reports();
+        let reports = exits.reports(seen);
         for report in &reports {
             text.push_str(&render::exits::table(exits.isa(), report, layout));
             text.push_str(&render::perf_kvm::table(report, None));
@@ -219,35 +217,21 @@ fn analyse(reader: &Reader<'_>) {
         text.push_str(&render::exits::csv(exits.isa(), &reports));
         text.push_str(&render::exits::unpaired(&exits.unpaired()).concat());
     }
-    let report = all.info.report();
+    let vcpus = study.vcpus_report().expect("vCPUs");
+    for row in &vcpus.rows {
+        // Whatever the recording says, every instant is in one state.
+        assert_eq!(row.times.total(), row.to - row.from);
+    }
+    let layout = render::vcpus::Layout {
+        limit: 3,
+        durations: true,
+        width: 80,
+    };
+    text.push_str(&render::vcpus::table(&vcpus, layout));
+    text.push_str(&render::vcpus::csv(&vcpus));
+    let report = study.info.as_ref().expect("info").report();
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
     text.push_str(&render::quality::lines("input", &outcome.quality, 80));
     assert!(!text.is_empty());
-}
-
-struct All {
-    info: Info,
-    exits: [Exits; 2],
-}
-
-impl Sink for All {
-    fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        for exits in &mut self.exits {
-            let _ = exits.wants(ty);
-        }
-        self.info.wants(ty)
-    }
-
-    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        for exits in &mut self.exits {
-            let _ = exits.event(event);
-        }
-        self.info.event(event)
-    }
-
-    fn side(&mut self, side: &Side<'_>) {
-        self.exits.iter_mut().for_each(|e| e.side(side));
-        self.info.side(side);
-    }
 }

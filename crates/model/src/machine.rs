@@ -1,0 +1,595 @@
+//! The machine: which vCPU is in what state, on which CPU, and behind whom.
+
+use event::sched::Leaves;
+use event::{Data, Event, EventType, Isa, Kind, LostKind, MmioAccess, NONE, Side};
+use rustc_hash::FxHashMap;
+
+use crate::span::{Access, Cause, SpanSink, State, Times};
+use crate::track::{Place, Polls, Sched, Track};
+use crate::{Threads, Vm, find_vms};
+
+/// CPUs beyond this are not followed: the kernel has fewer.
+const MAX_CPUS: usize = 1 << 16;
+
+/// Stands for a thread that is no vCPU.
+const NO_VCPU: u32 = u32::MAX;
+
+/// One CPU.
+#[derive(Debug, Default)]
+struct Cpu {
+    /// Slot of the task that runs, if known.
+    current: Option<u32>,
+    /// vCPUs on its run queue.
+    waiting: Vec<u32>,
+}
+
+/// Which kinds of events a recording has: without some, parts of a vCPU's time cannot be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// `sched_switch`: whether a thread had its CPU.
+    pub switches: bool,
+    /// `sched_wakeup` or `sched_waking`: when a thread that slept was woken.
+    pub wakeups: bool,
+    /// `kvm_userspace_exit`: whether an exit was handled by the VMM.
+    pub userspace_exits: bool,
+    /// `kvm_vcpu_wakeup`: how long KVM polled.
+    pub halts: bool,
+}
+
+impl Seen {
+    /// Puts the time that the recording cannot split where it belongs.
+    ///
+    /// Without `sched_switch` an exit in which the guest asked to wait is taken as halted whole, which
+    /// `kernel_waiting_ns`, the kernel's part in such exits, was. Without `kvm_userspace_exit` handling by
+    /// KVM and by the VMM cannot be told apart, so that of all other exits is unknown.
+    pub fn settle(&self, times: &Times, kernel_waiting_ns: u64) -> Times {
+        let mut settled = *times;
+        if !self.switches {
+            settled.shift(State::Kernel, State::Halted, kernel_waiting_ns);
+        }
+        if !self.userspace_exits {
+            let of_waiting = if self.switches { kernel_waiting_ns } else { 0 };
+            let handling = settled.get(State::Kernel).saturating_sub(of_waiting);
+            settled.shift(State::Kernel, State::Unknown, handling);
+            settled.shift(State::KernelBlocked, State::Unknown, u64::MAX);
+        }
+        settled
+    }
+}
+
+/// What is known of a vCPU at the end of the walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VcpuTimes {
+    /// Its thread.
+    pub tid: i32,
+    /// Slot of its thread.
+    pub thread: u32,
+    /// Time of its first event.
+    pub from: u64,
+    /// Time of its thread's end, or of the last event of the recording.
+    pub to: u64,
+    /// Exits.
+    pub exits: u64,
+    /// Halts and how KVM polled in them.
+    pub polls: Polls,
+}
+
+/// Rebuilds what every vCPU does from the events that tell it.
+///
+/// A vCPU is a thread that enters a guest. It is followed from its first event of KVM; each of its instants
+/// from then on is in exactly one [`State`]. The kernel's own rules are used: a thread is runnable from
+/// `sched_wakeup` (it is on a run queue) to the `sched_switch` to it, as `run_delay` in
+/// `/proc/PID/schedstat` counts; where wake-ups are recorded as `sched_waking` alone, from that. A thread
+/// that is switched out runnable was preempted.
+#[derive(Debug, Default)]
+pub struct Machine {
+    threads: Threads,
+    tracks: Vec<Track>,
+    /// By thread slot, the vCPU it is.
+    vcpus: Vec<u32>,
+    by_tid: FxHashMap<i32, u32>,
+    /// The vCPU of the last event: most events come from the thread of the one before.
+    last: Option<(i32, u32)>,
+    cpus: Vec<Cpu>,
+    seen: Seen,
+    wakeup_seen: bool,
+    /// Whether a thread can lose its CPU in guest mode without an exit that is told of, as on s390: there the
+    /// host's interrupts are taken behind the back of `sie_exit`.
+    leaves_guest: bool,
+    end: u64,
+}
+
+impl Machine {
+    /// Returns a machine of which nothing is known.
+    pub fn new() -> Machine {
+        Machine::default()
+    }
+
+    /// Returns its threads.
+    pub fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// Takes thread names that the recorder saved apart from the events.
+    pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
+        self.threads.saved_names(names);
+    }
+
+    /// Returns the VMs the vCPUs belong to.
+    pub fn vms(&self) -> Vec<Vm> {
+        find_vms(&self.threads)
+    }
+
+    /// Returns which kinds of events there are.
+    pub fn seen(&self) -> Seen {
+        self.seen
+    }
+
+    /// Returns the vCPUs, in the order they were first seen; a span's `vcpu` is a position in this list.
+    pub fn vcpus(&self) -> impl Iterator<Item = VcpuTimes> {
+        self.tracks.iter().map(|track| VcpuTimes {
+            tid: track.tid,
+            thread: track.thread,
+            from: track.first,
+            to: track.at,
+            exits: track.exits,
+            polls: track.polls,
+        })
+    }
+
+    /// Returns the time a vCPU spent in each state so far; reading it twice tells what was between.
+    #[inline]
+    pub fn times(&self, vcpu: u32) -> Times {
+        self.tracks
+            .get(vcpu as usize)
+            .map_or(Times::default(), |track| track.times)
+    }
+
+    /// Returns whether the exit that a vCPU is in, or was in last, has been handled by the VMM so far.
+    #[inline]
+    pub fn in_vmm(&self, vcpu: u32) -> bool {
+        self.tracks
+            .get(vcpu as usize)
+            .is_some_and(|track| track.vmm)
+    }
+
+    /// Returns the halts of a vCPU so far and how KVM polled in them.
+    pub fn polls(&self, vcpu: u32) -> Polls {
+        self.tracks
+            .get(vcpu as usize)
+            .map_or(Polls::default(), |track| track.polls)
+    }
+
+    /// Returns the vCPU that a thread is now.
+    #[inline]
+    pub fn vcpu_of(&mut self, tid: i32) -> Option<u32> {
+        match self.last {
+            Some((last, vcpu)) if last == tid => Some(vcpu),
+            _ => {
+                let vcpu = *self.by_tid.get(&tid)?;
+                self.last = Some((tid, vcpu));
+                Some(vcpu)
+            }
+        }
+    }
+
+    /// Tells whether events of a kind are wanted, as [`event::Sink::wants`] asks.
+    pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        match ty.kind {
+            Kind::KvmUserspaceExit => self.seen.userspace_exits |= ty.recorded,
+            Kind::KvmVcpuWakeup => self.seen.halts |= ty.recorded,
+            Kind::SchedSwitch => self.seen.switches |= ty.recorded,
+            Kind::SchedWakeup | Kind::SchedWakeupNew => {
+                self.seen.wakeups |= ty.recorded;
+                self.wakeup_seen |= ty.recorded;
+            }
+            Kind::SchedWaking => self.seen.wakeups |= ty.recorded,
+            Kind::KvmExit
+            | Kind::KvmEntry
+            | Kind::KvmMmio
+            | Kind::KvmPio
+            | Kind::KvmMsr
+            | Kind::KvmFpu
+            | Kind::SchedMigrateTask
+            | Kind::SchedProcessFork
+            | Kind::SchedProcessExit
+            | Kind::TaskRename => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes an event. Spans that are complete go to `spans`.
+    #[inline]
+    pub fn event<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
+        self.end = self.end.max(event.time);
+        match data {
+            Data::KvmExit(exit) => {
+                let vcpu = self.kvm(event, exit.vcpu);
+                let track = &mut self.tracks[vcpu as usize];
+                match track.place {
+                    Place::Guest => track.advance(event.time),
+                    // An entry was missed: some of this time is the guest's.
+                    _ => {
+                        track.gap(event.time);
+                        event.time
+                    }
+                };
+                track.flush(vcpu, spans);
+                track.place = Place::Kernel;
+                track.cause = Cause {
+                    reason: Some(exit.reason),
+                    access: None,
+                };
+                track.exits += 1;
+                track.vmm = false;
+                self.leaves_guest = exit.reason.isa == Isa::S390;
+            }
+            Data::KvmEntry(entry) => {
+                let vcpu = self.kvm(event, entry.vcpu);
+                let track = &mut self.tracks[vcpu as usize];
+                match track.place {
+                    // An exit was missed.
+                    Place::Guest => track.gap(event.time),
+                    _ => {
+                        track.advance(event.time);
+                    }
+                }
+                track.flush(vcpu, spans);
+                track.place = Place::Guest;
+                track.cause = Cause::default();
+            }
+            Data::KvmUserspaceExit(_) => {
+                self.seen.userspace_exits = true;
+                let Some(track) = self.in_kvm(event) else {
+                    return;
+                };
+                track.place = Place::User;
+                track.vmm = true;
+            }
+            Data::KvmFpu { load } => {
+                let Some(track) = self.in_kvm(event) else {
+                    return;
+                };
+                if *load {
+                    track.place = Place::Kernel;
+                }
+            }
+            Data::KvmVcpuWakeup(wakeup) => {
+                self.seen.halts = true;
+                let switches = self.seen.switches;
+                let Some(track) = self.in_kvm(event) else {
+                    return;
+                };
+                track.woken(event.time, wakeup.halted_ns, wakeup.waited, switches);
+            }
+            Data::KvmPio(pio) => self.access(
+                event,
+                Access::Port {
+                    port: pio.port,
+                    write: pio.write,
+                },
+            ),
+            Data::KvmMsr(msr) => self.access(
+                event,
+                Access::Msr {
+                    msr: msr.msr,
+                    write: msr.write,
+                },
+            ),
+            Data::KvmMmio(mmio) => self.access(
+                event,
+                Access::Mmio {
+                    gpa: mmio.gpa,
+                    write: mmio.access == MmioAccess::Write,
+                },
+            ),
+            _ => self.sched(event, data, spans),
+        }
+    }
+
+    /// An event that a vCPU's thread makes in KVM: makes the thread known as one, and it runs.
+    #[inline]
+    fn kvm(&mut self, event: &Event<'_>, number: Option<u32>) -> u32 {
+        let vcpu = match self.vcpu_of(event.tid) {
+            Some(vcpu) => vcpu,
+            None => self.first_event(event, number),
+        };
+        self.runs(vcpu, event);
+        vcpu
+    }
+
+    #[cold]
+    fn first_event(&mut self, event: &Event<'_>, number: Option<u32>) -> u32 {
+        self.threads.vcpu_event(event, number);
+        let thread = self.threads.acts(event.tid);
+        let vcpu = self.tracks.len() as u32;
+        self.tracks
+            .push(Track::new(event.tid, thread, event.time, event.cpu));
+        let slot = thread as usize;
+        if self.vcpus.len() <= slot {
+            self.vcpus.resize(slot + 1, NO_VCPU);
+        }
+        self.vcpus[slot] = vcpu;
+        self.by_tid.insert(event.tid, vcpu);
+        self.last = Some((event.tid, vcpu));
+        vcpu
+    }
+
+    /// The thread makes an event, so it runs, on the event's CPU.
+    #[inline]
+    fn runs(&mut self, vcpu: u32, event: &Event<'_>) {
+        let track = &mut self.tracks[vcpu as usize];
+        if track.sched != Sched::Running {
+            self.leave_queue(vcpu);
+            self.tracks[vcpu as usize].must_be(Sched::Running, event.time);
+        }
+        let track = &mut self.tracks[vcpu as usize];
+        if track.cpu != event.cpu && event.cpu != NONE {
+            if track.has_cpu() && self.seen.switches {
+                // It changed its CPU without having been seen to leave the other one.
+                track.gap(event.time);
+            } else {
+                track.advance(event.time);
+            }
+            track.cpu = event.cpu;
+        }
+    }
+
+    /// An event inside `KVM_RUN`: the vCPU is out of its guest, whether its exit was seen or not.
+    #[inline]
+    fn in_kvm(&mut self, event: &Event<'_>) -> Option<&mut Track> {
+        let vcpu = self.vcpu_of(event.tid)?;
+        self.runs(vcpu, event);
+        let track = &mut self.tracks[vcpu as usize];
+        if track.place == Place::Guest {
+            track.gap(event.time);
+            track.cause = Cause::default();
+        } else {
+            track.advance(event.time);
+        }
+        Some(track)
+    }
+
+    fn access(&mut self, event: &Event<'_>, access: Access) {
+        let Some(track) = self.in_kvm(event) else {
+            return;
+        };
+        // KVM tells of accesses inside `KVM_RUN`, so the VMM is done with it if it had it.
+        track.place = Place::Kernel;
+        track.cause.access = Some(access);
+    }
+
+    fn sched<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
+        self.threads.sched(data);
+        match data {
+            Data::SchedSwitch(switch) => {
+                self.seen.switches = true;
+                let prev = self.threads.slot(switch.prev_tid);
+                let next = self.threads.slot(switch.next_tid);
+                self.ran(event, prev, spans);
+                if let Some(vcpu) = self.vcpu_in(prev) {
+                    self.switched_out(vcpu, event, switch.prev_state.leaves());
+                    self.tracks[vcpu as usize].relieve(vcpu, spans);
+                }
+                if let Some(vcpu) = self.vcpu_in(next) {
+                    self.switched_in(vcpu, event);
+                }
+                if let Some(cpu) = self.cpu(event.cpu) {
+                    cpu.current = Some(next);
+                }
+            }
+            Data::SchedWakeup(wakeup) => {
+                self.seen.wakeups = true;
+                if !self.wakeup_seen {
+                    self.wakeup_seen = true;
+                    self.not_yet(wakeup.tid);
+                }
+                self.wakes(event, wakeup.tid, wakeup.target_cpu);
+            }
+            Data::SchedWaking(wakeup) => {
+                self.seen.wakeups = true;
+                if !self.wakeup_seen {
+                    self.wakes(event, wakeup.tid, wakeup.target_cpu);
+                    if let Some(&vcpu) = self.by_tid.get(&wakeup.tid) {
+                        self.tracks[vcpu as usize].waking = Some(event.time);
+                    }
+                }
+            }
+            Data::SchedMigrateTask(migrate) => {
+                let Some(&vcpu) = self.by_tid.get(&migrate.tid) else {
+                    return;
+                };
+                // One that sleeps is told of again when it is woken.
+                if self.tracks[vcpu as usize].sched == Sched::Runnable {
+                    self.close_wait(vcpu, event.time);
+                    self.leave_queue(vcpu);
+                    self.enter_queue(vcpu, migrate.dest_cpu);
+                }
+            }
+            Data::SchedProcessExit(task) => self.ends(task.tid, event.time, spans),
+            _ => {}
+        }
+    }
+
+    fn vcpu_in(&self, thread: u32) -> Option<u32> {
+        let vcpu = self.vcpus.get(thread as usize).copied();
+        vcpu.filter(|&vcpu| vcpu != NO_VCPU && !self.tracks[vcpu as usize].ended)
+    }
+
+    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        if self.cpus.len() <= index {
+            self.cpus.resize_with(index + 1, Cpu::default);
+        }
+        self.cpus.get_mut(index)
+    }
+
+    /// A task ran on a CPU until now: whoever waited there waited behind it.
+    fn ran<S: SpanSink>(&mut self, event: &Event<'_>, task: u32, spans: &mut S) {
+        let Some(cpu) = self.cpu(event.cpu) else {
+            return;
+        };
+        if cpu.waiting.is_empty() {
+            return;
+        }
+        let waiting = std::mem::take(&mut cpu.waiting);
+        for &vcpu in &waiting {
+            let track = &mut self.tracks[vcpu as usize];
+            // One that ran itself was not seen to get its CPU.
+            if track.thread != task {
+                track.behind(event.time, Some(task));
+                track.relieve(vcpu, spans);
+            }
+        }
+        if let Some(cpu) = self.cpu(event.cpu) {
+            cpu.waiting = waiting;
+        }
+    }
+
+    fn switched_out(&mut self, vcpu: u32, event: &Event<'_>, leaves: Leaves) {
+        self.runs(vcpu, event);
+        let track = &mut self.tracks[vcpu as usize];
+        if track.place == Place::Guest && !self.leaves_guest {
+            // A thread leaves its CPU from the kernel: the exit before was not seen.
+            track.gap(event.time);
+            track.place = Place::Lost;
+        } else {
+            track.advance(event.time);
+        }
+        track.waking = None;
+        match leaves {
+            Leaves::Runnable => {
+                track.sched = Sched::Runnable;
+                self.enter_queue(vcpu, event.cpu);
+            }
+            Leaves::Blocked => track.sched = Sched::Blocked,
+            Leaves::Dead => {
+                track.ended = true;
+                self.by_tid.remove(&self.tracks[vcpu as usize].tid);
+                self.last = None;
+            }
+        }
+    }
+
+    fn switched_in(&mut self, vcpu: u32, event: &Event<'_>) {
+        let track = &mut self.tracks[vcpu as usize];
+        match track.sched {
+            Sched::Runnable => {
+                self.close_wait(vcpu, event.time);
+                self.leave_queue(vcpu);
+            }
+            Sched::Blocked => {
+                track.advance(event.time);
+            }
+            // It was not seen to leave.
+            Sched::Running => track.gap(event.time),
+        }
+        let track = &mut self.tracks[vcpu as usize];
+        track.sched = Sched::Running;
+        track.cpu = event.cpu;
+    }
+
+    /// A thread that slept is on a run queue.
+    fn wakes(&mut self, event: &Event<'_>, tid: i32, target: Option<i32>) {
+        let Some(&vcpu) = self.by_tid.get(&tid) else {
+            return;
+        };
+        let track = &mut self.tracks[vcpu as usize];
+        // A thread that is about to sleep may be woken before it does: it then keeps its CPU.
+        if track.sched != Sched::Blocked || track.ended {
+            return;
+        }
+        track.advance(event.time);
+        track.waking = None;
+        track.sched = Sched::Runnable;
+        let cpu = target.unwrap_or(track.cpu);
+        self.enter_queue(vcpu, cpu);
+    }
+
+    /// The first `sched_wakeup` says of a thread that a `sched_waking` was taken for one too early.
+    fn not_yet(&mut self, tid: i32) {
+        let Some(&vcpu) = self.by_tid.get(&tid) else {
+            return;
+        };
+        let track = &mut self.tracks[vcpu as usize];
+        if track.sched == Sched::Runnable && track.waking == Some(track.at) {
+            self.leave_queue(vcpu);
+            self.tracks[vcpu as usize].sched = Sched::Blocked;
+        }
+    }
+
+    fn enter_queue(&mut self, vcpu: u32, cpu: i32) {
+        self.tracks[vcpu as usize].cpu = cpu;
+        if let Some(cpu) = self.cpu(cpu) {
+            cpu.waiting.push(vcpu);
+        }
+    }
+
+    fn leave_queue(&mut self, vcpu: u32) {
+        let cpu = self.tracks[vcpu as usize].cpu;
+        if let Some(cpu) = self.cpu(cpu) {
+            cpu.waiting.retain(|&other| other != vcpu);
+        }
+    }
+
+    /// Tells the wait of a vCPU up to now as behind the task its CPU runs.
+    fn close_wait(&mut self, vcpu: u32, time: u64) {
+        let cpu = self.tracks[vcpu as usize].cpu;
+        let current = self.cpu(cpu).and_then(|cpu| cpu.current);
+        self.tracks[vcpu as usize].behind(time, current);
+    }
+
+    /// A thread ended.
+    fn ends<S: SpanSink>(&mut self, tid: i32, time: u64, spans: &mut S) {
+        let Some(vcpu) = self.vcpu_of(tid) else {
+            return;
+        };
+        let track = &mut self.tracks[vcpu as usize];
+        if !track.ended {
+            track.advance(time);
+            track.ended = true;
+            track.flush(vcpu, spans);
+        }
+        self.leave_queue(vcpu);
+        self.by_tid.remove(&tid);
+        self.last = None;
+    }
+
+    /// Takes what is told beside events.
+    pub fn side<S: SpanSink>(&mut self, side: &Side<'_>, spans: &mut S) {
+        self.threads.side(side);
+        match *side {
+            Side::Lost {
+                cpu,
+                kind: LostKind::Ring,
+                ..
+            } => {
+                for track in &mut self.tracks {
+                    track.lost |= cpu == NONE || track.cpu == cpu || !track.has_cpu();
+                }
+            }
+            Side::Exit { time, tid, .. } => {
+                self.end = self.end.max(time);
+                self.ends(tid, time, spans);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the walk: what every vCPU was last seen doing, it did until the last event.
+    pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
+        for vcpu in 0..self.tracks.len() as u32 {
+            let end = self.end;
+            let track = &self.tracks[vcpu as usize];
+            if !track.ended {
+                if track.sched == Sched::Runnable {
+                    self.close_wait(vcpu, end);
+                } else {
+                    self.tracks[vcpu as usize].advance(end);
+                }
+            }
+            self.tracks[vcpu as usize].flush(vcpu, spans);
+        }
+    }
+}

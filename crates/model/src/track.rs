@@ -1,0 +1,278 @@
+//! One vCPU's way through its states.
+
+use event::{ExitReason, NONE};
+
+use crate::span::{Cause, Span, SpanSink, State, Times};
+
+/// Where a vCPU's thread is, whether or not it has a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Guest,
+    Kernel,
+    User,
+    /// An event is missing that would tell.
+    Lost,
+}
+
+/// Whether a thread has a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sched {
+    Running,
+    Runnable,
+    Blocked,
+}
+
+/// A span that waits for its exit to end.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    state: State,
+    start: u64,
+    end: u64,
+    cpu: i32,
+    behind: Option<u32>,
+}
+
+/// Spans of one exit that are kept until it ends. What comes before them then goes out as it is: a halt
+/// that is told of later is no longer found in it.
+const MAX_PENDING: usize = 128;
+
+/// KVM polls no shorter than this before it gives a CPU away (`halt_poll_ns_grow_start`,
+/// `virt/kvm/kvm_main.c`), so less than this before a vCPU sleeps is the way to sleep.
+pub(crate) const MIN_POLL_NS: u64 = 10_000;
+
+/// Counts of halts and how KVM polled in them, told by `kvm_vcpu_wakeup`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Polls {
+    /// Halts that polling ended: the vCPU kept its CPU.
+    pub succeeded: u64,
+    /// Time polled in those.
+    pub succeeded_ns: u64,
+    /// Halts that were polled in vain.
+    pub failed: u64,
+    /// Time polled in those.
+    pub failed_ns: u64,
+}
+
+/// One vCPU.
+#[derive(Debug)]
+pub(crate) struct Track {
+    /// Its thread: id, and slot in `Threads`.
+    pub tid: i32,
+    pub thread: u32,
+    pub place: Place,
+    pub sched: Sched,
+    pub cpu: i32,
+    pub cause: Cause,
+    /// Time of its first event.
+    pub first: u64,
+    /// Up to when its states are told.
+    pub at: u64,
+    /// Events of its CPU were lost after `at`.
+    pub lost: bool,
+    /// Its thread has ended.
+    pub ended: bool,
+    /// Since when it is runnable, if `sched_waking` said so and no `sched_wakeup` was ever seen.
+    pub waking: Option<u64>,
+    pub times: Times,
+    pub polls: Polls,
+    pub exits: u64,
+    /// Whether the exit under way, or the last one, has been in the VMM.
+    pub vmm: bool,
+    pending: Vec<Pending>,
+}
+
+impl Track {
+    pub fn new(tid: i32, thread: u32, time: u64, cpu: i32) -> Track {
+        Track {
+            tid,
+            thread,
+            place: Place::Lost,
+            sched: Sched::Running,
+            cpu,
+            cause: Cause::default(),
+            first: time,
+            at: time,
+            lost: false,
+            ended: false,
+            waking: None,
+            times: Times::default(),
+            polls: Polls::default(),
+            exits: 0,
+            vmm: false,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Whether the exit under way is one in which the guest asked to wait.
+    #[inline]
+    fn waiting(&self) -> bool {
+        self.cause.reason.is_some_and(ExitReason::is_waiting)
+    }
+
+    /// The state that place and scheduling make.
+    #[inline]
+    fn state(&self) -> State {
+        match (self.sched, self.place) {
+            (Sched::Runnable, _) => State::Runnable,
+            (_, Place::Lost) => State::Unknown,
+            (Sched::Running, Place::Guest) => State::Guest,
+            (Sched::Running, Place::Kernel) => State::Kernel,
+            (Sched::Running, Place::User) => State::User,
+            (Sched::Blocked, Place::Kernel) if self.waiting() => State::Halted,
+            (Sched::Blocked, Place::Kernel) => State::KernelBlocked,
+            (Sched::Blocked, Place::User) => State::UserBlocked,
+            // Nothing sleeps in guest mode: the exit before was not seen.
+            (Sched::Blocked, Place::Guest) => State::Unknown,
+        }
+    }
+
+    /// Tells the time up to `time` as what the vCPU was last seen doing, and returns the time, which never
+    /// runs backwards.
+    #[inline]
+    pub fn advance(&mut self, time: u64) -> u64 {
+        let state = if self.lost {
+            State::Unknown
+        } else {
+            self.state()
+        };
+        self.lost = false;
+        self.tell(state, time, None)
+    }
+
+    /// Tells the time up to `time` as unknown: an event was missed in it.
+    pub fn gap(&mut self, time: u64) {
+        self.lost = false;
+        self.tell(State::Unknown, time, None);
+    }
+
+    /// Tells the time up to `time` as waiting for a CPU that another task had.
+    pub fn behind(&mut self, time: u64, task: Option<u32>) {
+        if self.lost {
+            self.gap(time);
+        } else {
+            self.tell(State::Runnable, time, task);
+        }
+    }
+
+    #[inline]
+    fn tell(&mut self, state: State, time: u64, behind: Option<u32>) -> u64 {
+        let ns = time.saturating_sub(self.at);
+        if ns == 0 {
+            return self.at;
+        }
+        self.times.add(state, ns);
+        let start = std::mem::replace(&mut self.at, time);
+        match self.pending.last_mut() {
+            Some(last) if last.state == state && last.behind == behind && last.cpu == self.cpu => {
+                last.end = time;
+            }
+            _ => self.pending.push(Pending {
+                state,
+                start,
+                end: time,
+                cpu: self.cpu,
+                behind,
+            }),
+        }
+        time
+    }
+
+    /// Hands out what is kept, if it has become too much.
+    pub fn relieve<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
+        if self.pending.len() > MAX_PENDING {
+            self.flush(vcpu, spans);
+        }
+    }
+
+    /// Hands out the spans of the exit that ended, or of the guest's run that did.
+    #[inline]
+    pub fn flush<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
+        for span in self.pending.drain(..) {
+            spans.span(&Span {
+                vcpu,
+                state: span.state,
+                start: span.start,
+                end: span.end,
+                cpu: span.cpu,
+                cause: self.cause,
+                behind: span.behind,
+            });
+        }
+    }
+
+    /// A switch says that the thread left its CPU, or got one, or it is seen to run: what was thought of it
+    /// before has to allow that.
+    pub fn must_be(&mut self, sched: Sched, time: u64) {
+        if self.sched != sched {
+            self.gap(time);
+            self.sched = sched;
+        }
+    }
+
+    /// `kvm_vcpu_wakeup`: the vCPU was halted for `halted_ns` up to now, polling included, and slept if
+    /// `waited`. `sched_seen` says whether the recording would tell if it had left its CPU.
+    pub fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, sched_seen: bool) {
+        let time = self.advance(time);
+        let from = time.saturating_sub(halted_ns);
+        self.split(from);
+        let first = self.pending.partition_point(|span| span.start < from);
+        let (_, halt) = self.pending.split_at_mut(first);
+        let sleeps = |state: State| {
+            matches!(
+                state,
+                State::KernelBlocked | State::UserBlocked | State::Halted
+            )
+        };
+        let runs = |state: State| matches!(state, State::Kernel | State::User);
+        let slept = halt.iter().position(|span| sleeps(span.state));
+        let before_sleep = &halt[..slept.unwrap_or(halt.len())];
+        let on_cpu: u64 = before_sleep
+            .iter()
+            .filter(|span| runs(span.state))
+            .map(|span| span.end - span.start)
+            .sum();
+        // Without the scheduler's events nobody knows how long it polled before it slept.
+        let hidden_sleep = waited && slept.is_none() && !sched_seen;
+        let polled = !waited || on_cpu >= MIN_POLL_NS;
+        for (position, span) in halt.iter_mut().enumerate() {
+            let becomes = if sleeps(span.state) {
+                State::Halted
+            } else if !runs(span.state) {
+                continue;
+            } else if hidden_sleep {
+                State::Halted
+            } else if polled && slept.is_none_or(|slept| position < slept) {
+                State::Poll
+            } else {
+                State::Kernel
+            };
+            let ns = span.end - span.start;
+            self.times.shift(span.state, becomes, ns);
+            span.state = becomes;
+        }
+        if !waited {
+            self.polls.succeeded += 1;
+            self.polls.succeeded_ns += on_cpu;
+        } else if polled && !hidden_sleep {
+            self.polls.failed += 1;
+            self.polls.failed_ns += on_cpu;
+        }
+        self.place = Place::Kernel;
+    }
+
+    /// Makes a span end where another is to begin.
+    fn split(&mut self, at: u64) {
+        let inside = |span: &Pending| span.start < at && at < span.end;
+        if let Some(position) = self.pending.iter().position(inside) {
+            let mut rest = self.pending[position];
+            self.pending[position].end = at;
+            rest.start = at;
+            self.pending.insert(position + 1, rest);
+        }
+    }
+
+    /// Whether it is known to be somewhere.
+    pub fn has_cpu(&self) -> bool {
+        self.cpu != NONE
+    }
+}
