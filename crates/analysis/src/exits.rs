@@ -263,6 +263,12 @@ const IOPORT: usize = 1;
 const MMIO: usize = 2;
 const MSR: usize = 3;
 
+impl Default for Exits {
+    fn default() -> Exits {
+        Exits::new(Options::default())
+    }
+}
+
 impl Exits {
     /// Returns a collector that has seen nothing.
     pub fn new(options: Options) -> Exits {
@@ -535,10 +541,11 @@ impl Exits {
         }
     }
 
-    /// Returns the tables that were wanted; `seen` is what the machine that told the times had to go by, if
-    /// there was one.
-    pub fn reports(&self, seen: Option<&Seen>) -> Vec<ExitsReport> {
-        let vms = self.vms();
+    /// Returns the tables that were wanted. With the machine that told the times, which also knows more of the
+    /// VMs, rows tell where their time went.
+    pub fn reports(&self, machine: Option<&Machine>) -> Vec<ExitsReport> {
+        let vms = machine.map_or_else(|| self.vms(), Machine::vms);
+        let seen = machine.map(Machine::seen);
         let mut places = FxHashMap::default();
         for (at, vm) in vms.iter().enumerate() {
             places.extend(vm.vcpus.iter().map(|vcpu| (vcpu.tid, (at, vcpu.id))));
@@ -547,7 +554,7 @@ impl Exits {
             .into_iter()
             .zip(&self.tables)
             .filter(|(_, rows)| rows.wanted)
-            .map(|(table, rows)| self.report(table, rows, &vms, &places, seen))
+            .map(|(table, rows)| self.report(table, rows, &vms, &places, seen.as_ref()))
             .collect()
     }
 

@@ -134,6 +134,10 @@ impl Sink for Info {
             };
             self.threads.vcpu_event(event, vcpu);
         }
+        if event.ty.kind.is_sched() {
+            // Names of threads tell which VM's they are.
+            self.threads.sched(&event.data());
+        }
         ControlFlow::Continue(())
     }
 

@@ -61,6 +61,13 @@ impl Study {
         }
     }
 
+    /// Says that the recording's clock counts ticks and no nanoseconds.
+    pub fn counts_ticks(&mut self) {
+        if let Some(machine) = &mut self.machine {
+            machine.counts_ticks();
+        }
+    }
+
     /// Takes thread names that the recorder saved apart from the events.
     pub fn saved_names<'n>(&mut self, names: impl Iterator<Item = (i32, &'n str)> + Clone) {
         if let Some(info) = &mut self.info {
@@ -158,10 +165,7 @@ impl Sink for Study {
             exits.side(side);
         }
         if let Some(machine) = &mut self.machine {
-            match &mut self.vcpus {
-                Some(vcpus) => machine.side(side, vcpus),
-                None => machine.side(side, &mut ()),
-            }
+            machine.side(side);
         }
     }
 }

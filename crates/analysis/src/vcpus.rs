@@ -137,14 +137,15 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
         out.push(Unknowable {
             fields: &["kernel_ns", "user_ns"],
             why: "there are no kvm_userspace_exit events: handling by KVM and by the VMM cannot be told \
-                  apart, and is in unknown_ns",
+                  apart, and is in unknown_ns (all of it is KVM's if they were recorded and none came)",
         });
     }
     if !seen.halts {
         out.push(Unknowable {
             fields: &["poll_ns"],
             why: if seen.switches {
-                "there are no kvm_vcpu_wakeup events: halt polling is within kernel_ns"
+                "there are no kvm_vcpu_wakeup events, or their nanoseconds cannot be compared with the \
+                 recording's ticks: halt polling is within kernel_ns"
             } else {
                 "there are no kvm_vcpu_wakeup events: halt polling is within halted_ns"
             },

@@ -105,8 +105,8 @@ pub enum Scope {
     /// Events of other threads, but for the scheduler's: that a thread gets its CPU is told by the one that
     /// leaves it.
     Threads,
-    /// As `Threads`, and nothing by time and CPU but what comes after the end: the sink looks at a window
-    /// itself, and has to know what was before it.
+    /// As `Threads`, and nothing by time and CPU: the sink looks at a window itself, and has to know what was
+    /// around it.
     Window,
 }
 
@@ -139,7 +139,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
             time: args
                 .time
                 .map(|time| time.stamps(seconds))
-                .map(|(from, to)| if window { (0, to) } else { (from, to) }),
+                .filter(|_| !window),
             threads,
         }
     }

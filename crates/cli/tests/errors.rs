@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use common::{Failures, Run, case, run, run_with, trapline};
 
-const COMMANDS: [&str; 4] = ["info", "events", "exits", "report"];
+const COMMANDS: [&str; 5] = ["info", "events", "exits", "vcpus", "report"];
 
 /// Checks that a run failed as it should.
 fn refused(failures: &mut Failures, what: &str, run: &Run, words: &[&str]) {
@@ -221,6 +221,7 @@ fn wrong_usage_is_status_2() {
         (vec!["exits", &path, "--vcpu", "-1"], "-1"),
         (vec!["info", &path, "--format", "yaml"], "json"),
         (vec!["events", &path, "--as", "strace"], "trace-cmd"),
+        (vec!["exits", &path, "--as", "trace-cmd"], "perf"),
     ] {
         let run = run(&args);
         let what = format!("{args:?}");

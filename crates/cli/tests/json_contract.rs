@@ -22,18 +22,36 @@ const INFO: [&str; 8] = [
     "events",
     "vms",
 ];
-const EXITS: [&str; 6] = [
+const EXITS: [&str; 7] = [
     "event",
     "isa",
     "rows",
     "total_count",
     "total_ns",
     "handling_ns",
+    "unknowable",
 ];
 const ROW: [&str; 12] = [
     "key", "name", "waiting", "count", "share", "total_ns", "min_ns", "mean_ns", "max_ns",
     "p50_ns", "p90_ns", "p99_ns",
 ];
+/// What stands behind them: where the row's time went, which adds up to its total; what of it the vCPU slept;
+/// and who handled it.
+const SPLIT: [&str; 11] = [
+    "guest_ns",
+    "kernel_ns",
+    "user_ns",
+    "poll_ns",
+    "halted_ns",
+    "runnable_ns",
+    "unknown_ns",
+    "kernel_blocked_ns",
+    "user_blocked_ns",
+    "user_count",
+    "handled_by",
+];
+/// How many of those add up.
+const STATES: usize = 7;
 /// What `--by` puts before a row's own fields.
 const GROUP: [&str; 2] = ["vm_pid", "vcpu"];
 
@@ -125,8 +143,33 @@ fn table_types(failures: &mut Failures, what: &str, table: &Value, groups: &[&st
     failures.check(isa, || format!("{what}: isa {}", table["isa"]));
     let (mut count, mut total, mut handling, mut shares) = (0, 0, 0, 0.0);
     for row in table["rows"].as_array().into_iter().flatten() {
-        let fields: Vec<&str> = groups.iter().chain(&ROW).copied().collect();
+        let fields: Vec<&str> = groups.iter().chain(&ROW).chain(&SPLIT).copied().collect();
         failures.equal(&format!("{what}: row"), &keys(row), &fields);
+        let states = SPLIT[..STATES].iter().map(|state| number(row, state));
+        failures.equal(
+            &format!("{what}: states of {}", row["key"]),
+            &states.sum::<u64>(),
+            &number(row, "total_ns"),
+        );
+        failures.equal(what, &number(row, "guest_ns"), &0);
+        for (part, of) in [
+            ("kernel_blocked_ns", "kernel_ns"),
+            ("user_blocked_ns", "user_ns"),
+            ("user_count", "count"),
+        ] {
+            failures.check(number(row, part) <= number(row, of), || {
+                format!("{what}: {part} of {row}")
+            });
+        }
+        let by = row["handled_by"].as_str();
+        let of_users = match number(row, "user_count") {
+            0 => "kernel",
+            n if n == number(row, "count") => "user",
+            _ => "both",
+        };
+        failures.check(by.is_none_or(|by| by == of_users), || {
+            format!("{what}: handled_by of {row}")
+        });
         let typed = row["key"].is_string()
             && row["name"].is_string()
             && row["waiting"].is_boolean()
@@ -303,6 +346,7 @@ fn csv_has_the_numbers_of_the_json() {
             .into_iter()
             .chain(GROUP)
             .chain(ROW)
+            .chain(SPLIT)
             .collect();
         failures.equal(
             &format!("{name}: head"),
@@ -318,7 +362,13 @@ fn csv_has_the_numbers_of_the_json() {
                     other => other.to_string(),
                 };
                 let mut fields = vec![plain(&table["event"]), plain(&table["isa"])];
-                fields.extend(GROUP.iter().chain(&ROW).map(|field| plain(&row[*field])));
+                fields.extend(
+                    GROUP
+                        .iter()
+                        .chain(&ROW)
+                        .chain(&SPLIT)
+                        .map(|field| plain(&row[*field])),
+                );
                 expected.push(fields);
             }
         }
@@ -589,7 +639,7 @@ fn events_are_chosen_by_name() {
 fn every_command_has_every_format() {
     let mut failures = Failures::default();
     let path = case("vmx/tiny-irqchip/perf.data.kvmstat.zst").path;
-    for command in ["info", "events", "exits", "report"] {
+    for command in ["info", "events", "exits", "vcpus", "report"] {
         let table = run([command.as_ref(), path.as_os_str()]);
         let again = run([
             command.as_ref(),
@@ -607,9 +657,9 @@ fn every_command_has_every_format() {
         let rows = csv_of(&[command], &path);
         let columns = rows[0].len();
         failures.check(
-            rows.len() > 5 && rows.iter().all(|r| r.len() == columns),
+            rows.len() > 2 && rows.iter().all(|r| r.len() == columns),
             || format!("{command}: CSV rows are of one length"),
         );
     }
-    failures.finish(16);
+    failures.finish(20);
 }

@@ -96,6 +96,8 @@ pub struct Machine {
     /// Whether a thread can lose its CPU in guest mode without an exit that is told of, as on s390: there the
     /// host's interrupts are taken behind the back of `sie_exit`.
     leaves_guest: bool,
+    /// The recording's clock counts ticks, which durations in events cannot be compared with.
+    ticks: bool,
     end: u64,
 }
 
@@ -103,6 +105,12 @@ impl Machine {
     /// Returns a machine of which nothing is known.
     pub fn new() -> Machine {
         Machine::default()
+    }
+
+    /// Says that the recording's clock counts ticks and no nanoseconds: how long a halt was polled, which its
+    /// event tells in nanoseconds, is then not known.
+    pub fn counts_ticks(&mut self) {
+        self.ticks = true;
     }
 
     /// Returns its threads.
@@ -177,7 +185,7 @@ impl Machine {
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         match ty.kind {
             Kind::KvmUserspaceExit => self.seen.userspace_exits |= ty.recorded,
-            Kind::KvmVcpuWakeup => self.seen.halts |= ty.recorded,
+            Kind::KvmVcpuWakeup => self.seen.halts |= ty.recorded && !self.ticks,
             Kind::SchedSwitch => self.seen.switches |= ty.recorded,
             Kind::SchedWakeup | Kind::SchedWakeupNew => {
                 self.seen.wakeups |= ty.recorded;
@@ -256,12 +264,15 @@ impl Machine {
                 }
             }
             Data::KvmVcpuWakeup(wakeup) => {
-                self.seen.halts = true;
+                let ticks = self.ticks;
+                self.seen.halts = !ticks;
                 let switches = self.seen.switches;
                 let Some(track) = self.in_kvm(event) else {
                     return;
                 };
-                track.woken(event.time, wakeup.halted_ns, wakeup.waited, switches);
+                if !ticks {
+                    track.woken(event.time, wakeup.halted_ns, wakeup.waited, switches);
+                }
             }
             Data::KvmPio(pio) => self.access(
                 event,
@@ -407,14 +418,14 @@ impl Machine {
                     self.enter_queue(vcpu, migrate.dest_cpu);
                 }
             }
-            Data::SchedProcessExit(task) => self.ends(task.tid, event.time, spans),
+            Data::SchedProcessExit(task) => self.ends(task.tid, event.time),
             _ => {}
         }
     }
 
     fn vcpu_in(&self, thread: u32) -> Option<u32> {
         let vcpu = self.vcpus.get(thread as usize).copied();
-        vcpu.filter(|&vcpu| vcpu != NO_VCPU && !self.tracks[vcpu as usize].ended)
+        vcpu.filter(|&vcpu| vcpu != NO_VCPU && self.tracks[vcpu as usize].ended.is_none())
     }
 
     fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
@@ -465,7 +476,7 @@ impl Machine {
             }
             Leaves::Blocked => track.sched = Sched::Blocked,
             Leaves::Dead => {
-                track.ended = true;
+                track.ended = Some(event.time);
                 self.by_tid.remove(&self.tracks[vcpu as usize].tid);
                 self.last = None;
             }
@@ -497,7 +508,7 @@ impl Machine {
         };
         let track = &mut self.tracks[vcpu as usize];
         // A thread that is about to sleep may be woken before it does: it then keeps its CPU.
-        if track.sched != Sched::Blocked || track.ended {
+        if track.sched != Sched::Blocked {
             return;
         }
         track.advance(event.time);
@@ -540,24 +551,19 @@ impl Machine {
         self.tracks[vcpu as usize].behind(time, current);
     }
 
-    /// A thread ended.
-    fn ends<S: SpanSink>(&mut self, tid: i32, time: u64, spans: &mut S) {
+    /// A thread ended. It may still make events on its way out; another that gets its id is another vCPU.
+    fn ends(&mut self, tid: i32, time: u64) {
         let Some(vcpu) = self.vcpu_of(tid) else {
             return;
         };
-        let track = &mut self.tracks[vcpu as usize];
-        if !track.ended {
-            track.advance(time);
-            track.ended = true;
-            track.flush(vcpu, spans);
-        }
         self.leave_queue(vcpu);
+        self.tracks[vcpu as usize].ended = Some(time);
         self.by_tid.remove(&tid);
         self.last = None;
     }
 
     /// Takes what is told beside events.
-    pub fn side<S: SpanSink>(&mut self, side: &Side<'_>, spans: &mut S) {
+    pub fn side(&mut self, side: &Side<'_>) {
         self.threads.side(side);
         match *side {
             Side::Lost {
@@ -569,10 +575,7 @@ impl Machine {
                     track.lost |= cpu == NONE || track.cpu == cpu || !track.has_cpu();
                 }
             }
-            Side::Exit { time, tid, .. } => {
-                self.end = self.end.max(time);
-                self.ends(tid, time, spans);
-            }
+            Side::Exit { time, tid, .. } => self.ends(tid, time),
             _ => {}
         }
     }
@@ -580,14 +583,13 @@ impl Machine {
     /// Ends the walk: what every vCPU was last seen doing, it did until the last event.
     pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
         for vcpu in 0..self.tracks.len() as u32 {
-            let end = self.end;
             let track = &self.tracks[vcpu as usize];
-            if !track.ended {
-                if track.sched == Sched::Runnable {
-                    self.close_wait(vcpu, end);
-                } else {
-                    self.tracks[vcpu as usize].advance(end);
-                }
+            // What the recorder tells of a thread's end may be later than the last event.
+            let end = track.ended.unwrap_or(self.end).min(self.end);
+            if track.sched == Sched::Runnable {
+                self.close_wait(vcpu, end);
+            } else {
+                self.tracks[vcpu as usize].advance(end);
             }
             self.tracks[vcpu as usize].flush(vcpu, spans);
         }

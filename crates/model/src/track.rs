@@ -69,8 +69,8 @@ pub(crate) struct Track {
     pub at: u64,
     /// Events of its CPU were lost after `at`.
     pub lost: bool,
-    /// Its thread has ended.
-    pub ended: bool,
+    /// When its thread ended, if it did.
+    pub ended: Option<u64>,
     /// Since when it is runnable, if `sched_waking` said so and no `sched_wakeup` was ever seen.
     pub waking: Option<u64>,
     pub times: Times,
@@ -93,7 +93,7 @@ impl Track {
             first: time,
             at: time,
             lost: false,
-            ended: false,
+            ended: None,
             waking: None,
             times: Times::default(),
             polls: Polls::default(),

@@ -27,6 +27,15 @@ pub fn human(ns: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
+/// Returns a duration, or a number of ticks of unknown rate as it is.
+pub fn of(value: u64, nanoseconds: bool) -> String {
+    if nanoseconds {
+        human(value)
+    } else {
+        value.to_string()
+    }
+}
+
 /// Returns a time stamp in seconds with nine decimals, as `perf script --ns` prints it.
 pub fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)

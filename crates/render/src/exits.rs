@@ -145,13 +145,7 @@ pub struct Layout {
 
 /// Returns one table as text.
 pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
-    let time = |value: u64| {
-        if layout.nanoseconds {
-            duration::human(value)
-        } else {
-            value.to_string()
-        }
-    };
+    let time = |value: u64| duration::of(value, layout.nanoseconds);
     let mut out = String::new();
     let what = match report.table {
         ExitTable::Vmexit => "exits",
@@ -302,11 +296,7 @@ fn split(
             &number(row.vcpu.map(i64::from)),
         );
         let total = times.total();
-        let time = if layout.nanoseconds {
-            duration::human(total)
-        } else {
-            total.to_string()
-        };
+        let time = duration::of(total, layout.nanoseconds);
         let _ = write!(out, "{group}{:<20}{time:>9}", row.key);
         for column in &COLUMNS[1..] {
             let _ = write!(

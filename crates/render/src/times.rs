@@ -58,12 +58,12 @@ impl Column {
     }
 
     /// Returns its time; a dash where nothing can be known of it.
-    pub fn duration(&self, times: &Times, unknowable: &[Unknowable]) -> String {
+    pub fn duration(&self, times: &Times, unknowable: &[Unknowable], nanoseconds: bool) -> String {
         let ns = self.ns(times);
         if self.hidden(ns, unknowable) {
             return "-".to_owned();
         }
-        duration::human(ns)
+        duration::of(ns, nanoseconds)
     }
 }
 

@@ -133,6 +133,8 @@ pub struct Layout {
     pub limit: usize,
     /// Durations instead of shares.
     pub durations: bool,
+    /// Whether the times are nanoseconds; ticks of unknown rate are printed as numbers.
+    pub nanoseconds: bool,
     /// Columns to break sentences at.
     pub width: usize,
 }
@@ -185,11 +187,11 @@ pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) 
             "{:>8} {:>4} {:>9}",
             row.vm_pid.map_or("-".to_owned(), |pid| pid.to_string()),
             row.vcpu,
-            duration::human(total)
+            duration::of(total, layout.nanoseconds)
         );
         for column in &COLUMNS {
             let text = if layout.durations {
-                column.duration(&row.times, unknowable)
+                column.duration(&row.times, unknowable, layout.nanoseconds)
             } else {
                 column.percent(&row.times, total, unknowable)
             };
@@ -201,6 +203,7 @@ pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) 
 }
 
 fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
+    let time = |value: u64| duration::of(value, layout.nanoseconds);
     let vm = row
         .vm_name
         .clone()
@@ -224,17 +227,17 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
             out,
             "  halt polls: {} succeeded in {}, {} failed and burnt {}",
             polls.succeeded,
-            duration::human(polls.succeeded_ns),
+            time(polls.succeeded_ns),
             polls.failed,
-            duration::human(polls.failed_ns)
+            time(polls.failed_ns)
         );
     }
     if blocked > 0 {
         let _ = writeln!(
             out,
             "  asleep while its exit was handled: {} in KVM, {} in the VMM",
-            duration::human(row.times.get(State::KernelBlocked)),
-            duration::human(row.times.get(State::UserBlocked))
+            time(row.times.get(State::KernelBlocked)),
+            time(row.times.get(State::UserBlocked))
         );
     }
     if row.waits.count() > 0 {
@@ -243,29 +246,30 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
             out,
             "  waited for a CPU {} times: p50 {}, p99 {}, max {}; meanwhile ran",
             waits.count(),
-            duration::human(waits.percentile(0.5)),
-            duration::human(waits.percentile(0.99)),
-            duration::human(waits.max())
+            time(waits.percentile(0.5)),
+            time(waits.percentile(0.99)),
+            time(waits.max())
         );
-        list(out, &row.behind, layout.limit, |task| {
+        list(out, &row.behind, layout, |task| {
             (task.ns, task.count, behind_name(task))
         });
     }
     if !row.user.is_empty() {
         let _ = writeln!(out, "  was in the VMM for");
-        list(out, &row.user, layout.limit, |cause| {
+        list(out, &row.user, layout, |cause| {
             (cause.ns, cause.count, cause_name(cause))
         });
     }
 }
 
-fn list<T>(out: &mut String, items: &[T], limit: usize, of: impl Fn(&T) -> (u64, u64, String)) {
+fn list<T>(out: &mut String, items: &[T], layout: Layout, of: impl Fn(&T) -> (u64, u64, String)) {
+    let limit = layout.limit;
     for item in items.iter().take(limit) {
         let (ns, count, name) = of(item);
         let _ = writeln!(
             out,
             "  {:>10} {count:>8} times  {}",
-            duration::human(ns),
+            duration::of(ns, layout.nanoseconds),
             clean(&name)
         );
     }
@@ -276,7 +280,7 @@ fn list<T>(out: &mut String, items: &[T], limit: usize, of: impl Fn(&T) -> (u64,
         let _ = writeln!(
             out,
             "  {:>10} {count:>8} times  {} more",
-            duration::human(ns),
+            duration::of(ns, layout.nanoseconds),
             items.len() - limit
         );
     }

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use analysis::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Study};
 use anyhow::Result;
-use model::Machine;
 use render::{exits, json, perf_kvm, quality};
 use serde_json::Value;
 use source::Recording;
@@ -40,17 +39,17 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         study = study.machine();
     }
     study.saved_names(input::saved_names(&reader));
+    if !input::nanoseconds(reader.header()) {
+        study.counts_ticks();
+    }
     let name = input::name(&args.recording);
     let filters = input::Filter::new(filter, &reader, &name)?;
     let mut outcome = filters.walk(&reader, &mut study, Scope::Threads);
     study.finish();
-    let seen = study.machine.as_ref().map(Machine::seen);
-    let sink = study
-        .exits
-        .unwrap_or_else(|| Exits::new(Options::default()));
+    let sink = study.exits.unwrap_or_default();
     input::require_exits(&name, sink.saw_exits(), filter, reader.lacks_formats())?;
 
-    let mut reports = in_order(sink.reports(seen.as_ref()), &args.event);
+    let mut reports = in_order(sink.reports(study.machine.as_ref()), &args.event);
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }

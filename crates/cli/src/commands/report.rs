@@ -6,7 +6,6 @@ use std::path::Path;
 use analysis::{ExitTable, Exits, ExitsReport, Info, Options, Study, Vcpus, VcpusReport};
 use anyhow::{Context, Result};
 use event::Quality;
-use model::Machine;
 use render::{exits, html, info, json, quality, vcpus};
 use serde_json::{Map, Value};
 use source::Recording;
@@ -90,14 +89,14 @@ fn read(
         .exits(Exits::new(Options::default()))
         .vcpus(Vcpus::new(filter.window(&reader)));
     study.saved_names(input::saved_names(&reader));
+    if !input::nanoseconds(reader.header()) {
+        study.counts_ticks();
+    }
     let outcome = filter.walk(&reader, &mut study, Scope::Threads);
     study.finish();
     let mut quality = outcome.quality;
-    let seen = study.machine.as_ref().map(Machine::seen);
     let vcpus = study.vcpus_report();
-    let exits = study
-        .exits
-        .unwrap_or_else(|| Exits::new(Options::default()));
+    let exits = study.exits.unwrap_or_default();
     for warning in exits::unpaired(&exits.unpaired()) {
         quality.warn(warning);
     }
@@ -108,7 +107,7 @@ fn read(
              'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
         );
     }
-    let mut reports = exits.reports(seen.as_ref());
+    let mut reports = exits.reports(study.machine.as_ref());
     for report in &mut reports {
         sort(&mut report.rows, Sort::Time);
     }
@@ -135,6 +134,7 @@ impl Part {
                 let layout = vcpus::Layout {
                     limit: if rows == usize::MAX { rows } else { 0 },
                     durations: false,
+                    nanoseconds: self.head.nanoseconds,
                     width: output::width(),
                 };
                 if rows == usize::MAX {

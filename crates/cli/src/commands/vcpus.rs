@@ -24,6 +24,9 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     let filters = input::Filter::new(filter, &reader, &name)?;
     let mut study = Study::default().vcpus(Vcpus::new(filters.window(&reader)));
     study.saved_names(input::saved_names(&reader));
+    if !input::nanoseconds(reader.header()) {
+        study.counts_ticks();
+    }
     let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
     study.finish();
     let Some(mut report) = study.vcpus_report() else {
@@ -41,6 +44,7 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
             let layout = vcpus::Layout {
                 limit: if args.wide { usize::MAX } else { LISTED },
                 durations: args.wide,
+                nanoseconds: input::nanoseconds(reader.header()),
                 width: output::width(),
             };
             let mut text = vcpus::table(&report, layout);

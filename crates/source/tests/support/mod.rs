@@ -11,7 +11,6 @@ use std::ops::ControlFlow;
 
 use analysis::{By, Convention, Exits, Info, Options, Study, Vcpus, Window};
 use event::{Event, EventType, Side, Sink};
-use model::Machine;
 use render::text_line::TextStyle;
 use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
@@ -197,17 +196,16 @@ fn analyse(reader: &Reader<'_>) {
     let outcome = reader.walk(&mut study);
     reader.walk(&mut perf);
     study.finish();
-    let seen = study.machine.as_ref().map(Machine::seen);
     let mut text = String::new();
     let ours = study.exits.as_ref().expect("exits");
-    for (exits, seen) in [(ours, seen.as_ref()), (&perf, None)] {
+    for (exits, machine) in [(ours, study.machine.as_ref()), (&perf, None)] {
         let layout = render::exits::Layout {
             wide: true,
             limit: usize::MAX,
             nanoseconds: true,
             split: true,
         };
-        let reports = exits.reports(seen);
+        let reports = exits.reports(machine);
         for report in &reports {
             text.push_str(&render::exits::table(exits.isa(), report, layout));
             text.push_str(&render::perf_kvm::table(report, None));
@@ -225,6 +223,7 @@ fn analyse(reader: &Reader<'_>) {
     let layout = render::vcpus::Layout {
         limit: 3,
         durations: true,
+        nanoseconds: true,
         width: 80,
     };
     text.push_str(&render::vcpus::table(&vcpus, layout));

@@ -1,0 +1,150 @@
+//! The states of every vCPU of every recording add up to the time it was observed, to the nanosecond, and say
+//! the same as exits, filters and the recording itself do.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Failures, case, cases, json, number};
+use serde_json::Value;
+
+const STATES: [&str; 7] = [
+    "guest_ns",
+    "kernel_ns",
+    "user_ns",
+    "poll_ns",
+    "halted_ns",
+    "runnable_ns",
+    "unknown_ns",
+];
+
+fn rows(document: &Value) -> &[Value] {
+    document["rows"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn sum(row: &Value) -> u64 {
+    STATES.iter().map(|state| number(row, state)).sum()
+}
+
+fn list(row: &Value, name: &str, field: &str) -> u64 {
+    let items = row[name].as_array().into_iter().flatten();
+    items.map(|item| number(item, field)).sum()
+}
+
+#[test]
+fn states_add_up_to_the_observed_time() {
+    let mut failures = Failures::default();
+    let mut checked = 0;
+    for case in cases() {
+        let name = &case.name;
+        let Ok(vcpus) = json(&["vcpus"], &case.path) else {
+            continue;
+        };
+        let info = json(&["info"], &case.path).expect("info");
+        let start = number(&info, "start_ns");
+        let end = start + number(&info, "duration_ns");
+        let mut observed = Vec::new();
+        for row in rows(&vcpus) {
+            checked += 1;
+            let what = format!("{name}: vCPU {} thread {}", row["vcpu"], row["tid"]);
+            let (from, to) = (number(row, "from_ns"), number(row, "to_ns"));
+            failures.equal(&what, &sum(row), &(to - from));
+            failures.equal(&what, &number(row, "observed_ns"), &(to - from));
+            // Clocks that count ticks have no start in nanoseconds.
+            let known = info["start_ns"].is_u64();
+            failures.check(!known || start <= from && to <= end, || {
+                format!("{what}: observed from {from} to {to} in {start} to {end}")
+            });
+            // What the lists under a row tell is all of it.
+            let (runnable, user) = (number(row, "runnable_ns"), number(row, "user_ns"));
+            failures.equal(&what, &list(row, "behind", "ran_ns"), &runnable);
+            failures.equal(&what, &list(row, "user", "user_ns"), &user);
+            let polls = number(&row["polls"], "succeeded_ns") + number(&row["polls"], "failed_ns");
+            failures.equal(&what, &polls, &number(row, "poll_ns"));
+            observed.push(row["tid"].as_u64());
+        }
+        let vms = info["vms"].as_array().into_iter().flatten();
+        let known = vms.flat_map(|vm| vm["vcpus"].as_array().into_iter().flatten());
+        let mut tids: Vec<Option<u64>> = known.map(|vcpu| vcpu["tid"].as_u64()).collect();
+        tids.sort_unstable();
+        observed.sort_unstable();
+        failures.equal(&format!("{name}: vCPUs"), &observed, &tids);
+
+        // Time out of the guest is what the exits took, but for what came before the first exit that counts
+        // and behind the last, and unless events are missing.
+        let exits = json(&["exits", "--by", "vcpu"], &case.path).expect("exits");
+        let mut out: BTreeMap<(Option<u64>, u64), BTreeMap<&str, u64>> = BTreeMap::new();
+        for row in rows(&exits) {
+            let of = out
+                .entry((row["vm_pid"].as_u64(), number(row, "vcpu")))
+                .or_default();
+            for state in STATES {
+                *of.entry(state).or_default() += number(row, state);
+            }
+        }
+        let mut inside: BTreeMap<(Option<u64>, u64), BTreeMap<&str, u64>> = BTreeMap::new();
+        for row in rows(&vcpus) {
+            let of = inside
+                .entry((row["vm_pid"].as_u64(), number(row, "vcpu")))
+                .or_default();
+            for state in STATES {
+                *of.entry(state).or_default() += number(row, state);
+            }
+        }
+        for (of, states) in &out {
+            for state in STATES {
+                let whole = inside.get(of).and_then(|s| s.get(state)).copied();
+                let (part, whole) = (states[state], whole.unwrap_or(0));
+                failures.check(part <= whole, || {
+                    format!("{name}: {of:?}: exits have {part} of {whole} {state}")
+                });
+            }
+        }
+    }
+    failures.check(checked >= 30, || format!("{checked} vCPUs only"));
+    failures.finish(200);
+}
+
+#[test]
+fn a_window_is_a_part_of_the_whole() {
+    let mut failures = Failures::default();
+    for name in [
+        "vmx/tiny-irqchip/perf.data.zst",
+        "vmx/tiny-irqchip/trace.dat",
+    ] {
+        let path = case(name).path;
+        let whole = json(&["vcpus"], &path).expect("vcpus");
+        let from = rows(&whole)
+            .iter()
+            .map(|r| number(r, "from_ns"))
+            .min()
+            .expect("a row");
+        let to = rows(&whole)
+            .iter()
+            .map(|r| number(r, "to_ns"))
+            .max()
+            .expect("a row");
+        let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let middle = from + (to - from) / 3;
+        let part = |from: u64, to: u64| {
+            let range = format!("{},{}", seconds(from), seconds(to));
+            json(&["vcpus", "--time", &range], &path).expect("vcpus")
+        };
+        let (early, late) = (part(from, middle), part(middle, to));
+        for row in rows(&whole) {
+            let of = |document: &Value, field: &str| {
+                let same = rows(document).iter().filter(|r| r["tid"] == row["tid"]);
+                same.map(|r| number(r, field)).sum::<u64>()
+            };
+            for field in STATES.iter().chain(&["exits"]) {
+                let sum = of(&early, field) + of(&late, field);
+                failures.equal(&format!("{name}: {field}"), &sum, &number(row, field));
+            }
+            let sum = of(&early, "observed_ns") + of(&late, "observed_ns");
+            failures.equal(name, &sum, &number(row, "observed_ns"));
+            let one = json(&["vcpus", "--vcpu", &row["vcpu"].to_string()], &path).expect("vcpus");
+            failures.equal(name, &rows(&one), &&[row.clone()][..]);
+        }
+    }
+    failures.finish(20);
+}
