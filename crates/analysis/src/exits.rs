@@ -18,7 +18,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
-use model::{Threads, Vm, find_vms};
+use model::{Threads, Told, Vm, find_vms};
 use rustc_hash::FxHashMap;
 
 use crate::Stats;
@@ -227,6 +227,11 @@ impl Exits {
     /// Takes thread names that the recorder saved apart from the events.
     pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
         self.threads.saved_names(names);
+    }
+
+    /// Takes what is told beside the recording, before its events.
+    pub fn told(&mut self, told: &Told) {
+        self.threads.told(told);
     }
 
     /// Returns whether any exit or entry was seen.

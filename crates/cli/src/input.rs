@@ -7,6 +7,7 @@ use std::path::Path;
 use analysis::{Exits, ExitsReport};
 use anyhow::{Result, bail};
 use event::{Isa, Quality, Sink};
+use model::{Told, ToldThread, ToldVm, Vcpu};
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::Formats;
 
@@ -50,6 +51,85 @@ impl Lender {
     }
 }
 
+/// Files of facts are not read beyond this many bytes: each line of `ps` may have a command line in it.
+const MAX_FACTS: u64 = 64 << 20;
+
+/// What is told of the host beside the recordings.
+#[derive(Debug, Default)]
+pub struct Facts {
+    told: Told,
+    mtree: Option<String>,
+    notes: Vec<String>,
+}
+
+impl Facts {
+    /// Reads the files named with `--facts`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or nothing in it is understood.
+    pub fn open(common: &Common) -> Result<Facts> {
+        const EXPECTED: &str = "expected the text of 'ps -eLo pid,tid,comm,args', of 'info cpus' or 'info \
+                                mtree' of QEMU's monitor, of QMP's query-cpus-fast, or JSON of trapline's own";
+        let mut all = facts::Facts::default();
+        let mut notes = Vec::new();
+        for path in &common.facts {
+            let name = name(path);
+            let mut text = Vec::new();
+            let read = File::open(path).and_then(|f| f.take(MAX_FACTS).read_to_end(&mut text));
+            if let Err(error) = read {
+                bail!("{name}: {error}; {EXPECTED}");
+            }
+            let (found, mut told) = facts::read(&text);
+            if found.is_empty() {
+                bail!("{name}: tells nothing of threads, VMs or devices; {EXPECTED}");
+            }
+            if text.len() as u64 == MAX_FACTS {
+                told.push(format!("is not read beyond {} MiB", MAX_FACTS >> 20));
+            }
+            told.extend(all.merge(found));
+            notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
+        }
+        let threads = all.threads.into_iter().map(|(tid, thread)| ToldThread {
+            tid,
+            pid: thread.pid,
+            comm: thread.comm.map(Into::into),
+        });
+        let vms = all.vms.into_iter().map(|vm| ToldVm {
+            pid: vm.pid,
+            name: vm.name,
+            uuid: vm.uuid,
+            vcpus: vm
+                .vcpus
+                .iter()
+                .map(|v| Vcpu {
+                    id: v.id,
+                    tid: v.tid,
+                })
+                .collect(),
+        });
+        Ok(Facts {
+            told: Told {
+                threads: threads.collect(),
+                vms: vms.collect(),
+            },
+            mtree: all.mtree,
+            notes,
+        })
+    }
+
+    /// Returns what is told of threads and VMs.
+    pub fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// Tells in `quality` what of the files was not understood.
+    pub fn warn(&self, quality: &mut Quality) {
+        for note in &self.notes {
+            quality.warn(note.clone());
+        }
+    }
+}
+
 /// Returns the thread names a recording saved apart from its events.
 pub fn saved_names<'r>(reader: &'r Reader<'_>) -> impl Iterator<Item = (i32, &'r str)> {
     let formats = reader.formats().into_iter();
@@ -75,7 +155,12 @@ impl<'a> Filter<'a> {
     ///
     /// # Errors
     /// The recording, called `name` in messages, does not show the VM or vCPU that was asked for.
-    pub fn new(args: &'a FilterArgs, reader: &Reader<'_>, name: &str) -> Result<Filter<'a>> {
+    pub fn new(
+        args: &'a FilterArgs,
+        facts: &Facts,
+        reader: &Reader<'_>,
+        name: &str,
+    ) -> Result<Filter<'a>> {
         if args.vm.is_none() && args.vcpu.is_none() {
             return Ok(Filter {
                 args,
@@ -84,6 +169,7 @@ impl<'a> Filter<'a> {
         }
         let mut info = analysis::Info::vcpus_only();
         info.saved_names(saved_names(reader));
+        info.told(facts.told());
         reader.walk(&mut info);
         let vms = info.report().vms;
         let wanted = vms
@@ -130,13 +216,15 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Reads the text of `info mtree`, if a file of it was given.
+    /// Reads the text of `info mtree`, if a file of it was given, else takes it from the facts.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn open(mtree: Option<&Path>) -> Result<Devices> {
+    pub fn open(mtree: Option<&Path>, facts: &Facts) -> Result<Devices> {
         let Some(path) = mtree else {
-            return Ok(Devices { mtree: None });
+            return Ok(Devices {
+                mtree: facts.mtree.clone(),
+            });
         };
         let mut text = Vec::new();
         let read = File::open(path).and_then(|file| file.take(MAX_MTREE).read_to_end(&mut text));

@@ -15,7 +15,8 @@ use crate::{input, output};
 /// Runs the command.
 pub fn run(args: &ExitsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref())?;
+    let facts = input::Facts::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(false))?;
     let perf = args.convention == Some(TimesAs::Perf);
@@ -33,8 +34,9 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         },
     });
     sink.saved_names(input::saved_names(&reader));
+    sink.told(facts.told());
     let name = input::name(&args.recording);
-    let mut outcome = input::Filter::new(filter, &reader, &name)?.walk(&reader, &mut sink);
+    let mut outcome = input::Filter::new(filter, &facts, &reader, &name)?.walk(&reader, &mut sink);
     input::require_exits(&name, &sink, filter, reader.lacks_formats())?;
 
     let mut reports = in_order(sink.reports(), &args.event);
@@ -45,6 +47,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         outcome.quality.warn(warning);
     }
     let isa = sink.isa();
+    facts.warn(&mut outcome.quality);
     devices.name(isa, &mut reports, &mut outcome.quality);
     match args.common.format {
         Format::Table => {

@@ -26,10 +26,11 @@ const KINDS: usize = 5;
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref())?;
+    let facts = input::Facts::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let mut parts = Vec::new();
     for path in &args.recordings {
-        parts.push(read(path, args, &lender, &devices)?);
+        parts.push(read(path, args, &lender, &facts, &devices)?);
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     if let Some(file) = &args.output {
@@ -77,6 +78,7 @@ fn read(
     path: &Path,
     args: &ReportArgs,
     lender: &input::Lender,
+    facts: &input::Facts,
     devices: &input::Devices,
 ) -> Result<Part> {
     let recording = Recording::open(path)?;
@@ -92,7 +94,9 @@ fn read(
     };
     sink.info.saved_names(input::saved_names(&reader));
     sink.exits.saved_names(input::saved_names(&reader));
-    let filter = input::Filter::new(filter, &reader, &input::name(path))?;
+    sink.info.told(facts.told());
+    sink.exits.told(facts.told());
+    let filter = input::Filter::new(filter, facts, &reader, &input::name(path))?;
     let outcome = filter.walk(&reader, &mut sink);
     let mut quality = outcome.quality;
     for warning in exits::unpaired(&sink.exits.unpaired()) {
@@ -109,6 +113,7 @@ fn read(
     for report in &mut reports {
         sort(&mut report.rows, Sort::Time);
     }
+    facts.warn(&mut quality);
     devices.name(sink.exits.isa(), &mut reports, &mut quality);
     Ok(Part {
         name: input::name(path),
