@@ -1,5 +1,6 @@
 //! Filters that every command shares, as a sink before the analysis.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use event::{Event, EventType, NONE, Side, Sink};
@@ -92,15 +93,18 @@ pub struct Filtered<'s, S: Sink + ?Sized> {
     cpus: Option<CpuSet>,
     time: Option<(u64, u64)>,
     threads: Option<&'s [i32]>,
+    of_process: &'s HashSet<i32>,
 }
 
 impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
-    /// Puts filters before a sink. `threads` are the only ones let through, if any are named; `seconds` says
+    /// Puts filters before a sink. `threads` are the only ones let through, if any are named; `of_process`
+    /// are those of the process asked for where the recording does not tell whose they are; `seconds` says
     /// whether the recording prints its times as seconds.
     pub fn new(
         sink: &'s mut S,
         args: &FilterArgs,
         threads: Option<&'s [i32]>,
+        of_process: &'s HashSet<i32>,
         seconds: bool,
     ) -> Filtered<'s, S> {
         Filtered {
@@ -109,6 +113,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
             cpus: args.cpu.clone(),
             time: args.time.map(|t| if seconds { t.seconds } else { t.plain }),
             threads,
+            of_process,
         }
     }
 
@@ -136,9 +141,13 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
                 return ControlFlow::Continue(());
             }
         }
-        let pid = self
-            .pid
-            .is_none_or(|pid| event.tid == pid || (event.pid != NONE && event.pid == pid));
+        let pid = self.pid.is_none_or(|pid| {
+            event.tid == pid
+                || match event.pid {
+                    NONE => self.of_process.contains(&event.tid),
+                    process => process == pid,
+                }
+        });
         let cpu = self
             .cpus
             .as_ref()

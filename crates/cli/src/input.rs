@@ -1,7 +1,8 @@
 //! Opening recordings for the commands.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use analysis::{Exits, ExitsReport};
@@ -77,7 +78,7 @@ impl Facts {
             let mut text = Vec::new();
             let read = File::open(path).and_then(|f| f.take(MAX_FACTS).read_to_end(&mut text));
             if let Err(error) = read {
-                bail!("{name}: {error}; {EXPECTED}");
+                bail!("{name}: {}; {EXPECTED}", why(&error));
             }
             let (found, mut told) = facts::read(&text);
             if found.is_empty() {
@@ -122,11 +123,29 @@ impl Facts {
         &self.told
     }
 
+    /// Returns the threads that are told to be of a process.
+    fn threads_of(&self, pid: i32) -> HashSet<i32> {
+        let threads = self.told.threads.iter().filter(|t| t.pid == Some(pid));
+        let vms = self.told.vms.iter().filter(|vm| vm.pid == Some(pid));
+        let vcpus = vms.flat_map(|vm| &vm.vcpus).map(|vcpu| vcpu.tid);
+        threads.map(|thread| thread.tid).chain(vcpus).collect()
+    }
+
     /// Tells in `quality` what of the files was not understood.
     pub fn warn(&self, quality: &mut Quality) {
         for note in &self.notes {
             quality.warn(note.clone());
         }
+    }
+}
+
+/// Returns why a file cannot be read, in the words that are used for recordings.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -147,6 +166,8 @@ pub struct Filter<'a> {
     args: &'a FilterArgs,
     /// Threads of the VM or vCPU that was asked for.
     threads: Option<Vec<i32>>,
+    /// Threads that facts give to the process that was asked for.
+    of_process: HashSet<i32>,
 }
 
 impl<'a> Filter<'a> {
@@ -161,10 +182,13 @@ impl<'a> Filter<'a> {
         reader: &Reader<'_>,
         name: &str,
     ) -> Result<Filter<'a>> {
+        let of_process = args.pid.map(|pid| facts.threads_of(pid));
+        let of_process = of_process.unwrap_or_default();
         if args.vm.is_none() && args.vcpu.is_none() {
             return Ok(Filter {
                 args,
                 threads: None,
+                of_process,
             });
         }
         let mut info = analysis::Info::vcpus_only();
@@ -192,13 +216,15 @@ impl<'a> Filter<'a> {
         Ok(Filter {
             args,
             threads: Some(threads),
+            of_process,
         })
     }
 
     /// Runs a sink over the events that the filters let through.
     pub fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink) -> Outcome {
         let seconds = reader.header().seconds;
-        let mut filtered = Filtered::new(sink, self.args, self.threads.as_deref(), seconds);
+        let threads = self.threads.as_deref();
+        let mut filtered = Filtered::new(sink, self.args, threads, &self.of_process, seconds);
         if filtered.is_idle() {
             reader.walk(sink)
         } else {
@@ -230,8 +256,9 @@ impl Devices {
         let read = File::open(path).and_then(|file| file.take(MAX_MTREE).read_to_end(&mut text));
         if let Err(error) = read {
             bail!(
-                "{}: {error}; expected the text that QEMU's monitor prints for 'info mtree'",
-                name(path)
+                "{}: {}; expected the text that QEMU's monitor prints for 'info mtree'",
+                name(path),
+                why(&error)
             );
         }
         Ok(Devices {

@@ -46,7 +46,8 @@ impl Vm {
 /// the recording says whose a thread is: by its process, or as one of a VM's vCPUs. The threads of a VM of
 /// which nothing is told are taken to be made one after the other, as every VMM does: in the order of thread
 /// ids, a vCPU number that is not higher than the one before begins the next VM. Kernel threads that carry
-/// the VMM's process id in their name (`kvm-pit/PID`, `kvm-nx-lpage-recovery-PID`, `vhost-PID`) tell that id.
+/// the VMM's process id in their name (`kvm-pit/PID`, `kvm-nx-lpage-recovery-PID`, `vhost-PID`) tell that id, if
+/// that process is known too: ftrace also saves names of threads that are long gone.
 pub fn find_vms(threads: &Threads) -> Vec<Vm> {
     let mut vcpus: Vec<(i32, &Thread)> = threads.iter().filter(|(_, t)| t.is_vcpu).collect();
     vcpus.sort_by_key(|(tid, _)| *tid);
@@ -71,8 +72,9 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
     for (group, owner) in groups.iter().zip(&owners) {
         // Two groups cannot be one process's: then nobody knows whose either is.
         let claims = owners.iter().filter(|other| *other == owner).count();
-        let free = |pid: &i32| claims == 1 && !by_pid.contains_key(pid);
-        vms.push(vm(threads, owner.filter(free), group));
+        let known = |pid: i32| threads.get(pid).is_some_and(|thread| thread.comm.is_some());
+        let fits = |pid: &i32| claims == 1 && !by_pid.contains_key(pid) && known(*pid);
+        vms.push(vm(threads, owner.filter(fits), group));
     }
     vms
 }
@@ -211,6 +213,13 @@ mod tests {
         );
         let ids: Vec<u32> = vms[0].vcpus.iter().map(|v| v.id).collect();
         assert_eq!(ids, [0, 1]);
+    }
+
+    #[test]
+    fn a_name_that_outlived_its_process_tells_nothing() {
+        let names = [(110, "vhost-100"), (903, "CPU 0/KVM"), (904, "CPU 1/KVM")];
+        let vms = find_vms(&threads(&names, &[903, 904]));
+        assert_eq!((vms.len(), vms[0].pid), (1, None));
     }
 
     #[test]
