@@ -53,8 +53,8 @@ pub struct Common {
 
     /// Take from FILE what the recording does not tell of its host: threads and VMs from the text of
     /// 'ps -eLo pid,tid,comm,args', vCPUs from 'info cpus' of QEMU's monitor or QMP's query-cpus-fast, devices
-    /// from 'info mtree', or all of it from trapline's own JSON. Names that the recording has stay. May be
-    /// repeated.
+    /// from 'info mtree', or all of it from trapline's own JSON. Names that the recording has stay. - is
+    /// standard input. May be repeated.
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
 

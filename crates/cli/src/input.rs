@@ -74,9 +74,15 @@ impl Facts {
         let mut all = facts::Facts::default();
         let mut notes = Vec::new();
         for path in &common.facts {
-            let name = name(path);
             let mut text = Vec::new();
-            let read = File::open(path).and_then(|f| f.take(MAX_FACTS).read_to_end(&mut text));
+            let (name, read) = if path.as_os_str() == "-" {
+                let stdin = io::stdin().lock();
+                let read = stdin.take(MAX_FACTS).read_to_end(&mut text);
+                ("standard input".to_owned(), read)
+            } else {
+                let read = File::open(path).and_then(|f| f.take(MAX_FACTS).read_to_end(&mut text));
+                (name(path), read)
+            };
             if let Err(error) = read {
                 bail!("{name}: {}; {EXPECTED}", why(&error));
             }

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Failures, case, cases, file, json, run};
+use common::{Failures, case, cases, file, json, run, run_with};
 use serde_json::{Value, json};
 
 /// Processes, names and threads of vCPUs of the VMs that `info` finds.
@@ -72,6 +72,12 @@ fn ps_names_the_vms_of_a_trace_dat() {
     ] {
         failures.equal(&filter.join(" "), &total(&filter), &Ok(all.clone()));
     }
+    let text = fs::read(&ps).expect("a text");
+    let piped = run_with(
+        ["info", &recording_text, "--facts", "-", "--format", "json"],
+        &text,
+    );
+    failures.equal("ps on a pipe", &piped.stdout, &printed.stdout);
     failures.check(total(&["--vm", "b"]).is_err(), || "--vm b".to_owned());
     let without = run(["exits", &recording_text, "--vm", "a"]);
     failures.equal("--vm a without facts", &without.status, &1);

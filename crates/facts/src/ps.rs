@@ -337,10 +337,9 @@ mod tests {
     use super::*;
 
     /// Process, thread, name and command line of a row.
-    fn row<'t>(
-        header: &str,
-        line: &'t str,
-    ) -> Option<(Option<i32>, i32, Option<&'t str>, Option<&'t str>)> {
+    type Told<'t> = (Option<i32>, i32, Option<&'t str>, Option<&'t str>);
+
+    fn row<'t>(header: &str, line: &'t str) -> Option<Told<'t>> {
         let columns = Columns::of_header(header).unwrap_or_else(|| panic!("{header}"));
         columns.row(line).map(|r| (r.pid, r.tid, r.comm, r.args))
     }

@@ -255,6 +255,7 @@ fn take_row(gather: &mut Gather, row: &Row<'_>) {
     });
     let comm = row
         .comm
+        .map(kernels_name)
         .or_else(|| program.filter(|_| row.pid == Some(row.tid)));
     gather.thread(row.tid, row.pid, comm);
     if let (Some(vmm), Some(pid)) = (found, row.pid)
@@ -264,6 +265,18 @@ fn take_row(gather: &mut Gather, row: &Row<'_>) {
             pid: Some(pid),
             ..vmm.vm
         });
+    }
+}
+
+/// Returns a thread's name without what /proc puts behind a kworker's: the work it does, or did last
+/// (`wq_worker_comm` of `kernel/workqueue.c`). Rescuers are called `kworker/R-…` by themselves.
+fn kernels_name(comm: &str) -> &str {
+    match comm.strip_prefix("kworker/") {
+        Some(rest) if !rest.starts_with("R-") => {
+            let end = rest.find(['-', '+']).unwrap_or(rest.len());
+            &comm[..comm.len() - rest.len() + end]
+        }
+        _ => comm,
     }
 }
 

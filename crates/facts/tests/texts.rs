@@ -67,6 +67,8 @@ fn ps_tells_threads_and_the_names_of_vms() {
         .collect();
     assert_eq!(names, [(Some(854), Some("vm1")), (Some(856), Some("vm2"))]);
     assert_eq!(comm(&facts, 870), Some("vhost-856"));
+    // What a kworker does is no part of its name.
+    assert_eq!(comm(&facts, 40), Some("kworker/u8:1"));
 }
 
 #[test]
@@ -214,7 +216,7 @@ fn damaged_texts_do_no_harm() {
         (state % below.max(1) as u64) as usize
     };
     let mut understood = 0;
-    for round in 0..1400 {
+    for round in 0..2100 {
         let mut text = texts[round % texts.len()].as_bytes().to_vec();
         for _ in 0..1 + random(6) {
             let at = random(text.len());
@@ -245,9 +247,9 @@ fn damaged_texts_do_no_harm() {
         let mut twice = facts.clone();
         twice.merge(facts.clone());
         assert_eq!(twice.threads, facts.threads);
-        assert_eq!(twice.vms.len(), facts.vms.len(), "{facts:?}");
+        assert_eq!(twice.vms, facts.vms);
     }
-    assert!(understood > 700, "{understood}");
+    assert!(understood > 1000, "{understood}");
 }
 
 /// Texts made to be read again and again, or to fill memory.
