@@ -237,13 +237,16 @@ mod tests {
         assert!(vms.iter().all(|vm| vm.pid.is_none() && vm.vcpus.len() == 2));
     }
 
-    fn told(threads: &[(i32, i32)], vms: &[(Option<i32>, &str, &[(u32, i32)])]) -> Told {
+    /// Process, name, and vCPUs with their threads.
+    type Said<'t> = (Option<i32>, &'t str, &'t [(u32, i32)]);
+
+    fn told(threads: &[(i32, i32)], vms: &[Said<'_>]) -> Told {
         let thread = |&(tid, pid): &(i32, i32)| ToldThread {
             tid,
             pid: Some(pid),
             comm: Some("told".into()),
         };
-        let vm = |(pid, name, vcpus): &(Option<i32>, &str, &[(u32, i32)])| ToldVm {
+        let vm = |(pid, name, vcpus): &Said<'_>| ToldVm {
             pid: *pid,
             name: (!name.is_empty()).then(|| (*name).to_owned()),
             uuid: None,
@@ -255,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Process, name, and vCPUs with their threads.
+    /// The same of what is found.
     type Found = (Option<i32>, Option<String>, Vec<(u32, i32)>);
 
     fn found(told: &Told, vcpus: &[(i32, Option<u32>)]) -> Vec<Found> {
