@@ -1,5 +1,7 @@
 //! Parts of a text, told apart by their lines.
 
+use std::collections::BTreeMap;
+
 use crate::data::Gather;
 use crate::monitor::{self, Line};
 use crate::notes::Notes;
@@ -35,8 +37,8 @@ enum Part {
     Ps(Columns),
     /// `ps`, without.
     Bare(Vec<(usize, Bare)>),
-    /// `info cpus`.
-    Cpus(Vec<Vcpu>),
+    /// `info cpus`: thread by vCPU.
+    Cpus(BTreeMap<u32, i32>),
     /// `info mtree`.
     Mtree,
     /// `virsh vcpuinfo` or `virsh vcpupin`.
@@ -168,14 +170,14 @@ impl Reader {
                 self.notes.add(self.number, "a vCPU without a thread");
             }
             Line::Cpu(Some(vcpu)) => {
+                // A number that comes again is another VM's.
                 if let Part::Cpus(vcpus) = &mut self.part
-                    && vcpus.last().is_some_and(|last| last.id < vcpu.id)
+                    && !vcpus.contains_key(&vcpu.id)
                 {
-                    vcpus.push(vcpu);
+                    vcpus.insert(vcpu.id, vcpu.tid);
                 } else {
-                    // Another VM's list: numbers rise in each.
                     self.end_of_part();
-                    self.part = Part::Cpus(vec![vcpu]);
+                    self.part = Part::Cpus(BTreeMap::from([(vcpu.id, vcpu.tid)]));
                 }
             }
             Line::Mtree => {
@@ -217,7 +219,10 @@ impl Reader {
 
     pub(crate) fn end_of_part(&mut self) {
         match std::mem::take(&mut self.part) {
-            Part::Cpus(vcpus) => self.vcpus(vcpus),
+            Part::Cpus(vcpus) => {
+                let vcpus = vcpus.into_iter().map(|(id, tid)| Vcpu { id, tid });
+                self.vcpus(vcpus.collect());
+            }
             Part::Bare(rows) => self.bare(&rows),
             Part::None | Part::Ps(_) | Part::Mtree | Part::Virsh => {}
         }

@@ -99,6 +99,9 @@ fn monitors_tell_vcpus() {
     assert_eq!(notes, [""; 0]);
     let vcpus = [Vcpu { id: 0, tid: 3742 }, Vcpu { id: 1, tid: 3743 }];
     assert_eq!((facts.vms.len(), &facts.vms[0].vcpus[..]), (1, &vcpus[..]));
+    // A vCPU that was plugged in again stands last.
+    let (facts, _) = read(b"* CPU #0: thread_id=5\n  CPU #2: thread_id=7\n  CPU #1: thread_id=9\n");
+    assert_eq!((facts.vms.len(), facts.vms[0].vcpus[1].tid), (1, 9));
     // Two VMs one after the other, as libvirt's --hmp prints them: numbers begin again.
     let (facts, _) =
         read(b"* CPU #0: thread_id=5\n  CPU #1: thread_id=6\n\n* CPU #0: thread_id=8\n");
