@@ -164,11 +164,17 @@ impl Columns {
             } else {
                 columns[at].start
             };
-            let width = columns[next].start.saturating_sub(from);
-            let (mut value, behind) = match split(rest.text, width) {
-                Some(parts) => parts,
-                None => by_habit(rest.text),
+            let start = columns[next].start;
+            let starts = if columns[next].right {
+                // The two widths of times whose header is STARTED: lstart's and start's.
+                [24, 8].map(|width| (start + "STARTED".len()).saturating_sub(width))
+            } else {
+                [start, start]
             };
+            let parts = starts
+                .iter()
+                .find_map(|start| split(rest.text, start.saturating_sub(from)));
+            let (mut value, behind) = parts.unwrap_or_else(|| by_habit(rest.text));
             let mut few = Vec::with_capacity(between);
             for _ in 0..between {
                 let (before, word) = last_word(value)?;
@@ -250,7 +256,8 @@ impl Bare {
 
 /// Returns whether a text is a command line rather than a thread's name.
 fn is_args(text: &str) -> bool {
-    text.len() > COMM || text.starts_with(['/', '[', '.']) || text.contains(" -")
+    // A blank in a name is rare but for those that VMMs give.
+    text.len() > COMM || text.starts_with(['/', '[', '.']) || !by_habit(text).1.is_empty()
 }
 
 /// Returns a thread's name and command line as the latter tells them: a kernel thread has no command line,
@@ -444,6 +451,16 @@ mod tests {
                 "    PID                  STARTED COMMAND",
                 "   1689 Fri Nov 20 18:01:02 2026 sh",
                 (Some(1689), 1689, Some("sh"), None),
+            ),
+            (
+                "    PID     TID COMMAND                          STARTED COMMAND",
+                "   1689    1700 CPU 0/KVM       Fri Nov 20 18:01:02 2026 qemu -name a",
+                (Some(1689), 1700, Some("CPU 0/KVM"), Some("qemu -name a")),
+            ),
+            (
+                "    PID     TID COMMAND",
+                "   1700    1700 sh /dev/fd/3",
+                (Some(1700), 1700, None, Some("sh /dev/fd/3")),
             ),
             (
                 "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND",
