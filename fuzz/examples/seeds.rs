@@ -28,6 +28,15 @@ impl tracedat::Visitor for Records {
     }
 }
 
+/// Texts of hosts, beside recordings.
+const TEXTS: [&str; 5] = [
+    "x86/format-variants/l1-ps.txt",
+    "x86/format-variants/l1-ps-kthreads.txt",
+    "x86/format-variants/a-info-cpus.txt",
+    "x86/format-variants/a-info-mtree.txt",
+    "arm64/two-guests-mmio/ps-before.txt",
+];
+
 fn write(target: &str, number: usize, bytes: &[u8]) -> io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
@@ -58,6 +67,10 @@ fn main() -> io::Result<()> {
         } else if std::str::from_utf8(bytes).is_ok() {
             write("tracetext", number, &[b"\x08", bytes].concat())?;
         }
+    }
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    for (number, name) in TEXTS.iter().enumerate() {
+        write("facts", number, &fs::read(corpus.join(name))?)?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
-use model::{Access, Machine, Seen, State, Threads, Times, Vm, find_vms};
+use model::{Access, Machine, Seen, State, Threads, Times, Told, Vm, find_vms};
 use rustc_hash::FxHashMap;
 
 use crate::Stats;
@@ -194,7 +194,7 @@ struct VcpuState {
 
 /// What the machine tells of a vCPU at an event.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct SoFar {
     /// Its times so far.
     times: Times,
     /// Whether the exit under way has been in the VMM.
@@ -294,6 +294,11 @@ impl Exits {
         self.threads.saved_names(names);
     }
 
+    /// Takes what is told beside the recording, before its events.
+    pub fn told(&mut self, told: &Told) {
+        self.threads.told(told);
+    }
+
     /// Returns whether any exit or entry was seen.
     pub fn saw_exits(&self) -> bool {
         self.isa.is_some() || !self.vcpus.is_empty()
@@ -359,7 +364,7 @@ impl Exits {
         self.options.convention == Convention::Perf && self.isa == Some(Isa::Arm64)
     }
 
-    fn exit(&mut self, event: &Event<'_>, reason: ExitReason, told: Told) {
+    fn exit(&mut self, event: &Event<'_>, reason: ExitReason, told: SoFar) {
         let times = told.times;
         self.isa = Some(reason.isa);
         let slot = self.slot(event.tid);
@@ -400,7 +405,7 @@ impl Exits {
         };
     }
 
-    fn entry(&mut self, event: &Event<'_>, vcpu: Option<u32>, told: Told) {
+    fn entry(&mut self, event: &Event<'_>, vcpu: Option<u32>, told: SoFar) {
         let times = told.times;
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
@@ -434,7 +439,7 @@ impl Exits {
         }
     }
 
-    fn access(&mut self, event: &Event<'_>, table: usize, key: Key, told: Told) {
+    fn access(&mut self, event: &Event<'_>, table: usize, key: Key, told: SoFar) {
         let times = told.times;
         let Some(slot) = self.known_slot(event.tid) else {
             return;
@@ -455,7 +460,7 @@ impl Exits {
     }
 
     /// A read ends what the exit began: the value has come.
-    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, told: Told) {
+    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, told: SoFar) {
         let times = told.times;
         let Some(slot) = self.known_slot(event.tid) else {
             return;
@@ -493,7 +498,7 @@ impl Exits {
         let told = || {
             let told = machine.and_then(|machine| {
                 let vcpu = machine.vcpu_of(event.tid)?;
-                Some(Told {
+                Some(SoFar {
                     times: machine.times(vcpu),
                     vmm: machine.in_vmm(vcpu),
                 })

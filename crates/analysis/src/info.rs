@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, Kind, NONE, Side, Sink};
-use model::{Threads, Vm, find_vms};
+use model::{Threads, Told, Vm, find_vms};
 
 /// How many events of one kind there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,11 @@ impl Info {
     /// Takes thread names that the recorder saved apart from the events.
     pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
         self.threads.saved_names(names);
+    }
+
+    /// Takes what is told beside the recording, before its events.
+    pub fn told(&mut self, told: &Told) {
+        self.threads.told(told);
     }
 
     /// Returns what was counted.

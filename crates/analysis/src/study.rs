@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, Side, Sink};
-use model::Machine;
+use model::{Machine, Told};
 
 use crate::{Exits, Info, Vcpus, VcpusReport};
 
@@ -84,6 +84,19 @@ impl Study {
     /// Returns what was found of the vCPUs' time, if that was asked for.
     pub fn vcpus_report(&self) -> Option<VcpusReport> {
         Some(self.vcpus.as_ref()?.report(self.machine.as_ref()?))
+    }
+
+    /// Takes what is told beside the recording, before its events.
+    pub fn told(&mut self, told: &Told) {
+        if let Some(info) = &mut self.info {
+            info.told(told);
+        }
+        if let Some(exits) = &mut self.exits {
+            exits.told(told);
+        }
+        if let Some(machine) = &mut self.machine {
+            machine.told(told);
+        }
     }
 
     /// Ends the walk.

@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
   trapline vcpus trace.dat                 where each vCPU's time went, and behind whom it waited
   trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
+  trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
 
 Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for, 2 wrong usage.";
@@ -53,6 +54,13 @@ pub struct Common {
     #[arg(long, value_name = "REC|DIR")]
     pub formats: Option<PathBuf>,
 
+    /// Take from FILE what the recording does not tell of its host: threads and VMs from the text of
+    /// 'ps -eLo pid,tid,comm,args', vCPUs from 'info cpus' of QEMU's monitor or QMP's query-cpus-fast, devices
+    /// from 'info mtree', or all of it from trapline's own JSON. Names that the recording has stay. - is
+    /// standard input. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub facts: Vec<PathBuf>,
+
     #[command(flatten)]
     pub filter: FilterArgs,
 }
@@ -65,7 +73,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "PID")]
     pub pid: Option<i32>,
 
-    /// Only the VM with this name or process id.
+    /// Only the VM with this name, UUID or process id, or whose process has this name.
     #[arg(long, value_name = "NAME")]
     pub vm: Option<String>,
 
@@ -130,7 +138,7 @@ pub struct ReportArgs {
     pub output: Option<PathBuf>,
 
     /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
-    /// after where QEMU's machines have their devices by default.
+    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
@@ -207,7 +215,7 @@ pub struct ExitsArgs {
     pub sort: Sort,
 
     /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
-    /// after where QEMU's machines have their devices by default.
+    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 

@@ -1,5 +1,6 @@
 //! Filters that every command shares, as a sink before the analysis.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use event::{Event, EventType, NONE, Side, Sink};
@@ -118,15 +119,18 @@ pub struct Filtered<'s, S: Sink + ?Sized> {
     cpus: Option<CpuSet>,
     time: Option<(u64, u64)>,
     threads: Option<&'s [i32]>,
+    of_process: &'s HashSet<i32>,
 }
 
 impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
-    /// Puts filters before a sink. `threads` are the only ones let through, if any are named; `seconds` says
+    /// Puts filters before a sink. `threads` are the only ones let through, if any are named; `of_process`
+    /// are those of the process asked for where the recording does not tell whose they are; `seconds` says
     /// whether the recording prints its times as seconds.
     pub fn new(
         sink: &'s mut S,
         args: &FilterArgs,
         threads: Option<&'s [i32]>,
+        of_process: &'s HashSet<i32>,
         seconds: bool,
         scope: Scope,
     ) -> Filtered<'s, S> {
@@ -141,6 +145,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
                 .map(|time| time.stamps(seconds))
                 .filter(|_| !window),
             threads,
+            of_process,
         }
     }
 
@@ -170,9 +175,13 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
         }
         let other = self.scope != Scope::Events && event.ty.kind.is_sched();
         let pid = other
-            || self
-                .pid
-                .is_none_or(|pid| event.tid == pid || (event.pid != NONE && event.pid == pid));
+            || self.pid.is_none_or(|pid| {
+                event.tid == pid
+                    || match event.pid {
+                        NONE => self.of_process.contains(&event.tid),
+                        process => process == pid,
+                    }
+            });
         let cpu = self
             .cpus
             .as_ref()

@@ -1,13 +1,15 @@
 //! Opening recordings for the commands.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use analysis::{ExitsReport, VcpusReport, Window};
 use anyhow::{Result, bail};
 use devices::Names;
 use event::{Isa, Quality, Sink};
+use model::{Told, ToldThread, ToldVcpu, ToldVm};
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::Formats;
 
@@ -51,6 +53,109 @@ impl Lender {
     }
 }
 
+/// Files of facts are not read beyond this many bytes: each line of `ps` may have a command line in it.
+const MAX_FACTS: u64 = 64 << 20;
+
+/// What is told of the host beside the recordings.
+#[derive(Debug, Default)]
+pub struct Facts {
+    told: Told,
+    mtree: Option<String>,
+    notes: Vec<String>,
+}
+
+impl Facts {
+    /// Reads the files named with `--facts`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or nothing in it is understood.
+    pub fn open(common: &Common) -> Result<Facts> {
+        const EXPECTED: &str = "expected the text of 'ps -eLo pid,tid,comm,args', of 'info cpus' or 'info \
+                                mtree' of QEMU's monitor, of QMP's query-cpus-fast, or JSON of trapline's own";
+        let mut all = facts::Facts::default();
+        let mut notes = Vec::new();
+        for path in &common.facts {
+            let mut text = Vec::new();
+            let (name, read) = if path.as_os_str() == "-" {
+                let stdin = io::stdin().lock();
+                let read = stdin.take(MAX_FACTS).read_to_end(&mut text);
+                ("standard input".to_owned(), read)
+            } else {
+                let read = File::open(path).and_then(|f| f.take(MAX_FACTS).read_to_end(&mut text));
+                (name(path), read)
+            };
+            if let Err(error) = read {
+                bail!("{name}: {}; {EXPECTED}", why(&error));
+            }
+            let (found, mut told) = facts::read(&text);
+            if found.is_empty() {
+                bail!("{name}: tells nothing of threads, VMs or devices; {EXPECTED}");
+            }
+            if text.len() as u64 == MAX_FACTS {
+                told.push(format!("is not read beyond {} MiB", MAX_FACTS >> 20));
+            }
+            told.extend(all.merge(found));
+            notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
+        }
+        let threads = all.threads.into_iter().map(|(tid, thread)| ToldThread {
+            tid,
+            pid: thread.pid,
+            comm: thread.comm.map(Into::into),
+        });
+        let vms = all.vms.into_iter().map(|vm| ToldVm {
+            pid: vm.pid,
+            name: vm.name,
+            uuid: vm.uuid,
+            vcpus: vm
+                .vcpus
+                .iter()
+                .map(|v| ToldVcpu {
+                    id: v.id,
+                    tid: v.tid,
+                })
+                .collect(),
+        });
+        Ok(Facts {
+            told: Told {
+                threads: threads.collect(),
+                vms: vms.collect(),
+            },
+            mtree: all.mtree,
+            notes,
+        })
+    }
+
+    /// Returns what is told of threads and VMs.
+    pub fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// Returns the threads that are told to be of a process.
+    fn threads_of(&self, pid: i32) -> HashSet<i32> {
+        let threads = self.told.threads.iter().filter(|t| t.pid == Some(pid));
+        let vms = self.told.vms.iter().filter(|vm| vm.pid == Some(pid));
+        let vcpus = vms.flat_map(|vm| &vm.vcpus).map(|vcpu| vcpu.tid);
+        threads.map(|thread| thread.tid).chain(vcpus).collect()
+    }
+
+    /// Tells in `quality` what of the files was not understood.
+    pub fn warn(&self, quality: &mut Quality) {
+        for note in &self.notes {
+            quality.warn(note.clone());
+        }
+    }
+}
+
+/// Returns why a file cannot be read, in the words that are used for recordings.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// Returns the thread names a recording saved apart from its events.
 pub fn saved_names<'r>(reader: &'r Reader<'_>) -> impl Iterator<Item = (i32, &'r str)> + Clone {
     let formats = reader.formats().into_iter();
@@ -68,6 +173,8 @@ pub struct Filter<'a> {
     args: &'a FilterArgs,
     /// Threads of the VM or vCPU that was asked for.
     threads: Option<Vec<i32>>,
+    /// Threads that facts give to the process that was asked for.
+    of_process: HashSet<i32>,
 }
 
 impl<'a> Filter<'a> {
@@ -76,15 +183,24 @@ impl<'a> Filter<'a> {
     ///
     /// # Errors
     /// The recording, called `name` in messages, does not show the VM or vCPU that was asked for.
-    pub fn new(args: &'a FilterArgs, reader: &Reader<'_>, name: &str) -> Result<Filter<'a>> {
+    pub fn new(
+        args: &'a FilterArgs,
+        facts: &Facts,
+        reader: &Reader<'_>,
+        name: &str,
+    ) -> Result<Filter<'a>> {
+        let of_process = args.pid.map(|pid| facts.threads_of(pid));
+        let of_process = of_process.unwrap_or_default();
         if args.vm.is_none() && args.vcpu.is_none() {
             return Ok(Filter {
                 args,
                 threads: None,
+                of_process,
             });
         }
         let mut info = analysis::Info::vcpus_only();
         info.saved_names(saved_names(reader));
+        info.told(facts.told());
         reader.walk(&mut info);
         let vms = info.report().vms;
         let wanted = vms
@@ -107,6 +223,7 @@ impl<'a> Filter<'a> {
         Ok(Filter {
             args,
             threads: Some(threads),
+            of_process,
         })
     }
 
@@ -123,7 +240,8 @@ impl<'a> Filter<'a> {
     pub fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink, scope: Scope) -> Outcome {
         let seconds = reader.header().seconds;
         let threads = self.threads.as_deref();
-        let mut filtered = Filtered::new(sink, self.args, threads, seconds, scope);
+        let of_process = &self.of_process;
+        let mut filtered = Filtered::new(sink, self.args, threads, of_process, seconds, scope);
         if filtered.is_idle() {
             reader.walk(sink)
         } else {
@@ -141,20 +259,23 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Reads the text of `info mtree`, if a file of it was given.
+    /// Reads the text of `info mtree`, if a file of it was given, else takes it from the facts.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn open(mtree: Option<&Path>) -> Result<Devices> {
+    pub fn open(mtree: Option<&Path>, facts: &Facts) -> Result<Devices> {
         let Some(path) = mtree else {
-            return Ok(Devices { mtree: None });
+            return Ok(Devices {
+                mtree: facts.mtree.clone(),
+            });
         };
         let mut text = Vec::new();
         let read = File::open(path).and_then(|file| file.take(MAX_MTREE).read_to_end(&mut text));
         if let Err(error) = read {
             bail!(
-                "{}: {error}; expected the text that QEMU's monitor prints for 'info mtree'",
-                name(path)
+                "{}: {}; expected the text that QEMU's monitor prints for 'info mtree'",
+                name(path),
+                why(&error)
             );
         }
         Ok(Devices {

@@ -284,6 +284,57 @@ fn a_closed_pipe_ends_it_silently() {
     failures.finish(18);
 }
 
+/// Facts are files as recordings are.
+#[test]
+fn facts_that_tell_nothing_are_refused() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path();
+    let recording = case("vmx/tiny-irqchip/perf.data.kvmstat.zst").path;
+    for (what, path, words) in [
+        ("missing", dir.join("nowhere.txt"), &["no such file"][..]),
+        ("a directory", dir.to_path_buf(), &["directory"]),
+        ("empty", write(dir, "empty", b""), &["tells nothing"]),
+        (
+            "a letter",
+            write(dir, "letter.txt", b"Dear all,\n\nregards\n"),
+            &["tells nothing"],
+        ),
+        (
+            "other JSON",
+            write(dir, "other.json", b"{\"a\": [1, 2]}\n"),
+            &["tells nothing"],
+        ),
+        (
+            "a picture",
+            write(dir, "picture", b"\x89PNG\r\n\x1a\n\0\0\0"),
+            &["tells nothing"],
+        ),
+    ] {
+        for command in COMMANDS {
+            let run = run([
+                command.as_ref(),
+                recording.as_os_str(),
+                "--facts".as_ref(),
+                path.as_os_str(),
+            ]);
+            let name = path.display().to_string();
+            let words: Vec<&str> = words
+                .iter()
+                .copied()
+                .chain(["ps -eLo", "info cpus", &name])
+                .collect();
+            refused(
+                &mut failures,
+                &format!("{command}: facts: {what}"),
+                &run,
+                &words,
+            );
+        }
+    }
+    failures.finish(150);
+}
+
 /// Filters that let nothing through are told from recordings that hold nothing.
 #[test]
 fn filters_that_nothing_passes_are_named() {

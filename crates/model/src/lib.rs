@@ -3,19 +3,21 @@ The machine rebuilt from events: threads with their names and processes, and whi
 which VM.
 
 A VM is found from its vCPUs, and a vCPU from what only vCPU threads do: enter a guest. [`Machine`] follows
-every vCPU through its states and hands them out as [`Span`]s. This crate reads events and nothing else; it does
-no I/O.
+every vCPU through its states and hands them out as [`Span`]s. What is told beside the recording fills gaps.
+This crate does no I/O.
 */
 #![forbid(unsafe_code)]
 
 mod machine;
 mod span;
 mod threads;
+mod told;
 mod track;
 mod vms;
 
 pub use machine::{Machine, Seen, VcpuTimes};
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
 pub use threads::{Thread, Threads, vcpu_from_comm};
+pub use told::{Told, ToldThread, ToldVcpu, ToldVm};
 pub use track::Polls;
 pub use vms::{Vcpu, Vm, find_vms};

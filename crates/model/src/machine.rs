@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::span::{Access, Cause, SpanSink, State, Times};
 use crate::track::{Place, Polls, Sched, Track};
-use crate::{Threads, Vm, find_vms};
+use crate::{Threads, Told, Vm, find_vms};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -121,6 +121,11 @@ impl Machine {
     /// Takes thread names that the recorder saved apart from the events.
     pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
         self.threads.saved_names(names);
+    }
+
+    /// Takes what is told beside the recording, before its events.
+    pub fn told(&mut self, told: &Told) {
+        self.threads.told(told);
     }
 
     /// Returns the VMs the vCPUs belong to.

@@ -6,6 +6,8 @@ use event::sched::Comm;
 use event::{Data, Event, Side};
 use rustc_hash::FxHashMap;
 
+use crate::told::{Claim, ToldVm};
+
 /// One thread of the host. A thread id that is used again is another thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
@@ -15,12 +17,17 @@ pub struct Thread {
     pub comm: Option<Arc<str>>,
     /// Whether it entered a guest.
     pub is_vcpu: bool,
-    /// The vCPU's number: recorded with its events, or told by its name.
+    /// The vCPU's number: recorded with its events, or else told by its name, or else told beside the
+    /// recording.
     pub vcpu: Option<u32>,
     /// Whether its end was recorded.
     pub ended: bool,
     /// Whether it did anything: what was only announced is not a thread id used again.
     acted: bool,
+    /// Whether the vCPU's number was recorded with an event.
+    vcpu_recorded: bool,
+    /// Which vCPU it is told to be beside the recording.
+    pub(crate) told: Option<Claim>,
 }
 
 /// Name of the idle tasks, without the CPU the kernel puts behind it.
@@ -35,6 +42,8 @@ pub struct Threads {
     /// The thread that has an id now.
     by_tid: FxHashMap<i32, u32>,
     all: Vec<(i32, Thread)>,
+    /// VMs told of beside the recording.
+    pub(crate) told_vms: Vec<ToldVm>,
 }
 
 impl Threads {
@@ -67,7 +76,7 @@ impl Threads {
         slot
     }
 
-    fn entry(&mut self, tid: i32) -> &mut Thread {
+    pub(crate) fn entry(&mut self, tid: i32) -> &mut Thread {
         let slot = self.slot(tid);
         &mut self.all[slot as usize].1
     }
@@ -178,16 +187,20 @@ impl Threads {
         {
             thread.comm = Some(comm.into());
         }
-        if thread.vcpu.is_none() {
-            thread.vcpu = vcpu.or_else(|| vcpu_from_comm(thread.comm.as_deref()?));
+        if vcpu.is_some() && !thread.vcpu_recorded {
+            thread.vcpu = vcpu;
+            thread.vcpu_recorded = true;
+        } else if thread.vcpu.is_none() {
+            let by_name = thread.comm.as_deref().and_then(vcpu_from_comm);
+            thread.vcpu = by_name.or(thread.told.map(|told| told.id));
         }
         thread
     }
 }
 
-/// Returns the vCPU's number that a thread's name tells: `CPU 3/KVM` (QEMU with debug-threads=on, crosvm's
-/// and libvirt's habit too), `fc_vcpu 3` (Firecracker), `vcpu3` (Cloud Hypervisor), `crosvm_vcpu3`,
-/// `kvm-vcpu-3` (kvmtool).
+/// Returns the vCPU's number that a thread's name tells: `CPU 3/KVM` (QEMU with debug-threads=on, as libvirt
+/// starts it), `fc_vcpu 3` (Firecracker and libkrun, early ones `fc_vcpu3`), `vcpu3` (Cloud
+/// Hypervisor), `crosvm_vcpu3`, `kvm-vcpu-3` (kvmtool).
 pub fn vcpu_from_comm(comm: &str) -> Option<u32> {
     let number = |s: &str| {
         let digits = s.trim_start_matches([' ', '_', '-']);
@@ -242,9 +255,14 @@ mod tests {
             ("CPU 0/KVM", Some(0)),
             ("CPU 12/KVM", Some(12)),
             ("fc_vcpu 3", Some(3)),
+            ("fc_vcpu3", Some(3)),
             ("vcpu7", Some(7)),
             ("crosvm_vcpu2", Some(2)),
             ("kvm-vcpu-1", Some(1)),
+            ("crosvm_vcpu127", Some(127)),
+            ("vcpu_throttle", None),
+            ("IO iothread1", None),
+            ("fc_api", None),
             ("qemu-system-x86", None),
             ("CPU", None),
         ] {

@@ -114,8 +114,12 @@ pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
         let mut text = match (vm.pid, &vm.name) {
             (Some(pid), Some(name)) => format!("{name}, process {pid}"),
             (Some(pid), None) => format!("process {pid}"),
-            _ => "process not recorded".to_owned(),
+            (None, Some(name)) => format!("{name}, process not recorded"),
+            (None, None) => "process not recorded".to_owned(),
         };
+        if let Some(process) = vm.process.as_ref().filter(|_| vm.process != vm.name) {
+            let _ = write!(text, " ({process})");
+        }
         let vcpus: Vec<String> = vm
             .vcpus
             .iter()

@@ -24,10 +24,11 @@ const BUFFER: usize = 64 << 10;
 /// Runs the command.
 pub fn run(args: &EventsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
+    let facts = input::Facts::open(&args.common)?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(true))?;
     let name = input::name(&args.recording);
-    let filter = input::Filter::new(&args.common.filter, &reader, &name)?;
+    let filter = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
     let none = Formats::default();
     let formats = reader.formats().unwrap_or(&none);
     let perf = match args.convention {
@@ -44,7 +45,8 @@ pub fn run(args: &EventsArgs) -> Result<()> {
             .extend_from_slice(b"time_ns,cpu,pid,tid,comm,event,text\n"),
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
-            let quality = filter.walk(&reader, &mut Nothing, Scope::Events).quality;
+            let mut quality = filter.walk(&reader, &mut Nothing, Scope::Events).quality;
+            facts.warn(&mut quality);
             let document = json::text(json::envelope(
                 VERSION,
                 "events",
@@ -57,6 +59,7 @@ pub fn run(args: &EventsArgs) -> Result<()> {
         }
     }
     sink.threads.saved_names(input::saved_names(&reader));
+    sink.threads.told(facts.told());
     let outcome = filter.walk(&reader, &mut sink, Scope::Events);
     if let Some(error) = sink.failed.take() {
         return Err(error.into());

@@ -16,7 +16,8 @@ use crate::{input, output};
 /// Runs the command.
 pub fn run(args: &ExitsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref())?;
+    let facts = input::Facts::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(false))?;
     let perf = args.convention == Some(TimesAs::Perf);
@@ -39,11 +40,12 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         study = study.machine();
     }
     study.saved_names(input::saved_names(&reader));
+    study.told(facts.told());
     if !input::nanoseconds(reader.header()) {
         study.counts_ticks();
     }
     let name = input::name(&args.recording);
-    let filters = input::Filter::new(filter, &reader, &name)?;
+    let filters = input::Filter::new(filter, &facts, &reader, &name)?;
     let mut outcome = filters.walk(&reader, &mut study, Scope::Threads);
     study.finish();
     let sink = study.exits.unwrap_or_default();
@@ -57,6 +59,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         outcome.quality.warn(warning);
     }
     let isa = sink.isa();
+    facts.warn(&mut outcome.quality);
     devices.name(isa, &mut reports, &mut outcome.quality);
     match args.common.format {
         Format::Table => {

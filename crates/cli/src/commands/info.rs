@@ -13,9 +13,11 @@ use crate::{input, output};
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
+    let facts = input::Facts::open(&args.common)?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(false))?;
-    let (report, outcome) = count(&reader, args)?;
+    let (report, mut outcome) = count(&reader, args, &facts)?;
+    facts.warn(&mut outcome.quality);
     let name = input::name(&args.recording);
     let head = head(reader.header());
     match args.common.format {
@@ -37,11 +39,16 @@ pub fn run(args: &InfoArgs) -> Result<()> {
     }
 }
 
-fn count(reader: &Reader<'_>, args: &InfoArgs) -> Result<(analysis::InfoReport, source::Outcome)> {
+fn count(
+    reader: &Reader<'_>,
+    args: &InfoArgs,
+    facts: &input::Facts,
+) -> Result<(analysis::InfoReport, source::Outcome)> {
     let mut sink = analysis::Info::new();
     sink.saved_names(input::saved_names(reader));
+    sink.told(facts.told());
     let name = input::name(&args.recording);
-    let filter = input::Filter::new(&args.common.filter, reader, &name)?;
+    let filter = input::Filter::new(&args.common.filter, facts, reader, &name)?;
     let outcome = filter.walk(reader, &mut sink, Scope::Events);
     Ok((sink.report(), outcome))
 }

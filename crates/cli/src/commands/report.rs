@@ -26,10 +26,11 @@ const KINDS: usize = 5;
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref())?;
+    let facts = input::Facts::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let mut parts = Vec::new();
     for path in &args.recordings {
-        parts.push(read(path, args, &lender, &devices)?);
+        parts.push(read(path, args, &lender, &facts, &devices)?);
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     if let Some(file) = &args.output {
@@ -78,17 +79,19 @@ fn read(
     path: &Path,
     args: &ReportArgs,
     lender: &input::Lender,
+    facts: &input::Facts,
     devices: &input::Devices,
 ) -> Result<Part> {
     let recording = Recording::open(path)?;
     let reader = recording.reader(lender.options(false))?;
     let filter = &args.common.filter;
-    let filter = input::Filter::new(filter, &reader, &input::name(path))?;
+    let filter = input::Filter::new(filter, facts, &reader, &input::name(path))?;
     let mut study = Study::default()
         .info(Info::new())
         .exits(Exits::new(Options::default()))
         .vcpus(Vcpus::new(filter.window(&reader)));
     study.saved_names(input::saved_names(&reader));
+    study.told(facts.told());
     if !input::nanoseconds(reader.header()) {
         study.counts_ticks();
     }
@@ -111,6 +114,7 @@ fn read(
     for report in &mut reports {
         sort(&mut report.rows, Sort::Time);
     }
+    facts.warn(&mut quality);
     devices.name(exits.isa(), &mut reports, &mut quality);
     Ok(Part {
         name: input::name(path),

@@ -16,14 +16,16 @@ const LISTED: usize = 5;
 /// Runs the command.
 pub fn run(args: &VcpusArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref())?;
+    let facts = input::Facts::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(false))?;
     let name = input::name(&args.recording);
     let filter = &args.common.filter;
-    let filters = input::Filter::new(filter, &reader, &name)?;
+    let filters = input::Filter::new(filter, &facts, &reader, &name)?;
     let mut study = Study::default().vcpus(Vcpus::new(filters.window(&reader)));
     study.saved_names(input::saved_names(&reader));
+    study.told(facts.told());
     if !input::nanoseconds(reader.header()) {
         study.counts_ticks();
     }
@@ -38,6 +40,7 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
         filter,
         reader.lacks_formats(),
     )?;
+    facts.warn(&mut outcome.quality);
     devices.name_causes(&mut report, &mut outcome.quality);
     match args.common.format {
         Format::Table => {

@@ -1,0 +1,36 @@
+/*!
+What is told of a host beside a recording: which thread is whose and how it is called, which threads are
+vCPUs of which VM, and where a VM has its devices.
+
+[`read`] takes the texts people have at hand and decides by content what each part is, so that several may
+stand in one file:
+
+- `ps`, with threads or without, by the names of its columns: `ps -eLo pid,tid,psr,comm,args`, `ps -eLf`,
+  `ps -T`, `ps aux`, `top -bH`; and lists whose header was lost to `grep`, where the numbers say what they are;
+- QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
+- QMP: the replies to `query-cpus-fast`, `query-cpus`, `query-name`, `query-uuid` and
+  `human-monitor-command`, with greetings, events and other replies around them;
+- trapline's own JSON documents: of `trapline facts`, and the VMs in that of `trapline info`.
+
+What is not recognised is left out and noted with its line number. All input is hostile: what is kept is
+bounded, and nothing is guessed from a line that does not say what it is.
+
+```
+let text = b"* CPU #0: thread_id=1700\n  CPU #1: thread_id=1703\n";
+let (facts, notes) = facts::read(text);
+assert_eq!(facts.vms[0].vcpus[1], facts::Vcpu { id: 1, tid: 1703 });
+assert!(notes.is_empty());
+```
+*/
+#![forbid(unsafe_code)]
+
+mod data;
+mod json;
+mod monitor;
+mod notes;
+mod ps;
+mod reader;
+mod vmm;
+
+pub use data::{Facts, Thread, Vcpu, Vm};
+pub use reader::read;

@@ -1,0 +1,59 @@
+//! What was not understood, in bounded words.
+
+/// Most single notes: what follows is counted.
+const MAX_NOTES: usize = 16;
+
+/// Notes about a text, with line numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    list: Vec<String>,
+    more: usize,
+    /// First and last of the lines that were not understood and follow each other.
+    lines: Option<(usize, usize)>,
+}
+
+impl Notes {
+    /// Notes something about a line.
+    pub(crate) fn add(&mut self, line: usize, what: impl AsRef<str>) {
+        self.flush();
+        self.push(format!("line {line}: {}", what.as_ref()));
+    }
+
+    /// Notes a line that is nothing known.
+    pub(crate) fn unknown(&mut self, line: usize) {
+        match &mut self.lines {
+            Some((_, last)) if line == *last || line == *last + 1 => *last = line,
+            _ => {
+                self.flush();
+                self.lines = Some((line, line));
+            }
+        }
+    }
+
+    /// Returns all notes.
+    pub(crate) fn finish(mut self) -> Vec<String> {
+        self.flush();
+        if self.more > 0 {
+            self.list.push(format!("{} more notes", self.more));
+        }
+        self.list
+    }
+
+    fn flush(&mut self) {
+        match self.lines.take() {
+            Some((first, last)) if first == last => {
+                self.push(format!("line {first}: not understood"));
+            }
+            Some((first, last)) => self.push(format!("lines {first} to {last}: not understood")),
+            None => {}
+        }
+    }
+
+    fn push(&mut self, note: String) {
+        if self.list.len() < MAX_NOTES {
+            self.list.push(note);
+        } else {
+            self.more += 1;
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Parts of a text, told apart by their lines.
+
+use std::collections::BTreeMap;
+
+use crate::data::Gather;
+use crate::monitor::{self, Line};
+use crate::notes::Notes;
+use crate::ps::{Bare, Columns, Row};
+use crate::{Facts, Vcpu, Vm, json, vmm};
+
+/// Most lines without a header that wait for the end of their list.
+const MAX_BARE: usize = 1 << 14;
+/// JSON that cannot be read is tried at so many lines: each try may read far.
+const MAX_JSON_FAILURES: usize = 16;
+
+/// Reads a text. What was not understood is noted with line numbers, everything else was taken.
+pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
+    let text = String::from_utf8_lossy(text);
+    let mut reader = Reader {
+        number: 1,
+        ..Reader::default()
+    };
+    reader.text(text.strip_prefix('\u{feff}').unwrap_or(&text));
+    reader.end_of_part();
+    let (facts, left_out) = reader.gather.finish();
+    let mut notes = reader.notes.finish();
+    notes.extend(left_out);
+    (facts, notes)
+}
+
+/// What the lines are part of.
+#[derive(Debug, Default)]
+enum Part {
+    #[default]
+    None,
+    /// `ps`, with its header.
+    Ps(Columns),
+    /// `ps`, without.
+    Bare(Vec<(usize, Bare)>),
+    /// `info cpus`: thread by vCPU.
+    Cpus(BTreeMap<u32, i32>),
+    /// `info mtree`.
+    Mtree,
+    /// `virsh vcpuinfo` or `virsh vcpupin`.
+    Virsh,
+}
+
+/// What a monitor's session has told of its VM.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    pub(crate) vm: Vm,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    pub(crate) gather: Gather,
+    pub(crate) notes: Notes,
+    /// Number of the line being read.
+    pub(crate) number: usize,
+    pub(crate) session: Session,
+    part: Part,
+    /// Whether the text stands in a string of JSON.
+    inside: bool,
+    json_failures: usize,
+}
+
+impl Reader {
+    fn text(&mut self, text: &str) {
+        let mut at = 0;
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            if rest.starts_with(['{', '['])
+                && !self.inside
+                && self.json_failures < MAX_JSON_FAILURES
+            {
+                if let Some(used) = json::read(rest, self) {
+                    self.number += lines_in(&rest[..used]);
+                    at += used;
+                    continue;
+                }
+                self.json_failures += 1;
+            }
+            // Blanks before JSON are no part of it; the columns of other lines count from the line's begin.
+            let text = rest.trim_start_matches([' ', '\t']);
+            if text.len() < rest.len() && text.starts_with(['{', '[']) {
+                at += rest.len() - text.len();
+                continue;
+            }
+            let end = rest.find('\n').unwrap_or(rest.len());
+            let line = &rest[..end];
+            self.line(line.trim_end());
+            at += end + 1;
+            if !self.inside {
+                self.number += 1;
+            }
+        }
+    }
+
+    /// Takes a text that stands in a string of JSON.
+    pub(crate) fn text_inside(&mut self, text: &str) {
+        self.end_of_part();
+        self.inside = true;
+        self.text(text);
+        self.end_of_part();
+        self.inside = false;
+    }
+
+    fn line(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        if let Some(rest) = monitor::after_prompt(line) {
+            self.end_of_part();
+            // Behind the prompt stands the command, or its output where commands are not echoed.
+            self.monitor(rest);
+            return;
+        }
+        if self.monitor(line) {
+            return;
+        }
+        if let Some(columns) = Columns::of_header(line) {
+            self.end_of_part();
+            self.part = Part::Ps(columns);
+            return;
+        }
+        if let Part::Ps(columns) = &self.part
+            && let Some(row) = columns.row(line)
+        {
+            take_row(&mut self.gather, &row);
+            return;
+        }
+        if is_virsh(line) {
+            if !matches!(self.part, Part::Virsh) {
+                self.end_of_part();
+                self.part = Part::Virsh;
+                self.notes.add(
+                    self.number,
+                    "virsh vcpuinfo and vcpupin tell no thread ids; 'virsh qemu-monitor-command --hmp \
+                     VM info cpus' does",
+                );
+            }
+            return;
+        }
+        if let Some(bare) = Bare::of(line) {
+            let row = (self.number, bare);
+            match &mut self.part {
+                Part::Bare(rows) if rows.len() < MAX_BARE => rows.push(row),
+                _ => {
+                    self.end_of_part();
+                    self.part = Part::Bare(vec![row]);
+                }
+            }
+            return;
+        }
+        if matches!(self.part, Part::Mtree) && line.starts_with(' ') {
+            self.gather.mtree(line);
+            return;
+        }
+        // What a shell's user typed.
+        if line.starts_with("$ ") || line.starts_with("# ") {
+            self.end_of_part();
+            return;
+        }
+        self.notes.unknown(self.number);
+    }
+
+    /// Takes a line of QEMU's monitor; returns whether it is one.
+    fn monitor(&mut self, line: &str) -> bool {
+        match monitor::parse(line) {
+            Line::Cpu(None) => {
+                self.notes.add(self.number, "a vCPU without a thread");
+            }
+            Line::Cpu(Some(vcpu)) => {
+                // A number that comes again is another VM's.
+                if let Part::Cpus(vcpus) = &mut self.part
+                    && !vcpus.contains_key(&vcpu.id)
+                {
+                    vcpus.insert(vcpu.id, vcpu.tid);
+                } else {
+                    self.end_of_part();
+                    self.part = Part::Cpus(BTreeMap::from([(vcpu.id, vcpu.tid)]));
+                }
+            }
+            Line::Mtree => {
+                if !matches!(self.part, Part::Mtree) {
+                    self.end_of_part();
+                    self.part = Part::Mtree;
+                }
+                self.gather.mtree(line);
+            }
+            Line::Banner => {
+                self.end_of_part();
+                self.session = Session::default();
+            }
+            Line::Other => return false,
+        }
+        true
+    }
+
+    /// Takes the vCPUs of the session's VM, or of the next VM if this one has told its own.
+    pub(crate) fn vcpus(&mut self, vcpus: Vec<Vcpu>) {
+        if !self.session.vm.vcpus.is_empty() {
+            self.session = Session::default();
+        }
+        self.session.vm.vcpus = vcpus;
+        self.gather.vm(self.session.vm.clone());
+    }
+
+    /// Takes a name (or UUID) of the session's VM, or of the next VM if this one has told its own.
+    pub(crate) fn named(&mut self, field: fn(&mut Vm) -> &mut Option<String>, name: &str) {
+        if field(&mut self.session.vm).is_some() {
+            self.session = Session::default();
+        }
+        *field(&mut self.session.vm) = Some(name.to_owned());
+        // A name alone says nothing of any thread.
+        if !self.session.vm.vcpus.is_empty() {
+            self.gather.vm(self.session.vm.clone());
+        }
+    }
+
+    pub(crate) fn end_of_part(&mut self) {
+        match std::mem::take(&mut self.part) {
+            Part::Cpus(vcpus) => {
+                let vcpus = vcpus.into_iter().map(|(id, tid)| Vcpu { id, tid });
+                self.vcpus(vcpus.collect());
+            }
+            Part::Bare(rows) => self.bare(&rows),
+            Part::None | Part::Ps(_) | Part::Mtree | Part::Virsh => {}
+        }
+    }
+
+    /// Takes a list without header. Its numbers are process and thread where they say so themselves: a
+    /// process's first thread has its id, and no process is its own parent; or all threads are of one
+    /// process.
+    fn bare(&mut self, rows: &[(usize, Bare)]) {
+        let own = rows.iter().any(|(_, row)| row.first == row.second);
+        let one = rows.len() > 1
+            && rows.windows(2).all(|pair| {
+                pair[0].1.first == pair[1].1.first && pair[0].1.second != pair[1].1.second
+            });
+        if own || one {
+            for (_, row) in rows {
+                take_row(&mut self.gather, &row.row());
+            }
+        } else if let Some((number, _)) = rows.first() {
+            self.notes.add(
+                *number,
+                "a list without its header: keep the line with PID and TID, as 'ps -eLo pid,tid,comm,args' \
+                 prints it",
+            );
+        }
+    }
+}
+
+fn take_row(gather: &mut Gather, row: &Row<'_>) {
+    let found = row.args.and_then(vmm::read);
+    // The kernel names a process after its program, whose name VMMs keep for their first thread.
+    let program = found.as_ref().map(|vmm| {
+        let end = vmm.program.floor_char_boundary(15);
+        &vmm.program[..end]
+    });
+    let comm = row
+        .comm
+        .map(kernels_name)
+        .or_else(|| program.filter(|_| row.pid == Some(row.tid)));
+    gather.thread(row.tid, row.pid, comm);
+    if let (Some(vmm), Some(pid)) = (found, row.pid)
+        && (vmm.vm.name.is_some() || vmm.vm.uuid.is_some())
+    {
+        gather.vm(Vm {
+            pid: Some(pid),
+            ..vmm.vm
+        });
+    }
+}
+
+/// Returns a thread's name without what /proc puts behind a kworker's: the work it does, or did last
+/// (`wq_worker_comm` of `kernel/workqueue.c`). Rescuers are called `kworker/R-…` by themselves.
+fn kernels_name(comm: &str) -> &str {
+    match comm.strip_prefix("kworker/") {
+        Some(rest) if !rest.starts_with("R-") => {
+            let end = rest.find(['-', '+']).unwrap_or(rest.len());
+            &comm[..comm.len() - rest.len() + end]
+        }
+        _ => comm,
+    }
+}
+
+/// Returns whether a line is of `virsh vcpuinfo` or of the head of `virsh vcpupin`.
+fn is_virsh(line: &str) -> bool {
+    let text = line.trim();
+    let keys = ["VCPU:", "CPU:", "State:", "CPU time:", "CPU Affinity:"];
+    keys.iter().any(|key| text.starts_with(key))
+        || (text.starts_with("VCPU ") && text.contains("CPU Affinity"))
+}
+
+fn lines_in(text: &str) -> usize {
+    text.bytes().filter(|b| *b == b'\n').count()
+}
