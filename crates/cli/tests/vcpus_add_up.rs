@@ -148,3 +148,114 @@ fn a_window_is_a_part_of_the_whole() {
     }
     failures.finish(20);
 }
+
+/// A thread as `sched_switch` and `sched_wakeup` alone tell of it: whether it runs, waits for a CPU or sleeps
+/// since when, and how long it did each.
+#[derive(Debug, Default)]
+struct Thread {
+    since: u64,
+    /// 0 it runs, 1 it waits, 2 it sleeps.
+    now: usize,
+    ns: [u64; 3],
+}
+
+impl Thread {
+    fn becomes(&mut self, now: usize, time: u64) {
+        self.ns[self.now] += time - self.since;
+        (self.since, self.now) = (time, now);
+    }
+}
+
+/// Returns the number behind a name in an event's text.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let rest = &text[text.find(name)? + name.len()..];
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    rest[..end.unwrap_or(rest.len())].parse().ok()
+}
+
+/// What a vCPU's thread has its CPU for, waits for one and sleeps is what the scheduler's events say, counted
+/// here from their texts and nothing else.
+#[test]
+fn the_scheduler_says_the_same() {
+    let mut failures = Failures::default();
+    let mut checked = 0;
+    for case in cases() {
+        let name = &case.name;
+        let events = ["events", "--event", "sched_switch", "--event", "sched_wak*"];
+        let Ok(events) = json(&events, &case.path) else {
+            continue;
+        };
+        let events = events["events"].as_array().cloned().unwrap_or_default();
+        let text = |event: &Value| event["text"].as_str().unwrap_or_default().to_owned();
+        // trace-cmd's plugin says the same in other words; records lost make anything possible.
+        if !events.iter().any(|e| text(e).contains("prev_pid=")) {
+            continue;
+        }
+        let is = |event: &Value, name: &str| {
+            let label = event["event"].as_str().unwrap_or_default();
+            label.rsplit(':').next() == Some(name)
+        };
+        // A woken thread is on its run queue from sched_wakeup on; some recordings have sched_waking alone.
+        let wakeups = events.iter().any(|e| is(e, "sched_wakeup"));
+        let wakes = if wakeups {
+            "sched_wakeup"
+        } else {
+            "sched_waking"
+        };
+        let Ok(vcpus) = json(&["vcpus"], &case.path) else {
+            continue;
+        };
+        if number(&vcpus["quality"], "lost_events") > 0 || case.cut_from.is_some() {
+            continue;
+        }
+        for row in rows(&vcpus) {
+            let tid = row["tid"].as_u64();
+            let (from, to) = (number(row, "from_ns"), number(row, "to_ns"));
+            let mut thread = Thread {
+                since: from,
+                ..Thread::default()
+            };
+            let mut missed = false;
+            for event in &events {
+                let time = number(event, "time_ns");
+                if time < from || time > to {
+                    continue;
+                }
+                let text = text(event);
+                if is(event, wakes) && field(&text, " pid=") == tid && thread.now == 2 {
+                    thread.becomes(1, time);
+                }
+                if !is(event, "sched_switch") {
+                    continue;
+                }
+                if field(&text, "prev_pid=") == tid {
+                    let state = text.split("prev_state=").nth(1).unwrap_or_default();
+                    let state = state.split(' ').next().unwrap_or_default();
+                    let runnable = state.starts_with('R') || state.ends_with('+');
+                    thread.becomes(if runnable { 1 } else { 2 }, time);
+                }
+                if field(&text, "next_pid=") == tid {
+                    // perf begins to record one kind of event after the other: it may have left before.
+                    missed |= thread.now == 0;
+                    thread.becomes(0, time);
+                }
+            }
+            thread.becomes(0, to);
+            if missed {
+                failures.check(number(row, "unknown_ns") > 0, || {
+                    format!("{name}: thread {} left its CPU unseen", row["tid"])
+                });
+                continue;
+            }
+            let of = |fields: &[&str]| fields.iter().map(|f| number(row, f)).sum::<u64>();
+            let blocked = of(&["kernel_blocked_ns", "user_blocked_ns"]);
+            let ran = of(&["guest_ns", "kernel_ns", "user_ns", "poll_ns"]) - blocked;
+            let ours = [ran, of(&["runnable_ns"]), of(&["halted_ns"]) + blocked];
+            failures.equal(&format!("{name}: thread {}", row["tid"]), &ours, &thread.ns);
+            failures.equal(name, &number(row, "unknown_ns"), &0);
+            checked += 1;
+        }
+    }
+    failures.check(checked >= 6, || format!("{checked} vCPUs only"));
+    failures.finish(12);
+}

@@ -336,6 +336,7 @@ impl Machine {
     #[inline]
     fn runs(&mut self, vcpu: u32, event: &Event<'_>) {
         let track = &mut self.tracks[vcpu as usize];
+        track.early = None;
         if track.sched != Sched::Running {
             self.leave_queue(vcpu);
             self.tracks[vcpu as usize].must_be(Sched::Running, event.time);
@@ -389,7 +390,7 @@ impl Machine {
                     self.tracks[vcpu as usize].relieve(vcpu, spans);
                 }
                 if let Some(vcpu) = self.vcpu_in(next) {
-                    self.switched_in(vcpu, event);
+                    self.switched_in(vcpu, event, prev);
                 }
                 if let Some(cpu) = self.cpu(event.cpu) {
                     cpu.current = Some(next);
@@ -488,7 +489,7 @@ impl Machine {
         }
     }
 
-    fn switched_in(&mut self, vcpu: u32, event: &Event<'_>) {
+    fn switched_in(&mut self, vcpu: u32, event: &Event<'_>, prev: u32) {
         let track = &mut self.tracks[vcpu as usize];
         match track.sched {
             Sched::Runnable => {
@@ -499,7 +500,15 @@ impl Machine {
                 track.advance(event.time);
             }
             // It was not seen to leave.
-            Sched::Running => track.gap(event.time),
+            Sched::Running => match track.early.take() {
+                Some((woken, cpu)) => {
+                    track.gap(woken);
+                    let ahead = (cpu == event.cpu).then_some(prev);
+                    track.cpu = cpu;
+                    track.behind(event.time, ahead);
+                }
+                None => track.gap(event.time),
+            },
         }
         let track = &mut self.tracks[vcpu as usize];
         track.sched = Sched::Running;
@@ -514,6 +523,9 @@ impl Machine {
         let track = &mut self.tracks[vcpu as usize];
         // A thread that is about to sleep may be woken before it does: it then keeps its CPU.
         if track.sched != Sched::Blocked {
+            if track.sched == Sched::Running {
+                track.early = Some((event.time, target.unwrap_or(track.cpu)));
+            }
             return;
         }
         track.advance(event.time);

@@ -73,6 +73,9 @@ pub(crate) struct Track {
     pub ended: Option<u64>,
     /// Since when it is runnable, if `sched_waking` said so and no `sched_wakeup` was ever seen.
     pub waking: Option<u64>,
+    /// When, and for which CPU, it was woken though it was not seen to sleep: either it was about to, or its
+    /// leaving the CPU was missed.
+    pub early: Option<(u64, i32)>,
     pub times: Times,
     pub polls: Polls,
     pub exits: u64,
@@ -95,6 +98,7 @@ impl Track {
             lost: false,
             ended: None,
             waking: None,
+            early: None,
             times: Times::default(),
             polls: Polls::default(),
             exits: 0,
@@ -217,13 +221,17 @@ impl Track {
         self.split(from);
         let first = self.pending.partition_point(|span| span.start < from);
         let (_, halt) = self.pending.split_at_mut(first);
-        let sleeps = |state: State| {
-            matches!(
-                state,
-                State::KernelBlocked | State::UserBlocked | State::Halted
-            )
+        // What events were missed of in a halt was part of it all the same.
+        let sleeps = |state: State| match state {
+            State::KernelBlocked | State::UserBlocked | State::Halted => true,
+            State::Unknown => waited,
+            _ => false,
         };
-        let runs = |state: State| matches!(state, State::Kernel | State::User);
+        let runs = |state: State| match state {
+            State::Kernel | State::User => true,
+            State::Unknown => !waited,
+            _ => false,
+        };
         let slept = halt.iter().position(|span| sleeps(span.state));
         let before_sleep = &halt[..slept.unwrap_or(halt.len())];
         let on_cpu: u64 = before_sleep

@@ -17,6 +17,11 @@ pub(crate) struct DatReader<'r> {
     header: Header,
 }
 
+/// `trace-cmd record -e` saves the formats of the events that it was asked to record, and ftrace's own; without
+/// `-e`, and when it extracts what was traced before, it saves those of all of the kernel's hundred systems or
+/// more. A file with the formats of so few systems was made by the former.
+const ASKED_FOR: usize = 16;
+
 impl<'r> DatReader<'r> {
     /// `symbols` says whether kernel symbols will be printed: they are the largest part of the header.
     pub fn new(mut data: TraceDat<'r>, symbols: bool) -> DatReader<'r> {
@@ -37,11 +42,18 @@ impl<'r> DatReader<'r> {
 
     pub fn walk(&self, sink: &mut dyn Sink, release: &dyn Fn(Range<usize>)) -> Outcome {
         let formats = self.data.formats();
+        let mut systems: Vec<&str> = formats.all().iter().map(|f| f.system.as_str()).collect();
+        systems.sort_unstable();
+        systems.dedup();
+        let recorded = systems.len() <= ASKED_FOR;
         let types: Vec<EventType<'_>> = formats
             .all()
             .iter()
             .enumerate()
-            .map(|(index, format)| bind::tracepoint(index as u32, format, &format.name))
+            .map(|(index, format)| {
+                let ty = bind::tracepoint(index as u32, format, &format.name);
+                EventType { recorded, ..ty }
+            })
             .collect();
         // Records of events without a format are wanted too: they are counted, not passed over.
         let ids = usize::from(u16::MAX) + 1;
