@@ -37,7 +37,7 @@ impl Study {
         }
     }
 
-    /// Asks for exit statistics; with the machine, also for what vCPUs did in the time of the exits.
+    /// Asks for exit statistics.
     pub fn exits(self, exits: Exits) -> Study {
         Study {
             exits: Some(exits),
@@ -45,17 +45,21 @@ impl Study {
         }
     }
 
+    /// Asks for exit statistics, and for what vCPUs did in the time of the exits.
+    pub fn exits_split(self, exits: Exits) -> Study {
+        let mut study = self.exits(exits);
+        if study.machine.is_none() {
+            let mut machine = Machine::new();
+            machine.ignore_accesses();
+            study.machine = Some(machine);
+        }
+        study
+    }
+
     /// Asks for the vCPUs' time, which takes the machine.
     pub fn vcpus(self, vcpus: Vcpus) -> Study {
         Study {
             vcpus: Some(vcpus),
-            ..self.machine()
-        }
-    }
-
-    /// Follows what the vCPUs do.
-    pub fn machine(self) -> Study {
-        Study {
             machine: Some(Machine::new()),
             ..self
         }

@@ -1,7 +1,7 @@
 //! The events that trapline has a typed view of.
 
 /// What an event means to trapline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Kind {
     /// The vCPU left the guest: `kvm:kvm_exit`, on s390 `kvm_s390_sie_exit`, on powerpc
@@ -10,6 +10,8 @@ pub enum Kind {
     /// The vCPU is about to enter the guest: `kvm:kvm_entry`, on s390 `kvm_s390_sie_enter`, on powerpc
     /// `kvm_hv:kvm_guest_enter`.
     KvmEntry,
+    /// `kvm:kvm_fpu`: `KVM_RUN` begins or ends, where the guest's floating point state is put in place (x86).
+    KvmFpu,
     /// `kvm:kvm_mmio`: the guest touched memory that KVM emulates.
     KvmMmio,
     /// `kvm:kvm_pio`: the guest touched an I/O port (x86).
@@ -20,8 +22,6 @@ pub enum Kind {
     KvmUserspaceExit,
     /// `kvm:kvm_vcpu_wakeup`: a halted vCPU goes on.
     KvmVcpuWakeup,
-    /// `kvm:kvm_fpu`: `KVM_RUN` begins or ends, where the guest's floating point state is put in place (x86).
-    KvmFpu,
     /// `sched:sched_switch`: a CPU goes from one task to the next.
     SchedSwitch,
     /// `sched:sched_waking`: a task is being woken, told by the waker.

@@ -210,7 +210,9 @@ pub enum Side<'a> {
 /// mapped pages stay with the reader, and a sink borrows each event for the length of one call.
 pub trait Sink {
     /// Tells whether events of this kind are wanted. Called once for each kind, before its first event;
-    /// what is not wanted is skipped as early and as cheaply as the container allows.
+    /// what is not wanted is skipped as early and as cheaply as the container allows. A recording that lists its
+    /// kinds asks for all before its first event, in the order of [`Kind`], so that what one kind tells can make
+    /// another one needless.
     fn wants(&mut self, ty: &EventType<'_>) -> bool;
 
     /// Tells whether [`Event::sample`] is looked at: gathering it costs as much as a small analysis does.

@@ -98,6 +98,10 @@ pub struct Machine {
     leaves_guest: bool,
     /// The recording's clock counts ticks, which durations in events cannot be compared with.
     ticks: bool,
+    /// Nobody asks which access made an exit.
+    no_accesses: bool,
+    /// `kvm_fpu` is recorded, which says when the VMM is done.
+    fpu: bool,
     end: u64,
 }
 
@@ -105,6 +109,12 @@ impl Machine {
     /// Returns a machine of which nothing is known.
     pub fn new() -> Machine {
         Machine::default()
+    }
+
+    /// Says that [`Cause::access`] is of no interest, which saves looking at accesses where that is all they
+    /// would tell.
+    pub fn ignore_accesses(&mut self) {
+        self.no_accesses = true;
     }
 
     /// Says that the recording's clock counts ticks and no nanoseconds: how long a halt was polled, which its
@@ -197,12 +207,11 @@ impl Machine {
                 self.wakeup_seen |= ty.recorded;
             }
             Kind::SchedWaking => self.seen.wakeups |= ty.recorded,
+            Kind::KvmFpu => self.fpu |= ty.recorded,
+            // Where nothing else says that the VMM is done, an access that is answered does.
+            Kind::KvmMmio | Kind::KvmPio | Kind::KvmMsr => return !(self.no_accesses && self.fpu),
             Kind::KvmExit
             | Kind::KvmEntry
-            | Kind::KvmMmio
-            | Kind::KvmPio
-            | Kind::KvmMsr
-            | Kind::KvmFpu
             | Kind::SchedMigrateTask
             | Kind::SchedProcessFork
             | Kind::SchedProcessExit

@@ -36,3 +36,10 @@ pub(crate) fn bare(index: u32, label: &str, tracepoint: bool) -> EventType<'_> {
         recorded: false,
     }
 }
+
+/// Returns kinds of events in the order in which sinks are asked for them.
+pub(crate) fn by_kind<'t, 'f>(types: &'t [EventType<'f>]) -> Vec<&'t EventType<'f>> {
+    let mut sorted: Vec<&EventType<'_>> = types.iter().collect();
+    sorted.sort_by_key(|ty| ty.kind);
+    sorted
+}

@@ -59,9 +59,11 @@ impl<'r> DatReader<'r> {
         let ids = usize::from(u16::MAX) + 1;
         let mut wanted = vec![true; ids];
         let mut by_id = vec![u32::MAX; ids];
-        for (ty, format) in types.iter().zip(formats.all()) {
-            by_id[format.id as usize] = ty.index;
-            wanted[format.id as usize] = sink.wants(ty);
+        for ty in bind::by_kind(&types) {
+            if let Some(format) = ty.format {
+                by_id[format.id as usize] = ty.index;
+                wanted[format.id as usize] = sink.wants(ty);
+            }
         }
         let mut push = Push {
             sink,

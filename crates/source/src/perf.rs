@@ -93,7 +93,10 @@ impl<'r> PerfReader<'r> {
                 }
             })
             .collect();
-        let wanted: Vec<bool> = types.iter().map(|ty| sink.wants(ty)).collect();
+        let mut wanted = vec![false; types.len()];
+        for ty in bind::by_kind(&types) {
+            wanted[ty.index as usize] = sink.wants(ty);
+        }
         let tracepoint: Vec<bool> = self
             .data
             .attrs()

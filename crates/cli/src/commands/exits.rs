@@ -34,11 +34,12 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
             vcpu: args.by.contains(&GroupBy::Vcpu),
         },
     });
-    let mut study = Study::default().exits(exits);
-    if !perf {
-        // perf's table has no column for what the machine tells.
-        study = study.machine();
-    }
+    // perf's table has no column for where the time went.
+    let mut study = if perf {
+        Study::default().exits(exits)
+    } else {
+        Study::default().exits_split(exits)
+    };
     study.saved_names(input::saved_names(&reader));
     study.told(facts.told());
     if !input::nanoseconds(reader.header()) {
