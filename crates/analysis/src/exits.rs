@@ -299,6 +299,13 @@ impl Exits {
         self.threads.told(told);
     }
 
+    /// Returns whether any table but that of exits is wanted.
+    pub fn wants_accesses(&self) -> bool {
+        [IOPORT, MMIO, MSR]
+            .iter()
+            .any(|&table| self.tables[table].wanted)
+    }
+
     /// Returns whether any exit or entry was seen.
     pub fn saw_exits(&self) -> bool {
         self.isa.is_some() || !self.vcpus.is_empty()

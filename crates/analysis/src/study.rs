@@ -47,10 +47,13 @@ impl Study {
 
     /// Asks for exit statistics, and for what vCPUs did in the time of the exits.
     pub fn exits_split(self, exits: Exits) -> Study {
+        let accesses = exits.wants_accesses();
         let mut study = self.exits(exits);
         if study.machine.is_none() {
             let mut machine = Machine::new();
-            machine.ignore_accesses();
+            if !accesses {
+                machine.ignore_accesses();
+            }
             study.machine = Some(machine);
         }
         study

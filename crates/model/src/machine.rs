@@ -100,6 +100,8 @@ pub struct Machine {
     ticks: bool,
     /// Nobody asks which access made an exit.
     no_accesses: bool,
+    /// The recording's own formats say that it is x86's.
+    x86: bool,
     /// `kvm_fpu` is recorded, which says when the VMM is done.
     fpu: bool,
     end: u64,
@@ -207,11 +209,15 @@ impl Machine {
                 self.wakeup_seen |= ty.recorded;
             }
             Kind::SchedWaking => self.seen.wakeups |= ty.recorded,
-            Kind::KvmFpu => self.fpu |= ty.recorded,
+            // Arm has the format of kvm_fpu too, and never makes the event.
+            Kind::KvmFpu => self.fpu |= ty.recorded && self.x86,
             // Where nothing else says that the VMM is done, an access that is answered does.
             Kind::KvmMmio | Kind::KvmPio | Kind::KvmMsr => return !(self.no_accesses && self.fpu),
-            Kind::KvmExit
-            | Kind::KvmEntry
+            Kind::KvmExit => {
+                let field = ty.format.and_then(|format| format.field("exit_reason"));
+                self.x86 |= field.is_some();
+            }
+            Kind::KvmEntry
             | Kind::SchedMigrateTask
             | Kind::SchedProcessFork
             | Kind::SchedProcessExit
