@@ -102,6 +102,75 @@ fn a_recording_and_its_text_agree() {
     failures.finish(500);
 }
 
+/// What vCPUs did is told the same by the recording and its text, as far as both have the events that tell it.
+#[test]
+fn vcpus_of_a_recording_and_its_text_agree() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        let Ok(ours) = json(&["vcpus"], &case.path) else {
+            continue;
+        };
+        let ticks = json(&["info"], &case.path).is_ok_and(|info| info["start_ns"].is_null());
+        for name in ["script", "report-N", "report"] {
+            let Some(path) = case.references.get(name) else {
+                continue;
+            };
+            let what = format!("{} as text of {name}", case.name);
+            let text = match json(&["vcpus"], path) {
+                Ok(text) => text,
+                Err(error) => {
+                    failures.check(false, || format!("{what}: {error}"));
+                    continue;
+                }
+            };
+            // perf script does not print where events were lost.
+            let lost = |document: &Value| number(&document["quality"], "lost_events");
+            if lost(&text) != lost(&ours) {
+                continue;
+            }
+            // A kind of event that never happened is not in a text.
+            let same = text["unknowable"] == ours["unknowable"];
+            let rows = |document: &Value| document["rows"].as_array().cloned().unwrap_or_default();
+            let (ours, text) = (rows(&ours), rows(&text));
+            failures.equal(&format!("{what}: vCPUs"), &text.len(), &ours.len());
+            for row in &ours {
+                let what = format!("{what}: thread {}", row["tid"]);
+                let Some(other) = text.iter().find(|other| other["tid"] == row["tid"]) else {
+                    failures.check(false, || format!("{what}: not in the text"));
+                    continue;
+                };
+                failures.equal(&what, &other["exits"], &row["exits"]);
+                // Without process ids and names nothing tells how many VMs there are.
+                if !other["vm_pid"].is_null() {
+                    failures.equal(&what, &other["vcpu"], &row["vcpu"]);
+                }
+                // Each exit has at most a handful of spans, each as exact as two stamps are.
+                let spans = 8 * (number(row, "exits") + number(&row["waits"], "count") + 4);
+                let slack = if ticks { 0 } else { MICROSECOND * spans };
+                for states in [
+                    &["observed_ns"][..],
+                    &["guest_ns"],
+                    // A poll of 10 us is one or not by a digit.
+                    &["kernel_ns", "poll_ns", "unknown_ns"],
+                    &["user_ns"],
+                    &["halted_ns"],
+                    &["runnable_ns"],
+                ] {
+                    if !same && states[0] != "observed_ns" && states[0] != "guest_ns" {
+                        continue;
+                    }
+                    let sum = |row: &Value| states.iter().map(|s| number(row, s)).sum::<u64>();
+                    let (a, b) = (sum(row), sum(other));
+                    failures.check(a.abs_diff(b) <= slack, || {
+                        format!("{what}: {states:?} is {a}, from the text {b}, slack {slack}")
+                    });
+                }
+            }
+        }
+    }
+    failures.finish(200);
+}
+
 /// Every kind of event is as frequent in the text as in the recording.
 #[test]
 fn a_text_has_the_events_of_its_recording() {

@@ -52,8 +52,9 @@ pub enum Leaves {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TaskState(pub u64);
 
-/// The bits that the kernel prints a letter for, since 4.14 (`TASK_REPORT`, `include/linux/sched.h`).
-const LETTERS: [(u8, u64); 9] = [
+/// The bits that the kernel prints a letter for, since 4.14 (`TASK_REPORT`, `include/linux/sched.h`); and the
+/// letters that trace-cmd's plugin (3.1) prints for the last two, after those of older kernels.
+const LETTERS: [(u8, u64); 11] = [
     (b'R', 0),
     (b'S', 1),
     (b'D', 2),
@@ -63,16 +64,20 @@ const LETTERS: [(u8, u64); 9] = [
     (b'Z', 0x20),
     (b'P', 0x40),
     (b'I', 0x80),
+    (b'x', 0x40),
+    (b'W', 0x80),
 ];
 
 impl TaskState {
     /// The task was preempted (`TASK_REPORT_MAX`); texts print `R+`.
     pub const PREEMPTED: TaskState = TaskState(0x100);
 
-    /// Returns the state that a text stands for, as `S`, `R+`, or `D|W` of old kernels.
+    /// Returns the state that a text stands for, as `S`, `R+`, or `D|W` of old kernels. A letter that is not
+    /// known is one for a task that sleeps: of the others there are two, and they have not changed.
     pub fn from_text(text: &[u8]) -> Option<TaskState> {
         let (&letter, rest) = text.split_first()?;
-        let &(_, bits) = LETTERS.iter().find(|l| l.0 == letter)?;
+        let known = LETTERS.iter().find(|l| l.0 == letter).map(|l| l.1);
+        let bits = known.or_else(|| letter.is_ascii_alphabetic().then_some(1))?;
         let preempted = rest.contains(&b'+');
         Some(TaskState(if preempted { bits | 0x100 } else { bits }))
     }
@@ -172,6 +177,8 @@ mod tests {
             ("D", Leaves::Blocked),
             ("D|W", Leaves::Blocked),
             ("I", Leaves::Blocked),
+            ("W", Leaves::Blocked),
+            ("K", Leaves::Blocked),
             ("X", Leaves::Dead),
             ("Z", Leaves::Dead),
         ] {
