@@ -204,7 +204,7 @@ impl Machine {
             Kind::KvmUserspaceExit => self.seen.userspace_exits |= ty.recorded,
             Kind::KvmVcpuWakeup => self.seen.halts |= ty.recorded && !self.ticks,
             Kind::SchedSwitch => self.seen.switches |= ty.recorded,
-            Kind::SchedWakeup | Kind::SchedWakeupNew => {
+            Kind::SchedWakeup => {
                 self.seen.wakeups |= ty.recorded;
                 self.wakeup_seen |= ty.recorded;
             }
@@ -218,6 +218,7 @@ impl Machine {
                 self.x86 |= field.is_some();
             }
             Kind::KvmEntry
+            | Kind::SchedWakeupNew
             | Kind::SchedMigrateTask
             | Kind::SchedProcessFork
             | Kind::SchedProcessExit
@@ -235,14 +236,12 @@ impl Machine {
             Data::KvmExit(exit) => {
                 let vcpu = self.kvm(event, exit.vcpu);
                 let track = &mut self.tracks[vcpu as usize];
-                match track.place {
-                    Place::Guest => track.advance(event.time),
+                if track.place == Place::Guest {
+                    track.advance(event.time);
+                } else {
                     // An entry was missed: some of this time is the guest's.
-                    _ => {
-                        track.gap(event.time);
-                        event.time
-                    }
-                };
+                    track.gap(event.time);
+                }
                 track.flush(vcpu, spans);
                 track.place = Place::Kernel;
                 track.cause = Cause {
@@ -256,12 +255,11 @@ impl Machine {
             Data::KvmEntry(entry) => {
                 let vcpu = self.kvm(event, entry.vcpu);
                 let track = &mut self.tracks[vcpu as usize];
-                match track.place {
+                if track.place == Place::Guest {
                     // An exit was missed.
-                    Place::Guest => track.gap(event.time),
-                    _ => {
-                        track.advance(event.time);
-                    }
+                    track.gap(event.time);
+                } else {
+                    track.advance(event.time);
                 }
                 track.flush(vcpu, spans);
                 track.place = Place::Guest;
@@ -377,6 +375,7 @@ impl Machine {
         if track.place == Place::Guest {
             track.gap(event.time);
             track.cause = Cause::default();
+            track.place = Place::Kernel;
         } else {
             track.advance(event.time);
         }
@@ -413,7 +412,7 @@ impl Machine {
             }
             Data::SchedWakeup(wakeup) => {
                 self.seen.wakeups = true;
-                if !self.wakeup_seen {
+                if !self.wakeup_seen && event.ty.kind == Kind::SchedWakeup {
                     self.wakeup_seen = true;
                     self.not_yet(wakeup.tid);
                 }

@@ -129,6 +129,8 @@ pub fn csv(report: &VcpusReport) -> String {
 /// How the table is laid out.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
+    /// Rows of the table.
+    pub rows: usize,
     /// Items of each list below the table.
     pub limit: usize,
     /// Durations instead of shares.
@@ -180,7 +182,7 @@ pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) 
         let _ = write!(out, "{:>1$}", column.name, width(column));
     }
     let _ = writeln!(out, "{:>8}", "exits");
-    for row in &report.rows {
+    for row in report.rows.iter().take(layout.rows) {
         let total = row.times.total();
         let _ = write!(
             out,
@@ -198,6 +200,9 @@ pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) 
             let _ = write!(out, "{text:>0$}", width(column));
         }
         let _ = writeln!(out, "{:>8}", row.exits);
+    }
+    if report.rows.len() > layout.rows {
+        let _ = writeln!(out, "... and {} more", report.rows.len() - layout.rows);
     }
     out
 }

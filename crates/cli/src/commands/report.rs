@@ -20,6 +20,7 @@ use crate::{input, output};
 /// Rows of the table of exits, and of the other tables, that one screen has room for.
 const ROWS: usize = 6;
 const ACCESS_ROWS: usize = 3;
+const VCPU_ROWS: usize = 8;
 /// Kinds of events that one screen has room for.
 const KINDS: usize = 5;
 
@@ -136,6 +137,7 @@ impl Part {
         if self.info.has_exits {
             if let Some(report) = &self.vcpus {
                 let layout = vcpus::Layout {
+                    rows: if rows == usize::MAX { rows } else { VCPU_ROWS },
                     limit: if rows == usize::MAX { rows } else { 0 },
                     durations: false,
                     nanoseconds: self.head.nanoseconds,

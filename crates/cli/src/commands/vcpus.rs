@@ -45,6 +45,7 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     match args.common.format {
         Format::Table => {
             let layout = vcpus::Layout {
+                rows: usize::MAX,
                 limit: if args.wide { usize::MAX } else { LISTED },
                 durations: args.wide,
                 nanoseconds: input::nanoseconds(reader.header()),

@@ -221,6 +221,7 @@ fn analyse(reader: &Reader<'_>) {
         assert_eq!(row.times.total(), row.to - row.from);
     }
     let layout = render::vcpus::Layout {
+        rows: 3,
         limit: 3,
         durations: true,
         nanoseconds: true,
