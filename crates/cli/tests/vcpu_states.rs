@@ -555,7 +555,7 @@ fn any_event() -> impl Strategy<Value = (u64, i32, i32, String)> {
     (step, cpu(), tid(), what)
 }
 
-/// Switches as a scheduler makes them keep the tasks of a CPU apart; others do what they like.
+/// Writes them down; a step of `u64::MAX` is one back.
 fn recording(events: &[(u64, i32, i32, String)]) -> String {
     let mut text = Text {
         out: "# tracer: nop\n".to_owned(),
