@@ -126,6 +126,12 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
             why: "there are no sched_switch events: time without a CPU is within kernel_ns, user_ns and \
                   halted_ns, and all of an exit in which the guest asked to wait is in halted_ns",
         });
+    } else if !seen.returns {
+        out.push(Unknowable {
+            fields: &["runnable_ns"],
+            why: "threads are seen to leave their CPUs and not to get them again, as where one process was \
+                  recorded (perf record -p): halted_ns and runnable_ns last until a vCPU's next event",
+        });
     } else if !seen.wakeups {
         out.push(Unknowable {
             fields: &["runnable_ns"],
@@ -137,7 +143,8 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
         out.push(Unknowable {
             fields: &["kernel_ns", "user_ns"],
             why: "there are no kvm_userspace_exit events: handling by KVM and by the VMM cannot be told \
-                  apart, and is in unknown_ns (all of it is KVM's if they were recorded and none came)",
+                  apart, and is in unknown_ns but for exits in which the guest asked to wait (all of it is KVM's \
+                  if they were recorded and none came)",
         });
     }
     if !seen.halts {

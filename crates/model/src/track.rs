@@ -9,7 +9,10 @@ use crate::span::{Cause, Span, SpanSink, State, Times};
 pub(crate) enum Place {
     Guest,
     Kernel,
-    User,
+    User {
+        /// The VMM has it because the guest halted.
+        halted: bool,
+    },
     /// An event is missing that would tell.
     Lost,
 }
@@ -76,6 +79,10 @@ pub(crate) struct Track {
     /// When, and for which CPU, it was woken though it was not seen to sleep: either it was about to, or its
     /// leaving the CPU was missed.
     pub early: Option<(u64, i32)>,
+    /// Where it was when its last event, `kvm_fpu: load`, seemed to say that `KVM_RUN` begins.
+    pub loaded_from: Option<Place>,
+    /// It lost its CPU in its guest, if an exit is its next event.
+    pub left_guest: bool,
     pub times: Times,
     pub polls: Polls,
     pub exits: u64,
@@ -99,6 +106,8 @@ impl Track {
             ended: None,
             waking: None,
             early: None,
+            loaded_from: None,
+            left_guest: false,
             times: Times::default(),
             polls: Polls::default(),
             exits: 0,
@@ -121,10 +130,11 @@ impl Track {
             (_, Place::Lost) => State::Unknown,
             (Sched::Running, Place::Guest) => State::Guest,
             (Sched::Running, Place::Kernel) => State::Kernel,
-            (Sched::Running, Place::User) => State::User,
+            (Sched::Running, Place::User { .. }) => State::User,
             (Sched::Blocked, Place::Kernel) if self.waiting() => State::Halted,
             (Sched::Blocked, Place::Kernel) => State::KernelBlocked,
-            (Sched::Blocked, Place::User) => State::UserBlocked,
+            (Sched::Blocked, Place::User { halted: true }) => State::Halted,
+            (Sched::Blocked, Place::User { halted: false }) => State::UserBlocked,
             // Nothing sleeps in guest mode: the exit before was not seen.
             (Sched::Blocked, Place::Guest) => State::Unknown,
         }
@@ -201,15 +211,6 @@ impl Track {
                 cause: self.cause,
                 behind: span.behind,
             });
-        }
-    }
-
-    /// A switch says that the thread left its CPU, or got one, or it is seen to run: what was thought of it
-    /// before has to allow that.
-    pub fn must_be(&mut self, sched: Sched, time: u64) {
-        if self.sched != sched {
-            self.gap(time);
-            self.sched = sched;
         }
     }
 

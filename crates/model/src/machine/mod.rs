@@ -1,6 +1,7 @@
 //! The machine: which vCPU is in what state, on which CPU, and behind whom.
 
-use event::sched::Leaves;
+mod sched;
+
 use event::{Data, Event, EventType, Isa, Kind, LostKind, MmioAccess, NONE, Side};
 use rustc_hash::FxHashMap;
 
@@ -10,6 +11,9 @@ use crate::{Threads, Told, Vm, find_vms};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
+
+/// `KVM_EXIT_HLT` (`include/uapi/linux/kvm.h`): the VMM is to wait for the guest's next interrupt.
+const EXIT_HLT: u32 = 5;
 
 /// Stands for a thread that is no vCPU.
 const NO_VCPU: u32 = u32::MAX;
@@ -28,6 +32,8 @@ struct Cpu {
 pub struct Seen {
     /// `sched_switch`: whether a thread had its CPU.
     pub switches: bool,
+    /// Those by which threads get a CPU: a recording of one process has only those by which its threads leave.
+    pub returns: bool,
     /// `sched_wakeup` or `sched_waking`: when a thread that slept was woken.
     pub wakeups: bool,
     /// `kvm_userspace_exit`: whether an exit was handled by the VMM.
@@ -66,7 +72,7 @@ pub struct VcpuTimes {
     pub thread: u32,
     /// Time of its first event.
     pub from: u64,
-    /// Time of its thread's end, or of the last event of the recording.
+    /// Time of its thread's end, or of the last event that the machine looked at.
     pub to: u64,
     /// Exits.
     pub exits: u64,
@@ -206,7 +212,8 @@ impl Machine {
             Kind::SchedSwitch => self.seen.switches |= ty.recorded,
             Kind::SchedWakeup => {
                 self.seen.wakeups |= ty.recorded;
-                self.wakeup_seen |= ty.recorded;
+                // A text asks when it comes upon the first one, and others ask before they begin.
+                self.wakeup_seen |= ty.recorded && self.end == 0;
             }
             Kind::SchedWaking => self.seen.wakeups |= ty.recorded,
             // Arm has the format of kvm_fpu too, and never makes the event.
@@ -236,6 +243,9 @@ impl Machine {
             Data::KvmExit(exit) => {
                 let vcpu = self.kvm(event, exit.vcpu);
                 let track = &mut self.tracks[vcpu as usize];
+                // Some kernels tell of an exit when they begin to handle it, and may lose the CPU before.
+                let left_guest = std::mem::take(&mut track.left_guest);
+                self.leaves_guest |= left_guest || exit.reason.isa == Isa::S390;
                 if track.place == Place::Guest {
                     track.advance(event.time);
                 } else {
@@ -250,7 +260,6 @@ impl Machine {
                 };
                 track.exits += 1;
                 track.vmm = false;
-                self.leaves_guest = exit.reason.isa == Isa::S390;
             }
             Data::KvmEntry(entry) => {
                 let vcpu = self.kvm(event, entry.vcpu);
@@ -263,37 +272,38 @@ impl Machine {
                 }
                 track.flush(vcpu, spans);
                 track.place = Place::Guest;
+                track.left_guest = false;
                 track.cause = Cause::default();
             }
-            Data::KvmUserspaceExit(_) => {
+            Data::KvmUserspaceExit(exit) => {
                 self.seen.userspace_exits = true;
-                let Some(track) = self.in_kvm(event) else {
-                    return;
-                };
-                track.place = Place::User;
-                track.vmm = true;
+                if let Some(track) = self.in_kvm(event, spans) {
+                    track.place = Place::User {
+                        halted: exit.reason == Some(EXIT_HLT),
+                    };
+                    track.vmm = true;
+                }
             }
-            Data::KvmFpu { load } => {
-                let Some(track) = self.in_kvm(event) else {
-                    return;
-                };
-                if *load {
+            Data::KvmFpu { load: true } => {
+                if let Some(track) = self.in_kvm(event, spans) {
+                    track.loaded_from = Some(track.place);
                     track.place = Place::Kernel;
                 }
             }
+            Data::KvmFpu { load: false } => self.unload(event, spans),
             Data::KvmVcpuWakeup(wakeup) => {
                 let ticks = self.ticks;
                 self.seen.halts = !ticks;
                 let switches = self.seen.switches;
-                let Some(track) = self.in_kvm(event) else {
-                    return;
-                };
-                if !ticks {
+                if let Some(track) = self.in_kvm(event, spans)
+                    && !ticks
+                {
                     track.woken(event.time, wakeup.halted_ns, wakeup.waited, switches);
                 }
             }
             Data::KvmPio(pio) => self.access(
                 event,
+                spans,
                 Access::Port {
                     port: pio.port,
                     write: pio.write,
@@ -301,6 +311,7 @@ impl Machine {
             ),
             Data::KvmMsr(msr) => self.access(
                 event,
+                spans,
                 Access::Msr {
                     msr: msr.msr,
                     write: msr.write,
@@ -308,6 +319,7 @@ impl Machine {
             ),
             Data::KvmMmio(mmio) => self.access(
                 event,
+                spans,
                 Access::Mmio {
                     gpa: mmio.gpa,
                     write: mmio.access == MmioAccess::Write,
@@ -351,12 +363,19 @@ impl Machine {
         let track = &mut self.tracks[vcpu as usize];
         track.early = None;
         if track.sched != Sched::Running {
+            if self.seen.returns {
+                track.gap(event.time);
+            } else if track.sched == Sched::Runnable {
+                self.close_wait(vcpu, event.time);
+            } else {
+                track.advance(event.time);
+            }
             self.leave_queue(vcpu);
-            self.tracks[vcpu as usize].must_be(Sched::Running, event.time);
+            self.tracks[vcpu as usize].sched = Sched::Running;
         }
         let track = &mut self.tracks[vcpu as usize];
         if track.cpu != event.cpu && event.cpu != NONE {
-            if track.has_cpu() && self.seen.switches {
+            if track.has_cpu() && self.seen.returns {
                 // It changed its CPU without having been seen to leave the other one.
                 track.gap(event.time);
             } else {
@@ -368,229 +387,51 @@ impl Machine {
 
     /// An event inside `KVM_RUN`: the vCPU is out of its guest, whether its exit was seen or not.
     #[inline]
-    fn in_kvm(&mut self, event: &Event<'_>) -> Option<&mut Track> {
+    fn in_kvm<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) -> Option<&mut Track> {
         let vcpu = self.vcpu_of(event.tid)?;
         self.runs(vcpu, event);
         let track = &mut self.tracks[vcpu as usize];
         if track.place == Place::Guest {
             track.gap(event.time);
+            track.flush(vcpu, spans);
             track.cause = Cause::default();
             track.place = Place::Kernel;
         } else {
             track.advance(event.time);
+            track.relieve(vcpu, spans);
         }
+        track.loaded_from = None;
+        track.left_guest = false;
         Some(track)
     }
 
-    fn access(&mut self, event: &Event<'_>, access: Access) {
-        let Some(track) = self.in_kvm(event) else {
+    fn access<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S, access: Access) {
+        if let Some(track) = self.in_kvm(event, spans) {
+            // KVM tells of accesses inside `KVM_RUN`, so the VMM is done with it if it had it.
+            track.place = Place::Kernel;
+            track.cause.access = Some(access);
+        }
+    }
+
+    /// `kvm_fpu: unload` says little: kernels before 4.14 make it on behalf of a thread that has just left its
+    /// CPU. One right behind a load is another request's than `KVM_RUN`'s (`KVM_GET_MP_STATE` on some hosts), and
+    /// the VMM goes on.
+    fn unload<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) {
+        let Some(vcpu) = self.vcpu_of(event.tid) else {
             return;
         };
-        // KVM tells of accesses inside `KVM_RUN`, so the VMM is done with it if it had it.
-        track.place = Place::Kernel;
-        track.cause.access = Some(access);
-    }
-
-    fn sched<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
-        self.threads.sched(data);
-        match data {
-            Data::SchedSwitch(switch) => {
-                self.seen.switches = true;
-                let prev = self.threads.slot(switch.prev_tid);
-                let next = self.threads.slot(switch.next_tid);
-                self.ran(event, prev, spans);
-                if let Some(vcpu) = self.vcpu_in(prev) {
-                    self.switched_out(vcpu, event, switch.prev_state.leaves());
-                    self.tracks[vcpu as usize].relieve(vcpu, spans);
-                }
-                if let Some(vcpu) = self.vcpu_in(next) {
-                    self.switched_in(vcpu, event, prev);
-                }
-                if let Some(cpu) = self.cpu(event.cpu) {
-                    cpu.current = Some(next);
-                }
-            }
-            Data::SchedWakeup(wakeup) => {
-                self.seen.wakeups = true;
-                if !self.wakeup_seen && event.ty.kind == Kind::SchedWakeup {
-                    self.wakeup_seen = true;
-                    self.not_yet(wakeup.tid);
-                }
-                self.wakes(event, wakeup.tid, wakeup.target_cpu);
-            }
-            Data::SchedWaking(wakeup) => {
-                self.seen.wakeups = true;
-                if !self.wakeup_seen {
-                    self.wakes(event, wakeup.tid, wakeup.target_cpu);
-                    if let Some(&vcpu) = self.by_tid.get(&wakeup.tid) {
-                        self.tracks[vcpu as usize].waking = Some(event.time);
-                    }
-                }
-            }
-            Data::SchedMigrateTask(migrate) => {
-                let Some(&vcpu) = self.by_tid.get(&migrate.tid) else {
-                    return;
-                };
-                // One that sleeps is told of again when it is woken.
-                if self.tracks[vcpu as usize].sched == Sched::Runnable {
-                    self.close_wait(vcpu, event.time);
-                    self.leave_queue(vcpu);
-                    self.enter_queue(vcpu, migrate.dest_cpu);
-                }
-            }
-            Data::SchedProcessExit(task) => self.ends(task.tid, event.time),
-            _ => {}
-        }
-    }
-
-    fn vcpu_in(&self, thread: u32) -> Option<u32> {
-        let vcpu = self.vcpus.get(thread as usize).copied();
-        vcpu.filter(|&vcpu| vcpu != NO_VCPU && self.tracks[vcpu as usize].ended.is_none())
-    }
-
-    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
-        if self.cpus.len() <= index {
-            self.cpus.resize_with(index + 1, Cpu::default);
-        }
-        self.cpus.get_mut(index)
-    }
-
-    /// A task ran on a CPU until now: whoever waited there waited behind it.
-    fn ran<S: SpanSink>(&mut self, event: &Event<'_>, task: u32, spans: &mut S) {
-        let Some(cpu) = self.cpu(event.cpu) else {
-            return;
-        };
-        if cpu.waiting.is_empty() {
-            return;
-        }
-        let waiting = std::mem::take(&mut cpu.waiting);
-        for &vcpu in &waiting {
-            let track = &mut self.tracks[vcpu as usize];
-            // One that ran itself was not seen to get its CPU.
-            if track.thread != task {
-                track.behind(event.time, Some(task));
-                track.relieve(vcpu, spans);
-            }
-        }
-        if let Some(cpu) = self.cpu(event.cpu) {
-            cpu.waiting = waiting;
-        }
-    }
-
-    fn switched_out(&mut self, vcpu: u32, event: &Event<'_>, leaves: Leaves) {
-        self.runs(vcpu, event);
         let track = &mut self.tracks[vcpu as usize];
-        if track.place == Place::Guest && !self.leaves_guest {
-            // A thread leaves its CPU from the kernel: the exit before was not seen.
-            track.gap(event.time);
-            track.place = Place::Lost;
-        } else {
+        if let Some(place) = track.loaded_from.take()
+            && track.sched == Sched::Running
+        {
             track.advance(event.time);
+            track.place = place;
+        } else if track.place == Place::Guest && track.sched == Sched::Running {
+            // `KVM_RUN` is about to end, and no exit was seen.
+            track.gap(event.time);
+            track.flush(vcpu, spans);
+            track.place = Place::Kernel;
         }
-        track.waking = None;
-        match leaves {
-            Leaves::Runnable => {
-                track.sched = Sched::Runnable;
-                self.enter_queue(vcpu, event.cpu);
-            }
-            Leaves::Blocked => track.sched = Sched::Blocked,
-            Leaves::Dead => {
-                track.ended = Some(event.time);
-                self.by_tid.remove(&self.tracks[vcpu as usize].tid);
-                self.last = None;
-            }
-        }
-    }
-
-    fn switched_in(&mut self, vcpu: u32, event: &Event<'_>, prev: u32) {
-        let track = &mut self.tracks[vcpu as usize];
-        match track.sched {
-            Sched::Runnable => {
-                self.close_wait(vcpu, event.time);
-                self.leave_queue(vcpu);
-            }
-            Sched::Blocked => {
-                track.advance(event.time);
-            }
-            // It was not seen to leave.
-            Sched::Running => match track.early.take() {
-                Some((woken, cpu)) => {
-                    track.gap(woken);
-                    let ahead = (cpu == event.cpu).then_some(prev);
-                    track.cpu = cpu;
-                    track.behind(event.time, ahead);
-                }
-                None => track.gap(event.time),
-            },
-        }
-        let track = &mut self.tracks[vcpu as usize];
-        track.sched = Sched::Running;
-        track.cpu = event.cpu;
-    }
-
-    /// A thread that slept is on a run queue.
-    fn wakes(&mut self, event: &Event<'_>, tid: i32, target: Option<i32>) {
-        let Some(&vcpu) = self.by_tid.get(&tid) else {
-            return;
-        };
-        let track = &mut self.tracks[vcpu as usize];
-        // A thread that is about to sleep may be woken before it does: it then keeps its CPU.
-        if track.sched != Sched::Blocked {
-            if track.sched == Sched::Running {
-                track.early = Some((event.time, target.unwrap_or(track.cpu)));
-            }
-            return;
-        }
-        track.advance(event.time);
-        track.waking = None;
-        track.sched = Sched::Runnable;
-        let cpu = target.unwrap_or(track.cpu);
-        self.enter_queue(vcpu, cpu);
-    }
-
-    /// The first `sched_wakeup` says of a thread that a `sched_waking` was taken for one too early.
-    fn not_yet(&mut self, tid: i32) {
-        let Some(&vcpu) = self.by_tid.get(&tid) else {
-            return;
-        };
-        let track = &mut self.tracks[vcpu as usize];
-        if track.sched == Sched::Runnable && track.waking == Some(track.at) {
-            self.leave_queue(vcpu);
-            self.tracks[vcpu as usize].sched = Sched::Blocked;
-        }
-    }
-
-    fn enter_queue(&mut self, vcpu: u32, cpu: i32) {
-        self.tracks[vcpu as usize].cpu = cpu;
-        if let Some(cpu) = self.cpu(cpu) {
-            cpu.waiting.push(vcpu);
-        }
-    }
-
-    fn leave_queue(&mut self, vcpu: u32) {
-        let cpu = self.tracks[vcpu as usize].cpu;
-        if let Some(cpu) = self.cpu(cpu) {
-            cpu.waiting.retain(|&other| other != vcpu);
-        }
-    }
-
-    /// Tells the wait of a vCPU up to now as behind the task its CPU runs.
-    fn close_wait(&mut self, vcpu: u32, time: u64) {
-        let cpu = self.tracks[vcpu as usize].cpu;
-        let current = self.cpu(cpu).and_then(|cpu| cpu.current);
-        self.tracks[vcpu as usize].behind(time, current);
-    }
-
-    /// A thread ended. It may still make events on its way out; another that gets its id is another vCPU.
-    fn ends(&mut self, tid: i32, time: u64) {
-        let Some(vcpu) = self.vcpu_of(tid) else {
-            return;
-        };
-        self.leave_queue(vcpu);
-        self.tracks[vcpu as usize].ended = Some(time);
-        self.by_tid.remove(&tid);
-        self.last = None;
     }
 
     /// Takes what is told beside events.
@@ -607,6 +448,7 @@ impl Machine {
                 }
             }
             Side::Exit { time, tid, .. } => self.ends(tid, time),
+            Side::Fork { time, tid, .. } => self.is_made(tid, time),
             _ => {}
         }
     }

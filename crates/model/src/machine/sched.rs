@@ -1,0 +1,238 @@
+//! The scheduler's part: who has which CPU, who waits for one, and behind whom.
+
+use event::sched::Leaves;
+use event::{Data, Event, Kind};
+
+use super::{Cpu, MAX_CPUS, Machine, NO_VCPU};
+use crate::span::SpanSink;
+use crate::track::{Place, Sched};
+
+impl Machine {
+    /// Takes an event of the scheduler.
+    pub(super) fn sched<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
+        self.threads.sched(data);
+        match data {
+            Data::SchedSwitch(switch) => {
+                self.seen.switches = true;
+                let prev = self.threads.slot(switch.prev_tid);
+                let next = self.threads.slot(switch.next_tid);
+                self.ran(event, prev, spans);
+                if let Some(vcpu) = self.vcpu_in(prev) {
+                    self.switched_out(vcpu, event, switch.prev_state.leaves());
+                    self.tracks[vcpu as usize].relieve(vcpu, spans);
+                }
+                self.seen.returns |= switch.prev_tid == 0;
+                if let Some(vcpu) = self.vcpu_in(next) {
+                    self.seen.returns = true;
+                    self.switched_in(vcpu, event, prev);
+                }
+                if let Some(cpu) = self.cpu(event.cpu) {
+                    cpu.current = Some(next);
+                }
+            }
+            Data::SchedWakeup(wakeup) => {
+                self.seen.wakeups = true;
+                if !self.wakeup_seen && event.ty.kind == Kind::SchedWakeup {
+                    self.wakeup_seen = true;
+                    self.not_yet(wakeup.tid);
+                }
+                self.wakes(event, wakeup.tid, wakeup.target_cpu);
+            }
+            Data::SchedWaking(wakeup) => {
+                self.seen.wakeups = true;
+                if !self.wakeup_seen {
+                    self.wakes(event, wakeup.tid, wakeup.target_cpu);
+                    if let Some(&vcpu) = self.by_tid.get(&wakeup.tid) {
+                        self.tracks[vcpu as usize].waking = Some(event.time);
+                    }
+                }
+            }
+            Data::SchedMigrateTask(migrate) => {
+                let Some(&vcpu) = self.by_tid.get(&migrate.tid) else {
+                    return;
+                };
+                // One that sleeps is told of again when it is woken.
+                if self.tracks[vcpu as usize].sched == Sched::Runnable {
+                    self.close_wait(vcpu, event.time);
+                    self.leave_queue(vcpu);
+                    self.enter_queue(vcpu, migrate.dest_cpu);
+                    self.tracks[vcpu as usize].relieve(vcpu, spans);
+                }
+            }
+            Data::SchedProcessFork(task) => self.is_made(task.tid, event.time),
+            // A thread makes it itself.
+            Data::SchedProcessExit(task) => self.ends(task.tid, event.time),
+            _ => {}
+        }
+    }
+
+    fn vcpu_in(&self, thread: u32) -> Option<u32> {
+        let vcpu = self.vcpus.get(thread as usize).copied();
+        vcpu.filter(|&vcpu| vcpu != NO_VCPU && self.tracks[vcpu as usize].ended.is_none())
+    }
+
+    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        if self.cpus.len() <= index {
+            self.cpus.resize_with(index + 1, Cpu::default);
+        }
+        self.cpus.get_mut(index)
+    }
+
+    /// A task ran on a CPU until now: whoever waited there waited behind it.
+    fn ran<S: SpanSink>(&mut self, event: &Event<'_>, task: u32, spans: &mut S) {
+        let Some(cpu) = self.cpu(event.cpu) else {
+            return;
+        };
+        if cpu.waiting.is_empty() {
+            return;
+        }
+        let waiting = std::mem::take(&mut cpu.waiting);
+        for &vcpu in &waiting {
+            let track = &mut self.tracks[vcpu as usize];
+            // One that ran itself was not seen to get its CPU; nor may have been one of which events were lost.
+            if track.thread != task && !track.lost {
+                track.behind(event.time, Some(task));
+                track.relieve(vcpu, spans);
+            }
+        }
+        if let Some(cpu) = self.cpu(event.cpu) {
+            cpu.waiting = waiting;
+        }
+    }
+
+    fn switched_out(&mut self, vcpu: u32, event: &Event<'_>, leaves: Leaves) {
+        self.runs(vcpu, event);
+        let track = &mut self.tracks[vcpu as usize];
+        if track.place == Place::Guest && !self.leaves_guest {
+            // A thread leaves its CPU from the kernel: the exit before was not seen.
+            track.gap(event.time);
+            track.place = Place::Lost;
+            track.left_guest = leaves == Leaves::Runnable;
+        } else {
+            track.advance(event.time);
+        }
+        track.waking = None;
+        track.loaded_from = None;
+        match leaves {
+            Leaves::Runnable => {
+                track.sched = Sched::Runnable;
+                self.enter_queue(vcpu, event.cpu);
+            }
+            Leaves::Blocked => track.sched = Sched::Blocked,
+            Leaves::Dead => {
+                track.ended = Some(event.time);
+                self.by_tid.remove(&self.tracks[vcpu as usize].tid);
+                self.last = None;
+            }
+        }
+    }
+
+    fn switched_in(&mut self, vcpu: u32, event: &Event<'_>, prev: u32) {
+        let leaves_guest = self.leaves_guest;
+        let track = &mut self.tracks[vcpu as usize];
+        match track.sched {
+            Sched::Runnable => {
+                self.close_wait(vcpu, event.time);
+                self.leave_queue(vcpu);
+            }
+            Sched::Blocked => {
+                track.advance(event.time);
+            }
+            // It was not seen to leave.
+            Sched::Running => {
+                if let Some((woken, cpu)) = track.early.take() {
+                    track.gap(woken);
+                    let ahead = (cpu == event.cpu).then_some(prev);
+                    track.cpu = cpu;
+                    track.behind(event.time, ahead);
+                } else {
+                    track.gap(event.time);
+                }
+                if track.place == Place::Guest && !leaves_guest {
+                    track.place = Place::Lost;
+                }
+            }
+        }
+        let track = &mut self.tracks[vcpu as usize];
+        track.sched = Sched::Running;
+        track.cpu = event.cpu;
+    }
+
+    /// A thread that slept is on a run queue.
+    fn wakes(&mut self, event: &Event<'_>, tid: i32, target: Option<i32>) {
+        let Some(&vcpu) = self.by_tid.get(&tid) else {
+            return;
+        };
+        let track = &mut self.tracks[vcpu as usize];
+        // A thread that is about to sleep may be woken before it does: it then keeps its CPU.
+        if track.sched != Sched::Blocked {
+            if track.sched == Sched::Running {
+                track.early = Some((event.time, target.unwrap_or(track.cpu)));
+            }
+            return;
+        }
+        track.advance(event.time);
+        track.waking = None;
+        track.sched = Sched::Runnable;
+        let cpu = target.unwrap_or(track.cpu);
+        self.enter_queue(vcpu, cpu);
+    }
+
+    /// The first `sched_wakeup` says of a thread that a `sched_waking` was taken for one too early.
+    fn not_yet(&mut self, tid: i32) {
+        let Some(&vcpu) = self.by_tid.get(&tid) else {
+            return;
+        };
+        let track = &mut self.tracks[vcpu as usize];
+        if track.sched == Sched::Runnable && track.waking == Some(track.at) {
+            self.leave_queue(vcpu);
+            self.tracks[vcpu as usize].sched = Sched::Blocked;
+        }
+    }
+
+    fn enter_queue(&mut self, vcpu: u32, cpu: i32) {
+        self.tracks[vcpu as usize].cpu = cpu;
+        if let Some(cpu) = self.cpu(cpu) {
+            cpu.waiting.push(vcpu);
+        }
+    }
+
+    pub(super) fn leave_queue(&mut self, vcpu: u32) {
+        let cpu = self.tracks[vcpu as usize].cpu;
+        if let Some(cpu) = self.cpu(cpu) {
+            cpu.waiting.retain(|&other| other != vcpu);
+        }
+    }
+
+    /// Tells the wait of a vCPU up to now as behind the task its CPU runs.
+    pub(super) fn close_wait(&mut self, vcpu: u32, time: u64) {
+        let cpu = self.tracks[vcpu as usize].cpu;
+        let current = self.cpu(cpu).and_then(|cpu| cpu.current);
+        self.tracks[vcpu as usize].behind(time, current);
+    }
+
+    /// A thread ends, which it tells itself. It may still make events on its way out; another that gets its id is
+    /// another vCPU.
+    pub(super) fn ends(&mut self, tid: i32, time: u64) {
+        let Some(vcpu) = self.vcpu_of(tid) else {
+            return;
+        };
+        self.leave_queue(vcpu);
+        let track = &mut self.tracks[vcpu as usize];
+        // One that was thought to be off its CPU was not seen to get it.
+        track.lost |= track.sched != Sched::Running;
+        track.sched = Sched::Running;
+        track.ended = Some(time);
+        self.by_tid.remove(&tid);
+        self.last = None;
+    }
+
+    /// A thread is made. If it has a vCPU's id, that one ended before, which was not seen.
+    pub(super) fn is_made(&mut self, tid: i32, time: u64) {
+        if let Some(vcpu) = self.vcpu_of(tid) {
+            self.tracks[vcpu as usize].lost = true;
+            self.ends(tid, time);
+        }
+    }
+}
