@@ -362,6 +362,7 @@ impl Machine {
     fn runs(&mut self, vcpu: u32, event: &Event<'_>) {
         let track = &mut self.tracks[vcpu as usize];
         track.early = None;
+        track.loaded_from = None;
         if track.sched != Sched::Running {
             if self.seen.returns {
                 track.gap(event.time);
@@ -400,7 +401,6 @@ impl Machine {
             track.advance(event.time);
             track.relieve(vcpu, spans);
         }
-        track.loaded_from = None;
         track.left_guest = false;
         Some(track)
     }
