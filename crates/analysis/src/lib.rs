@@ -9,6 +9,7 @@ knows nothing of containers, files or output.
 mod exits;
 mod info;
 mod names;
+mod sched;
 mod stats;
 mod study;
 mod vcpus;
@@ -19,6 +20,7 @@ pub use exits::{
 };
 pub use info::{EventCount, Info, InfoReport};
 pub use names::{builtin_names, name_access, name_rows};
+pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use stats::Stats;
 pub use study::Study;
 pub use vcpus::{

@@ -90,6 +90,32 @@ impl Stats {
         }
     }
 
+    /// Returns how many durations there are from each power of two to the next: its lower end, its upper, which
+    /// is not included, and the count. Those without any at either end are left out.
+    pub fn octaves(&self) -> Vec<(u64, u64, u64)> {
+        let mut counts = [0u64; 65];
+        let octave = |ns: u64| (64 - ns.leading_zeros()) as usize;
+        for &ns in &self.exact {
+            counts[octave(ns)] += 1;
+        }
+        for (index, &count) in self.buckets.iter().enumerate() {
+            counts[octave(middle_of(index))] += u64::from(count);
+        }
+        let first = counts.iter().position(|&n| n > 0);
+        let last = counts.iter().rposition(|&n| n > 0);
+        let (Some(first), Some(last)) = (first, last) else {
+            return Vec::new();
+        };
+        let range = |at: usize| match at {
+            0 => (0, 1),
+            64 => (1 << 63, u64::MAX),
+            _ => (1 << (at - 1), 1 << at),
+        };
+        (first..=last)
+            .map(|at| (range(at).0, range(at).1, counts[at]))
+            .collect()
+    }
+
     #[inline]
     fn bucket(&mut self, ns: u64) {
         let index = bucket_of(ns);
@@ -234,6 +260,23 @@ mod tests {
             );
         }
         assert_eq!(stats.percentile(1.0), 700_000);
+    }
+
+    #[test]
+    fn octaves_count_every_duration_once() {
+        let mut stats = Stats::default();
+        for ns in [0, 1, 2, 3, 4, 7, 8] {
+            stats.add(ns);
+        }
+        let expected = [(0, 1, 1), (1, 2, 1), (2, 4, 2), (4, 8, 2), (8, 16, 1)];
+        assert_eq!(stats.octaves(), expected);
+        for ns in 0..1000 {
+            stats.add(ns * 1000);
+        }
+        let counted: u64 = stats.octaves().iter().map(|o| o.2).sum();
+        assert_eq!(counted, stats.count());
+        let of_512 = stats.octaves().into_iter().find(|o| o.0 == 1 << 19);
+        assert_eq!(of_512, Some((1 << 19, 1 << 20, 1000 - 525)));
     }
 
     #[test]

@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   trapline report perf.data.guest          one screen: what is in it, where exits spent their time
   trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
   trapline vcpus trace.dat                 where each vCPU's time went, and behind whom it waited
+  trapline sched --by cpu trace.dat        who waited for which CPU, and how long
   trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
   trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
@@ -40,6 +41,8 @@ pub enum Command {
     Exits(ExitsArgs),
     /// Show where each vCPU's time went: in guest, in KVM, in the VMM, polling, halted, waiting for a CPU.
     Vcpus(VcpusArgs),
+    /// Show scheduling latency per task or CPU: delays, preemption, wakers, kworkers by function.
+    Sched(SchedArgs),
 }
 
 /// What every command understands.
@@ -274,6 +277,70 @@ Examples:
   trapline vcpus trace.dat
   trapline vcpus --wide --vcpu 1 perf.data
   trapline vcpus --time 12.5,13 --format json trace.dat";
+
+/// `trapline sched`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SCHED_HELP)]
+pub struct SchedArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    /// Rows for each thread, for each name, or for each CPU.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = SchedBy::Task)]
+    pub by: SchedBy,
+
+    /// Sort rows by mean or longest delay, by switches, by run time, or by time waited after preemption.
+    #[arg(long, value_enum, default_value_t = SchedSort::Mean)]
+    pub sort: SchedSort,
+
+    /// Show N rows at most.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show how many delays there are of each length, in powers of two.
+    #[arg(long)]
+    pub histogram: bool,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const SCHED_HELP: &str = "Delays, switches and run times are those of perf sched latency: --by task has its \
+table with -p, --by comm the one without. The last column is what perf leaves out: how long tasks waited for a \
+CPU after they were preempted. --vm, --vcpu and --pid choose rows; --time and --cpu choose events.
+
+Examples:
+  trapline sched perf.data
+  trapline sched --by cpu trace.dat
+  trapline sched --vcpu 0 --histogram trace.dat
+  trapline sched --sort preempted --limit 10 perf.data";
+
+/// What rows of scheduling latencies are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchedBy {
+    /// Threads.
+    Task,
+    /// All threads of one name.
+    Comm,
+    /// CPUs.
+    Cpu,
+}
+
+/// Orders of rows of scheduling latencies, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchedSort {
+    /// Mean delay.
+    Mean,
+    /// Longest delay.
+    Max,
+    /// Switches.
+    Switches,
+    /// Run time.
+    Runtime,
+    /// Time waited after preemption.
+    Preempted,
+}
 
 /// Tables of exit statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

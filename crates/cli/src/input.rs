@@ -227,6 +227,16 @@ impl<'a> Filter<'a> {
         })
     }
 
+    /// Returns whether the rows of a thread are wanted, for what is made of other threads' events too.
+    pub fn keeps(&self, tid: i32, process: Option<i32>) -> bool {
+        let pid = self
+            .args
+            .pid
+            .is_none_or(|pid| tid == pid || process == Some(pid) || self.of_process.contains(&tid));
+        let thread = self.threads.as_ref().is_none_or(|list| list.contains(&tid));
+        pid && thread
+    }
+
     /// Returns the window that vCPUs' time is looked at in.
     pub fn window(&self, reader: &Reader<'_>) -> Window {
         let seconds = reader.header().seconds;

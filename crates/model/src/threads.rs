@@ -33,6 +33,16 @@ pub struct Thread {
 /// Name of the idle tasks, without the CPU the kernel puts behind it.
 const IDLE: &str = "swapper";
 
+/// Whether a known name is the one that an event tells. `/proc/PID/comm`, from which perf has the names of threads
+/// that are there already, tells of a kworker what it works for as well: `kworker/2:1-events`.
+fn names(known: &[u8], told: &[u8]) -> bool {
+    match known.strip_prefix(told) {
+        Some([]) => true,
+        Some([b'-' | b'+', ..]) => told.starts_with(b"kworker/"),
+        _ => false,
+    }
+}
+
 /// All threads a recording tells of.
 ///
 /// A thread has a *slot*, a number from 0 that is its own even if its id is used again: analyses keep what
@@ -99,7 +109,8 @@ impl Threads {
         let slot = self.slot(tid);
         let thread = &mut self.all[slot as usize].1;
         let known = thread.comm.as_deref().map(str::as_bytes);
-        if known != Some(comm.as_bytes()) && !comm.as_bytes().is_empty() {
+        let same = known.is_some_and(|known| names(known, comm.as_bytes()));
+        if !same && !comm.as_bytes().is_empty() {
             // Every CPU has an idle task, with a name of its own and the same id.
             let name = if tid == 0 {
                 IDLE.into()
@@ -113,6 +124,14 @@ impl Threads {
         slot
     }
 
+    /// Takes the name of a thread that does something, and returns its slot.
+    #[inline]
+    pub fn acts_as(&mut self, tid: i32, comm: &Comm) -> u32 {
+        let slot = self.named(tid, comm);
+        self.all[slot as usize].1.acted = true;
+        slot
+    }
+
     /// Takes what the scheduler's events tell of threads: names, beginnings and ends. Returns whether the
     /// event was one of those that do.
     pub fn sched(&mut self, data: &Data) -> bool {
@@ -122,8 +141,7 @@ impl Threads {
                     (switch.prev_tid, &switch.prev_comm),
                     (switch.next_tid, &switch.next_comm),
                 ] {
-                    let slot = self.named(tid, comm);
-                    self.all[slot as usize].1.acted = true;
+                    self.acts_as(tid, comm);
                 }
             }
             Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {

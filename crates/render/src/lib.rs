@@ -23,6 +23,7 @@ mod perf_maps;
 mod perf_stack;
 mod perf_threads;
 pub mod quality;
+pub mod sched;
 pub mod text_line;
 mod times;
 mod tracecmd_line;
@@ -31,3 +32,10 @@ pub mod vcpus;
 pub use event_line::{EventPrinter, Times};
 pub use perf_kernel::KernelFile;
 pub use perf_line::{PerfPrinter, PerfStyle};
+
+/// Names in a recording are whatever its threads were called: none may steer the terminal.
+fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}

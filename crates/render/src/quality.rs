@@ -34,11 +34,7 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
 /// Appends text behind a label, broken at the width and indented under itself.
 pub fn wrap(out: &mut String, label: &str, text: &str, width: usize) {
     let indent = " ".repeat(label.len());
-    // Names in a recording are whatever its threads were called: none may steer the terminal.
-    let text: String = text
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
+    let text = crate::clean(text);
     let options = textwrap::Options::new(width.max(40))
         .initial_indent(label)
         .subsequent_indent(&indent)

@@ -7,7 +7,7 @@ use model::{State, Times};
 use serde_json::{Map, Value, json};
 
 use crate::times::{COLUMNS, Column, time_fields, unknowable_json};
-use crate::{csv, duration, quality};
+use crate::{clean, csv, duration, quality};
 
 /// Appends the contract's fields to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &VcpusReport) {
@@ -289,13 +289,6 @@ fn list<T>(out: &mut String, items: &[T], layout: Layout, of: impl Fn(&T) -> (u6
             items.len() - limit
         );
     }
-}
-
-/// Names in a recording are whatever its threads were called: none may steer the terminal.
-fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }
 
 fn behind_name(task: &Behind) -> String {

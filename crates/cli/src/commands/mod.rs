@@ -4,6 +4,7 @@ pub mod events;
 pub mod exits;
 pub mod info;
 pub mod report;
+pub mod sched;
 pub mod vcpus;
 
 /// The version that JSON documents carry.

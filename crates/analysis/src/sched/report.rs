@@ -1,0 +1,311 @@
+//! What was found of the tasks, made ready to print.
+
+use std::collections::BTreeMap;
+
+use super::task::{Others, Task};
+use super::{Function, Sched};
+use crate::Stats;
+
+/// Wakers and preempting tasks that a row lists; what is beyond is summed up in the last one.
+const LISTED: usize = 8;
+
+/// Whether threads of one name are one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Merge {
+    /// A row for each thread, as `perf sched latency -p`.
+    #[default]
+    No,
+    /// A row for each name, as `perf sched latency`.
+    ByComm,
+}
+
+/// Another task, and what it did to this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// Its thread id; 0 is the idle task, on behalf of which interrupts of an idle CPU are taken. `None` for the
+    /// sum of what is not listed.
+    pub tid: Option<i32>,
+    /// Its name, if known.
+    pub comm: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// How long this task then waited.
+    pub ns: u64,
+}
+
+/// One task, or all of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskRow {
+    /// Its name; `:TID` where nothing tells it, as perf prints.
+    pub comm: String,
+    /// Its thread id.
+    pub tid: i32,
+    /// Its process, if known.
+    pub pid: Option<i32>,
+    /// How many threads the row is of.
+    pub threads: u64,
+    /// Time that `sched_stat_runtime` told it ran.
+    pub runtime_ns: u64,
+    /// Time it had a CPU, from `sched_switch`.
+    pub on_cpu_ns: u64,
+    /// Delays as perf counts them.
+    pub delays: Stats,
+    /// When the longest began.
+    pub delay_max_at: u64,
+    /// Waits after it was preempted, or yielded.
+    pub preempted: Stats,
+    /// By whom.
+    pub preempted_by: Vec<Other>,
+    /// Who woke it.
+    pub woken_by: Vec<Other>,
+    /// Times it was moved to another CPU.
+    pub migrations: u64,
+}
+
+/// One CPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuRow {
+    /// Its number.
+    pub cpu: u32,
+    /// Switches from one task to another.
+    pub switches: u64,
+    /// Time it ran tasks, between its first switch and the last event.
+    pub busy_ns: u64,
+    /// Time it was idle.
+    pub idle_ns: u64,
+    /// Tasks that were woken for it.
+    pub wakeups: u64,
+    /// Delays of the tasks that got it.
+    pub delays: Stats,
+    /// When the longest began.
+    pub delay_max_at: u64,
+    /// Whose that was.
+    pub worst: Option<Other>,
+}
+
+/// A function that kworkers ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkRow {
+    /// Its name, or its address where the recording has no symbols.
+    pub function: String,
+    /// How long it took, each time.
+    pub stats: Stats,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SchedReport {
+    /// Tasks, longest mean delay first, as perf sorts them.
+    pub rows: Vec<TaskRow>,
+    /// CPUs by number.
+    pub cpus: Vec<CpuRow>,
+    /// Functions of kworkers, most time first.
+    pub work: Vec<WorkRow>,
+    /// Delays of all tasks.
+    pub delays: Stats,
+    /// What the recording lacks for these numbers, a full sentence each.
+    pub lacks: Vec<&'static str>,
+}
+
+impl Sched {
+    /// Returns what was found. `keep` says which threads are wanted, by thread id and process; `symbol` names
+    /// the function at an address, if it can.
+    pub fn report(
+        &self,
+        merge: Merge,
+        keep: &dyn Fn(i32, Option<i32>) -> bool,
+        symbol: &dyn Fn(u64) -> Option<String>,
+    ) -> SchedReport {
+        let mut rows: BTreeMap<(String, i32, u32), (TaskRow, Others, Others)> = BTreeMap::new();
+        let mut delays = Stats::default();
+        for (slot, task) in self.tasks.iter().enumerate() {
+            let slot = slot as u32;
+            let Some((tid, thread)) = self.threads.at(slot) else {
+                continue;
+            };
+            // The idle task waits for nothing.
+            if tid == 0 || !task.has_atoms() || !keep(tid, thread.pid) {
+                continue;
+            }
+            let comm = thread
+                .comm
+                .as_deref()
+                .map_or_else(|| format!(":{tid}"), str::to_owned);
+            let key = match merge {
+                Merge::No => (comm.clone(), tid, slot),
+                Merge::ByComm => (comm.clone(), 0, 0),
+            };
+            let (row, woken_by, preempted_by) = rows.entry(key).or_insert_with(|| {
+                let row = TaskRow {
+                    comm,
+                    tid,
+                    pid: thread.pid,
+                    threads: 0,
+                    runtime_ns: 0,
+                    on_cpu_ns: 0,
+                    delays: Stats::default(),
+                    delay_max_at: 0,
+                    preempted: Stats::default(),
+                    preempted_by: Vec::new(),
+                    woken_by: Vec::new(),
+                    migrations: 0,
+                };
+                (row, Others::default(), Others::default())
+            });
+            self.add(row, task);
+            delays.merge(&task.delays);
+            woken_by.merge(&task.woken_by);
+            preempted_by.merge(&task.preempted_by);
+        }
+        let mut rows: Vec<TaskRow> = rows
+            .into_values()
+            // perf has no line for a task that was never seen getting a CPU after a wait.
+            .filter(|(row, ..)| row.delays.count() > 0 || row.preempted.count() > 0)
+            .map(|(row, woken_by, preempted_by)| TaskRow {
+                woken_by: self.others(&woken_by, |other| other.count),
+                preempted_by: self.others(&preempted_by, |other| other.ns),
+                ..row
+            })
+            .collect();
+        rows.sort_by(|a, b| {
+            let mean = |row: &TaskRow| row.delays.total() / row.delays.count().max(1);
+            (mean(b).cmp(&mean(a)))
+                .then(b.delays.max().cmp(&a.delays.max()))
+                .then(b.delays.count().cmp(&a.delays.count()))
+                .then(b.runtime_ns.cmp(&a.runtime_ns))
+                .then(a.tid.cmp(&b.tid))
+        });
+        SchedReport {
+            rows,
+            cpus: self.cpu_rows(),
+            work: self.work_rows(symbol),
+            delays,
+            lacks: self.lacks(),
+        }
+    }
+
+    fn add(&self, row: &mut TaskRow, task: &Task) {
+        row.threads += 1;
+        row.runtime_ns = row.runtime_ns.saturating_add(task.runtime_ns);
+        row.on_cpu_ns = row.on_cpu_ns.saturating_add(task.on_cpu_ns(self.end));
+        if task.delays.max() > row.delays.max() {
+            row.delay_max_at = task.delay_max_at;
+        }
+        row.delays.merge(&task.delays);
+        row.preempted.merge(&task.preempted);
+        row.migrations += if self.has.migrations {
+            task.migrations
+        } else {
+            task.cpu_changes
+        };
+    }
+
+    /// Returns the most of a list, by name.
+    fn others(&self, others: &Others, by: impl Fn(&Other) -> u64) -> Vec<Other> {
+        let mut list: Vec<Other> = others
+            .all()
+            .map(|(slot, count, ns)| {
+                let thread = slot.and_then(|slot| self.threads.at(slot));
+                Other {
+                    tid: thread.map(|(tid, _)| tid),
+                    comm: thread.and_then(|(_, t)| t.comm.as_deref().map(str::to_owned)),
+                    count,
+                    ns,
+                }
+            })
+            .collect();
+        list.sort_by(|a, b| {
+            (a.tid.is_none().cmp(&b.tid.is_none()))
+                .then(by(b).cmp(&by(a)))
+                .then(a.tid.cmp(&b.tid))
+        });
+        if list.len() > LISTED {
+            let rest = list.split_off(LISTED - 1);
+            list.push(Other {
+                tid: None,
+                comm: None,
+                count: rest.iter().map(|other| other.count).sum(),
+                ns: rest.iter().map(|other| other.ns).sum(),
+            });
+        }
+        list
+    }
+
+    fn cpu_rows(&self) -> Vec<CpuRow> {
+        let seen = self.cpus.iter().zip(0u32..);
+        let seen = seen.filter(|(cpu, _)| cpu.switches > 0 || cpu.wakeups > 0);
+        let rows = seen.map(|(cpu, number)| {
+            let (mut busy_ns, mut idle_ns) = (cpu.busy_ns, cpu.idle_ns);
+            if let Some((task, since)) = cpu.current {
+                let ns = self.end.saturating_sub(since);
+                match self.threads.at(task) {
+                    Some((0, _)) => idle_ns = idle_ns.saturating_add(ns),
+                    _ => busy_ns = busy_ns.saturating_add(ns),
+                }
+            }
+            let worst = cpu.worst.and_then(|(slot, at)| {
+                let (tid, thread) = self.threads.at(slot)?;
+                let other = Other {
+                    tid: Some(tid),
+                    comm: thread.comm.as_deref().map(str::to_owned),
+                    count: 1,
+                    ns: cpu.delays.max(),
+                };
+                Some((other, at))
+            });
+            CpuRow {
+                cpu: number,
+                switches: cpu.switches,
+                busy_ns,
+                idle_ns,
+                wakeups: cpu.wakeups,
+                delays: cpu.delays.clone(),
+                delay_max_at: worst.as_ref().map_or(0, |(_, at)| *at),
+                worst: worst.map(|(other, _)| other),
+            }
+        });
+        rows.collect()
+    }
+
+    fn work_rows(&self, symbol: &dyn Fn(u64) -> Option<String>) -> Vec<WorkRow> {
+        let mut by_name: BTreeMap<String, Stats> = BTreeMap::new();
+        for (function, &number) in &self.functions {
+            let name = match function {
+                Function::Name(name) => name.to_string(),
+                Function::Address(address) => {
+                    symbol(*address).unwrap_or_else(|| format!("{address:#x}"))
+                }
+            };
+            if let Some(stats) = self.work.get(number as usize) {
+                by_name.entry(name).or_default().merge(stats);
+            }
+        }
+        let mut rows: Vec<WorkRow> = by_name
+            .into_iter()
+            .filter(|(_, stats)| stats.count() > 0)
+            .map(|(function, stats)| WorkRow { function, stats })
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.stats.total()));
+        rows
+    }
+
+    fn lacks(&self) -> Vec<&'static str> {
+        let mut out = Vec::new();
+        if !self.has.wakeups {
+            out.push(
+                "There are no sched_wakeup events: delays are those of tasks that left their CPU runnable, and \
+                 how long woken tasks waited is not known.",
+            );
+        }
+        if !self.has.runtimes {
+            out.push(
+                "There are no sched_stat_runtime events: runtime_ns is 0, as in perf; on_cpu_ns, counted from \
+                 sched_switch, stands in its place in the table.",
+            );
+        }
+        if !self.has.migrations {
+            out.push("There are no sched_migrate_task events: migrations are changes of CPU between runs.");
+        }
+        out
+    }
+}

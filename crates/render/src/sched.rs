@@ -1,0 +1,367 @@
+//! Scheduling latencies.
+
+use std::fmt::Write;
+
+use analysis::{CpuRow, Other, SchedReport, Stats, TaskRow};
+use serde_json::{Map, Value, json};
+
+use crate::{clean, csv, duration};
+
+/// Appends the contract's fields, and what is told beside them, to a JSON document.
+pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
+    let rows = report.rows.iter().map(row_json).collect();
+    document.insert("rows".to_owned(), Value::Array(rows));
+    let cpus = report.cpus.iter().map(cpu_json).collect();
+    document.insert("cpus".to_owned(), Value::Array(cpus));
+    let work = report.work.iter().map(|row| {
+        json!({
+            "function": row.function,
+            "count": row.stats.count(),
+            "total_ns": row.stats.total(),
+            "mean_ns": row.stats.mean(),
+            "max_ns": row.stats.max(),
+        })
+    });
+    document.insert("work".to_owned(), work.collect());
+    document.insert("delays".to_owned(), histogram_json(&report.delays));
+}
+
+fn row_json(row: &TaskRow) -> Value {
+    let delays = &row.delays;
+    let whole = delays.total() / delays.count().max(1);
+    json!({
+        "comm": row.comm,
+        "pid": row.tid,
+        "runtime_ns": row.runtime_ns,
+        "switches": delays.count(),
+        "delay_mean_ns": whole,
+        "delay_max_ns": delays.max(),
+        "delay_max_at_ns": row.delay_max_at,
+        "process": row.pid,
+        "threads": row.threads,
+        "on_cpu_ns": row.on_cpu_ns,
+        "delay_total_ns": delays.total(),
+        "delay_p50_ns": delays.percentile(0.5),
+        "delay_p90_ns": delays.percentile(0.9),
+        "delay_p99_ns": delays.percentile(0.99),
+        "preempted": row.preempted.count(),
+        "preempted_wait_ns": row.preempted.total(),
+        "preempted_max_ns": row.preempted.max(),
+        "preempted_by": row.preempted_by.iter().map(|o| other_json(o, true)).collect::<Value>(),
+        "woken_by": row.woken_by.iter().map(|o| other_json(o, false)).collect::<Value>(),
+        "migrations": row.migrations,
+        "histogram": histogram_json(delays),
+    })
+}
+
+fn other_json(other: &Other, waited: bool) -> Value {
+    let mut out = Map::new();
+    out.insert("comm".to_owned(), json!(other.comm));
+    out.insert("pid".to_owned(), json!(other.tid));
+    out.insert("count".to_owned(), json!(other.count));
+    if waited {
+        out.insert("wait_ns".to_owned(), json!(other.ns));
+    }
+    Value::Object(out)
+}
+
+fn cpu_json(row: &CpuRow) -> Value {
+    json!({
+        "cpu": row.cpu,
+        "switches": row.switches,
+        "busy_ns": row.busy_ns,
+        "idle_ns": row.idle_ns,
+        "wakeups": row.wakeups,
+        "delays": row.delays.count(),
+        "delay_mean_ns": row.delays.total() / row.delays.count().max(1),
+        "delay_max_ns": row.delays.max(),
+        "delay_max_at_ns": row.delay_max_at,
+        "delay_max_comm": row.worst.as_ref().and_then(|o| o.comm.clone()),
+        "delay_max_pid": row.worst.as_ref().and_then(|o| o.tid),
+    })
+}
+
+fn histogram_json(stats: &Stats) -> Value {
+    let buckets = stats.octaves().into_iter();
+    buckets
+        .map(|(from, to, count)| json!({"from_ns": from, "below_ns": to, "count": count}))
+        .collect()
+}
+
+/// Returns the rows as CSV.
+pub fn csv(report: &SchedReport) -> String {
+    let mut out = String::new();
+    csv::row(
+        &mut out,
+        [
+            "comm",
+            "pid",
+            "runtime_ns",
+            "switches",
+            "delay_mean_ns",
+            "delay_max_ns",
+            "delay_max_at_ns",
+            "process",
+            "threads",
+            "on_cpu_ns",
+            "delay_p50_ns",
+            "delay_p99_ns",
+            "preempted",
+            "preempted_wait_ns",
+            "migrations",
+        ],
+    );
+    for row in &report.rows {
+        let delays = &row.delays;
+        let numbers = [
+            row.runtime_ns,
+            delays.count(),
+            delays.total() / delays.count().max(1),
+            delays.max(),
+            row.delay_max_at,
+        ];
+        let mut fields = vec![row.comm.clone(), row.tid.to_string()];
+        fields.extend(numbers.map(|n| n.to_string()));
+        fields.push(row.pid.map(|pid| pid.to_string()).unwrap_or_default());
+        let numbers = [
+            row.threads,
+            row.on_cpu_ns,
+            delays.percentile(0.5),
+            delays.percentile(0.99),
+            row.preempted.count(),
+            row.preempted.total(),
+            row.migrations,
+        ];
+        fields.extend(numbers.map(|n| n.to_string()));
+        csv::row(&mut out, fields);
+    }
+    out
+}
+
+/// Returns the CPUs as CSV.
+pub fn cpus_csv(report: &SchedReport) -> String {
+    let mut out = String::new();
+    csv::row(
+        &mut out,
+        [
+            "cpu",
+            "switches",
+            "busy_ns",
+            "idle_ns",
+            "wakeups",
+            "delays",
+            "delay_mean_ns",
+            "delay_max_ns",
+            "delay_max_at_ns",
+        ],
+    );
+    for row in &report.cpus {
+        let numbers = [
+            u64::from(row.cpu),
+            row.switches,
+            row.busy_ns,
+            row.idle_ns,
+            row.wakeups,
+            row.delays.count(),
+            row.delays.total() / row.delays.count().max(1),
+            row.delays.max(),
+            row.delay_max_at,
+        ];
+        csv::row(&mut out, numbers.map(|n| n.to_string()));
+    }
+    out
+}
+
+/// How the tables are laid out.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Rows at most.
+    pub limit: usize,
+    /// Whether the times are nanoseconds; ticks of unknown rate are printed as numbers.
+    pub nanoseconds: bool,
+    /// Whether rows are threads, not names.
+    pub threads: bool,
+    /// Whether `sched_stat_runtime` told run times.
+    pub runtimes: bool,
+}
+
+/// Tasks that the list of preempted ones shows.
+const PREEMPTED: usize = 5;
+/// Others that one line names.
+const NAMED: usize = 3;
+
+/// Returns the table of tasks, whom they were preempted by, and the functions of kworkers.
+pub fn table(report: &SchedReport, layout: Layout) -> String {
+    let time = |value: u64| duration::of(value, layout.nanoseconds);
+    let mut out = format!(
+        "sched: {} tasks, {} delays, mean {}, p99 {}, max {}\n",
+        report.rows.len(),
+        report.delays.count(),
+        time(report.delays.mean()),
+        time(report.delays.percentile(0.99)),
+        time(report.delays.max())
+    );
+    let _ = writeln!(
+        out,
+        "{:<25}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
+        "", "runtime", "switches", "mean", "p99", "max", "preempted"
+    );
+    for row in report.rows.iter().take(layout.limit) {
+        let runtime = if layout.runtimes {
+            row.runtime_ns
+        } else {
+            row.on_cpu_ns
+        };
+        let delays = &row.delays;
+        let name = if layout.threads || row.threads == 1 {
+            format!("{}:{}", row.comm, row.tid)
+        } else {
+            format!("{}:({})", row.comm, row.threads)
+        };
+        let _ = writeln!(
+            out,
+            "{:<25}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
+            clean(&name),
+            time(runtime),
+            delays.count(),
+            time(delays.total() / delays.count().max(1)),
+            time(delays.percentile(0.99)),
+            time(delays.max()),
+            time(row.preempted.total()),
+        );
+    }
+    if report.rows.len() > layout.limit {
+        let _ = writeln!(out, "... and {} more", report.rows.len() - layout.limit);
+    }
+    preempted(&mut out, report, layout);
+    wakers(&mut out, report);
+    work(&mut out, report, layout);
+    out
+}
+
+fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {
+    let time = |value: u64| duration::of(value, layout.nanoseconds);
+    let mut rows: Vec<&TaskRow> = report
+        .rows
+        .iter()
+        .filter(|r| r.preempted.total() > 0)
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.preempted.total()));
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nwaited after preemption, and for whom");
+    for row in rows.iter().take(PREEMPTED) {
+        let _ = writeln!(
+            out,
+            "  {:>9} in {:>6}  {}",
+            time(row.preempted.total()),
+            row.preempted.count(),
+            clean(&format!("{}:{}", row.comm, row.tid))
+        );
+        for other in row.preempted_by.iter().take(NAMED) {
+            let _ = writeln!(
+                out,
+                "  {:>9} in {:>6}    {}",
+                time(other.ns),
+                other.count,
+                clean(&name(other))
+            );
+        }
+    }
+}
+
+fn wakers(out: &mut String, report: &SchedReport) {
+    let woken = |row: &TaskRow| row.woken_by.iter().map(|o| o.count).sum::<u64>();
+    let mut rows: Vec<&TaskRow> = report.rows.iter().filter(|r| woken(r) > 0).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(woken(row)));
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nwoken most often, and by whom");
+    for row in rows.iter().take(PREEMPTED) {
+        let _ = writeln!(
+            out,
+            "  {:>8} times  {}",
+            woken(row),
+            clean(&format!("{}:{}", row.comm, row.tid))
+        );
+        for other in row.woken_by.iter().take(NAMED) {
+            let _ = writeln!(out, "  {:>8} times    {}", other.count, clean(&name(other)));
+        }
+    }
+}
+
+fn work(out: &mut String, report: &SchedReport, layout: Layout) {
+    if report.work.is_empty() {
+        return;
+    }
+    let time = |value: u64| duration::of(value, layout.nanoseconds);
+    let _ = writeln!(out, "\nkworkers ran");
+    for row in report.work.iter().take(layout.limit) {
+        let _ = writeln!(
+            out,
+            "  {:>9} in {:>6} times, mean {:>9}, max {:>9}  {}",
+            time(row.stats.total()),
+            row.stats.count(),
+            time(row.stats.mean()),
+            time(row.stats.max()),
+            clean(&row.function)
+        );
+    }
+}
+
+fn name(other: &Other) -> String {
+    match (&other.comm, other.tid) {
+        (_, Some(0)) => "swapper: an interrupt of an idle CPU".to_owned(),
+        (Some(comm), Some(tid)) => format!("{comm}:{tid}"),
+        (None, Some(tid)) => format!(":{tid}"),
+        _ => "others".to_owned(),
+    }
+}
+
+/// Returns the table of CPUs.
+pub fn cpus(report: &SchedReport, layout: Layout) -> String {
+    let time = |value: u64| duration::of(value, layout.nanoseconds);
+    let mut out = format!("sched: {} CPUs\n", report.cpus.len());
+    let _ = writeln!(
+        out,
+        "{:>4}{:>9}{:>9}{:>7}{:>9}{:>8}{:>9}{:>9}  whose",
+        "CPU", "busy", "idle", "busy%", "switches", "woken", "mean", "max"
+    );
+    for row in report.cpus.iter().take(layout.limit) {
+        let share = row.busy_ns as f64 / (row.busy_ns.saturating_add(row.idle_ns)).max(1) as f64;
+        let whose = row.worst.as_ref().map(name).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{:>4}{:>9}{:>9}{:>7}{:>9}{:>8}{:>9}{:>9}  {}",
+            row.cpu,
+            time(row.busy_ns),
+            time(row.idle_ns),
+            duration::percent(share),
+            row.switches,
+            row.wakeups,
+            time(row.delays.total() / row.delays.count().max(1)),
+            time(row.delays.max()),
+            clean(&whose)
+        );
+    }
+    out
+}
+
+/// Columns that the longest bar of a histogram has.
+const BAR: u64 = 40;
+
+/// Returns the delays of all tasks as a histogram.
+pub fn histogram(report: &SchedReport, layout: Layout) -> String {
+    let time = |value: u64| duration::of(value, layout.nanoseconds);
+    let buckets = report.delays.octaves();
+    let most = buckets.iter().map(|b| b.2).max().unwrap_or(0).max(1);
+    let mut out = "delays\n".to_owned();
+    for (from, to, count) in buckets {
+        let bar = "#".repeat(count.saturating_mul(BAR).div_ceil(most) as usize);
+        let line = format!("{:>9} to {:>9}{count:>9}  {bar}", time(from), time(to));
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
