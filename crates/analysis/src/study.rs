@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use event::{Data, Event, EventType, Side, Sink};
 use model::{Machine, Told};
 
-use crate::{Exits, Info, Vcpus, VcpusReport};
+use crate::{Exits, Info, Sched, Vcpus, VcpusReport};
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub struct Study {
     pub exits: Option<Exits>,
     /// Time of the vCPUs, which needs `machine`.
     pub vcpus: Option<Vcpus>,
+    /// Scheduling latencies.
+    pub sched: Option<Sched>,
     /// What the vCPUs do.
     pub machine: Option<Machine>,
     /// By kind of event, who wants it.
@@ -26,6 +28,7 @@ pub struct Study {
 struct Wanted {
     exits: bool,
     machine: bool,
+    sched: bool,
 }
 
 impl Study {
@@ -33,6 +36,14 @@ impl Study {
     pub fn info(self, info: Info) -> Study {
         Study {
             info: Some(info),
+            ..self
+        }
+    }
+
+    /// Asks for scheduling latencies.
+    pub fn sched(self, sched: Sched) -> Study {
+        Study {
+            sched: Some(sched),
             ..self
         }
     }
@@ -83,6 +94,9 @@ impl Study {
         if let Some(exits) = &mut self.exits {
             exits.saved_names(names.clone());
         }
+        if let Some(sched) = &mut self.sched {
+            sched.saved_names(names.clone());
+        }
         if let Some(machine) = &mut self.machine {
             machine.saved_names(names);
         }
@@ -100,6 +114,9 @@ impl Study {
         }
         if let Some(exits) = &mut self.exits {
             exits.told(told);
+        }
+        if let Some(sched) = &mut self.sched {
+            sched.told(told);
         }
         if let Some(machine) = &mut self.machine {
             machine.told(told);
@@ -129,17 +146,18 @@ impl Sink for Study {
                 .machine
                 .as_mut()
                 .is_some_and(|machine| machine.wants(ty)),
+            sched: self.sched.as_mut().is_some_and(|sched| sched.wants(ty)),
         };
         self.wanted[index] = wanted;
         let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
-        info || wanted.exits || wanted.machine
+        info || wanted.exits || wanted.machine || wanted.sched
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let index = event.ty.index as usize;
         let wanted = self.wanted.get(index).copied().unwrap_or_default();
-        if wanted.exits || wanted.machine {
+        if wanted.exits || wanted.machine || wanted.sched {
             let data = event.data();
             if wanted.machine
                 && let Some(machine) = &mut self.machine
@@ -165,6 +183,11 @@ impl Sink for Study {
                     None => machine.event(event, &data, &mut ()),
                 }
             }
+            if wanted.sched
+                && let Some(sched) = &mut self.sched
+            {
+                sched.take(event, &data);
+            }
             if wanted.exits
                 && let Some(exits) = &mut self.exits
             {
@@ -183,6 +206,9 @@ impl Sink for Study {
         }
         if let Some(exits) = &mut self.exits {
             exits.side(side);
+        }
+        if let Some(sched) = &mut self.sched {
+            sched.side(side);
         }
         if let Some(machine) = &mut self.machine {
             machine.side(side);

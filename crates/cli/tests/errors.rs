@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use common::{Failures, Run, case, run, run_with, trapline};
 
-const COMMANDS: [&str; 5] = ["info", "events", "exits", "vcpus", "report"];
+const COMMANDS: [&str; 6] = ["info", "events", "exits", "vcpus", "sched", "report"];
 
 /// Checks that a run failed as it should.
 fn refused(failures: &mut Failures, what: &str, run: &Run, words: &[&str]) {

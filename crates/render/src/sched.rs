@@ -192,6 +192,15 @@ const NAMED: usize = 3;
 
 /// Returns the table of tasks, whom they were preempted by, and the functions of kworkers.
 pub fn table(report: &SchedReport, layout: Layout) -> String {
+    let mut out = summary(report, layout);
+    preempted(&mut out, report, layout);
+    wakers(&mut out, report);
+    work(&mut out, report, layout);
+    out
+}
+
+/// Returns the table of tasks alone.
+pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let time = |value: u64| duration::of(value, layout.nanoseconds);
     let mut out = format!(
         "sched: {} tasks, {} delays, mean {}, p99 {}, max {}\n",
@@ -233,9 +242,6 @@ pub fn table(report: &SchedReport, layout: Layout) -> String {
     if report.rows.len() > layout.limit {
         let _ = writeln!(out, "... and {} more", report.rows.len() - layout.limit);
     }
-    preempted(&mut out, report, layout);
-    wakers(&mut out, report);
-    work(&mut out, report, layout);
     out
 }
 

@@ -199,11 +199,23 @@ impl Sink for Sched {
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.take(event, &event.data());
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.threads.side(side);
+    }
+}
+
+impl Sched {
+    /// Takes an event that has been decoded.
+    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
         self.end = self.end.max(event.time);
-        match event.data() {
-            Data::SchedSwitch(switch) => self.switch(event, &switch),
-            Data::SchedWaking(wakeup) => self.wakes(event, &wakeup, true),
-            Data::SchedWakeup(wakeup) => self.wakes(event, &wakeup, false),
+        match data {
+            Data::SchedSwitch(switch) => self.switch(event, switch),
+            Data::SchedWaking(wakeup) => self.wakes(event, wakeup, true),
+            Data::SchedWakeup(wakeup) => self.wakes(event, wakeup, false),
             Data::SchedStatRuntime(runtime) => {
                 self.has.runtimes = true;
                 let slot = self.threads.named(runtime.tid, &runtime.comm);
@@ -215,11 +227,11 @@ impl Sink for Sched {
                 self.task(slot).migrations += 1;
             }
             Data::WorkqueueExecuteStart { function, .. } => {
-                self.work_begins(event, Function::Address(function));
+                self.work_begins(event, Function::Address(*function));
             }
             Data::WorkqueueExecuteEnd { .. } => self.work_ends(event),
-            data => {
-                self.threads.sched(&data);
+            _ => {
+                self.threads.sched(data);
                 if let Body::Text { text, .. } = event.body {
                     match event.ty.kind {
                         Kind::WorkqueueExecuteStart => {
@@ -233,10 +245,5 @@ impl Sink for Sched {
                 }
             }
         }
-        ControlFlow::Continue(())
-    }
-
-    fn side(&mut self, side: &Side<'_>) {
-        self.threads.side(side);
     }
 }

@@ -3,10 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use analysis::{ExitTable, Exits, ExitsReport, Info, Options, Study, Vcpus, VcpusReport};
+use std::cmp::Reverse;
+
+use analysis::{
+    ExitTable, Exits, ExitsReport, Info, Merge, Options, Sched, SchedReport, Study, Vcpus,
+    VcpusReport,
+};
 use anyhow::{Context, Result};
 use event::Quality;
-use render::{exits, html, info, json, quality, vcpus};
+use render::{exits, html, info, json, quality, sched, vcpus};
 use serde_json::{Map, Value};
 use source::Recording;
 
@@ -21,6 +26,7 @@ use crate::{input, output};
 const ROWS: usize = 6;
 const ACCESS_ROWS: usize = 3;
 const VCPU_ROWS: usize = 8;
+const TASK_ROWS: usize = 3;
 /// Kinds of events that one screen has room for.
 const KINDS: usize = 5;
 
@@ -73,6 +79,7 @@ struct Part {
     isa: Option<event::Isa>,
     exits: Vec<ExitsReport>,
     vcpus: Option<VcpusReport>,
+    sched: Option<SchedReport>,
     quality: Quality,
 }
 
@@ -90,7 +97,8 @@ fn read(
     let mut study = Study::default()
         .info(Info::new())
         .exits(Exits::new(Options::default()))
-        .vcpus(Vcpus::new(filter.window(&reader)));
+        .vcpus(Vcpus::new(filter.window(&reader)))
+        .sched(Sched::new());
     study.saved_names(input::saved_names(&reader));
     study.told(facts.told());
     if !input::nanoseconds(reader.header()) {
@@ -100,6 +108,13 @@ fn read(
     study.finish();
     let mut quality = outcome.quality;
     let vcpus = study.vcpus_report();
+    let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
+    let keep = |tid, pid| filter.keeps(tid, pid);
+    let sched = sched.map(|sched| {
+        let mut report = sched.report(Merge::No, &keep, &|_| None);
+        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
+        report
+    });
     let exits = study.exits.unwrap_or_default();
     for warning in exits::unpaired(&exits.unpaired()) {
         quality.warn(warning);
@@ -124,6 +139,7 @@ fn read(
         isa: exits.isa(),
         exits: reports,
         vcpus,
+        sched,
         quality,
     })
 }
@@ -177,6 +193,21 @@ impl Part {
             out.push_str(&info::counts(&self.info, kinds));
             out.push('\n');
         }
+        if let Some(report) = &self.sched {
+            let few = if self.info.has_exits { TASK_ROWS } else { rows };
+            let layout = sched::Layout {
+                limit: if rows == usize::MAX { rows } else { few },
+                nanoseconds: self.head.nanoseconds,
+                threads: true,
+                runtimes: report.rows.iter().any(|row| row.runtime_ns > 0),
+            };
+            if rows == usize::MAX {
+                out.push_str(&sched::table(report, layout));
+            } else {
+                out.push_str(&sched::summary(report, layout));
+            }
+            out.push('\n');
+        }
         out.push_str(&quality::lines(&self.name, &self.quality, output::width()));
         out
     }
@@ -191,6 +222,11 @@ impl Part {
             Value::Object(table)
         });
         out.insert("exits".to_owned(), tables.collect());
+        if let Some(report) = &self.sched {
+            let mut part = Map::new();
+            sched::json(&mut part, report);
+            out.insert("sched".to_owned(), Value::Object(part));
+        }
         if let Some(report) = &self.vcpus {
             let mut part = Map::new();
             vcpus::json(&mut part, report);

@@ -9,7 +9,7 @@ pub mod trim_perf;
 
 use std::ops::ControlFlow;
 
-use analysis::{By, Convention, Exits, Info, Options, Study, Vcpus, Window};
+use analysis::{By, Convention, Exits, Info, Merge, Options, Sched, Study, Vcpus, Window};
 use event::{Event, EventType, Side, Sink};
 use render::text_line::TextStyle;
 use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
@@ -176,7 +176,8 @@ fn analyse(reader: &Reader<'_>) {
     let mut study = Study::default()
         .info(Info::new())
         .exits(Exits::new(Options::default()))
-        .vcpus(Vcpus::new(Window::default()));
+        .vcpus(Vcpus::new(Window::default()))
+        .sched(Sched::new());
     let mut perf = Exits::new(Options {
         tables: Vec::new(),
         convention: Convention::Perf,
@@ -229,6 +230,20 @@ fn analyse(reader: &Reader<'_>) {
     };
     text.push_str(&render::vcpus::table(&vcpus, layout));
     text.push_str(&render::vcpus::csv(&vcpus));
+    let sched = study.sched.as_ref().expect("sched");
+    for merge in [Merge::No, Merge::ByComm] {
+        let report = sched.report(merge, &|_, _| true, &|_| None);
+        let layout = render::sched::Layout {
+            limit: usize::MAX,
+            nanoseconds: true,
+            threads: true,
+            runtimes: true,
+        };
+        text.push_str(&render::sched::table(&report, layout));
+        text.push_str(&render::sched::cpus(&report, layout));
+        text.push_str(&render::sched::histogram(&report, layout));
+        text.push_str(&render::sched::csv(&report));
+    }
     let report = study.info.as_ref().expect("info").report();
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
