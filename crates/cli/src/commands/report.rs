@@ -162,7 +162,13 @@ impl Part {
                 if rows == usize::MAX {
                     out.push_str(&vcpus::table(report, layout));
                 } else {
-                    out.push_str(&vcpus::summary(report, &report.unknowable(), layout));
+                    let unknowable = report.unknowable();
+                    out.push_str(&vcpus::summary(report, &unknowable, layout));
+                    if !unknowable.is_empty() {
+                        out.push_str(
+                            "-: the recording lacks the events that would tell; 'trapline vcpus' says which\n",
+                        );
+                    }
                 }
                 out.push('\n');
             }
