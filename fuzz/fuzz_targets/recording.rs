@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use analysis::{Exits, Info, Options};
+use analysis::{Exits, Info, Merge, Sched, Study, Vcpus, Window};
 use event::{Event, EventType, Side, Sink};
 use libfuzzer_sys::fuzz_target;
 use render::text_line::TextStyle;
@@ -16,15 +16,13 @@ use tracefmt::Formats;
 struct All<'f> {
     printer: EventPrinter<'f>,
     out: Vec<u8>,
-    exits: Exits,
-    info: Info,
+    study: Study,
 }
 
 impl Sink for All<'_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         self.printer.declare(ty);
-        self.info.wants(ty);
-        self.exits.wants(ty);
+        self.study.wants(ty);
         true
     }
 
@@ -35,14 +33,12 @@ impl Sink for All<'_> {
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         self.out.clear();
         self.printer.event(event, &mut self.out);
-        let _ = self.exits.event(event);
-        self.info.event(event)
+        self.study.event(event)
     }
 
     fn side(&mut self, side: &Side<'_>) {
         self.printer.side(side, &mut self.out);
-        self.exits.side(side);
-        self.info.side(side);
+        self.study.side(side);
     }
 }
 
@@ -82,9 +78,23 @@ fuzz_target!(|data: &[u8]| {
     let mut all = All {
         printer: printer(&reader, formats),
         out: Vec::new(),
-        exits: Exits::new(Options::default()),
-        info: Info::new(),
+        study: Study::default()
+            .info(Info::new())
+            .exits(Exits::default())
+            .vcpus(Vcpus::new(Window::default()))
+            .sched(Sched::new()),
     };
     black_box(reader.walk(&mut all));
-    black_box((all.exits.reports(), all.exits.unpaired(), all.info.report()));
+    let mut study = all.study;
+    study.finish();
+    if let Some(vcpus) = study.vcpus_report() {
+        for row in &vcpus.rows {
+            assert_eq!(row.times.total(), row.to - row.from);
+        }
+    }
+    let machine = study.machine.as_ref();
+    black_box(study.exits.as_ref().map(|exits| (exits.reports(machine), exits.unpaired())));
+    black_box(study.info.as_ref().map(Info::report));
+    let sched = study.sched.as_ref();
+    black_box(sched.map(|sched| sched.report(Merge::ByComm, &|_, _| true, &|_| None)));
 });

@@ -358,7 +358,7 @@ pub fn require_exits(
         );
     }
     bail!(
-        "{name}: holds no kvm_exit and kvm_entry events, which exit statistics are made of; record on the \
+        "{name}: holds no kvm_exit and kvm_entry events, which exits and vCPUs are told by; record on the \
          host with 'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'"
     );
 }

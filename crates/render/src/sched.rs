@@ -203,8 +203,9 @@ pub fn table(report: &SchedReport, layout: Layout) -> String {
 pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let time = |value: u64| duration::of(value, layout.nanoseconds);
     let mut out = format!(
-        "sched: {} tasks, {} delays, mean {}, p99 {}, max {}\n",
+        "sched: {} task{}, {} delays, mean {}, p99 {}, max {}\n",
         report.rows.len(),
+        if report.rows.len() == 1 { "" } else { "s" },
         report.delays.count(),
         time(report.delays.mean()),
         time(report.delays.percentile(0.99)),
