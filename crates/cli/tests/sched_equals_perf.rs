@@ -247,6 +247,37 @@ fn a_recording_made_by_hand_has_known_answers() {
     failures.finish(40);
 }
 
+/// Stacks, as perf script prints them, tell what kworkers ran too.
+#[test]
+fn stacks_tell_the_functions_of_kworkers() {
+    const TEXT: &str = "\
+kworker/1:1-eve    45 [001]  5520.601216: sched:sched_switch: prev_comm=kworker/1:1 prev_pid=45 prev_prio=120 prev_state=D ==> next_comm=opt next_pid=83 next_prio=120
+\tffffffff821facd8 __schedule+0x618 ([kernel.kallsyms])
+\tffffffff821fb643 schedule+0x23 ([kernel.kallsyms])
+\tffffffff81383898 od_dbs_update+0x98 ([cpufreq_ondemand])
+\tffffffff8138bbe8 process_one_work+0xf8 ([kernel.kallsyms])
+\tffffffff8138bbe8 worker_thread+0xf8 ([kernel.kallsyms])
+
+opt    83 [001]  5520.601349: sched:sched_switch: prev_comm=opt prev_pid=83 prev_prio=120 prev_state=S ==> next_comm=kworker/1:1 next_pid=45 next_prio=110
+\tffffffff821facd8 __schedule+0x618 ([kernel.kallsyms])
+\tffffffff821fb643 process_one_work+0x23 (/usr/bin/opt)
+
+kworker/1:1-eve    45 [001]  5520.601416: sched:sched_switch: prev_comm=kworker/1:1 prev_pid=45 prev_prio=120 prev_state=R ==> next_comm=swapper/1 next_pid=0 next_prio=120
+\tffffffff821facd8 __cond_resched+0x18 ([kernel.kallsyms])
+\tffffffff8138bbe8 process_one_work+0xf8 ([kernel.kallsyms])
+";
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("stacks.txt");
+    std::fs::write(&path, TEXT).expect("a file");
+    let document = json(&["sched"], &path).expect("sched");
+    let work = document["work"].as_array().expect("work");
+    failures.equal("functions", &work.len(), &1);
+    failures.equal("function", &work[0]["function"], &"od_dbs_update".into());
+    failures.equal("stacks", &number(&work[0], "stacks"), &1);
+    failures.finish(3);
+}
+
 /// The sums over all tasks and CPUs are the recording's.
 #[test]
 fn time_on_cpus_is_the_tasks() {

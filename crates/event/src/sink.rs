@@ -189,6 +189,11 @@ pub enum Side<'a> {
         /// Whether it is gone.
         gone: bool,
     },
+    /// A line of the stack of the event before it, innermost first, as texts print stacks.
+    StackLine {
+        /// The function, as the text names it, without what it adds: offset, size, module.
+        symbol: &'a str,
+    },
     /// Events were lost before this moment.
     Lost {
         /// When it was noticed; 0 when not told.

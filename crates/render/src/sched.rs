@@ -20,6 +20,7 @@ pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
             "total_ns": row.stats.total(),
             "mean_ns": row.stats.mean(),
             "max_ns": row.stats.max(),
+            "stacks": row.stacks,
         })
     });
     document.insert("work".to_owned(), work.collect());
@@ -306,15 +307,19 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
     let time = |value: u64| duration::of(value, layout.nanoseconds);
     let _ = writeln!(out, "\nkworkers ran");
     for row in report.work.iter().take(layout.limit) {
-        let _ = writeln!(
-            out,
-            "  {:>9} in {:>6} times, mean {:>9}, max {:>9}  {}",
-            time(row.stats.total()),
-            row.stats.count(),
-            time(row.stats.mean()),
-            time(row.stats.max()),
-            clean(&row.function)
-        );
+        let function = clean(&row.function);
+        if row.stats.count() > 0 {
+            let _ = writeln!(
+                out,
+                "  {:>9} in {:>6} times, mean {:>9}, max {:>9}  {function}",
+                time(row.stats.total()),
+                row.stats.count(),
+                time(row.stats.mean()),
+                time(row.stats.max()),
+            );
+        } else {
+            let _ = writeln!(out, "  in {:>6} stacks  {function}", row.stacks);
+        }
     }
 }
 

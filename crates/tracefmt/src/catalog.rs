@@ -110,6 +110,13 @@ impl Kallsyms {
         Some((name, address - start))
     }
 
+    /// Returns the addresses of the function of that name: up to the next symbol. Takes a look at every symbol.
+    pub fn range(&self, name: &str) -> Option<std::ops::Range<u64>> {
+        let start = self.address(name)?;
+        let after = self.symbols.partition_point(|s| s.0 <= start);
+        Some(start..self.symbols.get(after)?.0)
+    }
+
     /// Returns which of several symbols at `address` a binary search over all of them meets first.
     fn first_met(&self, address: u64) -> usize {
         let (mut low, mut high) = (0, self.symbols.len());

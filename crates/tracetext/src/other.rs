@@ -411,3 +411,42 @@ pub(crate) fn without_quotes<'l>(line: &'l [u8], before: &[u8]) -> &'l [u8] {
     let quote = |b: &&u8| scan::is_blank(**b) || (quoted && mark(b));
     &line[line.iter().take_while(quote).count()..]
 }
+
+/// Returns the function that a line of a stack names: `ffffffff821fb643 schedule+0x23 ([kernel.kallsyms])` of perf,
+/// ` => schedule+0x23/0x60` of the kernel, `=> schedule (ffffffff821fb643)` of trace-cmd.
+pub(crate) fn symbol(line: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(line).ok()?.trim();
+    let text = text.strip_prefix("=>").unwrap_or(text);
+    let mut words = text.split_whitespace();
+    let first = words.next()?;
+    let address = first.len() >= 8 && first.bytes().all(|b| b.is_ascii_hexdigit());
+    let word = if address { words.next()? } else { first };
+    let name = word.split('+').next().unwrap_or(word);
+    let named = name
+        .bytes()
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    named.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_stacks_name_functions() {
+        for (line, name) in [
+            (
+                "\tffffffff821fb643 schedule+0x23 ([kernel.kallsyms])",
+                Some("schedule"),
+            ),
+            (" => __schedule+0x23/0x60", Some("__schedule")),
+            (" => worker_thread", Some("worker_thread")),
+            ("=> kthread (ffffffff8138bbe8)", Some("kthread")),
+            ("\t    7f0c2a1b2c3d [unknown] (/usr/bin/opt)", None),
+            ("", None),
+        ] {
+            assert_eq!(symbol(line.as_bytes()), name, "{line}");
+        }
+    }
+}

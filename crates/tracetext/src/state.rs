@@ -45,6 +45,8 @@ pub(crate) struct State {
     no_thread_lines: u32,
     after_event: bool,
     in_stack: bool,
+    /// Whether the sink got the last event, and so its stack.
+    sent: bool,
     cpus: Vec<u64>,
     machine_cpus: Option<u32>,
     sources: Vec<Box<[u8]>>,
@@ -179,6 +181,7 @@ impl State {
         self.in_stack = matches!(head.what, What::KernelStack | What::UserStack);
         let entry = self.types.get_mut(ty);
         entry.count += 1;
+        self.sent = entry.wanted;
         if !entry.wanted {
             return ControlFlow::Continue(());
         }
@@ -370,6 +373,11 @@ impl State {
         self.in_stack = what == Other::Stack;
         self.after_event &= self.in_stack;
         match what {
+            Other::Stack if self.sent => {
+                if let Some(symbol) = crate::other::symbol(&line.bytes) {
+                    sink.side(&Side::StackLine { symbol });
+                }
+            }
             Other::Tracer => self.tell_style(Style::Ftrace, true),
             Other::LatencyTracer => {
                 self.style_told = false;

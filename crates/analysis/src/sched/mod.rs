@@ -8,7 +8,7 @@
 mod report;
 mod task;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use event::{Body, Data, Event, EventType, Kind, Side, Sink};
 use model::{Threads, Told};
@@ -19,6 +19,8 @@ pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
 use crate::Stats;
 
+/// Event that ftrace makes of a stack, behind the event whose it is.
+const KERNEL_STACK: &str = "kernel_stack";
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 /// Functions of work items that are told apart; a kernel has some thousand.
@@ -45,6 +47,25 @@ enum Function {
     Name(Box<str>),
 }
 
+/// A function of work items.
+#[derive(Debug, Clone, Default)]
+struct Work {
+    /// How long it took, each time.
+    stats: Stats,
+    /// Stacks that show it.
+    stacks: u64,
+}
+
+/// A stack of a kworker: the last function of it, or nothing once that of its work item was found.
+#[derive(Debug, Default)]
+struct StackOf {
+    last: Option<String>,
+    found: bool,
+}
+
+/// What kworkers call functions of work items from (`kernel/workqueue.c`).
+const CALLER: &str = "process_one_work";
+
 /// Which kinds of events there are.
 #[derive(Debug, Clone, Copy, Default)]
 struct Has {
@@ -63,7 +84,11 @@ pub struct Sched {
     tasks: Vec<Task>,
     cpus: Vec<Cpu>,
     functions: FxHashMap<Function, u32>,
-    work: Vec<Stats>,
+    work: Vec<Work>,
+    /// The stack that a text tells line by line, if it is a kworker's.
+    stack: Option<StackOf>,
+    /// Addresses of the function that calls those of work items.
+    caller: Option<Range<u64>>,
     has: Has,
     end: u64,
 }
@@ -155,16 +180,93 @@ impl Sched {
         }
     }
 
-    fn work_begins(&mut self, event: &Event<'_>, function: Function) {
+    /// Says where [`CALLER`] is, as `symbol` finds it, so that stacks of addresses tell of work items.
+    pub fn caller_at(&mut self, range: Option<Range<u64>>) {
+        self.caller = range;
+    }
+
+    /// Returns the name of the function whose addresses [`Sched::caller_at`] takes.
+    pub fn caller() -> &'static str {
+        CALLER
+    }
+
+    fn function(&mut self, function: Function) -> Option<u32> {
         let known = self.functions.len();
-        let number = match self.functions.get(&function) {
-            Some(&number) => number,
+        match self.functions.get(&function) {
+            Some(&number) => Some(number),
             None if known < MAX_FUNCTIONS => {
                 self.functions.insert(function, known as u32);
-                self.work.push(Stats::default());
-                known as u32
+                self.work.push(Work::default());
+                Some(known as u32)
             }
-            None => return,
+            None => None,
+        }
+    }
+
+    /// A stack shows a work item's function.
+    fn stack_shows(&mut self, function: Function) {
+        let number = self.function(function);
+        if let Some(work) = number.and_then(|number| self.work.get_mut(number as usize)) {
+            work.stacks += 1;
+        }
+    }
+
+    fn is_kworker(&self, tid: i32) -> bool {
+        let thread = self.threads.get(tid);
+        let comm = thread.and_then(|thread| thread.comm.as_deref());
+        comm.is_some_and(|comm| comm.starts_with("kworker/"))
+    }
+
+    /// An event of which a stack may follow, or is part.
+    fn stack_begins(&mut self, event: &Event<'_>) {
+        self.stack = None;
+        if let Body::Text { .. } = event.body {
+            let named = event.comm.is_some_and(|comm| comm.starts_with("kworker/"));
+            if named || self.is_kworker(event.tid) {
+                self.stack = Some(StackOf::default());
+            }
+        } else if let (Body::Raw(record), Some(caller)) = (event.body, self.caller.clone())
+            && event.ty.name == KERNEL_STACK
+            && self.is_kworker(event.tid)
+            && let Some(format) = event.ty.format
+            && let Some(field) = format.field("caller")
+        {
+            let bytes = record.get(field.offset as usize..).unwrap_or_default();
+            let endian = format.abi.endian;
+            let mut last = None;
+            for address in bytes.chunks_exact(8).filter_map(|b| endian.uint(b, 0, 8)) {
+                if caller.contains(&address) {
+                    if let Some(function) = last {
+                        self.stack_shows(Function::Address(function));
+                    }
+                    break;
+                }
+                last = Some(address);
+            }
+        }
+    }
+
+    /// A line of a stack that a text tells.
+    fn stack_line(&mut self, symbol: &str) {
+        let Some(stack) = &mut self.stack else {
+            return;
+        };
+        if stack.found {
+            return;
+        }
+        if symbol == CALLER {
+            stack.found = true;
+            if let Some(function) = stack.last.take() {
+                self.stack_shows(Function::Name(function.into()));
+            }
+        } else {
+            stack.last = Some(symbol.to_owned());
+        }
+    }
+
+    fn work_begins(&mut self, event: &Event<'_>, function: Function) {
+        let Some(number) = self.function(function) else {
+            return;
         };
         let slot = self.threads.slot(event.tid);
         self.task(slot).work = Some((event.time, number));
@@ -173,9 +275,9 @@ impl Sched {
     fn work_ends(&mut self, event: &Event<'_>) {
         let slot = self.threads.slot(event.tid);
         if let Some((since, function)) = self.task(slot).work.take()
-            && let Some(stats) = self.work.get_mut(function as usize)
+            && let Some(work) = self.work.get_mut(function as usize)
         {
-            stats.add(event.time.saturating_sub(since));
+            work.stats.add(event.time.saturating_sub(since));
         }
     }
 }
@@ -193,6 +295,7 @@ impl Sink for Sched {
             Kind::SchedMigrateTask => self.has.migrations |= ty.recorded,
             Kind::SchedStatRuntime => self.has.runtimes |= ty.recorded,
             Kind::WorkqueueExecuteStart | Kind::WorkqueueExecuteEnd => {}
+            Kind::Other => return ty.name == KERNEL_STACK,
             kind => return kind.is_sched(),
         }
         true
@@ -204,7 +307,10 @@ impl Sink for Sched {
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        self.threads.side(side);
+        match side {
+            Side::StackLine { symbol } => self.stack_line(symbol),
+            _ => self.threads.side(side),
+        }
     }
 }
 
@@ -212,6 +318,7 @@ impl Sched {
     /// Takes an event that has been decoded.
     pub fn take(&mut self, event: &Event<'_>, data: &Data) {
         self.end = self.end.max(event.time);
+        self.stack_begins(event);
         match data {
             Data::SchedSwitch(switch) => self.switch(event, switch),
             Data::SchedWaking(wakeup) => self.wakes(event, wakeup, true),
@@ -245,5 +352,77 @@ impl Sched {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::{Decoder, NONE};
+    use tracefmt::Formats;
+
+    use super::*;
+    use crate::Merge;
+
+    const FORMAT: &[u8] = b"name: kernel_stack
+ID: 4
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;
+
+print fmt: \"stack\"
+";
+
+    #[test]
+    fn stacks_of_addresses_tell_what_a_kworker_runs() {
+        let mut formats = Formats::default();
+        formats.add("ftrace", FORMAT);
+        let ty = EventType {
+            index: 0,
+            system: "ftrace",
+            name: KERNEL_STACK,
+            label: KERNEL_STACK,
+            kind: Kind::Other,
+            format: formats.by_id(4),
+            decoder: Decoder::default(),
+            recorded: true,
+        };
+        let mut sched = Sched::new();
+        assert!(sched.wants(&ty));
+        sched.saved_names([(45, "kworker/1:1"), (83, "opt")]);
+        sched.caller_at(Some(0x1000..0x1100));
+        let mut stack = |tid: i32, addresses: &[u64]| {
+            let mut record = vec![0; 16];
+            for address in addresses {
+                record.extend_from_slice(&address.to_le_bytes());
+            }
+            let event = Event {
+                time: 1,
+                cpu: 0,
+                tid,
+                pid: NONE,
+                ty: &ty,
+                body: Body::Raw(&record),
+                sample: None,
+                buffer: 0,
+                comm: None,
+            };
+            let _ = sched.event(&event);
+        };
+        stack(45, &[0x9000, 0x2040, 0x1010, 0x3000]);
+        stack(45, &[0x9000, 0x2050, 0x10ff]);
+        stack(45, &[0x9000, 0x3000]);
+        stack(45, &[0x1010]);
+        stack(83, &[0x9000, 0x2040, 0x1010]);
+        let symbol = |address: u64| (address >> 8 == 0x20).then(|| "od_dbs_update".to_owned());
+        let report = sched.report(Merge::No, &|_, _| true, &symbol);
+        let work: Vec<_> = report
+            .work
+            .iter()
+            .map(|w| (w.function.as_str(), w.stacks))
+            .collect();
+        assert_eq!(work, [("od_dbs_update", 2)]);
     }
 }

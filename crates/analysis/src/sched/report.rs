@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::task::{Others, Task};
-use super::{Function, Sched};
+use super::{Function, Sched, Work};
 use crate::Stats;
 
 /// Wakers and preempting tasks that a row lists; what is beyond is summed up in the last one.
@@ -90,6 +90,8 @@ pub struct WorkRow {
     pub function: String,
     /// How long it took, each time.
     pub stats: Stats,
+    /// Stacks that show it, where the recording has stacks.
+    pub stacks: u64,
 }
 
 /// What was found.
@@ -105,6 +107,20 @@ pub struct SchedReport {
     pub delays: Stats,
     /// What the recording lacks for these numbers, a full sentence each.
     pub lacks: Vec<&'static str>,
+}
+
+/// Whether a function that stacks show where those of work items are is one: between two items a kworker may lose
+/// its CPU, or take an interrupt.
+fn is_work(function: &str) -> bool {
+    const BETWEEN: [&str; 6] = [
+        "__cond_resched",
+        "_cond_resched",
+        "preempt_schedule",
+        "schedule",
+        "asm_",
+        "el1",
+    ];
+    !BETWEEN.iter().any(|begin| function.starts_with(begin))
 }
 
 impl Sched {
@@ -268,7 +284,7 @@ impl Sched {
     }
 
     fn work_rows(&self, symbol: &dyn Fn(u64) -> Option<String>) -> Vec<WorkRow> {
-        let mut by_name: BTreeMap<String, Stats> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, Work> = BTreeMap::new();
         for (function, &number) in &self.functions {
             let name = match function {
                 Function::Name(name) => name.to_string(),
@@ -276,16 +292,22 @@ impl Sched {
                     symbol(*address).unwrap_or_else(|| format!("{address:#x}"))
                 }
             };
-            if let Some(stats) = self.work.get(number as usize) {
-                by_name.entry(name).or_default().merge(stats);
+            if let Some(work) = self.work.get(number as usize) {
+                let into = by_name.entry(name).or_default();
+                into.stats.merge(&work.stats);
+                into.stacks += work.stacks;
             }
         }
         let mut rows: Vec<WorkRow> = by_name
             .into_iter()
-            .filter(|(_, stats)| stats.count() > 0)
-            .map(|(function, stats)| WorkRow { function, stats })
+            .filter(|(name, work)| work.stats.count() > 0 || work.stacks > 0 && is_work(name))
+            .map(|(function, work)| WorkRow {
+                function,
+                stats: work.stats,
+                stacks: work.stacks,
+            })
             .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.stats.total()));
+        rows.sort_by_key(|row| std::cmp::Reverse((row.stats.total(), row.stacks)));
         rows
     }
 

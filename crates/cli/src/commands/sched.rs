@@ -24,6 +24,8 @@ pub fn run(args: &SchedArgs) -> Result<()> {
     let mut sink = Sched::new();
     sink.saved_names(input::saved_names(&reader));
     sink.told(facts.told());
+    let formats = reader.formats();
+    sink.caller_at(formats.and_then(|formats| formats.kallsyms.range(Sched::caller())));
     let mut outcome = filters.walk(&reader, &mut sink, Scope::Threads);
     if !sink.saw_switches() {
         if reader.lacks_formats() {
@@ -45,8 +47,8 @@ pub fn run(args: &SchedArgs) -> Result<()> {
         SchedBy::Task | SchedBy::Cpu => Merge::No,
     };
     let symbol = |address: u64| {
-        let (name, offset) = reader.formats()?.kallsyms.lookup(address)?;
-        (offset == 0).then(|| name.to_owned())
+        let (name, _) = reader.formats()?.kallsyms.lookup(address)?;
+        Some(name.to_owned())
     };
     let mut report = sink.report(merge, &|tid, pid| filters.keeps(tid, pid), &symbol);
     sort(&mut report.rows, args.sort);
