@@ -1,6 +1,8 @@
 //! Where each vCPU's time went, which tasks had its CPU while it waited for one, and which exits sent it to
 //! the VMM.
 
+use std::fmt;
+
 use event::ExitReason;
 use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, Vm};
 use rustc_hash::FxHashMap;
@@ -99,6 +101,17 @@ pub struct Unknowable {
     pub fields: &'static [&'static str],
     /// Why, and where the time is instead.
     pub why: &'static str,
+}
+
+impl fmt::Display for Unknowable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Cannot be known: {}: {}.",
+            self.fields.join(" and "),
+            self.why
+        )
+    }
 }
 
 /// What was found.

@@ -153,6 +153,16 @@ impl Track {
         self.tell(state, time, None)
     }
 
+    /// Tells the time up to `time` as what the vCPU was last seen doing, if the event now can follow from that.
+    #[inline]
+    pub fn advance_if(&mut self, fits: bool, time: u64) {
+        if fits {
+            self.advance(time);
+        } else {
+            self.gap(time);
+        }
+    }
+
     /// Tells the time up to `time` as unknown: an event was missed in it.
     pub fn gap(&mut self, time: u64) {
         self.lost = false;

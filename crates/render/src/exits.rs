@@ -281,6 +281,10 @@ fn split(
     layout: Layout,
     group: &dyn Fn(&str, &str) -> String,
 ) {
+    if !seen.userspace_exits && !seen.switches {
+        out.push_str("where that time went takes kvm_userspace_exit and sched_switch events\n");
+        return;
+    }
     let unknowable = analysis::unknowable(seen);
     let _ = writeln!(out, "where that time went, in per cent of each row's");
     let _ = write!(out, "{}{:<20}{:>9}", group("VM", "vCPU"), "", "time");

@@ -7,7 +7,7 @@ use model::{State, Times};
 use serde_json::{Map, Value, json};
 
 use crate::times::{COLUMNS, Column, time_fields, unknowable_json};
-use crate::{clean, csv, duration, quality};
+use crate::{clean, csv, duration};
 
 /// Appends the contract's fields to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &VcpusReport) {
@@ -137,8 +137,6 @@ pub struct Layout {
     pub durations: bool,
     /// Whether the times are nanoseconds; ticks of unknown rate are printed as numbers.
     pub nanoseconds: bool,
-    /// Columns to break sentences at.
-    pub width: usize,
 }
 
 /// Width of columns that hold durations.
@@ -150,14 +148,6 @@ pub fn table(report: &VcpusReport, layout: Layout) -> String {
     let mut out = summary(report, &unknowable, layout);
     for row in &report.rows {
         details(&mut out, row, layout);
-    }
-    for item in &unknowable {
-        quality::wrap(
-            &mut out,
-            "unknown: ",
-            &format!("{}: {}.", item.fields.join(", "), item.why),
-            layout.width,
-        );
     }
     out
 }

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use analysis::{By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Study};
+use analysis::{
+    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Study, unknowable,
+};
 use anyhow::Result;
 use render::{exits, json, perf_kvm, quality};
 use serde_json::Value;
@@ -58,6 +60,13 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     }
     for warning in exits::unpaired(&sink.unpaired()) {
         outcome.quality.warn(warning);
+    }
+    let known = reports.first().and_then(|report| report.seen);
+    for item in known.iter().flat_map(unknowable) {
+        // Where nothing is known the table says so in a line.
+        if known.is_some_and(|seen| seen.userspace_exits || seen.switches) {
+            outcome.quality.warn(item.to_string());
+        }
     }
     let isa = sink.isa();
     facts.warn(&mut outcome.quality);

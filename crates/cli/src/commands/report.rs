@@ -157,7 +157,6 @@ impl Part {
                     limit: if rows == usize::MAX { rows } else { 0 },
                     durations: false,
                     nanoseconds: self.head.nanoseconds,
-                    width: output::width(),
                 };
                 if rows == usize::MAX {
                     out.push_str(&vcpus::table(report, layout));

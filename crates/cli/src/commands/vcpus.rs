@@ -41,6 +41,9 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
         reader.lacks_formats(),
     )?;
     facts.warn(&mut outcome.quality);
+    for item in report.unknowable() {
+        outcome.quality.warn(item.to_string());
+    }
     devices.name_causes(&mut report, &mut outcome.quality);
     match args.common.format {
         Format::Table => {
@@ -49,7 +52,6 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
                 limit: if args.wide { usize::MAX } else { LISTED },
                 durations: args.wide,
                 nanoseconds: input::nanoseconds(reader.header()),
-                width: output::width(),
             };
             let mut text = vcpus::table(&report, layout);
             text.push('\n');

@@ -246,12 +246,8 @@ impl Machine {
                 // Some kernels tell of an exit when they begin to handle it, and may lose the CPU before.
                 let left_guest = std::mem::take(&mut track.left_guest);
                 self.leaves_guest |= left_guest || exit.reason.isa == Isa::S390;
-                if track.place == Place::Guest {
-                    track.advance(event.time);
-                } else {
-                    // An entry was missed: some of this time is the guest's.
-                    track.gap(event.time);
-                }
+                // If an entry was missed, some of this time is the guest's.
+                track.advance_if(track.place == Place::Guest, event.time);
                 track.flush(vcpu, spans);
                 track.place = Place::Kernel;
                 track.cause = Cause {
@@ -264,12 +260,7 @@ impl Machine {
             Data::KvmEntry(entry) => {
                 let vcpu = self.kvm(event, entry.vcpu);
                 let track = &mut self.tracks[vcpu as usize];
-                if track.place == Place::Guest {
-                    // An exit was missed.
-                    track.gap(event.time);
-                } else {
-                    track.advance(event.time);
-                }
+                track.advance_if(track.place != Place::Guest, event.time);
                 track.flush(vcpu, spans);
                 track.place = Place::Guest;
                 track.left_guest = false;

@@ -226,7 +226,6 @@ fn analyse(reader: &Reader<'_>) {
         limit: 3,
         durations: true,
         nanoseconds: true,
-        width: 80,
     };
     text.push_str(&render::vcpus::table(&vcpus, layout));
     text.push_str(&render::vcpus::csv(&vcpus));
