@@ -72,7 +72,7 @@ pub struct Common {
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[command(next_help_heading = "Filters")]
 pub struct FilterArgs {
-    /// Only events of this process or thread.
+    /// Only events (of sched: rows) of this process or thread.
     #[arg(long, value_name = "PID")]
     pub pid: Option<i32>,
 
@@ -307,8 +307,8 @@ pub struct SchedArgs {
 }
 
 const SCHED_HELP: &str = "Delays, switches and run times are those of perf sched latency: --by task has its \
-table with -p, --by comm the one without. The last column is what perf leaves out: how long tasks waited for a \
-CPU after they were preempted. --vm, --vcpu and --pid choose rows; --time and --cpu choose events.
+table with -p, --by comm the one without. The last two columns are how long tasks waited for a CPU in all: after \
+they were woken, and, which perf leaves out, after they were preempted. --vm, --vcpu and --pid choose rows; --time and --cpu choose events.
 
 Examples:
   trapline sched perf.data

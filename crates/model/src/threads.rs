@@ -124,6 +124,16 @@ impl Threads {
         slot
     }
 
+    /// Takes the name that a text has in its column of threads, unless an event told another: it may be an old one.
+    pub fn called(&mut self, tid: i32, comm: &str) {
+        let thread = self.entry(tid);
+        let known = thread.comm.as_deref();
+        // The column may tell more of a kworker than events do.
+        if known.is_none_or(|known| known != comm && names(comm.as_bytes(), known.as_bytes())) {
+            thread.comm = Some(comm.into());
+        }
+    }
+
     /// Takes the name of a thread that does something, and returns its slot.
     #[inline]
     pub fn acts_as(&mut self, tid: i32, comm: &Comm) -> u32 {

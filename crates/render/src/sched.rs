@@ -45,6 +45,10 @@ fn row_json(row: &TaskRow) -> Value {
         "delay_p50_ns": delays.percentile(0.5),
         "delay_p90_ns": delays.percentile(0.9),
         "delay_p99_ns": delays.percentile(0.99),
+        "woken_waits": row.woken_waits.count(),
+        "woken_wait_ns": row.woken_waits.total(),
+        "woken_wait_p99_ns": row.woken_waits.percentile(0.99),
+        "woken_wait_max_ns": row.woken_waits.max(),
         "preempted": row.preempted.count(),
         "preempted_wait_ns": row.preempted.total(),
         "preempted_max_ns": row.preempted.max(),
@@ -72,6 +76,8 @@ fn cpu_json(row: &CpuRow) -> Value {
         "switches": row.switches,
         "busy_ns": row.busy_ns,
         "idle_ns": row.idle_ns,
+        "unknown_ns": row.unknown_ns,
+        "unseen_switches": row.unseen,
         "wakeups": row.wakeups,
         "delays": row.delays.count(),
         "delay_mean_ns": row.delays.total() / row.delays.count().max(1),
@@ -107,6 +113,8 @@ pub fn csv(report: &SchedReport) -> String {
             "on_cpu_ns",
             "delay_p50_ns",
             "delay_p99_ns",
+            "woken_waits",
+            "woken_wait_ns",
             "preempted",
             "preempted_wait_ns",
             "migrations",
@@ -129,6 +137,8 @@ pub fn csv(report: &SchedReport) -> String {
             row.on_cpu_ns,
             delays.percentile(0.5),
             delays.percentile(0.99),
+            row.woken_waits.count(),
+            row.woken_waits.total(),
             row.preempted.count(),
             row.preempted.total(),
             row.migrations,
@@ -214,8 +224,8 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     );
     let _ = writeln!(
         out,
-        "{:<25}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
-        "", "runtime", "switches", "mean", "p99", "max", "preempted"
+        "{:<24}{:>9}{:>8}{:>9}{:>9}{:>9}{:>10}",
+        "", "runtime", "switches", "mean", "max", "woken", "preempted"
     );
     for row in report.rows.iter().take(layout.limit) {
         let runtime = if layout.runtimes {
@@ -231,13 +241,13 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
         };
         let _ = writeln!(
             out,
-            "{:<25}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
+            "{:<24}{:>9}{:>8}{:>9}{:>9}{:>9}{:>10}",
             clean(&name),
             time(runtime),
             delays.count(),
             time(delays.total() / delays.count().max(1)),
-            time(delays.percentile(0.99)),
             time(delays.max()),
+            time(row.woken_waits.total()),
             time(row.preempted.total()),
         );
     }
@@ -325,6 +335,7 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
 
 fn name(other: &Other) -> String {
     match (&other.comm, other.tid) {
+        (_, Some(-1)) => "a task that had ended".to_owned(),
         (_, Some(0)) => "swapper: an interrupt of an idle CPU".to_owned(),
         (Some(comm), Some(tid)) => format!("{comm}:{tid}"),
         (None, Some(tid)) => format!(":{tid}"),

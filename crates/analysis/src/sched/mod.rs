@@ -34,6 +34,9 @@ struct Cpu {
     current: Option<(u32, u64)>,
     busy_ns: u64,
     idle_ns: u64,
+    /// Time in which a switch was missed, and how often one was.
+    unknown_ns: u64,
+    unseen: u64,
     wakeups: u64,
     delays: Stats,
     /// The task that waited longest, and since when.
@@ -143,9 +146,13 @@ impl Sched {
             return;
         };
         cpu.switches += 1;
-        if let Some((_, since)) = cpu.current {
+        if let Some((current, since)) = cpu.current {
             let ns = time.saturating_sub(since);
-            if prev_idle {
+            if current != prev {
+                // A switch in between was not seen.
+                cpu.unseen += 1;
+                cpu.unknown_ns = cpu.unknown_ns.saturating_add(ns);
+            } else if prev_idle {
                 cpu.idle_ns = cpu.idle_ns.saturating_add(ns);
             } else {
                 cpu.busy_ns = cpu.busy_ns.saturating_add(ns);
@@ -166,9 +173,16 @@ impl Sched {
         let task = self.threads.named(wakeup.tid, &wakeup.comm);
         if waking {
             self.has.wakings = true;
+            // On its run queue it is with sched_wakeup, if that is recorded.
+            if !self.has.wakeups {
+                self.task(task).wakes(event.time, false);
+            }
         } else {
+            // The first one corrects what its sched_waking was taken for.
+            let first = !self.has.wakeups;
             self.has.wakeups = true;
             self.task(task).woken(event.time);
+            self.task(task).wakes(event.time, first);
             if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
                 cpu.wakeups += 1;
             }
@@ -292,6 +306,8 @@ impl Sink for Sched {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         match ty.kind {
             Kind::SchedWaking => self.has.wakings |= ty.recorded,
+            // A text asks when it comes upon the first one, and others ask before they begin.
+            Kind::SchedWakeup => self.has.wakeups |= ty.recorded && self.end == 0,
             Kind::SchedMigrateTask => self.has.migrations |= ty.recorded,
             Kind::SchedStatRuntime => self.has.runtimes |= ty.recorded,
             Kind::WorkqueueExecuteStart | Kind::WorkqueueExecuteEnd => {}
@@ -318,6 +334,10 @@ impl Sched {
     /// Takes an event that has been decoded.
     pub fn take(&mut self, event: &Event<'_>, data: &Data) {
         self.end = self.end.max(event.time);
+        if let Some(comm) = event.comm {
+            // Texts have the names that their recording told apart from its events.
+            self.threads.called(event.tid, comm);
+        }
         self.stack_begins(event);
         match data {
             Data::SchedSwitch(switch) => self.switch(event, switch),

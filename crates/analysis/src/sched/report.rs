@@ -52,6 +52,9 @@ pub struct TaskRow {
     pub delays: Stats,
     /// When the longest began.
     pub delay_max_at: u64,
+    /// Waits after it was woken: from `sched_wakeup`, and where that is not recorded from `sched_waking`, which
+    /// perf does not count.
+    pub woken_waits: Stats,
     /// Waits after it was preempted, or yielded.
     pub preempted: Stats,
     /// By whom.
@@ -73,6 +76,10 @@ pub struct CpuRow {
     pub busy_ns: u64,
     /// Time it was idle.
     pub idle_ns: u64,
+    /// Time that is neither, because a switch was missed in it.
+    pub unknown_ns: u64,
+    /// Switches away from another task than the one before had switched to.
+    pub unseen: u64,
     /// Tasks that were woken for it.
     pub wakeups: u64,
     /// Delays of the tasks that got it.
@@ -161,6 +168,7 @@ impl Sched {
                     on_cpu_ns: 0,
                     delays: Stats::default(),
                     delay_max_at: 0,
+                    woken_waits: Stats::default(),
                     preempted: Stats::default(),
                     preempted_by: Vec::new(),
                     woken_by: Vec::new(),
@@ -175,8 +183,6 @@ impl Sched {
         }
         let mut rows: Vec<TaskRow> = rows
             .into_values()
-            // perf has no line for a task that was never seen getting a CPU after a wait.
-            .filter(|(row, ..)| row.delays.count() > 0 || row.preempted.count() > 0)
             .map(|(row, woken_by, preempted_by)| TaskRow {
                 woken_by: self.others(&woken_by, |other| other.count),
                 preempted_by: self.others(&preempted_by, |other| other.ns),
@@ -209,6 +215,7 @@ impl Sched {
         }
         row.delays.merge(&task.delays);
         row.preempted.merge(&task.preempted);
+        row.woken_waits.merge(&task.woken_waits);
         row.migrations += if self.has.migrations {
             task.migrations
         } else {
@@ -274,6 +281,8 @@ impl Sched {
                 switches: cpu.switches,
                 busy_ns,
                 idle_ns,
+                unknown_ns: cpu.unknown_ns,
+                unseen: cpu.unseen,
                 wakeups: cpu.wakeups,
                 delays: cpu.delays.clone(),
                 delay_max_at: worst.as_ref().map_or(0, |(_, at)| *at),
@@ -313,7 +322,12 @@ impl Sched {
 
     fn lacks(&self) -> Vec<&'static str> {
         let mut out = Vec::new();
-        if !self.has.wakeups {
+        if !self.has.wakeups && self.has.wakings {
+            out.push(
+                "There are no sched_wakeup events, from which alone perf counts delays: those here are of tasks \
+                 that left their CPU runnable, as perf's are; woken_wait_ns has the waits since sched_waking.",
+            );
+        } else if !self.has.wakeups {
             out.push(
                 "There are no sched_wakeup events: delays are those of tasks that left their CPU runnable, and \
                  how long woken tasks waited is not known.",

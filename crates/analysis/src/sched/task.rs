@@ -26,14 +26,14 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    fn add(&mut self, other: u32, ns: u64) {
+    fn add(&mut self, other: u32, count: u64, ns: u64) {
         if let Some(item) = self.list.iter_mut().find(|item| item.0 == other) {
-            item.1 += 1;
+            item.1 += count;
             item.2 = item.2.saturating_add(ns);
         } else if self.list.len() < MAX_OTHERS {
-            self.list.push((other, 1, ns));
+            self.list.push((other, count, ns));
         } else {
-            self.rest.0 += 1;
+            self.rest.0 += count;
             self.rest.1 = self.rest.1.saturating_add(ns);
         }
     }
@@ -48,13 +48,7 @@ impl Others {
     /// Adds those of another task.
     pub fn merge(&mut self, other: &Others) {
         for &(slot, count, ns) in &other.list {
-            match self.list.iter_mut().find(|item| item.0 == slot) {
-                Some(item) => {
-                    item.1 += count;
-                    item.2 = item.2.saturating_add(ns);
-                }
-                None => self.list.push((slot, count, ns)),
-            }
+            self.add(slot, count, ns);
         }
         self.rest.0 += other.rest.0;
         self.rest.1 = self.rest.1.saturating_add(other.rest.1);
@@ -74,6 +68,10 @@ pub(crate) struct Task {
     pub on_cpu_ns: u64,
     /// Since when it waits after it was preempted, and by whom.
     preempted_since: Option<(u64, u32)>,
+    /// Since when it waits after it was woken.
+    woken_since: Option<u64>,
+    /// Waits after it was woken, by whichever event says so.
+    pub woken_waits: Stats,
     pub preempted: Stats,
     pub preempted_by: Others,
     pub woken_by: Others,
@@ -95,6 +93,8 @@ impl Default for Task {
             running: None,
             on_cpu_ns: 0,
             preempted_since: None,
+            woken_since: None,
+            woken_waits: Stats::default(),
             preempted: Stats::default(),
             preempted_by: Others::default(),
             woken_by: Others::default(),
@@ -124,6 +124,7 @@ impl Task {
         if let Some(since) = self.running.take() {
             self.on_cpu_ns = self.on_cpu_ns.saturating_add(time.saturating_sub(since));
         }
+        self.woken_since = None;
         let runnable = state.leaves() == Leaves::Runnable;
         self.preempted_since = runnable.then_some((time, next));
     }
@@ -135,10 +136,13 @@ impl Task {
         }
         self.cpu = cpu;
         self.running = Some(time);
+        if let Some(since) = self.woken_since.take() {
+            self.woken_waits.add(time.saturating_sub(since));
+        }
         if let Some((since, by)) = self.preempted_since.take() {
             let ns = time.saturating_sub(since);
             self.preempted.add(ns);
-            self.preempted_by.add(by, ns);
+            self.preempted_by.add(by, 1, ns);
         }
         let &mut (atom, at) = self.atom.get_or_insert((Atom::WaitCpu(time), time));
         let Atom::WaitCpu(since) = atom else {
@@ -168,9 +172,18 @@ impl Task {
         }
     }
 
+    /// It is woken, as far as its own wait is concerned: it was asleep, unless it was seen to run, or to be
+    /// preempted. A wake-up that is told `again` is later than was thought.
+    pub fn wakes(&mut self, time: u64, again: bool) {
+        let asleep = self.running.is_none() && self.preempted_since.is_none();
+        if asleep && (again || self.woken_since.is_none()) {
+            self.woken_since = Some(time);
+        }
+    }
+
     /// It is woken by another.
     pub fn woken_by(&mut self, waker: u32) {
-        self.woken_by.add(waker, 0);
+        self.woken_by.add(waker, 1, 0);
     }
 
     /// Ends the walk: what it ran until now.
