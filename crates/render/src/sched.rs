@@ -224,7 +224,7 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     );
     let _ = writeln!(
         out,
-        "{:<24}{:>9}{:>8}{:>9}{:>9}{:>9}{:>10}",
+        "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
         "", "runtime", "switches", "mean", "max", "woken", "preempted"
     );
     for row in report.rows.iter().take(layout.limit) {
@@ -241,7 +241,7 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
         };
         let _ = writeln!(
             out,
-            "{:<24}{:>9}{:>8}{:>9}{:>9}{:>9}{:>10}",
+            "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
             clean(&name),
             time(runtime),
             delays.count(),
