@@ -194,7 +194,7 @@ impl Sched {
         }
     }
 
-    /// Says where [`CALLER`] is, as `symbol` finds it, so that stacks of addresses tell of work items.
+    /// Says where the function named by [`Sched::caller`] is, so that stacks of addresses tell of work items.
     pub fn caller_at(&mut self, range: Option<Range<u64>>) {
         self.caller = range;
     }
