@@ -10,7 +10,6 @@ mod exits;
 mod info;
 mod names;
 mod sched;
-mod stats;
 mod study;
 mod vcpus;
 

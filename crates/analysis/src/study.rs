@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, Side, Sink};
 use model::{Machine, Told};
+use paths::Paths;
 
 use crate::{Exits, Info, Sched, Vcpus, VcpusReport};
 
@@ -18,6 +19,8 @@ pub struct Study {
     pub vcpus: Option<Vcpus>,
     /// Scheduling latencies.
     pub sched: Option<Sched>,
+    /// Latency paths, which need `machine`.
+    pub paths: Option<Paths>,
     /// What the vCPUs do.
     pub machine: Option<Machine>,
     /// By kind of event, who wants it.
@@ -29,6 +32,7 @@ struct Wanted {
     exits: bool,
     machine: bool,
     sched: bool,
+    paths: bool,
 }
 
 impl Study {
@@ -74,6 +78,15 @@ impl Study {
     pub fn vcpus(self, vcpus: Vcpus) -> Study {
         Study {
             vcpus: Some(vcpus),
+            machine: Some(Machine::new()),
+            ..self
+        }
+    }
+
+    /// Asks for latency paths, which takes the machine.
+    pub fn paths(self, paths: Paths) -> Study {
+        Study {
+            paths: Some(paths),
             machine: Some(Machine::new()),
             ..self
         }
@@ -125,6 +138,9 @@ impl Study {
 
     /// Ends the walk.
     pub fn finish(&mut self) {
+        if let Some(paths) = &mut self.paths {
+            paths.finish();
+        }
         if let Some(machine) = &mut self.machine {
             match &mut self.vcpus {
                 Some(vcpus) => machine.finish(vcpus),
@@ -147,18 +163,25 @@ impl Sink for Study {
                 .as_mut()
                 .is_some_and(|machine| machine.wants(ty)),
             sched: self.sched.as_mut().is_some_and(|sched| sched.wants(ty)),
+            paths: self.paths.as_mut().is_some_and(|paths| paths.wants(ty)),
         };
         self.wanted[index] = wanted;
         let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
-        info || wanted.exits || wanted.machine || wanted.sched
+        info || wanted.exits || wanted.machine || wanted.sched || wanted.paths
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let index = event.ty.index as usize;
         let wanted = self.wanted.get(index).copied().unwrap_or_default();
-        if wanted.exits || wanted.machine || wanted.sched {
+        if wanted.exits || wanted.machine || wanted.sched || wanted.paths {
             let data = event.data();
+            // Paths look at what vCPUs were doing before the event.
+            if wanted.paths
+                && let (Some(paths), Some(machine)) = (&mut self.paths, &mut self.machine)
+            {
+                paths.take(event, &data, machine);
+            }
             if wanted.machine
                 && let Some(machine) = &mut self.machine
             {
@@ -209,6 +232,9 @@ impl Sink for Study {
         }
         if let Some(sched) = &mut self.sched {
             sched.side(side);
+        }
+        if let Some(paths) = &mut self.paths {
+            paths.side(side);
         }
         if let Some(machine) = &mut self.machine {
             machine.side(side);

@@ -81,6 +81,38 @@ pub fn parse_time(text: &str) -> Result<TimeRange, String> {
     })
 }
 
+/// Parses a duration with its unit: `250us`, `1.5ms`, `2s`; nanoseconds without one.
+pub fn parse_duration(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let bad = || format!("'{text}' is no duration; expected a number and ns, us, ms or s");
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let digits: u32 = match unit.trim() {
+        "" | "ns" => 0,
+        "us" | "µs" => 3,
+        "ms" => 6,
+        "s" => 9,
+        _ => return Err(bad()),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.len() > digits as usize || whole.is_empty() {
+        return Err(bad());
+    }
+    let scale = |part: &str, power: u32| {
+        let value: u64 = if part.is_empty() {
+            0
+        } else {
+            part.parse().ok()?
+        };
+        value.checked_mul(10u64.pow(power))
+    };
+    let whole = scale(whole, digits).ok_or_else(bad)?;
+    let fraction = scale(fraction, digits - fraction.len() as u32).ok_or_else(bad)?;
+    whole.checked_add(fraction).ok_or_else(bad)
+}
+
 /// Parses decimal seconds into nanoseconds without going through floating point.
 fn nanoseconds(text: &str, default: u64) -> Result<u64, String> {
     let text = text.trim();

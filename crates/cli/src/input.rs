@@ -294,7 +294,7 @@ impl Devices {
     }
 
     /// Returns the names for a machine, and tells in `quality` what of the text was not understood.
-    fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> Names {
+    pub fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> Names {
         let mut names = analysis::builtin_names(isa);
         if let Some(text) = &self.mtree {
             let (with, notes) = names.with_mtree(text);

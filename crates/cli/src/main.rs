@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Info(args) => commands::info::run(&args),
         Command::Events(args) => commands::events::run(&args),
         Command::Exits(args) => commands::exits::run(&args),
+        Command::Paths(args) => commands::paths::run(&args),
         Command::Sched(args) => commands::sched::run(&args),
         Command::Vcpus(args) => commands::vcpus::run(&args),
     };

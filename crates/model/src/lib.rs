@@ -15,7 +15,7 @@ mod told;
 mod track;
 mod vms;
 
-pub use machine::{Machine, Seen, VcpuTimes};
+pub use machine::{Halt, Machine, Seen, VcpuTimes};
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
 pub use threads::{Thread, Threads, vcpu_from_comm};
 pub use told::{Told, ToldThread, ToldVcpu, ToldVm};

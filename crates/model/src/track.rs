@@ -118,13 +118,13 @@ impl Track {
 
     /// Whether the exit under way is one in which the guest asked to wait.
     #[inline]
-    fn waiting(&self) -> bool {
+    pub fn waiting(&self) -> bool {
         self.cause.reason.is_some_and(ExitReason::is_waiting)
     }
 
     /// The state that place and scheduling make.
     #[inline]
-    fn state(&self) -> State {
+    pub fn state(&self) -> State {
         match (self.sched, self.place) {
             (Sched::Runnable, _) => State::Runnable,
             (_, Place::Lost) => State::Unknown,

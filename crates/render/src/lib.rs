@@ -15,6 +15,7 @@ pub mod exits;
 pub mod html;
 pub mod info;
 pub mod json;
+pub mod paths;
 mod perf_columns;
 mod perf_kernel;
 pub mod perf_kvm;

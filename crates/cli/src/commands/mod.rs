@@ -3,6 +3,7 @@
 pub mod events;
 pub mod exits;
 pub mod info;
+pub mod paths;
 pub mod report;
 pub mod sched;
 pub mod vcpus;

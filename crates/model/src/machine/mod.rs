@@ -63,6 +63,17 @@ impl Seen {
     }
 }
 
+/// A vCPU in an exit in which its guest asked to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Halt {
+    /// It has its CPU: it polls, or is on its way to sleep or back.
+    Running,
+    /// It was woken, and waits for a CPU.
+    Runnable,
+    /// It sleeps.
+    Asleep,
+}
+
 /// What is known of a vCPU at the end of the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VcpuTimes {
@@ -182,6 +193,52 @@ impl Machine {
         self.tracks
             .get(vcpu as usize)
             .is_some_and(|track| track.vmm)
+    }
+
+    /// Returns what a vCPU does now, as far as events have told.
+    #[inline]
+    pub fn state(&self, vcpu: u32) -> State {
+        self.tracks
+            .get(vcpu as usize)
+            .map_or(State::Unknown, Track::state)
+    }
+
+    /// Returns why a vCPU is out of its guest now, and of which access; nothing of either while it is in it.
+    #[inline]
+    pub fn cause(&self, vcpu: u32) -> Cause {
+        self.tracks
+            .get(vcpu as usize)
+            .map_or(Cause::default(), |track| track.cause)
+    }
+
+    /// Returns whether a vCPU is in an exit in which the guest asked to wait, and if so whether it sleeps.
+    #[inline]
+    pub fn halt(&self, vcpu: u32) -> Option<Halt> {
+        let track = self.tracks.get(vcpu as usize)?;
+        let asks = track.waiting() || track.place == (Place::User { halted: true });
+        (asks && track.place != Place::Guest).then_some(match track.sched {
+            Sched::Blocked => Halt::Asleep,
+            Sched::Running => Halt::Running,
+            Sched::Runnable => Halt::Runnable,
+        })
+    }
+
+    /// Returns the time a vCPU spent in each state up to a moment, as [`Machine::times`] will say once an event
+    /// comes.
+    #[inline]
+    pub fn times_at(&self, vcpu: u32, time: u64) -> Times {
+        let Some(track) = self.tracks.get(vcpu as usize) else {
+            return Times::default();
+        };
+        let mut times = track.times;
+        times.add(track.state(), time.saturating_sub(track.at));
+        times
+    }
+
+    /// Returns the slot of the thread that has an id now.
+    #[inline]
+    pub fn slot(&mut self, tid: i32) -> u32 {
+        self.threads.slot(tid)
     }
 
     /// Returns the halts of a vCPU so far and how KVM polled in them.

@@ -1,0 +1,120 @@
+//! `trapline paths`: latency paths, stage by stage.
+
+use std::fs::File;
+use std::io::Read;
+
+use analysis::Study;
+use anyhow::{Context, Result, bail};
+use model::Access;
+use paths::Paths;
+use paths::lang::{self, Path};
+use render::{json, paths as render_paths, quality};
+use source::{Reader, Recording};
+
+use crate::args::{Format, PathsArgs};
+use crate::commands::VERSION;
+use crate::filter::Scope;
+use crate::{input, output};
+
+/// Path files are not read beyond this many bytes.
+const MAX_FILE: u64 = 1 << 20;
+/// Groups of a path that the table shows.
+const SHOWN: usize = 12;
+
+/// Runs the command.
+pub fn run(args: &PathsArgs) -> Result<()> {
+    let wanted = wanted(args)?;
+    let lender = input::Lender::open(&args.common)?;
+    let facts = input::Facts::open(&args.common)?;
+    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
+    let recording = Recording::open(&args.recording)?;
+    let reader = recording.reader(lender.options(true))?;
+    let name = input::name(&args.recording);
+    let filter = &args.common.filter;
+    let filters = input::Filter::new(filter, &facts, &reader, &name)?;
+    let mut follower = Paths::new(wanted);
+    if let Some(ns) = args.slow {
+        follower.slow_from(ns);
+    }
+    locate(&mut follower, &reader);
+    let mut study = Study::default().paths(follower);
+    study.saved_names(input::saved_names(&reader));
+    study.told(facts.told());
+    if !input::nanoseconds(reader.header()) {
+        study.counts_ticks();
+    }
+    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
+    study.finish();
+    let (Some(follower), Some(machine)) = (&study.paths, &study.machine) else {
+        return Ok(());
+    };
+    facts.warn(&mut outcome.quality);
+    let names = devices.names(follower.isa(), &mut outcome.quality);
+    let name_access = |access: &Access| analysis::name_access(access, &names);
+    let reports = follower.report(machine, &name_access);
+    match args.common.format {
+        Format::Table => {
+            let layout = render_paths::Layout {
+                width: output::width(),
+                limit: SHOWN,
+                nanoseconds: input::nanoseconds(reader.header()),
+            };
+            let mut text = render_paths::table(&reports, layout);
+            text.push('\n');
+            text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
+            output::print(&text)
+        }
+        Format::Json => {
+            let mut document = json::envelope(VERSION, "paths", &[name], &outcome.quality);
+            render_paths::json(&mut document, &reports);
+            output::print(&json::text(document))
+        }
+        Format::Csv => output::print(&render_paths::csv(&reports)),
+    }
+}
+
+/// Returns the paths that were asked for.
+fn wanted(args: &PathsArgs) -> Result<Vec<Path>> {
+    let mut wanted = Vec::new();
+    for name in &args.path {
+        match paths::builtin(name) {
+            Some(path) => wanted.push(path),
+            None => wanted.push(read(name)?),
+        }
+    }
+    if let (Some(from), Some(to)) = (&args.from, &args.to) {
+        let join =
+            lang::Join::parse(&args.join).with_context(|| format!("--join {}", args.join))?;
+        wanted.push(lang::pair(from, to, &join)?);
+    }
+    if wanted.is_empty() {
+        wanted = paths::all_builtin();
+    }
+    Ok(wanted)
+}
+
+/// Reads a path file.
+fn read(name: &str) -> Result<Path> {
+    let known: Vec<&str> = paths::BUILTIN.iter().map(|(name, _)| *name).collect();
+    let mut text = String::new();
+    let read = File::open(name).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
+    if let Err(error) = read {
+        bail!(
+            "--path {name}: {error}; expected one of {}, or a file in the language of docs/paths.md",
+            known.join(", ")
+        );
+    }
+    lang::parse(&text).with_context(|| format!("--path {name}"))
+}
+
+/// Tells where the functions are that paths ask for, for the function tracer's events.
+fn locate(follower: &mut Paths, reader: &Reader<'_>) {
+    let Some(formats) = reader.formats() else {
+        return;
+    };
+    for function in follower.functions() {
+        if let Some(range) = formats.kallsyms.range(&function) {
+            follower.function_at(&function, range);
+        }
+    }
+}

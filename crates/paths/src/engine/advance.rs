@@ -1,0 +1,539 @@
+//! Instances begin, go on, and end.
+
+use model::Machine;
+
+use super::bind::{Ask, Bound, Read, compare};
+use super::instance::{Live, Reached};
+use super::{Instance, MAX_LIVE, Now, Paths};
+use crate::fields::Val;
+use crate::interrupts::UNRESOLVED;
+use crate::lang::{Class, Op, Optional, Step, Value};
+use crate::tally::Dropped;
+use crate::tasks::{Raised, What};
+
+/// The key of what has no other.
+const ANY: u64 = u64::MAX;
+
+impl Paths {
+    /// Returns a step, by chain and position.
+    fn step(&self, chain: u32, step: usize) -> &Step {
+        let (path, at) = self.index.chains[chain as usize];
+        &self.paths[path as usize].chains[at as usize].steps[step]
+    }
+
+    fn steps(&self, chain: u32) -> usize {
+        let (path, at) = self.index.chains[chain as usize];
+        self.paths[path as usize].chains[at as usize].steps.len()
+    }
+
+    /// Whether a step can be passed over, as far as is known now.
+    fn can_skip(&self, chain: u32, step: usize) -> bool {
+        let number = self.index.first_step[chain as usize] as usize + step;
+        match self.step(chain, step).optional {
+            Optional::Never => self.disabled[number],
+            Optional::Always => true,
+            Optional::Unrecorded => self.disabled[number] || !self.recorded[number],
+        }
+    }
+
+    /// Whether an instance that has come so far is complete if nothing more comes.
+    pub(super) fn is_open(&self, live: &Live) -> bool {
+        let last = live.last().step as usize;
+        live.counted
+            && live.reached().len() > 1
+            && (last + 1..self.steps(live.chain)).all(|step| self.can_skip(live.chain, step))
+    }
+
+    /// Returns the value of an attribute, as joins compare it.
+    fn read(&self, read: &Read, now: &Now<'_, '_>, machine: &mut Machine) -> Option<u64> {
+        match read {
+            Read::Thread => Some(u64::from(now.thread)),
+            Read::Task => now.task.map(u64::from),
+            Read::Prev => now.prev.map(u64::from),
+            Read::Cpu => Some(now.event.cpu as u32 as u64),
+            Read::Target => now.target,
+            Read::Raised => Some(now.raised as u64),
+            Read::Reason => None,
+            Read::Field(getter) => {
+                let _ = machine;
+                getter.get(now.event, now.data).map(|value| value.key())
+            }
+        }
+    }
+
+    /// The thread that an attribute is, for questions about it.
+    fn thread_of(&self, read: &Read, now: &Now<'_, '_>) -> Option<u32> {
+        match read {
+            Read::Thread => Some(now.thread),
+            Read::Task => now.task,
+            Read::Prev => now.prev,
+            Read::Target => now
+                .target
+                .filter(|target| target & UNRESOLVED == 0)
+                .map(|target| target as u32),
+            _ => None,
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
+        match ask {
+            Ask::Compare(Read::Raised, op, wanted) => {
+                let word = match now.raised {
+                    Raised::Local => "local",
+                    Raised::Ipi => "ipi",
+                    Raised::Msi => "msi",
+                    Raised::Pin => "pin",
+                };
+                compare(&Val::Text(word.into()), *op, wanted)
+            }
+            Ask::Compare(Read::Reason, op, wanted) => {
+                let reason = match now.data {
+                    event::Data::KvmExit(exit) => Some(exit.reason),
+                    _ => machine
+                        .vcpu_of(now.event.tid)
+                        .and_then(|vcpu| machine.cause(vcpu).reason),
+                };
+                reason.is_some_and(|reason| compare(&Val::Text(reason.key()), *op, wanted))
+            }
+            Ask::Compare(Read::Field(getter), op, wanted) => getter
+                .get(now.event, now.data)
+                .is_some_and(|value| compare(&value, *op, wanted)),
+            Ask::Compare(Read::Thread, op, wanted) => self.compare_tid(now.event.tid, *op, wanted),
+            Ask::Compare(read, op, wanted) => {
+                let value = match read {
+                    Read::Cpu => Some(now.event.cpu as i64 as u64),
+                    read => self
+                        .thread_of(read, now)
+                        .and_then(|slot| machine.threads().at(slot))
+                        .map(|(tid, _)| tid as i64 as u64),
+                };
+                value.is_some_and(|value| compare(&Val::Number(value), *op, wanted))
+            }
+            Ask::Is(read, class, yes) => {
+                // What is not known to be something is not.
+                let is = self
+                    .thread_of(read, now)
+                    .is_some_and(|slot| self.is(slot, *class, now, machine));
+                is == *yes
+            }
+            Ask::Rises(level, line) => {
+                let Some(level) = level.number(now.event, now.data) else {
+                    return false;
+                };
+                let line = line.number(now.event, now.data).unwrap_or(0);
+                let key = (now.event.ty.index, now.thread, line);
+                // Two paths may ask about one event: the level is remembered after it.
+                self.rising.push((key, level));
+                level != 0 && self.levels.get(&key).copied().unwrap_or(0) == 0
+            }
+        }
+    }
+
+    fn compare_tid(&self, tid: i32, op: Op, wanted: &Value) -> bool {
+        compare(&Val::Number(tid as i64 as u64), op, wanted)
+    }
+
+    fn is(&mut self, slot: u32, class: Class, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
+        use model::Halt;
+        let what = self.tasks.entry(slot, machine.threads()).what;
+        let halt = |machine: &mut Machine| {
+            let tid = machine.threads().at(slot).map(|(tid, _)| tid);
+            let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
+            vcpu.and_then(|vcpu| machine.halt(vcpu))
+        };
+        match class {
+            Class::Vcpu => what == What::Vcpu,
+            Class::Kworker => what == What::Kworker,
+            Class::Vhost => what == What::Vhost,
+            Class::Idle => what == What::Idle,
+            Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
+            Class::Polling => what == What::Vcpu && halt(machine) == Some(Halt::Running),
+            Class::Other => what == What::Vcpu && slot != now.thread,
+        }
+    }
+
+    /// The event may be this alternative of a step.
+    pub(super) fn alternative(&mut self, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
+        let (chain, step) = {
+            let (chain, step, _) = &self.index.alts[bound.alt as usize];
+            (*chain, *step as usize)
+        };
+        let waited = self.waiting.any(bound.alt);
+        if bound.joins && !waited {
+            return;
+        }
+        let number = self.index.first_step[chain as usize] as usize + step;
+        if self.disabled[number] || self.disabled_alts[bound.alt as usize] {
+            return;
+        }
+        if let Some(functions) = &bound.functions
+            && !functions.called(now.event, now.data)
+        {
+            return;
+        }
+        for ask in &bound.asks {
+            if !self.ask(ask, now, machine) {
+                return;
+            }
+        }
+        if !bound.joins {
+            if self.advanced != Some((chain, step))
+                && (0..step).all(|before| self.can_skip(chain, before))
+            {
+                self.begin(bound, chain, step, now, machine);
+            }
+            return;
+        }
+        let key = match &bound.key {
+            Some((read, _)) => self.read(read, now, machine),
+            None => Some(ANY),
+        };
+        let Some(key) = key else {
+            return;
+        };
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        self.waiting.get(bound.alt, key, &mut found);
+        for &at in &found {
+            let fits = bound.checks.iter().all(|(read, role, differs)| {
+                let value = self.read(read, now, machine);
+                let held = self.live[at as usize].role(*role);
+                match (value, held) {
+                    (Some(value), Some(held)) => (value == held) != *differs,
+                    _ => false,
+                }
+            });
+            if !fits {
+                continue;
+            }
+            self.advanced = Some((chain, step));
+            let at = if self.step(chain, step).each {
+                match self.fork(at) {
+                    Some(child) => child,
+                    None => continue,
+                }
+            } else {
+                self.unregister(at);
+                at
+            };
+            self.reach(at, bound, step, now, machine);
+        }
+        self.found = found;
+    }
+
+    fn begin(
+        &mut self,
+        bound: &Bound,
+        chain: u32,
+        step: usize,
+        now: &Now<'_, '_>,
+        machine: &mut Machine,
+    ) {
+        let Some(at) = self.allocate(chain) else {
+            return;
+        };
+        self.reach(at, bound, step, now, machine);
+    }
+
+    /// Takes a place for an instance.
+    fn allocate(&mut self, chain: u32) -> Option<u32> {
+        if self.count == MAX_LIVE {
+            let oldest = (0u32..)
+                .zip(&self.live)
+                .filter(|(_, live)| live.live)
+                .min_by_key(|(_, live)| live.born)
+                .map(|(at, _)| at)?;
+            self.give_up(oldest, Some(Dropped::Superseded));
+        }
+        let at = match self.free.pop() {
+            Some(at) => at,
+            None => {
+                self.live.push(Live::default());
+                self.live.len() as u32 - 1
+            }
+        };
+        self.count += 1;
+        self.born += 1;
+        let live = &mut self.live[at as usize];
+        live.clear();
+        live.chain = chain;
+        live.born = self.born;
+        Some(at)
+    }
+
+    /// Makes an instance of its own for one of several events that can follow. The one they follow stays, and is
+    /// none itself: those that come of it are.
+    fn fork(&mut self, parent: u32) -> Option<u32> {
+        let chain = self.live[parent as usize].chain;
+        let child = self.allocate(chain)?;
+        if !self.live[parent as usize].live {
+            // It was the oldest, and there were too many.
+            self.release(child);
+            return None;
+        }
+        let mut copy = self.live[parent as usize].clone();
+        copy.waits.clear();
+        copy.unique = None;
+        copy.notes = None;
+        copy.born = self.live[child as usize].born;
+        self.live[child as usize] = copy;
+        self.live[parent as usize].counted = false;
+        Some(child)
+    }
+
+    /// An instance reaches a step.
+    fn reach(
+        &mut self,
+        at: u32,
+        bound: &Bound,
+        step: usize,
+        now: &Now<'_, '_>,
+        machine: &mut Machine,
+    ) {
+        let reached = Reached {
+            step: step as u8,
+            time: now.event.time,
+            cpu: now.event.cpu,
+            thread: now.thread,
+        };
+        for (role, read) in &bound.binds {
+            if let Some(value) = self.read(read, now, machine) {
+                let live = &mut self.live[at as usize];
+                live.set(*role, value);
+                if matches!(read, Read::Target) && value & UNRESOLVED != 0 {
+                    live.pending |= 1 << role;
+                }
+            }
+        }
+        let chain = self.live[at as usize].chain;
+        let live = &mut self.live[at as usize];
+        live.reach(reached);
+        live.seq = self.seq;
+        live.late = false;
+        let (path, place) = self.index.chains[chain as usize];
+        let this = &self.paths[path as usize].chains[place as usize].steps[step];
+        live.counted |= this.counts;
+        for (role, by) in &this.recall {
+            if live.role(*role).is_none()
+                && let Some(by) = live.role(*by)
+                && let Some(Some(value)) = self.memory.get(&(chain, *role as u8, by))
+            {
+                live.set(*role, *value);
+            }
+        }
+        let ends = this.ends || step + 1 == self.steps(chain);
+        if !self.occupy(at, step) {
+            return;
+        }
+        self.notice(at, now, machine);
+        if ends {
+            self.complete(at);
+        } else {
+            self.register(at);
+        }
+    }
+
+    /// The instance takes the place that its roles give it, if the step says that there is one for each. Returns
+    /// whether the instance goes on.
+    pub(super) fn occupy(&mut self, at: u32, step: usize) -> bool {
+        let chain = self.live[at as usize].chain;
+        let (path, place) = self.index.chains[chain as usize];
+        let this = &self.paths[path as usize].chains[place as usize].steps[step];
+        if this.unique.is_empty() {
+            return true;
+        }
+        let coalesces = this.coalesces;
+        let live = &self.live[at as usize];
+        let mut key = 0u64;
+        for role in &this.unique {
+            let Some(value) = live.role(*role) else {
+                return true;
+            };
+            if live.is_pending(*role) {
+                return true;
+            }
+            key = key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        let scope = self.index.first_step[chain as usize] + step as u32;
+        self.vacate(at);
+        if let Some(&other) = self.unique.get(&(scope, key))
+            && other != at
+        {
+            if coalesces {
+                let one = &mut self.live[other as usize];
+                one.coalesced = one.coalesced.saturating_add(1);
+                self.give_up(at, Some(Dropped::Coalesced));
+                return false;
+            }
+            if self.is_open(&self.live[other as usize]) {
+                self.unregister(other);
+                self.complete(other);
+            } else {
+                self.give_up(other, Some(Dropped::Superseded));
+            }
+        }
+        self.unique.insert((scope, key), at);
+        self.live[at as usize].unique = Some((scope, key));
+        true
+    }
+
+    fn vacate(&mut self, at: u32) {
+        if let Some(key) = self.live[at as usize].unique.take()
+            && self.unique.get(&key) == Some(&at)
+        {
+            self.unique.remove(&key);
+        }
+    }
+
+    /// Registers an instance with all that can come next.
+    pub(super) fn register(&mut self, at: u32) {
+        let chain = self.live[at as usize].chain;
+        let last = self.live[at as usize].last();
+        let (path, place) = self.index.chains[chain as usize];
+        let first = self.index.first_step[chain as usize];
+        let steps = self.steps(chain);
+        let mut waits = std::mem::take(&mut self.live[at as usize].waits);
+        for step in last.step as usize + 1..steps {
+            let number = (first as usize + step) as u32;
+            if self.disabled[number as usize] {
+                continue;
+            }
+            let this = &self.paths[path as usize].chains[place as usize].steps[step];
+            let live = &self.live[at as usize];
+            let barred = live.late && this.soon
+                || this.not_after.iter().any(|s| live.has(*s))
+                || this.only_after.iter().any(|s| !live.has(*s));
+            if !barred {
+                for alt in self.index.of_step[number as usize].clone() {
+                    let (_, _, what) = &self.index.alts[alt as usize];
+                    let positive = what.joins.iter().find(|join| !join.differs);
+                    let key = match positive {
+                        Some(join) => live.role(join.role),
+                        None if what.joins.is_empty() => None,
+                        None => Some(ANY),
+                    };
+                    if let Some(key) = key {
+                        waits.push((alt, key));
+                    }
+                }
+            }
+            if !barred && !self.can_skip(chain, step) {
+                break;
+            }
+        }
+        for (alt, key) in &waits {
+            self.waiting.add(*alt, *key, at);
+        }
+        self.live[at as usize].waits = waits;
+        let until = !self.step(chain, last.step as usize).until.is_empty();
+        if until && !self.live[at as usize].late {
+            let number = first + u32::from(last.step);
+            self.cancels.add(number, u64::from(last.thread), at);
+        }
+    }
+
+    pub(super) fn unregister(&mut self, at: u32) {
+        let mut waits = std::mem::take(&mut self.live[at as usize].waits);
+        for (alt, key) in waits.drain(..) {
+            self.waiting.remove(alt, key, at);
+        }
+        let live = &mut self.live[at as usize];
+        live.waits = waits;
+        let (chain, last) = (live.chain, live.last());
+        let number = self.index.first_step[chain as usize] + u32::from(last.step);
+        self.cancels.remove(number, u64::from(last.thread), at);
+    }
+
+    /// A thread makes an event before which its instances at a step had to go on, at least to steps that come soon.
+    pub(super) fn cancel(&mut self, step: u32, now: &Now<'_, '_>) {
+        if !self.cancels.any(step) {
+            return;
+        }
+        let mut found = Vec::new();
+        self.cancels.get(step, u64::from(now.thread), &mut found);
+        for at in found {
+            // What was reached by this very event has yet to be followed.
+            if self.live[at as usize].seq == self.seq {
+                continue;
+            }
+            self.unregister(at);
+            self.live[at as usize].late = true;
+            self.register(at);
+            if self.live[at as usize].waits.is_empty() {
+                self.give_up(at, Some(Dropped::Superseded));
+            }
+        }
+    }
+
+    /// An instance ends without having completed.
+    pub(super) fn give_up(&mut self, at: u32, why: Option<Dropped>) {
+        self.unregister(at);
+        self.vacate(at);
+        let live = &self.live[at as usize];
+        if let Some(why) = why
+            && live.counted
+        {
+            let path = self.index.chains[live.chain as usize].0;
+            self.tallies[path as usize].dropped(why);
+        }
+        self.release(at);
+    }
+
+    fn release(&mut self, at: u32) {
+        self.unwatch(at);
+        let live = &mut self.live[at as usize];
+        live.live = false;
+        live.notes = None;
+        self.count -= 1;
+        self.free.push(at);
+    }
+
+    /// An instance is complete.
+    pub(super) fn complete(&mut self, at: u32) {
+        self.vacate(at);
+        let traits = self.traits(at);
+        let live = &self.live[at as usize];
+        let (path, chain) = self.index.chains[live.chain as usize];
+        if live.counted {
+            self.remember(at);
+            let live = &self.live[at as usize];
+            let tally = &mut self.tallies[path as usize];
+            let number = tally.add(chain as usize, live.reached(), live.coalesced, &traits);
+            if self.listing {
+                self.listed.push(Instance {
+                    path: path as usize,
+                    chain: chain as usize,
+                    number,
+                    reached: live.reached().to_vec(),
+                    traits,
+                    subject: live.notes.as_ref().map(|notes| notes.subject),
+                });
+            }
+        }
+        self.release(at);
+    }
+
+    /// Remembers what later instances may recall.
+    fn remember(&mut self, at: u32) {
+        let live = &self.live[at as usize];
+        let (path, chain) = self.index.chains[live.chain as usize];
+        for step in &self.paths[path as usize].chains[chain as usize].steps {
+            for (role, by) in &step.recall {
+                let (Some(value), Some(by)) = (live.role(*role), live.role(*by)) else {
+                    continue;
+                };
+                if live.is_pending(*role) {
+                    continue;
+                }
+                let known = self
+                    .memory
+                    .entry((live.chain, *role as u8, by))
+                    .or_insert(Some(value));
+                // What is not always the same cannot be recalled.
+                if *known != Some(value) {
+                    *known = None;
+                }
+            }
+        }
+    }
+}

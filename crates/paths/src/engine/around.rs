@@ -1,0 +1,421 @@
+//! What goes on around instances: what their vCPU was doing, and what happened meanwhile.
+
+use event::{Data, NONE, Side};
+use model::{Machine, Threads};
+
+use super::{Now, Paths};
+use crate::lang::By;
+use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
+use crate::tally::Dropped;
+use crate::tasks::{self, Raised, Run};
+use crate::traits::{Trait, levels};
+
+/// Names of the role that holds the vCPU an instance is about, the first that a chain has.
+const SUBJECTS: [&str; 3] = ["target", "vcpu", "guest"];
+/// Name of the role that holds a back end's thread.
+const BACK_END: &str = "backend";
+
+impl Paths {
+    /// Begins to watch the vCPU of an instance, once it is known.
+    pub(super) fn notice(&mut self, at: u32, now: &Now<'_, '_>, machine: &mut Machine) {
+        let live = &self.live[at as usize];
+        let (path, chain) = self.index.chains[live.chain as usize];
+        let roles = &self.paths[path as usize].chains[chain as usize].roles;
+        let held = |name: &str| {
+            let role = roles.iter().position(|role| role == name)?;
+            live.role(role)
+                .filter(|_| !live.is_pending(role))
+                .and_then(|value| u32::try_from(value).ok())
+        };
+        let subject = SUBJECTS.iter().find_map(|name| held(name));
+        let back_end = held(BACK_END);
+        if let Some(subject) = subject
+            && live.notes.is_none()
+        {
+            let notes = self.look_at(subject, now, machine);
+            self.live[at as usize].notes = Some(Box::new(notes));
+            self.watched.entry(subject).or_default().push(at);
+        }
+        if let Some(back_end) = back_end
+            && self.live[at as usize]
+                .notes
+                .as_ref()
+                .is_some_and(|notes| notes.back_end.is_none())
+        {
+            let task = *self.tasks.entry(back_end, machine.threads());
+            if let Some(notes) = &mut self.live[at as usize].notes {
+                notes.back_end = Some((back_end, task.what, task.run));
+            }
+        }
+    }
+
+    /// What a vCPU is doing.
+    fn look_at(&mut self, subject: u32, now: &Now<'_, '_>, machine: &mut Machine) -> Notes {
+        let time = now.event.time;
+        let task = *self.tasks.entry(subject, machine.threads());
+        let tid = machine.threads().at(subject).map(|(tid, _)| tid);
+        let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
+        let mut notes = Notes {
+            subject,
+            since: time,
+            cpu: task.cpu,
+            ..Notes::default()
+        };
+        match vcpu {
+            Some(vcpu) => {
+                let cause = machine.cause(vcpu);
+                notes.was = notes::was(machine.state(vcpu), machine.halt(vcpu), task.run);
+                notes.was_access = cause.access;
+                notes.was_reason = cause.reason;
+                notes.times = machine.times_at(vcpu, time);
+            }
+            None => {
+                notes.was = match task.run {
+                    Run::Running => Was::Running,
+                    Run::Runnable => Was::Runnable,
+                    Run::Asleep => Was::Asleep,
+                    Run::Unknown => Was::Unknown,
+                };
+            }
+        }
+        if now.task == Some(subject)
+            && matches!(now.data, Data::SchedWaking(_) | Data::SchedWakeup(_))
+        {
+            notes.waker = match self.accepted.get(&now.thread) {
+                Some(raised) => (*raised).into(),
+                None => Waker::Unknown,
+            };
+            // Who is woken did not run, whatever is known.
+            if matches!(notes.was, Was::Unknown | Was::Running) {
+                notes.was = Was::Asleep;
+            }
+        }
+        notes
+    }
+
+    pub(super) fn unwatch(&mut self, at: u32) {
+        if let Some(notes) = &self.live[at as usize].notes
+            && let Some(all) = self.watched.get_mut(&notes.subject)
+        {
+            all.retain(|one| *one != at);
+            if all.is_empty() {
+                let subject = notes.subject;
+                self.watched.remove(&subject);
+            }
+        }
+    }
+
+    fn watchers(&mut self, slot: u32, mut with: impl FnMut(&mut Notes)) {
+        let Some(all) = self.watched.get(&slot) else {
+            return;
+        };
+        for at in all {
+            if let Some(notes) = &mut self.live[*at as usize].notes {
+                with(notes);
+            }
+        }
+    }
+
+    /// A vCPU's own timer interrupts it: what woke it, if nothing else did.
+    pub(super) fn own_timer(&mut self, thread: u32) {
+        self.watchers(thread, |notes| {
+            if notes.waker == Waker::Unknown {
+                notes.waker = Waker::Timer;
+            }
+        });
+    }
+
+    /// Tells the instances under way what happens, before they go on.
+    pub(super) fn watch(&mut self, now: &Now<'_, '_>, machine: &mut Machine, irq: Option<u64>) {
+        if self.watched.is_empty() {
+            return;
+        }
+        match now.data {
+            Data::KvmEntry(_) => {
+                let Some(vcpu) = machine.vcpu_of(now.event.tid) else {
+                    return;
+                };
+                let cause = machine.cause(vcpu);
+                let vmm = machine.in_vmm(vcpu);
+                let began = self.tasks.get(now.thread).exit_at;
+                self.watchers(now.thread, |notes| {
+                    notes.last = Some((cause.reason, cause.access));
+                    // The exit that the vCPU was in already is what it was doing.
+                    if began >= notes.since
+                        && let Some(reason) = cause.reason
+                    {
+                        notes::count(&mut notes.exits, reason);
+                    }
+                    if let Some(access) = cause.access {
+                        let key = (access, vmm);
+                        notes::count(&mut notes.accesses, key);
+                    }
+                });
+            }
+            Data::KvmVcpuWakeup(wakeup) => {
+                self.watchers(now.thread, |notes| notes.polled = Some(!wakeup.waited));
+            }
+            Data::SchedSwitch(_) => {
+                let (Some(prev), Some(next)) = (now.prev, now.task) else {
+                    return;
+                };
+                let cpu = now.event.cpu;
+                self.watchers(next, |notes| {
+                    if notes.behind.is_none() && prev < tasks::IDLE {
+                        notes.behind = Some(prev);
+                    }
+                    if notes.cpu != cpu {
+                        notes.migrated |= notes.cpu != NONE;
+                        notes.cpu = cpu;
+                    }
+                });
+                if next < tasks::IDLE {
+                    for all in self.watched.values() {
+                        for at in all {
+                            if let Some(notes) = &mut self.live[*at as usize].notes
+                                && notes.cpu == cpu
+                                && notes.subject != next
+                                && notes.beside.len() < MAX_LISTED
+                                && !notes.beside.contains(&next)
+                            {
+                                notes.beside.push(next);
+                            }
+                        }
+                    }
+                }
+            }
+            Data::SchedMigrateTask(migrate) => {
+                if let Some(task) = now.task {
+                    self.watchers(task, |notes| {
+                        notes.migrated = true;
+                        notes.cpu = migrate.dest_cpu;
+                    });
+                }
+            }
+            _ => {
+                if let Some(irq) = irq {
+                    let cpu = now.event.cpu;
+                    for all in self.watched.values() {
+                        for at in all {
+                            if let Some(notes) = &mut self.live[*at as usize].notes
+                                && notes.cpu == cpu
+                            {
+                                notes::count(&mut notes.host_irqs, irq as u32);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes what the event changes, once instances have gone on.
+    pub(super) fn after(&mut self, now: &Now<'_, '_>, machine: &Machine) {
+        for (key, level) in self.rising.drain(..) {
+            self.levels.insert(key, level);
+        }
+        let threads: &Threads = machine.threads();
+        match now.data {
+            Data::SchedSwitch(_) => {
+                let slots = (now.prev.unwrap_or_default(), now.task.unwrap_or_default());
+                self.tasks
+                    .sched(now.data, now.event.time, now.event.cpu, slots, threads);
+                self.forget(slots.0);
+            }
+            Data::SchedWakeup(_) => {
+                let slots = (0, now.task.unwrap_or_default());
+                self.tasks
+                    .sched(now.data, now.event.time, now.event.cpu, slots, threads);
+            }
+            Data::SchedWaking(_) => {
+                // One interrupt wakes one vCPU, but for those that are sent to many.
+                let accepted = self.accepted.get(&now.thread);
+                if accepted.is_some_and(|raised| *raised != Raised::Ipi)
+                    && now
+                        .task
+                        .is_some_and(|task| self.tasks.get(task).what == tasks::What::Vcpu)
+                {
+                    self.accepted.remove(&now.thread);
+                }
+            }
+            Data::KvmExit(_) => {
+                self.tasks.entry(now.thread, threads).exit_at = now.event.time;
+                self.forget(now.thread);
+            }
+            Data::KvmEntry(_) | Data::KvmUserspaceExit(_) | Data::KvmFpu { .. } => {
+                self.forget(now.thread);
+            }
+            Data::KvmVcpuWakeup(_) => {
+                self.raised.remove(&now.thread);
+            }
+            Data::TaskRename(task) => {
+                if let Some(slot) = threads.iter().position(|(tid, _)| tid == task.tid) {
+                    self.tasks.renamed(slot as u32);
+                }
+            }
+            Data::SchedProcessFork(_) => self.last_thread = (NONE, 0),
+            _ => {}
+        }
+    }
+
+    fn forget(&mut self, thread: u32) {
+        if !self.raised.is_empty() {
+            self.raised.remove(&thread);
+        }
+        if !self.accepted.is_empty() {
+            self.accepted.remove(&thread);
+        }
+    }
+
+    /// Takes what is told beside events.
+    pub fn side(&mut self, side: &Side<'_>) {
+        match *side {
+            Side::Lost { cpu, .. } => self.lost(cpu),
+            Side::Fork { .. } => self.last_thread = (NONE, 0),
+            _ => {}
+        }
+    }
+
+    /// Events of a CPU were lost: what instances there would have gone on by may be among them.
+    fn lost(&mut self, cpu: i32) {
+        let gone: Vec<u32> = (0u32..)
+            .zip(&self.live)
+            .filter(|(_, live)| live.live)
+            .filter(|(_, live)| {
+                let on = |slot: u32| self.tasks.get(slot).cpu == cpu;
+                let noted = live.notes.as_ref();
+                cpu == NONE
+                    || live.last().cpu == cpu
+                    || on(live.last().thread)
+                    || noted.is_some_and(|notes| notes.cpu == cpu || on(notes.subject))
+                    || noted.is_some_and(|n| n.back_end.is_some_and(|(slot, ..)| on(slot)))
+            })
+            .map(|(at, _)| at)
+            .collect();
+        for at in gone {
+            self.give_up(at, Some(Dropped::LostEvents));
+        }
+        // What ran there, and what was raised there, is not known any more.
+        self.tasks.forget_cpu(cpu);
+    }
+
+    /// Ends the walk.
+    pub fn finish(&mut self) {
+        let mut left: Vec<(u64, u32)> = (0u32..)
+            .zip(&self.live)
+            .filter(|(_, live)| live.live)
+            .map(|(at, live)| (live.born, at))
+            .collect();
+        left.sort_unstable();
+        for (_, at) in left {
+            if self.is_open(&self.live[at as usize]) {
+                self.unregister(at);
+                self.complete(at);
+            } else {
+                let unresolved = self.live[at as usize].pending != 0;
+                self.give_up(
+                    at,
+                    Some(if unresolved {
+                        Dropped::Unresolved
+                    } else {
+                        Dropped::Ended
+                    }),
+                );
+            }
+        }
+    }
+
+    /// What is known of an instance that is complete.
+    pub(super) fn traits(&self, at: u32) -> Vec<Trait> {
+        let live = &self.live[at as usize];
+        let mut traits = Vec::new();
+        let (path, chain) = self.index.chains[live.chain as usize];
+        let by = self.paths[path as usize].by;
+        if self.paths[path as usize].chains.len() > 1 {
+            traits.push(Trait::Chain(chain as u8));
+        }
+        for reached in &live.reached()[1..] {
+            traits.push(Trait::Reached(chain as u8, reached.step));
+        }
+        let longest = live
+            .reached()
+            .windows(2)
+            .map(|pair| (pair[1].time.saturating_sub(pair[0].time), pair))
+            .max_by_key(|(ns, _)| *ns);
+        if let Some((_, pair)) = longest
+            && live.reached().len() > 2
+        {
+            traits.push(Trait::Longest(chain as u8, pair[0].step, pair[1].step));
+        }
+        if live.coalesced > 0 {
+            traits.push(Trait::Coalesced);
+        }
+        let roles = &self.paths[path as usize].chains[chain as usize].roles;
+        for (role, name) in roles.iter().enumerate() {
+            if let Some(value) = live.role(role).filter(|_| !live.is_pending(role)) {
+                match name.as_str() {
+                    "vector" => traits.push(Trait::Vector(value as u32)),
+                    "address" => traits.push(Trait::Address(value)),
+                    _ => {}
+                }
+            }
+        }
+        let Some(notes) = &live.notes else {
+            return traits;
+        };
+        traits.push(Trait::Vcpu(notes.subject));
+        if by == Some(By::Access)
+            && let Some((reason, access)) = notes.last
+        {
+            traits.push(Trait::For(reason, access));
+        }
+        if notes.was != Was::Unknown {
+            traits.push(Trait::Was(notes.was));
+            if notes.was.busy() {
+                traits.push(Trait::Busy);
+            }
+        }
+        if let Some(access) = notes.was_access.filter(|_| notes.was.busy()) {
+            traits.push(Trait::BusyWith(access));
+        }
+        if notes.cpu != NONE {
+            traits.push(Trait::Cpu(notes.cpu));
+        }
+        for (reason, count) in &notes.exits {
+            for level in levels(*count) {
+                traits.push(Trait::Exits(*reason, level));
+            }
+        }
+        for ((access, vmm), count) in &notes.accesses {
+            for level in levels(*count) {
+                traits.push(Trait::Accesses(*access, *vmm, level));
+            }
+        }
+        for slot in &notes.beside {
+            traits.push(Trait::Beside(*slot));
+        }
+        for (irq, count) in &notes.host_irqs {
+            for level in levels(*count) {
+                traits.push(Trait::HostIrq(*irq, level));
+            }
+        }
+        if notes.migrated {
+            traits.push(Trait::Migrated);
+        }
+        if let Some(hit) = notes.polled {
+            traits.push(Trait::Polled(hit));
+        }
+        if let Some(slot) = notes.behind {
+            traits.push(Trait::Behind(slot));
+        }
+        if notes.waker != Waker::Unknown || by == Some(By::Waker) {
+            traits.push(Trait::Waker(notes.waker));
+        }
+        if let Some((slot, what, run)) = notes.back_end {
+            traits.push(Trait::BackEnd(what));
+            traits.push(Trait::BackEndWas(run));
+            traits.push(Trait::BackEndThread(slot));
+        }
+        traits
+    }
+}

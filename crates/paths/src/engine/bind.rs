@@ -1,0 +1,356 @@
+//! Steps bound to the kinds of events of one recording.
+
+use event::{Data, Event, EventType, Kind};
+
+use crate::fields::{Getter, Val};
+use crate::lang::{Alt, Attr, Class, Cond, Op, Pattern, Value};
+use crate::lang::{Path, is_function_tracer};
+
+/// An attribute, ready to be read.
+#[derive(Debug, Clone)]
+pub(crate) enum Read {
+    Thread,
+    Task,
+    Prev,
+    Cpu,
+    Target,
+    Raised,
+    Reason,
+    Field(Getter),
+}
+
+impl Read {
+    fn of(attr: &Attr, ty: &EventType<'_>) -> Read {
+        match attr {
+            Attr::Thread => Read::Thread,
+            Attr::Task => Read::Task,
+            Attr::Prev => Read::Prev,
+            Attr::Cpu => Read::Cpu,
+            Attr::Target => Read::Target,
+            Attr::Raised => Read::Raised,
+            Attr::Reason => Read::Reason,
+            Attr::Field(name) => Read::Field(Getter::field(ty, name)),
+        }
+    }
+}
+
+/// A condition, ready to be asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Ask {
+    Compare(Read, Op, Value),
+    Is(Read, Class, bool),
+    /// The level, and the number of the interrupt line it is of.
+    Rises(Getter, Getter),
+}
+
+/// An alternative of a step, bound to one kind of event.
+#[derive(Debug, Clone)]
+pub(crate) struct Bound {
+    /// Which alternative.
+    pub alt: u32,
+    /// Functions whose calls are meant, where the event is the function tracer's.
+    pub functions: Option<Functions>,
+    pub asks: Vec<Ask>,
+    /// What waiting instances are found by: of the event, and their role.
+    pub key: Option<(Read, usize)>,
+    /// What else has to be the same, or different.
+    pub checks: Vec<(Read, usize, bool)>,
+    pub binds: Vec<(usize, Read)>,
+    /// Whether it goes on with an instance; if not, it begins one.
+    pub joins: bool,
+}
+
+/// Calls of functions, in the function tracer's events.
+#[derive(Debug, Clone)]
+pub(crate) struct Functions {
+    names: Vec<String>,
+    ranges: Vec<std::ops::Range<u64>>,
+    ip: Getter,
+}
+
+impl Functions {
+    fn of(patterns: &[Pattern], ty: &EventType<'_>, symbols: &Symbols) -> Option<Functions> {
+        let names: Vec<String> = patterns
+            .iter()
+            .filter_map(|pattern| match pattern {
+                Pattern::Function(name) => Some(name.clone()),
+                Pattern::Event { .. } => None,
+            })
+            .collect();
+        let ranges = symbols
+            .iter()
+            .filter(|(name, _)| names.contains(name))
+            .map(|(_, range)| range.clone())
+            .collect();
+        (!names.is_empty()).then(|| Functions {
+            names,
+            ranges,
+            ip: Getter::field(ty, "ip"),
+        })
+    }
+
+    /// Whether the event is a call of one of them. Texts have the function's name first.
+    pub fn called(&self, event: &Event<'_>, data: &Data) -> bool {
+        if let event::Body::Text { text, .. } = event.body {
+            let name = text.trim_start();
+            let end = name
+                .find(|c: char| c.is_whitespace() || c == '+')
+                .unwrap_or(name.len());
+            return self.names.iter().any(|wanted| *wanted == name[..end]);
+        }
+        let ip = self.ip.number(event, data);
+        ip.is_some_and(|ip| self.ranges.iter().any(|range| range.contains(&ip)))
+    }
+}
+
+/// Where functions are, by name.
+pub(crate) type Symbols = Vec<(String, std::ops::Range<u64>)>;
+
+/// What the engine itself looks at in a kind of event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Watch {
+    #[default]
+    Nothing,
+    /// An interrupt is raised by this thread.
+    Raise(crate::tasks::Raised),
+    /// An interrupt is accepted for a vCPU.
+    Accept,
+    /// An interrupt is injected.
+    Inject,
+    /// The VMM sets a line of the vGIC.
+    Line,
+    /// A system register of arm64 is touched: perhaps one that sends an interrupt to another vCPU.
+    Sgi,
+    /// The line of a vCPU's own timer of arm64 changes.
+    ArmTimer,
+    /// The host handles an interrupt.
+    HostIrq,
+}
+
+/// `ICC_SGI1R_EL1`, `ICC_ASGI1R_EL1` and `ICC_SGI0R_EL1`: op0 3, op1 0, CRn 12, CRm 11, op2 5 to 7 (Arm's GICv3
+/// architecture specification, IHI 0069), as [`Getter`] reads `sysreg`.
+pub(crate) const SGI_REGISTERS: [u64; 3] = [300_121_105, 300_121_106, 300_121_107];
+
+/// What is done with events of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Binding {
+    /// Whether the events are looked at at all.
+    pub wanted: bool,
+    pub watch: Watch,
+    /// Number of the vCPU, vector or interrupt, as `watch` needs them.
+    pub number: Option<Getter>,
+    pub vector: Option<Getter>,
+    pub mode: Option<Getter>,
+    /// Alternatives that it can be, later steps first: one event does not take an instance two steps on.
+    pub alts: Vec<Bound>,
+    /// Steps after which a thread that makes one of these gives its instance up.
+    pub cancels: Vec<u32>,
+    /// Steps whose events these are: they are recorded.
+    pub marks: Vec<u32>,
+    /// Steps and alternatives that count for nothing from now on.
+    pub disables: Vec<u32>,
+    pub disables_alts: Vec<u32>,
+}
+
+/// A list of all alternatives and steps of all chains, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    /// Chain, step and alternative.
+    pub alts: Vec<(u32, u32, Alt)>,
+    /// Path and chain in it.
+    pub chains: Vec<(u32, u32)>,
+    /// By chain, the number of its first step among all.
+    pub first_step: Vec<u32>,
+    /// By step, its alternatives.
+    pub of_step: Vec<std::ops::Range<u32>>,
+}
+
+impl Index {
+    pub fn new(paths: &[Path]) -> Index {
+        let mut index = Index::default();
+        for (path, number) in paths.iter().zip(0u32..) {
+            for (chain, at) in path.chains.iter().zip(0u32..) {
+                let chain_number = index.chains.len() as u32;
+                index.chains.push((number, at));
+                index.first_step.push(index.of_step.len() as u32);
+                for (step, at) in chain.steps.iter().zip(0u32..) {
+                    let from = index.alts.len() as u32;
+                    for alt in &step.alts {
+                        index.alts.push((chain_number, at, alt.clone()));
+                    }
+                    index.of_step.push(from..index.alts.len() as u32);
+                }
+            }
+        }
+        index
+    }
+}
+
+/// Binds all paths to a kind of event.
+pub(crate) fn bind(
+    paths: &[Path],
+    index: &Index,
+    ty: &EventType<'_>,
+    symbols: &Symbols,
+) -> Binding {
+    let mut binding = Binding::default();
+    watch(&mut binding, ty);
+    let matches = |patterns: &[Pattern]| patterns.iter().any(|p| p.matches(ty.system, ty.name));
+    let tracer = is_function_tracer(ty.system, ty.name);
+    for ((path, at), first) in index.chains.iter().zip(&index.first_step) {
+        let chain = &paths[*path as usize].chains[*at as usize];
+        for (step, number) in chain.steps.iter().zip(*first..) {
+            if matches(&step.unless) {
+                binding.disables.push(number);
+            }
+            if matches(&step.until) {
+                binding.cancels.push(number);
+            }
+            for (alt, alt_number) in step.alts.iter().zip(index.of_step[number as usize].clone()) {
+                if matches(&alt.unless) {
+                    binding.disables_alts.push(alt_number);
+                }
+                if !matches(&alt.events) {
+                    continue;
+                }
+                let functions = if tracer {
+                    Functions::of(&alt.events, ty, symbols)
+                } else {
+                    None
+                };
+                binding.marks.push(number);
+                binding.alts.push(bound(alt, alt_number, functions, ty));
+            }
+        }
+    }
+    binding.marks.dedup();
+    binding.alts.sort_by_key(|bound| {
+        let (chain, step, _) = &index.alts[bound.alt as usize];
+        (std::cmp::Reverse((*chain, *step)), !bound.joins)
+    });
+    binding.wanted |= !binding.alts.is_empty()
+        || !binding.cancels.is_empty()
+        || !binding.disables.is_empty()
+        || !binding.disables_alts.is_empty();
+    binding
+}
+
+fn bound(alt: &Alt, number: u32, functions: Option<Functions>, ty: &EventType<'_>) -> Bound {
+    let asks = alt.conds.iter().map(|cond| match cond {
+        Cond::Compare(attr, op, value) => Ask::Compare(Read::of(attr, ty), *op, value.clone()),
+        Cond::Is(attr, class, yes) => Ask::Is(Read::of(attr, ty), *class, *yes),
+        Cond::Rises(attr) => match Read::of(attr, ty) {
+            Read::Field(level) => Ask::Rises(level, Getter::field(ty, "irq")),
+            other => Ask::Compare(other, Op::Equal, Value::Number(1)),
+        },
+    });
+    let asks = asks.collect();
+    let positive = alt.joins.iter().position(|join| !join.differs);
+    let key = positive.map(|at| (Read::of(&alt.joins[at].attr, ty), alt.joins[at].role));
+    let checks = alt
+        .joins
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| Some(*at) != positive)
+        .map(|(_, join)| (Read::of(&join.attr, ty), join.role, join.differs))
+        .collect();
+    let binds = alt
+        .binds
+        .iter()
+        .map(|(role, attr)| (*role, Read::of(attr, ty)))
+        .collect();
+    Bound {
+        alt: number,
+        functions,
+        asks,
+        key,
+        checks,
+        binds,
+        joins: !alt.joins.is_empty(),
+    }
+}
+
+/// What the engine has to see whatever the paths are.
+fn watch(binding: &mut Binding, ty: &EventType<'_>) {
+    use crate::tasks::Raised;
+    binding.wanted = ty.kind.is_sched() && !matches!(ty.kind, Kind::SchedStatRuntime)
+        || matches!(
+            ty.kind,
+            Kind::KvmExit
+                | Kind::KvmEntry
+                | Kind::KvmUserspaceExit
+                | Kind::KvmVcpuWakeup
+                | Kind::KvmFpu
+        );
+    let of_kvm = matches!(ty.system, "" | "kvm");
+    binding.watch = match ty.name {
+        "kvm_apic_ipi" | "kvm_hypercall" | "kvm_pv_send_ipi" | "kvm_hv_send_ipi"
+        | "kvm_hv_send_ipi_ex"
+            if of_kvm =>
+        {
+            Watch::Raise(Raised::Ipi)
+        }
+        "kvm_msi_set_irq" if of_kvm => Watch::Raise(Raised::Msi),
+        // kvm_ioapic_set_irq comes behind what it raised, this one before.
+        "kvm_set_irq" if of_kvm => Watch::Raise(Raised::Pin),
+        "kvm_apic_accept_irq" if of_kvm => Watch::Accept,
+        "kvm_inj_virq" if of_kvm => Watch::Inject,
+        "kvm_irq_line" if of_kvm => Watch::Line,
+        "kvm_sys_access" if of_kvm => Watch::Sgi,
+        "kvm_timer_update_irq" if of_kvm => Watch::ArmTimer,
+        "irq_handler_entry" => Watch::HostIrq,
+        _ => Watch::Nothing,
+    };
+    if binding.watch != Watch::Nothing {
+        binding.wanted = true;
+        let field = |name: &str| Some(Getter::field(ty, name));
+        binding.number = field(match binding.watch {
+            Watch::Accept => "apicid",
+            Watch::HostIrq => "irq",
+            Watch::Sgi => "sysreg",
+            _ => "level",
+        });
+        binding.vector = field("vector");
+        binding.mode = field("mode");
+    }
+}
+
+/// Compares a value with what a condition wants.
+pub(crate) fn compare(value: &Val<'_>, op: Op, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (Val::Number(number), Value::Number(wanted)) => {
+            // A field may be signed; what is negative there has its high bit set here.
+            let unsigned = i128::from(*number);
+            let number = if *wanted < 0 {
+                i128::from(*number as i64)
+            } else {
+                unsigned
+            };
+            match op {
+                Op::Equal => number == *wanted,
+                Op::Differs => number != *wanted,
+                Op::Less => number < *wanted,
+                Op::AtMost => number <= *wanted,
+                Op::More => number > *wanted,
+                Op::AtLeast => number >= *wanted,
+                Op::Like => false,
+            }
+        }
+        (Val::Text(text), Value::Text(wanted)) => match op {
+            Op::Equal => text == wanted,
+            Op::Differs => text != wanted,
+            Op::Like => wildmatch::WildMatch::new(wanted).matches(text),
+            _ => false,
+        },
+        (Val::Number(number), Value::Text(wanted)) => match op {
+            Op::Like => wildmatch::WildMatch::new(wanted).matches(&number.to_string()),
+            Op::Differs => true,
+            _ => false,
+        },
+        (Val::Text(text), Value::Number(wanted)) => match op {
+            Op::Equal => *text == wanted.to_string(),
+            Op::Differs => *text != wanted.to_string(),
+            _ => false,
+        },
+    }
+}

@@ -1,0 +1,113 @@
+//! One instance under way.
+
+use crate::lang::{MAX_ROLES, MAX_STEPS};
+use crate::notes::Notes;
+
+/// A step that was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reached {
+    /// Which, in the chain.
+    pub step: u8,
+    /// When.
+    pub time: u64,
+    /// On which CPU its event was.
+    pub cpu: i32,
+    /// Slot of the thread that made its event.
+    pub thread: u32,
+}
+
+/// An instance.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Live {
+    pub chain: u32,
+    /// Whether it counts.
+    pub counted: bool,
+    /// What it waits for: alternatives, or steps that it is given up for, with their keys.
+    pub waits: Vec<(u32, u64)>,
+    reached: [Reached; MAX_STEPS],
+    len: u8,
+    pub roles: [u64; MAX_ROLES],
+    pub bound: u8,
+    /// Roles that hold a ticket: which vCPU it is has yet to turn out.
+    pub pending: u8,
+    /// Whether what had to come soon has not.
+    pub late: bool,
+    /// The event that reached the last step: which one it was of the recording.
+    pub seq: u64,
+    /// What it is unique by: a step's number among all, and the hash of its roles.
+    pub unique: Option<(u32, u64)>,
+    /// Interrupts that were one with this one's.
+    pub coalesced: u32,
+    pub notes: Option<Box<Notes>>,
+    /// Whether the slot holds an instance.
+    pub live: bool,
+    /// Its age: what came earlier has a lower one.
+    pub born: u64,
+}
+
+impl Live {
+    pub fn reached(&self) -> &[Reached] {
+        &self.reached[..self.len as usize]
+    }
+
+    pub fn last(&self) -> Reached {
+        self.reached().last().copied().unwrap_or_default()
+    }
+
+    pub fn reach(&mut self, reached: Reached) {
+        if let Some(place) = self.reached.get_mut(self.len as usize) {
+            *place = reached;
+            self.len += 1;
+        }
+    }
+
+    pub fn has(&self, step: usize) -> bool {
+        self.reached().iter().any(|r| r.step as usize == step)
+    }
+
+    pub fn role(&self, role: usize) -> Option<u64> {
+        (self.bound & 1 << role != 0).then(|| self.roles[role])
+    }
+
+    pub fn set(&mut self, role: usize, value: u64) {
+        if let Some(place) = self.roles.get_mut(role) {
+            *place = value;
+            self.bound |= 1 << role;
+            self.pending &= !(1 << role);
+        }
+    }
+
+    /// Whether a role holds a ticket.
+    pub fn is_pending(&self, role: usize) -> bool {
+        self.pending & 1 << role != 0
+    }
+
+    /// Whether a role holds this ticket.
+    pub fn roles_hold(&self, value: u64) -> bool {
+        (0..MAX_ROLES).any(|role| self.is_pending(role) && self.role(role) == Some(value))
+    }
+
+    /// Puts what turned out into the roles that hold a ticket.
+    pub fn replace(&mut self, ticket: u64, by: u64) {
+        for role in 0..MAX_ROLES {
+            if self.is_pending(role) && self.role(role) == Some(ticket) {
+                self.set(role, by);
+                self.pending &= !(1 << role);
+            }
+        }
+    }
+
+    /// Makes the slot ready for another instance; what it allocated is used again.
+    pub fn clear(&mut self) {
+        self.counted = false;
+        self.waits.clear();
+        self.len = 0;
+        self.bound = 0;
+        self.pending = 0;
+        self.late = false;
+        self.unique = None;
+        self.coalesced = 0;
+        self.notes = None;
+        self.live = true;
+    }
+}

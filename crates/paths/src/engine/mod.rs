@@ -1,0 +1,437 @@
+//! Follows instances through a recording.
+//!
+//! Every alternative of every step is bound to the kinds of events it can be. An instance under way is registered with the
+//! alternatives that can come next, by the value that its event has to have (its thread, its vCPU...), so that an
+//! event finds those that wait for it without a search. Memory is that of the instances under way.
+
+mod bind;
+mod instance;
+mod waiting;
+
+use std::ops::Range;
+
+use event::{Data, Event, EventType, Isa, NONE};
+use model::Machine;
+use rustc_hash::FxHashMap;
+
+use crate::interrupts::{Found, Interrupts, UNRESOLVED};
+use crate::lang::Path;
+use crate::tally::{Dropped, Tally};
+use crate::tasks::{self, Raised, Tasks};
+
+use bind::{Binding, Index, Watch};
+pub(crate) use instance::Live;
+pub use instance::Reached;
+use waiting::Waiting;
+
+/// Instances under way, at most; the oldest is given up for one more.
+const MAX_LIVE: usize = 1 << 16;
+
+/// An instance that completed, for whoever wants each.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// Its path and chain.
+    pub path: usize,
+    /// The chain in it.
+    pub chain: usize,
+    /// Its number among those of its path, from 1, in the order in which they completed.
+    pub number: u64,
+    /// The steps it reached.
+    pub reached: Vec<Reached>,
+    /// What else is known of it.
+    pub traits: Vec<crate::Trait>,
+    /// Slot of the vCPU's thread that it is about, if known.
+    pub subject: Option<u32>,
+}
+
+/// Follows paths.
+#[derive(Debug)]
+pub struct Paths {
+    paths: Vec<Path>,
+    index: Index,
+    bindings: Vec<Binding>,
+    symbols: bind::Symbols,
+    /// By step's number: whether its events are recorded, whether it counts for nothing.
+    recorded: Vec<bool>,
+    disabled: Vec<bool>,
+    disabled_alts: Vec<bool>,
+    tasks: Tasks,
+    interrupts: Interrupts,
+    /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
+    raised: FxHashMap<u32, Raised>,
+    accepted: FxHashMap<u32, Raised>,
+    /// Levels of interrupt lines, by kind of event, thread and line.
+    levels: FxHashMap<(u32, u32, u64), u64>,
+    live: Vec<Live>,
+    free: Vec<u32>,
+    count: usize,
+    born: u64,
+    waiting: Waiting,
+    /// Instances that are given up when their thread makes certain events: by step's number and thread.
+    cancels: Waiting,
+    /// By what instances are unique by, which one is under way.
+    unique: FxHashMap<(u32, u64), u32>,
+    /// Roles as the last instances had them: chain, role, and what it is remembered by.
+    memory: FxHashMap<(u32, u8, u64), Option<u64>>,
+    /// By vCPU's thread, the instances that watch it.
+    watched: FxHashMap<u32, Vec<u32>>,
+    tallies: Vec<Tally>,
+    isa: Option<Isa>,
+    listing: bool,
+    listed: Vec<Instance>,
+    last_thread: (i32, u32),
+    last_time: u64,
+    /// Events so far.
+    seq: u64,
+    /// The chain and step that the event now has taken an instance to.
+    advanced: Option<(u32, usize)>,
+    /// Levels that the event now tells.
+    rising: Vec<((u32, u32, u64), u64)>,
+    /// Memory that events use again.
+    found: Vec<u32>,
+}
+
+/// What an event is, as far as it has been looked at.
+struct Now<'a, 'e> {
+    event: &'a Event<'e>,
+    data: &'a Data,
+    thread: u32,
+    /// The task it is about, and of a switch the one that leaves.
+    task: Option<u32>,
+    prev: Option<u32>,
+    /// The vCPU an interrupt is for, or a ticket.
+    target: Option<u64>,
+    raised: Raised,
+}
+
+impl Paths {
+    /// Prepares to follow paths.
+    pub fn new(paths: Vec<Path>) -> Paths {
+        let index = Index::new(&paths);
+        let steps = index.of_step.len();
+        let alts = index.alts.len();
+        let tallies = paths.iter().map(Tally::new).collect();
+        Paths {
+            paths,
+            bindings: Vec::new(),
+            symbols: Vec::new(),
+            recorded: vec![false; steps],
+            disabled: vec![false; steps],
+            disabled_alts: vec![false; alts],
+            tasks: Tasks::default(),
+            interrupts: Interrupts::default(),
+            raised: FxHashMap::default(),
+            accepted: FxHashMap::default(),
+            levels: FxHashMap::default(),
+            live: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            born: 0,
+            waiting: Waiting::new(alts),
+            cancels: Waiting::new(steps),
+            unique: FxHashMap::default(),
+            memory: FxHashMap::default(),
+            watched: FxHashMap::default(),
+            tallies,
+            isa: None,
+            listing: false,
+            listed: Vec::new(),
+            last_thread: (NONE, 0),
+            last_time: 0,
+            seq: 0,
+            advanced: None,
+            rising: Vec::new(),
+            index,
+            found: Vec::new(),
+        }
+    }
+
+    /// Returns the paths that are followed.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
+    /// Returns the instruction set whose exits there are.
+    pub fn isa(&self) -> Option<Isa> {
+        self.isa
+    }
+
+    pub(crate) fn tallies(&self) -> &[Tally] {
+        &self.tallies
+    }
+
+    /// Returns the functions whose addresses are to be told with [`Paths::function_at`], for recordings of the
+    /// function tracer.
+    pub fn functions(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .index
+            .alts
+            .iter()
+            .flat_map(|(_, _, alt)| &alt.events)
+            .filter_map(|pattern| match pattern {
+                crate::lang::Pattern::Function(name) => Some(name.clone()),
+                crate::lang::Pattern::Event { .. } => None,
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Says where a function is.
+    pub fn function_at(&mut self, name: &str, range: Range<u64>) {
+        self.symbols.push((name.to_owned(), range));
+    }
+
+    /// Says from which total on instances of all paths are slow, instead of finding it.
+    pub fn slow_from(&mut self, ns: u64) {
+        for tally in &mut self.tallies {
+            tally.slow_from(ns);
+        }
+    }
+
+    /// Asks for every instance that completes: they are to be taken with [`Paths::take_listed`].
+    pub fn list(&mut self) {
+        self.listing = true;
+    }
+
+    /// Returns the instances that completed since the last call.
+    pub fn take_listed(&mut self) -> Vec<Instance> {
+        std::mem::take(&mut self.listed)
+    }
+
+    /// Tells whether events of a kind are wanted.
+    pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
+        let wanted = binding.wanted;
+        // A recording that lists its kinds says what is recorded; a text asks when it comes upon one.
+        if ty.recorded && ty.format.is_some() {
+            for step in &binding.marks {
+                self.recorded[*step as usize] = true;
+            }
+            self.disable(&binding);
+        }
+        let at = ty.index as usize;
+        if self.bindings.len() <= at {
+            self.bindings.resize_with(at + 1, Binding::default);
+        }
+        self.bindings[at] = binding;
+        wanted
+    }
+
+    fn disable(&mut self, binding: &Binding) {
+        for step in &binding.disables {
+            self.disabled[*step as usize] = true;
+        }
+        for alt in &binding.disables_alts {
+            self.disabled_alts[*alt as usize] = true;
+        }
+    }
+
+    fn slot(&mut self, tid: i32, cpu: i32, machine: &mut Machine) -> u32 {
+        if tid == 0 {
+            return tasks::idle(cpu);
+        }
+        if self.last_thread.0 == tid && tid != NONE {
+            return self.last_thread.1;
+        }
+        let slot = machine.slot(tid);
+        self.last_thread = (tid, slot);
+        slot
+    }
+
+    /// Takes an event, before the machine does.
+    #[inline]
+    pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+        let at = event.ty.index as usize;
+        let Some(binding) = self.bindings.get_mut(at) else {
+            return;
+        };
+        if !binding.wanted {
+            return;
+        }
+        let binding = std::mem::take(binding);
+        self.with(event, data, machine, &binding);
+        self.bindings[at] = binding;
+    }
+
+    fn with(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine, binding: &Binding) {
+        self.last_time = self.last_time.max(event.time);
+        self.seq += 1;
+        self.advanced = None;
+        let thread = self.slot(event.tid, event.cpu, machine);
+        for step in &binding.marks {
+            self.recorded[*step as usize] = true;
+        }
+        self.disable(binding);
+        let mut now = Now {
+            event,
+            data,
+            thread,
+            task: None,
+            prev: None,
+            target: None,
+            raised: Raised::Local,
+        };
+        self.look(&mut now, machine, binding);
+        let irq = match binding.watch {
+            Watch::HostIrq => binding.number.as_ref().and_then(|g| g.number(event, data)),
+            _ => None,
+        };
+        self.watch(&now, machine, irq);
+        for bound in &binding.alts {
+            self.alternative(bound, &now, machine);
+        }
+        for step in &binding.cancels {
+            self.cancel(*step, &now);
+        }
+        self.after(&now, machine);
+    }
+
+    /// Finds out what the event is about.
+    fn look(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
+        let (event, data) = (now.event, now.data);
+        match data {
+            Data::SchedSwitch(switch) => {
+                let slot = |tid: i32, machine: &mut Machine| match tid {
+                    0 => tasks::idle(event.cpu),
+                    tid => machine.slot(tid),
+                };
+                let prev = slot(switch.prev_tid, machine);
+                let next = slot(switch.next_tid, machine);
+                let threads = machine.threads();
+                self.tasks
+                    .named(prev, switch.prev_tid, &switch.prev_comm, threads);
+                self.tasks
+                    .named(next, switch.next_tid, &switch.next_comm, threads);
+                now.prev = Some(prev);
+                now.task = Some(next);
+            }
+            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
+                let task = machine.slot(wakeup.tid);
+                let threads = machine.threads();
+                self.tasks.named(task, wakeup.tid, &wakeup.comm, threads);
+                self.tasks.entry(now.thread, threads);
+                now.task = Some(task);
+                if matches!(data, Data::SchedWaking(_)) {
+                    self.interrupts.wakes(now.thread, task, &self.tasks);
+                }
+            }
+            Data::SchedMigrateTask(migrate) => now.task = Some(machine.slot(migrate.tid)),
+            Data::KvmExit(exit) => {
+                self.isa = Some(exit.reason.isa);
+                self.vcpu(now.thread, exit.vcpu, machine);
+            }
+            Data::KvmEntry(entry) => self.vcpu(now.thread, entry.vcpu, machine),
+            _ => {}
+        }
+        let number = |getter: &Option<crate::fields::Getter>| {
+            getter.as_ref().and_then(|g| g.number(event, data))
+        };
+        match binding.watch {
+            Watch::Nothing | Watch::HostIrq => {}
+            Watch::Raise(raised) => {
+                let level = number(&binding.number);
+                if raised != Raised::Pin || level != Some(0) {
+                    self.raised.insert(now.thread, raised);
+                }
+            }
+            // arm64 has no event for what the vGIC accepts: who raises it is all that is told.
+            Watch::Line => {
+                if number(&binding.number) != Some(0) {
+                    self.accepted.insert(now.thread, Raised::Pin);
+                }
+            }
+            Watch::Sgi => {
+                let register = number(&binding.number);
+                if register.is_some_and(|r| bind::SGI_REGISTERS.contains(&r)) {
+                    self.accepted.insert(now.thread, Raised::Ipi);
+                }
+            }
+            Watch::ArmTimer => {
+                if number(&binding.number) == Some(1) {
+                    self.own_timer(now.thread);
+                }
+            }
+            Watch::Accept => {
+                // Only fixed and lowest-priority interrupts are injected by their vector; the others are not
+                // told apart here.
+                let mode = number(&binding.mode).unwrap_or(0);
+                let (Some(vcpu), Some(vector)) = (number(&binding.number), number(&binding.vector))
+                else {
+                    return;
+                };
+                let raised = self.raised.get(&now.thread).copied().unwrap_or_default();
+                now.raised = raised;
+                if matches!(raised, Raised::Msi | Raised::Pin) {
+                    self.raised.remove(&now.thread);
+                }
+                self.accepted.insert(now.thread, raised);
+                if raised == Raised::Local {
+                    self.own_timer(now.thread);
+                }
+                if mode <= 1 {
+                    let threads = machine.threads();
+                    self.tasks.entry(now.thread, threads);
+                    now.target = Some(self.interrupts.accept(
+                        now.thread,
+                        vcpu as u32,
+                        vector as u8,
+                        &self.tasks,
+                        threads,
+                    ));
+                }
+            }
+            Watch::Inject => {
+                if let Some(vector) = number(&binding.vector) {
+                    self.tasks.is_vcpu(now.thread, None, machine.threads());
+                    self.interrupts
+                        .injects(now.thread, vector as u8, &self.tasks);
+                }
+            }
+        }
+        if !self.interrupts.found.is_empty() {
+            let found = std::mem::take(&mut self.interrupts.found);
+            for one in found {
+                self.resolve(one, now, machine);
+            }
+        }
+    }
+
+    fn vcpu(&mut self, thread: u32, number: Option<u32>, machine: &Machine) {
+        self.tasks.is_vcpu(thread, number, machine.threads());
+    }
+
+    /// A ticket's vCPU is known, or will never be.
+    fn resolve(&mut self, found: Found, now: &Now<'_, '_>, machine: &mut Machine) {
+        let (ticket, slot) = match found {
+            Found::Target(ticket, slot) => (UNRESOLVED | ticket, Some(slot)),
+            Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
+        };
+        let waiting: Vec<u32> = (0u32..)
+            .zip(&self.live)
+            .filter(|(_, live)| live.live && live.roles_hold(ticket))
+            .map(|(at, _)| at)
+            .collect();
+        for at in waiting {
+            match slot {
+                None => self.give_up(at, Some(Dropped::Unresolved)),
+                Some(slot) => {
+                    let Some(live) = self.live.get_mut(at as usize) else {
+                        continue;
+                    };
+                    live.replace(ticket, u64::from(slot));
+                    self.unregister(at);
+                    let step = self.live[at as usize].last().step as usize;
+                    if self.occupy(at, step) {
+                        self.notice(at, now, machine);
+                        self.register(at);
+                    }
+                }
+            }
+        }
+    }
+}
+
+mod advance;
+mod around;

@@ -1,0 +1,306 @@
+//! Events by name, and conditions on what they say.
+
+use wildmatch::WildMatch;
+
+use super::LangError;
+
+/// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function tracer,
+/// a probe or a user-space probe of that name tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pattern {
+    /// By name.
+    Event {
+        /// Subsystem, if told.
+        system: Option<String>,
+        /// Name, with wildcards.
+        name: String,
+    },
+    /// By function.
+    Function(String),
+}
+
+impl Pattern {
+    /// Parses one.
+    ///
+    /// # Errors
+    /// It is empty.
+    pub fn parse(text: &str) -> Result<Pattern, LangError> {
+        let text = text.trim();
+        if let Some(name) = text.strip_prefix("fn:") {
+            return match name.trim() {
+                "" => Err(LangError(
+                    "'fn:' names no function; expected fn:NAME".to_owned(),
+                )),
+                name => Ok(Pattern::Function(name.to_owned())),
+            };
+        }
+        let (system, name) = match text.split_once(':') {
+            Some((system, name)) => (Some(system.trim().to_owned()), name.trim()),
+            None => (None, text),
+        };
+        if name.is_empty() || system.as_deref() == Some("") {
+            return Err(LangError(format!(
+                "'{text}' names no event; expected NAME, SYSTEM:NAME or fn:FUNCTION"
+            )));
+        }
+        Ok(Pattern::Event {
+            system,
+            name: name.to_owned(),
+        })
+    }
+
+    /// Returns whether events of this name are meant. Those of the function tracer are, if a function is: which
+    /// function they are of is told by each of them.
+    pub fn matches(&self, system: &str, name: &str) -> bool {
+        match self {
+            Pattern::Event {
+                system: wanted,
+                name: pattern,
+            } => {
+                let of_system = wanted.as_deref().is_none_or(|wanted| {
+                    system.is_empty() || WildMatch::new(wanted).matches(system)
+                });
+                of_system && WildMatch::new(pattern).matches(name)
+            }
+            Pattern::Function(function) => {
+                is_function_tracer(system, name) || is_probe_of(name, function)
+            }
+        }
+    }
+}
+
+/// Returns whether events of this name are the function tracer's, which are all of one name.
+pub(crate) fn is_function_tracer(system: &str, name: &str) -> bool {
+    matches!(system, "" | "ftrace") && name == "function"
+}
+
+/// Returns whether a probe of this name is one at the beginning of a function: `perf probe` names them as the function,
+/// with a number behind it for a second one, and people name theirs in `kprobe_events` with something before
+/// it; the kernel itself with `p_` and the offset. Names of probes at a function's return say so.
+fn is_probe_of(name: &str, function: &str) -> bool {
+    let bare = ["kp_", "kprobe_", "p_", "k_", "up_", "uprobe_"]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+        .filter(|_| !function.starts_with("kp_"));
+    [Some(name), bare].into_iter().flatten().any(|name| {
+        name.strip_prefix(function).is_some_and(|rest| {
+            rest.is_empty()
+                || rest
+                    .strip_prefix('_')
+                    .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        })
+    })
+}
+
+/// Something an event says, or what is known of who says it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Attr {
+    /// The thread that makes the event.
+    Thread,
+    /// The task it is about: who is woken, who gets the CPU, who is migrated.
+    Task,
+    /// The task that leaves the CPU, of `sched_switch`.
+    Prev,
+    /// The CPU it happens on.
+    Cpu,
+    /// The vCPU (its thread) that an interrupt is for.
+    Target,
+    /// Who raised an interrupt that is accepted: `ipi`, `msi`, `pin`, or `local` for the vCPU's own timer.
+    Raised,
+    /// Why a vCPU is out of its guest: the exit's reason, as `perf kvm stat report` prints it.
+    Reason,
+    /// One of its fields, by the name that its format gives it; or one of those that all forms of a
+    /// recording have: `vector`, `mode`, `gsi`, `level`, `irq`, `vcpu`, `address`, `write`, `waited`, `load`, `sysreg`.
+    Field(String),
+}
+
+impl Attr {
+    pub(crate) fn parse(text: &str) -> Result<Attr, LangError> {
+        let text = text.trim();
+        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '>');
+        if text.is_empty() || !text.chars().all(name) {
+            return Err(LangError(format!(
+                "'{text}' is no name of a field; expected letters, digits and '_'"
+            )));
+        }
+        Ok(match text {
+            "thread" => Attr::Thread,
+            "task" => Attr::Task,
+            "prev" => Attr::Prev,
+            "cpu" => Attr::Cpu,
+            "target" => Attr::Target,
+            "raised" => Attr::Raised,
+            "reason" => Attr::Reason,
+            _ => Attr::Field(text.to_owned()),
+        })
+    }
+}
+
+/// What kind of thread, or what a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// A vCPU's.
+    Vcpu,
+    /// A kworker.
+    Kworker,
+    /// A vhost worker.
+    Vhost,
+    /// A CPU's idle task.
+    Idle,
+    /// A vCPU that is in a halt, asleep.
+    Halted,
+    /// A vCPU that is in a halt, and has its CPU.
+    Polling,
+    /// Another vCPU's thread than the one that makes the event.
+    Other,
+}
+
+/// Comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// `==`
+    Equal,
+    /// `!=`
+    Differs,
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+    /// `~`: text with wildcards.
+    Like,
+}
+
+/// What a field is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A number.
+    Number(i128),
+    /// A text, with wildcards for `~`.
+    Text(String),
+}
+
+impl Eq for Value {}
+
+/// A condition on an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cond {
+    /// Of a field.
+    Compare(Attr, Op, Value),
+    /// Of a thread; the last says whether it is so, or is not.
+    Is(Attr, Class, bool),
+    /// A level that was 0 (or not seen) the last time the same thread told of the same `irq`, and is not now.
+    Rises(Attr),
+}
+
+impl Cond {
+    /// Parses one: `field == 1`, `comm ~ "CPU*"`, `task is vcpu`, `task is not kworker`, `level rises`.
+    ///
+    /// # Errors
+    /// It is none of these.
+    pub fn parse(text: &str) -> Result<Cond, LangError> {
+        const OPS: [(&str, Op); 8] = [
+            ("==", Op::Equal),
+            ("!=", Op::Differs),
+            ("<=", Op::AtMost),
+            (">=", Op::AtLeast),
+            ("<", Op::Less),
+            (">", Op::More),
+            ("~", Op::Like),
+            ("=", Op::Equal),
+        ];
+        let found = OPS
+            .iter()
+            .filter_map(|(sign, op)| text.find(sign).map(|at| (at, *sign, *op)))
+            .min_by_key(|(at, sign, _)| (*at, usize::MAX - sign.len()));
+        if let Some((at, sign, op)) = found {
+            let attr = Attr::parse(&text[..at])?;
+            let value = value(&text[at + sign.len()..])?;
+            let value = match (op, value) {
+                (Op::Like, Value::Number(_)) => {
+                    Value::Text(text[at + sign.len()..].trim().to_owned())
+                }
+                (Op::Less | Op::AtMost | Op::More | Op::AtLeast, Value::Text(text)) => {
+                    return Err(LangError(format!(
+                        "'{text}' is no number, which {sign} compares with"
+                    )));
+                }
+                (_, value) => value,
+            };
+            return Ok(Cond::Compare(attr, op, value));
+        }
+        let mut words = text.split_whitespace();
+        match (words.next(), words.next()) {
+            (Some(attr), Some("is")) => {
+                let attr = Attr::parse(attr)?;
+                if !matches!(attr, Attr::Thread | Attr::Task | Attr::Prev | Attr::Target) {
+                    return Err(LangError(format!(
+                        "'{text}': only thread, task, prev and target are threads, which 'is' asks about"
+                    )));
+                }
+                let (class, yes) = match (words.next(), words.next(), words.next()) {
+                    (Some("not"), Some(class), None) => (class, false),
+                    (Some(class), None, None) => (class, true),
+                    _ => ("", true),
+                };
+                let class = match class {
+                    "vcpu" => Class::Vcpu,
+                    "kworker" => Class::Kworker,
+                    "vhost" => Class::Vhost,
+                    "idle" => Class::Idle,
+                    "halted" => Class::Halted,
+                    "polling" => Class::Polling,
+                    "other" => Class::Other,
+                    _ => {
+                        return Err(LangError(format!(
+                            "'{text}': expected one of vcpu, kworker, vhost, idle, halted, polling, other behind 'is'"
+                        )));
+                    }
+                };
+                Ok(Cond::Is(attr, class, yes))
+            }
+            (Some(attr), Some("rises")) if words.next().is_none() => {
+                Ok(Cond::Rises(Attr::parse(attr)?))
+            }
+            _ => Err(LangError(format!(
+                "'{text}' is no condition; expected FIELD OP VALUE with one of == != < <= > >= ~, 'thread is CLASS' or \
+                 'FIELD rises'"
+            ))),
+        }
+    }
+}
+
+/// Parses a number, decimal or hexadecimal, or a text, in quotes or without.
+fn value(text: &str) -> Result<Value, LangError> {
+    let text = text.trim();
+    for quote in ['"', '\''] {
+        if let Some(rest) = text.strip_prefix(quote) {
+            return match rest.strip_suffix(quote) {
+                Some(inner) => Ok(Value::Text(inner.to_owned())),
+                None => Err(LangError(format!(
+                    "{text} has no closing {quote}, or something behind it"
+                ))),
+            };
+        }
+    }
+    if text.is_empty() {
+        return Err(LangError(
+            "nothing stands behind the comparison; expected a number or a text".to_owned(),
+        ));
+    }
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let number = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => digits.parse::<u64>().ok(),
+    };
+    Ok(match number {
+        Some(number) => Value::Number(sign * i128::from(number)),
+        None => Value::Text(text.to_owned()),
+    })
+}

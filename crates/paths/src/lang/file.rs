@@ -1,0 +1,385 @@
+//! Path files.
+
+use serde::Deserialize;
+
+use super::{
+    Alt, Attr, By, Chain, Cond, JoinRole, LangError, MAX_ALTS, MAX_CHAINS, MAX_ROLES, MAX_STEPS,
+    Optional, Path, Pattern, Step,
+};
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Many {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Default for Many {
+    fn default() -> Many {
+        Many::Several(Vec::new())
+    }
+}
+
+impl Many {
+    fn list(&self) -> &[String] {
+        match self {
+            Many::One(one) => std::slice::from_ref(one),
+            Many::Several(several) => several,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Skip {
+    Always(bool),
+    When(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileToml {
+    name: String,
+    about: Option<String>,
+    by: Option<String>,
+    #[serde(default)]
+    chain: Vec<ChainToml>,
+    #[serde(default)]
+    step: Vec<StepToml>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ChainToml {
+    name: Option<String>,
+    #[serde(default)]
+    step: Vec<StepToml>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct StepToml {
+    name: String,
+    optional: Option<Skip>,
+    #[serde(default)]
+    counts: bool,
+    #[serde(default)]
+    each: bool,
+    #[serde(default)]
+    unique: Many,
+    #[serde(default)]
+    coalesces: bool,
+    #[serde(default)]
+    until: Many,
+    #[serde(default)]
+    soon: bool,
+    #[serde(default)]
+    ends: bool,
+    #[serde(default)]
+    unless: Many,
+    #[serde(default)]
+    not_after: Many,
+    #[serde(default)]
+    only_after: Many,
+    #[serde(default)]
+    recall: Many,
+    #[serde(default)]
+    event: Many,
+    #[serde(default, rename = "where")]
+    conds: Many,
+    #[serde(default)]
+    join: Many,
+    #[serde(default)]
+    bind: Many,
+    #[serde(default)]
+    on: Vec<AltToml>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct AltToml {
+    event: Many,
+    #[serde(default)]
+    unless: Many,
+    #[serde(default, rename = "where")]
+    conds: Many,
+    #[serde(default)]
+    join: Many,
+    #[serde(default)]
+    bind: Many,
+}
+
+/// Parses a path file.
+///
+/// # Errors
+/// It is no TOML, has unknown keys, or does not make sense: the message says where.
+pub fn parse(text: &str) -> Result<Path, LangError> {
+    let file: FileToml =
+        toml::from_str(text).map_err(|error| LangError(error.to_string().trim().to_owned()))?;
+    let by = match file.by.as_deref() {
+        None => None,
+        Some("waker") => Some(By::Waker),
+        Some("back-end") => Some(By::BackEnd),
+        Some("access") => Some(By::Access),
+        Some("chain") => Some(By::Chain),
+        Some(other) => {
+            return Err(LangError(format!(
+                "by = \"{other}\": expected waker, back-end, access or chain"
+            )));
+        }
+    };
+    let mut chains = Vec::new();
+    if !file.step.is_empty() {
+        if !file.chain.is_empty() {
+            return Err(LangError(
+                "has steps of its own and in chains; put all in [[chain.step]] or all in [[step]]"
+                    .to_owned(),
+            ));
+        }
+        chains.push(chain(None, &file.step)?);
+    }
+    for one in &file.chain {
+        chains.push(chain(one.name.clone(), &one.step)?);
+    }
+    if chains.is_empty() || chains.len() > MAX_CHAINS {
+        return Err(LangError(format!(
+            "has {} chains of steps; expected [[step]] tables, or [[chain.step]] tables in 1 to {MAX_CHAINS} chains",
+            chains.len()
+        )));
+    }
+    let name = file.name.trim();
+    if name.is_empty() {
+        return Err(LangError("name is empty".to_owned()));
+    }
+    Ok(Path {
+        name: name.to_owned(),
+        about: file.about.unwrap_or_default().trim().to_owned(),
+        by,
+        chains,
+    })
+}
+
+fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> {
+    let what = name
+        .as_ref()
+        .map_or_else(String::new, |name| format!("chain \"{name}\": "));
+    let fail = |text: String| LangError(format!("{what}{text}"));
+    if tables.len() < 2 || tables.len() > MAX_STEPS {
+        return Err(fail(format!(
+            "has {} steps; a path goes from one event to another, in 2 to {MAX_STEPS} steps",
+            tables.len()
+        )));
+    }
+    let mut chain = Chain {
+        name,
+        steps: Vec::new(),
+        roles: Vec::new(),
+    };
+    for (position, table) in tables.iter().enumerate() {
+        let known: Vec<&str> = tables[..position].iter().map(|t| t.name.as_str()).collect();
+        if known.contains(&table.name.as_str()) {
+            return Err(fail(format!("two steps are called \"{}\"", table.name)));
+        }
+        let starts = chain
+            .steps
+            .iter()
+            .all(|step: &Step| step.optional != Optional::Never);
+        let step = step(table, &known, &mut chain.roles, starts)
+            .map_err(|error| fail(format!("step \"{}\": {error}", table.name)))?;
+        chain.steps.push(step);
+    }
+    let last = chain.steps.last().map(|step| step.optional);
+    let all_optional = chain
+        .steps
+        .iter()
+        .all(|step| step.optional == Optional::Always);
+    if all_optional || last == Some(Optional::Always) && chain.steps.len() == 2 {
+        return Err(fail(
+            "every step is optional; one at least has to be reached".to_owned(),
+        ));
+    }
+    Ok(chain)
+}
+
+fn step(
+    table: &StepToml,
+    before: &[&str],
+    roles: &mut Vec<String>,
+    starts: bool,
+) -> Result<Step, LangError> {
+    let optional = match &table.optional {
+        None | Some(Skip::Always(false)) => Optional::Never,
+        Some(Skip::Always(true)) => Optional::Always,
+        Some(Skip::When(when)) if when == "unrecorded" => Optional::Unrecorded,
+        Some(Skip::When(when)) => {
+            return Err(LangError(format!(
+                "optional = \"{when}\": expected true, false or \"unrecorded\""
+            )));
+        }
+    };
+    let mut alts = Vec::new();
+    if !table.event.list().is_empty() {
+        alts.push(alt(
+            &table.event,
+            &table.conds,
+            &table.join,
+            &table.bind,
+            roles,
+        )?);
+    }
+    for on in &table.on {
+        let mut one = alt(&on.event, &on.conds, &on.join, &on.bind, roles)?;
+        one.unless = patterns(&on.unless)?;
+        alts.push(one);
+    }
+    if alts.is_empty() || alts.len() > MAX_ALTS {
+        return Err(LangError(format!(
+            "is reached by {} alternatives; expected event = ... or 1 to {MAX_ALTS} [[...on]] tables",
+            alts.len()
+        )));
+    }
+    if !starts && alts.iter().any(|alt| alt.joins.is_empty()) {
+        return Err(LangError(
+            "has no join, so that nothing says which instance an event belongs to; expected join = \"thread = ROLE\" \
+             or the like"
+                .to_owned(),
+        ));
+    }
+    let named = |names: &Many| -> Result<Vec<usize>, LangError> {
+        names
+            .list()
+            .iter()
+            .map(|name| {
+                before
+                    .iter()
+                    .position(|step| step == name)
+                    .ok_or_else(|| LangError(format!("\"{name}\" is no step before it")))
+            })
+            .collect()
+    };
+    let not_after = named(&table.not_after)?;
+    let only_after = named(&table.only_after)?;
+    let unique = table
+        .unique
+        .list()
+        .iter()
+        .map(|name| known_role(roles, name))
+        .collect::<Result<_, _>>()?;
+    let recall = table
+        .recall
+        .list()
+        .iter()
+        .map(|text| {
+            let (role, by) = text.split_once(" by ").ok_or_else(|| {
+                LangError(format!("recall = \"{text}\": expected \"ROLE by ROLE\""))
+            })?;
+            Ok((self::role(roles, role)?, known_role(roles, by)?))
+        })
+        .collect::<Result<_, LangError>>()?;
+    Ok(Step {
+        name: table.name.clone(),
+        optional,
+        counts: table.counts,
+        each: table.each,
+        unique,
+        coalesces: table.coalesces,
+        until: patterns(&table.until)?,
+        soon: table.soon,
+        ends: table.ends,
+        unless: patterns(&table.unless)?,
+        not_after,
+        only_after,
+        recall,
+        alts,
+    })
+}
+
+fn patterns(names: &Many) -> Result<Vec<Pattern>, LangError> {
+    names
+        .list()
+        .iter()
+        .map(|name| Pattern::parse(name))
+        .collect()
+}
+
+fn alt(
+    events: &Many,
+    conds: &Many,
+    joins: &Many,
+    binds: &Many,
+    roles: &mut Vec<String>,
+) -> Result<Alt, LangError> {
+    let events = patterns(events)?;
+    if events.is_empty() {
+        return Err(LangError("event = [] names no event".to_owned()));
+    }
+    let conds = conds
+        .list()
+        .iter()
+        .map(|cond| Cond::parse(cond))
+        .collect::<Result<_, _>>()?;
+    let joins = joins
+        .list()
+        .iter()
+        .map(|text| {
+            let (differs, parts) = match text.split_once("!=") {
+                Some(parts) => (true, Some(parts)),
+                None => (false, text.split_once('=')),
+            };
+            let (attr, name) = parts.ok_or_else(|| {
+                LangError(format!("join = \"{text}\": expected \"ATTRIBUTE = ROLE\""))
+            })?;
+            Ok(JoinRole {
+                attr: Attr::parse(attr)?,
+                role: known_role(roles, name)?,
+                differs,
+            })
+        })
+        .collect::<Result<_, LangError>>()?;
+    let binds = binds
+        .list()
+        .iter()
+        .map(|text| {
+            let (name, attr) = text.split_once('=').ok_or_else(|| {
+                LangError(format!("bind = \"{text}\": expected \"ROLE = ATTRIBUTE\""))
+            })?;
+            Ok((role(roles, name)?, Attr::parse(attr)?))
+        })
+        .collect::<Result<_, LangError>>()?;
+    Ok(Alt {
+        events,
+        unless: Vec::new(),
+        conds,
+        joins,
+        binds,
+    })
+}
+
+/// Returns the number of a role, which is a new one if it was not named before.
+fn role(roles: &mut Vec<String>, name: &str) -> Result<usize, LangError> {
+    let name = name.trim();
+    if let Some(known) = roles.iter().position(|role| role == name) {
+        return Ok(known);
+    }
+    if name.is_empty() || roles.len() == MAX_ROLES {
+        return Err(LangError(format!(
+            "role \"{name}\": a chain has at most {MAX_ROLES} roles, each with a name"
+        )));
+    }
+    roles.push(name.to_owned());
+    Ok(roles.len() - 1)
+}
+
+fn known_role(roles: &[String], name: &str) -> Result<usize, LangError> {
+    let name = name.trim();
+    roles.iter().position(|role| role == name).ok_or_else(|| {
+        LangError(format!(
+            "role \"{name}\" is not bound by a step before it; bound are: {}",
+            if roles.is_empty() {
+                "none".to_owned()
+            } else {
+                roles.join(", ")
+            }
+        ))
+    })
+}

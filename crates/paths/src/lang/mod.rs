@@ -1,0 +1,141 @@
+//! The language that paths are written in: what a path file says, checked.
+//!
+//! The built-in paths are files of the same language (`builtin/`). `docs/paths.md` is its manual.
+
+mod cond;
+mod file;
+mod pair;
+
+pub(crate) use cond::is_function_tracer;
+pub use cond::{Attr, Class, Cond, Op, Pattern, Value};
+pub use file::parse;
+pub use pair::{Join, pair};
+
+/// Why a path file or a selector on the command line is not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LangError(pub(crate) String);
+
+impl std::fmt::Display for LangError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LangError {}
+
+/// A path has at most so many chains, a chain so many steps and roles, a step so many alternatives.
+pub(crate) const MAX_CHAINS: usize = 8;
+pub(crate) const MAX_STEPS: usize = 16;
+pub(crate) const MAX_ROLES: usize = 8;
+pub(crate) const MAX_ALTS: usize = 16;
+
+/// A path: chains of steps, each of which is a way to go it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// What its instances are grouped by, if they are.
+    pub by: Option<By>,
+    /// The ways to go it; one at least.
+    pub chains: Vec<Chain>,
+}
+
+/// What the instances of a path are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Who woke the vCPU: a timer, a device, another vCPU.
+    Waker,
+    /// What kind of thread the back end is.
+    BackEnd,
+    /// What the guest touched, or why it exited.
+    Access,
+    /// Which chain it went.
+    Chain,
+}
+
+/// One way to go a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// Its name, where a path has several.
+    pub name: Option<String>,
+    /// Steps in order; two at least.
+    pub steps: Vec<Step>,
+    /// Names of its roles; a role is a number into this list.
+    pub roles: Vec<String>,
+}
+
+/// Whether an instance can do without a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Optional {
+    /// It cannot.
+    #[default]
+    Never,
+    /// It can: the step is passed over when a later one is reached.
+    Always,
+    /// It can where the recording has none of the step's events.
+    Unrecorded,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Step {
+    /// Its name; stages are named by the steps at both ends.
+    pub name: String,
+    /// Whether it can be passed over.
+    pub optional: Optional,
+    /// Whether an instance counts from here on; before, it ends without being counted as anything.
+    pub counts: bool,
+    /// Whether every event that fits makes an instance of its own, as each vCPU that takes one IPI.
+    pub each: bool,
+    /// Roles of which only one instance at a time has the same from here on.
+    pub unique: Vec<usize>,
+    /// Whether an instance that comes second by `unique` is one with the first, as a second interrupt of one
+    /// vector is that waits to be injected. If not, the first is given up.
+    pub coalesces: bool,
+    /// Once the thread of this step's event makes one of these, steps that come soon do not come any more; an instance that
+    /// has nothing else to wait for is given up.
+    pub until: Vec<Pattern>,
+    /// An instance that reaches it is complete, though it is not the last one.
+    pub ends: bool,
+    /// It comes before the events that the step before it names with `until`, or not at all.
+    pub soon: bool,
+    /// The step counts for nothing once one of these events has been seen.
+    pub unless: Vec<Pattern>,
+    /// It cannot follow these steps.
+    pub not_after: Vec<usize>,
+    /// It has to follow these steps.
+    pub only_after: Vec<usize>,
+    /// Roles that are taken from the last instance that went the same way, where it had them: role, and the
+    /// role it is remembered by.
+    pub recall: Vec<(usize, usize)>,
+    /// The events that reach it: any of them.
+    pub alts: Vec<Alt>,
+}
+
+/// One way to reach a step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Alt {
+    /// Events of these names...
+    pub events: Vec<Pattern>,
+    /// Once one of these events has been seen, the alternative counts for nothing.
+    pub unless: Vec<Pattern>,
+    /// ...of which all this is true...
+    pub conds: Vec<Cond>,
+    /// ...and whose attribute is what the role holds (or is not, where that is said).
+    pub joins: Vec<JoinRole>,
+    /// What the instance then holds.
+    pub binds: Vec<(usize, Attr)>,
+}
+
+/// An attribute of an event that is compared with a role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinRole {
+    /// Of the event.
+    pub attr: Attr,
+    /// Of the instance.
+    pub role: usize,
+    /// Whether they have to differ.
+    pub differs: bool,
+}

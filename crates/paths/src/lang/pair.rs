@@ -1,0 +1,120 @@
+//! `--from EVENT[cond] --to EVENT[cond] --join ...`: any pair of events.
+
+use super::{Alt, Attr, Chain, Cond, JoinRole, LangError, Optional, Path, Pattern, Step};
+
+/// What both events of a pair have the same of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Join {
+    /// Nothing: the last event before.
+    Nearest,
+    /// An attribute: thread, cpu, vcpu or a field.
+    Same(Attr),
+}
+
+impl Join {
+    /// Parses `thread`, `cpu`, `vcpu`, `any`, or the name of a field.
+    ///
+    /// # Errors
+    /// It is no name.
+    pub fn parse(text: &str) -> Result<Join, LangError> {
+        Ok(match text.trim() {
+            "any" | "none" => Join::Nearest,
+            // A vCPU is its thread.
+            "vcpu" => Join::Same(Attr::Thread),
+            name => Join::Same(Attr::parse(name)?),
+        })
+    }
+}
+
+/// Makes a path of two events: each `to` is joined to the nearest `from` before it.
+///
+/// # Errors
+/// A selector is none.
+pub fn pair(from: &str, to: &str, join: &Join) -> Result<Path, LangError> {
+    let mut roles = Vec::new();
+    let mut first = selector(from).map_err(|e| LangError(format!("--from {from}: {e}")))?;
+    let mut second = selector(to).map_err(|e| LangError(format!("--to {to}: {e}")))?;
+    let mut unique = Vec::new();
+    if let Join::Same(attr) = join {
+        roles.push("same".to_owned());
+        first.binds.push((0, attr.clone()));
+        second.joins.push(JoinRole {
+            attr: attr.clone(),
+            role: 0,
+            differs: false,
+        });
+        unique.push(0);
+    }
+    let step = |name: &str, alt: Alt, unique: Vec<usize>| Step {
+        name: name.to_owned(),
+        optional: Optional::Never,
+        counts: true,
+        unique,
+        alts: vec![alt],
+        ..Step::default()
+    };
+    let (from, to) = (from.trim(), to.trim());
+    Ok(Path {
+        name: format!("{from} → {to}"),
+        about: "From the nearest event before to the event.".to_owned(),
+        by: None,
+        chains: vec![Chain {
+            name: None,
+            steps: vec![step(from, first, unique), step(to, second, Vec::new())],
+            roles,
+        }],
+    })
+}
+
+/// Parses `EVENT`, or `EVENT[COND, COND]`.
+fn selector(text: &str) -> Result<Alt, LangError> {
+    let text = text.trim();
+    let (name, conds) = match text.split_once('[') {
+        None => (text, None),
+        Some((name, rest)) => match rest.strip_suffix(']') {
+            Some(conds) => (name, Some(conds)),
+            None => {
+                return Err(LangError(
+                    "has a '[' and no ']' at its end; expected EVENT[COND, COND]".to_owned(),
+                ));
+            }
+        },
+    };
+    let mut alt = Alt {
+        events: vec![Pattern::parse(name)?],
+        ..Alt::default()
+    };
+    for cond in conds.iter().flat_map(|conds| split(conds)) {
+        alt.conds.push(Cond::parse(cond)?);
+    }
+    Ok(alt)
+}
+
+/// Splits at commas and `&&` outside of quotes.
+fn split(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut quote, mut skip) = (0, None, 0);
+    for (at, c) in text.char_indices() {
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        match (quote, c) {
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (None, ',') => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            (None, '&') if text[at..].starts_with("&&") => {
+                parts.push(&text[start..at]);
+                start = at + 2;
+                skip = 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts.retain(|part| !part.trim().is_empty());
+    parts
+}

@@ -1,0 +1,67 @@
+/*!
+Paths: chains of events that one thing makes happen after another.
+
+A [`lang::Path`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the task that was woken, the
+interrupt that was raised. [`Paths`] follows every instance of every path through a recording and keeps, in memory that grows
+with the instances under way only, how long each stage took and what slow instances have in common. The built-in paths
+are files of the same language that users write.
+*/
+#![forbid(unsafe_code)]
+
+mod engine;
+mod fields;
+mod interrupts;
+pub mod lang;
+mod notes;
+mod report;
+mod slow;
+mod tally;
+mod tasks;
+mod traits;
+
+pub use engine::{Instance, Paths, Reached};
+pub use notes::{Waker, Was};
+pub use report::{Because, GroupReport, NameAccess, PathReport, SlowReport, StageReport};
+pub use slow::Found;
+pub use tally::Dropped;
+pub use tasks::{Run, What};
+pub use traits::Trait;
+
+/// The built-in paths: name and text of each, in the order in which they are told.
+pub const BUILTIN: [(&str, &str); 6] = [
+    ("halt-wake", include_str!("../builtin/halt-wake.toml")),
+    ("irqfd", include_str!("../builtin/irqfd.toml")),
+    ("ipi", include_str!("../builtin/ipi.toml")),
+    ("timer", include_str!("../builtin/timer.toml")),
+    ("kick", include_str!("../builtin/kick.toml")),
+    ("user-exit", include_str!("../builtin/user-exit.toml")),
+];
+
+/// Returns a built-in path.
+pub fn builtin(name: &str) -> Option<lang::Path> {
+    let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
+    lang::parse(text).ok()
+}
+
+/// Returns all built-in paths.
+pub fn all_builtin() -> Vec<lang::Path> {
+    BUILTIN
+        .iter()
+        .filter_map(|(name, _)| builtin(name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_paths_are_understood() {
+        for (name, text) in BUILTIN {
+            match lang::parse(text) {
+                Ok(path) => assert_eq!(path.name, name),
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+}

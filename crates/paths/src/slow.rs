@@ -1,0 +1,284 @@
+//! Which instances are slow, and what sets them apart.
+
+use crate::tally::{Bucket, Tally};
+use crate::traits::Trait;
+
+/// The slow ones are no fewer than this, or nothing is said of them.
+const MIN_SLOW: u64 = 5;
+/// Of fewer instances only a gap tells slow ones.
+const FEW: u64 = 20;
+/// At most so many reasons are told.
+const MAX_REASONS: usize = 6;
+/// A reason has to explain this share of what there is to explain.
+const MIN_GAIN: f64 = 0.1;
+/// How probable it may be that a reason is one by chance, among all that were tried.
+const MAX_CHANCE: f64 = 0.01;
+
+/// How the threshold was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// It was given.
+    Given,
+    /// The widest gap in the distribution of totals.
+    Gap,
+    /// The 95th percentile: there is no gap.
+    P95,
+}
+
+/// Slow instances against the others.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Split {
+    pub found: Found,
+    pub threshold_ns: u64,
+    pub slow: Bucket,
+    pub fast: Bucket,
+}
+
+/// Something that slow instances have more, or less, often than the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Reason {
+    pub number: u32,
+    pub what: Trait,
+    /// How many slow ones have it, and how many of the others.
+    pub slow: u64,
+    pub fast: u64,
+    pub gain: f64,
+    /// Whether slow ones have it more often.
+    pub more: bool,
+}
+
+/// Parts slow instances from fast ones.
+pub(crate) fn split(tally: &Tally) -> Option<Split> {
+    let (found, threshold_ns) = match tally.slow_from {
+        Some(ns) => (Found::Given, ns),
+        None => match gap(tally) {
+            Some(ns) => (Found::Gap, ns),
+            None => (Found::P95, p95(tally)?),
+        },
+    };
+    let mut split = Split {
+        found,
+        threshold_ns,
+        slow: Bucket::default(),
+        fast: Bucket::default(),
+    };
+    for bucket in tally.buckets.values() {
+        // A bucket is of one side: thresholds lie between them.
+        if bucket.min_ns >= threshold_ns {
+            split.slow.merge(bucket);
+        } else {
+            split.fast.merge(bucket);
+        }
+    }
+    Some(split)
+}
+
+/// Finds the widest gap, as a ratio, among totals above the median, that leaves neither too few slow ones nor too
+/// many to be called so.
+fn gap(tally: &Tally) -> Option<u64> {
+    let least = match tally.count {
+        count if count < FEW => 1,
+        count => MIN_SLOW.max(count / 100),
+    };
+    let mut above = tally.count;
+    let mut before: Option<u64> = None;
+    let mut best: Option<(f64, u64)> = None;
+    for bucket in tally.buckets.values() {
+        if let Some(max_ns) = before
+            && above >= least
+            && above * 3 <= tally.count
+        {
+            let ratio = bucket.min_ns as f64 / max_ns.max(1) as f64;
+            if ratio >= 2.0 && best.is_none_or(|(widest, _)| ratio > widest) {
+                best = Some((ratio, bucket.min_ns));
+            }
+        }
+        above -= bucket.count;
+        before = Some(bucket.max_ns);
+    }
+    best.map(|(_, ns)| ns)
+}
+
+/// The lowest total of the bucket that holds the 95th percentile.
+fn p95(tally: &Tally) -> Option<u64> {
+    if tally.count < FEW {
+        return None;
+    }
+    let least = (tally.count as f64 * 0.05).ceil() as u64;
+    let mut above = 0;
+    for bucket in tally.buckets.values().rev() {
+        above += bucket.count;
+        if above >= least {
+            // All alike: none is slow.
+            return (above < tally.count).then_some(bucket.min_ns);
+        }
+    }
+    None
+}
+
+/// Finds what sets the slow ones apart, most telling first.
+pub(crate) fn reasons(tally: &Tally, split: &Split) -> Vec<Reason> {
+    let (slow, fast) = (split.slow.count, split.fast.count);
+    if slow < MIN_SLOW || fast < MIN_SLOW {
+        return Vec::new();
+    }
+    let whole = entropy(slow, fast);
+    let tried = tally.traits.len().max(1) as f64;
+    let mut best: Vec<Reason> = Vec::new();
+    for (what, number) in tally.traits.iter().zip(0u32..) {
+        let (a, b) = (split.slow.with(number), split.fast.with(number));
+        let with = a + b;
+        let without = slow + fast - with;
+        if with == 0 || without == 0 {
+            continue;
+        }
+        let n = (slow + fast) as f64;
+        let gain = whole
+            - with as f64 / n * entropy(a, b)
+            - without as f64 / n * entropy(slow - a, fast - b);
+        let share = |part: u64, all: u64| part as f64 / all as f64;
+        let apart = (share(a, slow) - share(b, fast)).abs();
+        if gain < whole * MIN_GAIN || apart < 0.2 || chance(a, b, slow, fast) * tried > MAX_CHANCE {
+            continue;
+        }
+        let reason = Reason {
+            number,
+            what: *what,
+            slow: a,
+            fast: b,
+            gain,
+            more: share(a, slow) > share(b, fast),
+        };
+        // Of those that say nearly the same, the one that says it best.
+        match best
+            .iter_mut()
+            .find(|known| family(&known.what) == family(what))
+        {
+            Some(known) if better(&reason, known) => *known = reason,
+            Some(_) => {}
+            None => best.push(reason),
+        }
+    }
+    if best.iter().any(|reason| reason.more) {
+        best.retain(|reason| reason.more);
+    }
+    best.sort_by(|a, b| b.gain.total_cmp(&a.gain).then(a.number.cmp(&b.number)));
+    best.truncate(MAX_REASONS);
+    best
+}
+
+/// What slow instances have is told rather than what they lack.
+fn better(a: &Reason, b: &Reason) -> bool {
+    match (a.more, b.more) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => a.gain > b.gain,
+    }
+}
+
+/// Traits of one family exclude or imply each other.
+fn family(what: &Trait) -> (u8, u64) {
+    use std::hash::{Hash, Hasher};
+    let of = |value: &dyn Fn(&mut rustc_hash::FxHasher)| {
+        let mut hasher = rustc_hash::FxHasher::default();
+        value(&mut hasher);
+        hasher.finish()
+    };
+    match what {
+        Trait::Chain(_) => (0, 0),
+        Trait::Reached(..) => (1, 0),
+        Trait::Longest(..) => (2, 0),
+        Trait::Coalesced => (3, 0),
+        Trait::Vector(_) => (4, 0),
+        Trait::Address(_) => (5, 0),
+        Trait::Vcpu(_) | Trait::Cpu(_) => (6, 0),
+        Trait::For(..) => (7, 0),
+        Trait::Was(_) | Trait::Busy => (8, 0),
+        Trait::BusyWith(_) => (18, 0),
+        Trait::Exits(..) => (9, 0),
+        Trait::Accesses(..) => (10, 0),
+        Trait::Beside(slot) => (11, of(&|h| slot.hash(h))),
+        Trait::HostIrq(..) => (12, 0),
+        Trait::Migrated => (13, 0),
+        Trait::Polled(_) => (14, 0),
+        Trait::Behind(slot) => (11, of(&|h| slot.hash(h))),
+        Trait::Waker(_) => (15, 0),
+        Trait::BackEnd(_) => (16, 0),
+        Trait::BackEndWas(_) => (17, 0),
+        Trait::BackEndThread(_) => (16, 0),
+    }
+}
+
+/// Entropy of two counts, in bits.
+fn entropy(a: u64, b: u64) -> f64 {
+    let n = (a + b) as f64;
+    [a, b]
+        .into_iter()
+        .filter(|&part| part > 0)
+        .map(|part| {
+            let p = part as f64 / n;
+            -p * p.log2()
+        })
+        .sum()
+}
+
+/// How probable shares that differ so much are by chance: Fisher's exact test, both tails as twice the nearer.
+fn chance(a: u64, b: u64, slow: u64, fast: u64) -> f64 {
+    let with = a + b;
+    let all = slow + fast;
+    let total = ln_choose(all, with);
+    let p = |k: u64| (ln_choose(slow, k) + ln_choose(fast, with - k) - total).exp();
+    let least = with.saturating_sub(fast);
+    let most = with.min(slow);
+    // The tail that holds `a`: terms fall fast, so few count.
+    let expected = with as f64 * slow as f64 / all as f64;
+    let mut sum = 0.0;
+    if a as f64 >= expected {
+        for k in a..=most {
+            let term = p(k);
+            sum += term;
+            if term < sum * 1e-12 {
+                break;
+            }
+        }
+    } else {
+        for k in (least..=a).rev() {
+            let term = p(k);
+            sum += term;
+            if term < sum * 1e-12 {
+                break;
+            }
+        }
+    }
+    (2.0 * sum).min(1.0)
+}
+
+fn ln_choose(n: u64, k: u64) -> f64 {
+    ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)
+}
+
+/// Stirling's series, exact to eight digits from 10 on.
+fn ln_factorial(n: u64) -> f64 {
+    if n < 10 {
+        return (2..=n).map(|i| (i as f64).ln()).sum();
+    }
+    let x = n as f64;
+    x * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI * x).ln() + 1.0 / (12.0 * x)
+        - 1.0 / (360.0 * x.powi(3))
+        + 1.0 / (1260.0 * x.powi(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_is_fishers() {
+        // R: fisher.test(matrix(c(8,2,1,9),2), alternative="greater") is 0.002739; twice that here.
+        assert!((chance(8, 1, 10, 10) - 2.0 * 0.002_739).abs() < 1e-5);
+        assert!(chance(5, 50, 10, 100) > 0.99);
+        assert!(chance(10, 0, 10, 10_000) < 1e-20);
+        // Large counts neither overflow nor cost much.
+        assert!(chance(500_000, 500_000, 1_000_000, 1_000_000) > 0.99);
+    }
+}

@@ -1,0 +1,328 @@
+//! Sums over the instances of a path, in memory that does not grow with their number.
+//!
+//! Which instances are slow is known when all have been seen. So what they have is counted by how long they took, in
+//! buckets a sixteenth of a power of two wide: a threshold between two buckets then parts all counts exactly.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use stats::Stats;
+
+use crate::engine::Reached;
+use crate::lang::{MAX_STEPS, Path};
+use crate::traits::Trait;
+
+/// Different traits that one path's instances are told by; what is beyond is not counted.
+const MAX_TRAITS: usize = 4096;
+/// Instances that a bucket keeps as examples.
+const EXAMPLES: usize = 3;
+/// Buckets to a power of two.
+const SUB_BITS: u32 = 4;
+
+/// Why an instance that counted did not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dropped {
+    /// Its interrupt was one with another that waited to be injected.
+    Coalesced,
+    /// The path began again at the same place, or something happened that it had to come before.
+    Superseded,
+    /// Events were lost where one of its threads was.
+    LostEvents,
+    /// The recording ended first.
+    Ended,
+    /// Nothing told which VM's vCPU its interrupt was for.
+    Unresolved,
+}
+
+impl Dropped {
+    /// All of them.
+    pub const ALL: [Dropped; 5] = [
+        Dropped::Coalesced,
+        Dropped::Superseded,
+        Dropped::LostEvents,
+        Dropped::Ended,
+        Dropped::Unresolved,
+    ];
+
+    /// Returns its name, as JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dropped::Coalesced => "coalesced",
+            Dropped::Superseded => "superseded",
+            Dropped::LostEvents => "lost_events",
+            Dropped::Ended => "ended",
+            Dropped::Unresolved => "unresolved",
+        }
+    }
+}
+
+/// An instance kept as an example.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Example {
+    pub number: u64,
+    pub total_ns: u64,
+    pub traits: Vec<u32>,
+}
+
+/// Time of a stage, or up to a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sum {
+    pub count: u64,
+    pub ns: u64,
+}
+
+impl Sum {
+    pub fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.ns = self.ns.saturating_add(ns);
+    }
+
+    pub fn merge(&mut self, other: &Sum) {
+        self.count += other.count;
+        self.ns = self.ns.saturating_add(other.ns);
+    }
+
+    pub fn mean(&self) -> Option<u64> {
+        self.ns.checked_div(self.count)
+    }
+}
+
+/// Instances that took about as long.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Bucket {
+    pub count: u64,
+    pub ns: u64,
+    pub min_ns: u64,
+    pub max_ns: u64,
+    /// By trait's number, how many have it.
+    pub traits: Vec<u32>,
+    /// By stage's number.
+    pub stages: Vec<Sum>,
+    /// By chain and step: time from the instance's beginning.
+    pub offsets: FxHashMap<(u8, u8), Sum>,
+    pub examples: Vec<Example>,
+}
+
+impl Bucket {
+    /// Adds another's counts.
+    pub fn merge(&mut self, other: &Bucket) {
+        self.min_ns = if self.count == 0 {
+            other.min_ns
+        } else {
+            self.min_ns.min(other.min_ns)
+        };
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.ns = self.ns.saturating_add(other.ns);
+        if self.traits.len() < other.traits.len() {
+            self.traits.resize(other.traits.len(), 0);
+        }
+        for (mine, theirs) in self.traits.iter_mut().zip(&other.traits) {
+            *mine = mine.saturating_add(*theirs);
+        }
+        if self.stages.len() < other.stages.len() {
+            self.stages.resize(other.stages.len(), Sum::default());
+        }
+        for (mine, theirs) in self.stages.iter_mut().zip(&other.stages) {
+            mine.merge(theirs);
+        }
+        for (key, theirs) in &other.offsets {
+            self.offsets.entry(*key).or_default().merge(theirs);
+        }
+        self.examples.extend_from_slice(&other.examples);
+    }
+
+    /// Returns how many have a trait.
+    pub fn with(&self, number: u32) -> u64 {
+        self.traits
+            .get(number as usize)
+            .map_or(0, |count| u64::from(*count))
+    }
+}
+
+/// A stage: from one step of a chain to another.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stage {
+    pub chain: u8,
+    pub from: u8,
+    pub to: u8,
+    pub stats: Stats,
+}
+
+/// All instances of one path.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub count: u64,
+    pub total: Stats,
+    pub stages: Vec<Stage>,
+    stage_of: FxHashMap<(u8, u8, u8), u32>,
+    pub dropped: [u64; Dropped::ALL.len()],
+    pub coalesced_into: u64,
+    pub groups: FxHashMap<Trait, Stats>,
+    /// What instances are grouped by: which of their traits.
+    by: fn(&Trait) -> bool,
+    pub traits: Vec<Trait>,
+    trait_of: FxHashMap<Trait, u32>,
+    pub buckets: BTreeMap<u32, Bucket>,
+    pub slow_from: Option<u64>,
+    /// The instance that took longest: its longest stage, by number, and how long that took.
+    pub slowest: Option<(Example, u32, u64)>,
+}
+
+impl Tally {
+    pub fn new(path: &Path) -> Tally {
+        use crate::lang::By;
+        Tally {
+            count: 0,
+            total: Stats::default(),
+            stages: Vec::new(),
+            stage_of: FxHashMap::default(),
+            dropped: [0; Dropped::ALL.len()],
+            coalesced_into: 0,
+            groups: FxHashMap::default(),
+            by: match path.by {
+                None => |_| false,
+                Some(By::Waker) => |t| matches!(t, Trait::Waker(_)),
+                Some(By::BackEnd) => |t| matches!(t, Trait::BackEnd(_)),
+                Some(By::Access) => |t| matches!(t, Trait::For(..)),
+                Some(By::Chain) => |t| matches!(t, Trait::Chain(_)),
+            },
+            traits: Vec::new(),
+            trait_of: FxHashMap::default(),
+            buckets: BTreeMap::new(),
+            slow_from: None,
+            slowest: None,
+        }
+    }
+
+    pub fn slow_from(&mut self, ns: u64) {
+        self.slow_from = Some(ns);
+    }
+
+    pub fn dropped(&mut self, why: Dropped) {
+        self.dropped[why as usize] += 1;
+    }
+
+    /// Adds an instance that completed, and returns its number.
+    pub fn add(
+        &mut self,
+        chain: usize,
+        reached: &[Reached],
+        coalesced: u32,
+        traits: &[Trait],
+    ) -> u64 {
+        self.count += 1;
+        self.coalesced_into += u64::from(coalesced);
+        let chain = chain as u8;
+        let (Some(first), Some(last)) = (reached.first(), reached.last()) else {
+            return self.count;
+        };
+        let total_ns = last.time.saturating_sub(first.time);
+        self.total.add(total_ns);
+        let key = match self.slow_from {
+            Some(from) => u32::from(total_ns >= from),
+            None => bucket_of(total_ns),
+        };
+        let mut numbers = Vec::with_capacity(traits.len());
+        for one in traits {
+            if (self.by)(one) {
+                self.groups.entry(*one).or_default().add(total_ns);
+            }
+            let next = self.traits.len();
+            let number = match self.trait_of.get(one) {
+                Some(number) => *number,
+                None if next < MAX_TRAITS => {
+                    self.traits.push(*one);
+                    self.trait_of.insert(*one, next as u32);
+                    next as u32
+                }
+                None => continue,
+            };
+            numbers.push(number);
+        }
+        let mut ns_of = [(0u32, 0u64); MAX_STEPS];
+        let mut stages = 0;
+        for pair in reached.windows(2) {
+            let (from, to) = (&pair[0], &pair[1]);
+            let ns = to.time.saturating_sub(from.time);
+            let key = (chain, from.step, to.step);
+            let number = match self.stage_of.get(&key) {
+                Some(number) => *number,
+                None => {
+                    let number = self.stages.len() as u32;
+                    self.stages.push(Stage {
+                        chain,
+                        from: from.step,
+                        to: to.step,
+                        stats: Stats::default(),
+                    });
+                    self.stage_of.insert(key, number);
+                    number
+                }
+            };
+            self.stages[number as usize].stats.add(ns);
+            ns_of[stages] = (number, ns);
+            stages += 1;
+        }
+        let bucket = self.buckets.entry(key).or_default();
+        bucket.min_ns = if bucket.count == 0 {
+            total_ns
+        } else {
+            bucket.min_ns.min(total_ns)
+        };
+        bucket.max_ns = bucket.max_ns.max(total_ns);
+        bucket.count += 1;
+        bucket.ns = bucket.ns.saturating_add(total_ns);
+        for number in &numbers {
+            let at = *number as usize;
+            if bucket.traits.len() <= at {
+                bucket.traits.resize(at + 1, 0);
+            }
+            bucket.traits[at] = bucket.traits[at].saturating_add(1);
+        }
+        for (number, ns) in &ns_of[..stages] {
+            let at = *number as usize;
+            if bucket.stages.len() <= at {
+                bucket.stages.resize(at + 1, Sum::default());
+            }
+            bucket.stages[at].add(*ns);
+        }
+        for step in reached {
+            bucket
+                .offsets
+                .entry((chain, step.step))
+                .or_default()
+                .add(step.time.saturating_sub(first.time));
+        }
+        let longer = self
+            .slowest
+            .as_ref()
+            .is_none_or(|(known, ..)| known.total_ns < total_ns);
+        if longer && let Some(&(stage, ns)) = ns_of[..stages].iter().max_by_key(|s| s.1) {
+            let example = Example {
+                number: self.count,
+                total_ns,
+                traits: numbers.clone(),
+            };
+            self.slowest = Some((example, stage, ns));
+        }
+        if bucket.examples.len() < EXAMPLES {
+            bucket.examples.push(Example {
+                number: self.count,
+                total_ns,
+                traits: numbers,
+            });
+        }
+        self.count
+    }
+}
+
+/// Returns the bucket of a total.
+fn bucket_of(ns: u64) -> u32 {
+    let sub = 1u64 << SUB_BITS;
+    if ns < sub {
+        return ns as u32;
+    }
+    let octave = 63 - ns.leading_zeros() - SUB_BITS;
+    ((octave + 1) << SUB_BITS) + ((ns >> octave) as u32 & (sub as u32 - 1))
+}

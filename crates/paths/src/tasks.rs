@@ -1,0 +1,270 @@
+//! What tasks are, and whether they run: for vCPUs as far as [`model::Machine`] does not tell.
+
+use event::sched::{Comm, Leaves};
+use event::{Data, NONE};
+use model::{Threads, vcpu_from_comm};
+
+/// What a task does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Run {
+    /// Nothing has told yet.
+    #[default]
+    Unknown,
+    /// It has a CPU.
+    Running,
+    /// It waits for one.
+    Runnable,
+    /// It sleeps.
+    Asleep,
+}
+
+/// What a task's name and doings say it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum What {
+    /// A vCPU's thread.
+    Vcpu,
+    /// A kworker.
+    Kworker,
+    /// A vhost worker: in the kernel, one for each device or queue.
+    Vhost,
+    /// An idle task.
+    Idle,
+    /// Another thread of the kernel.
+    Kernel,
+    /// Anything else: the VMM's other threads among them.
+    #[default]
+    Other,
+}
+
+/// Who raised the interrupt that a thread makes accepted next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Raised {
+    /// Nobody: the vCPU's own timer.
+    #[default]
+    Local,
+    /// A vCPU, by an inter-processor interrupt.
+    Ipi,
+    /// A message.
+    Msi,
+    /// A pin of an interrupt controller.
+    Pin,
+}
+
+/// Slots from here on stand for idle tasks: each CPU has one, all with the thread id 0.
+pub(crate) const IDLE: u32 = 1 << 31;
+
+/// Returns the slot that stands for a CPU's idle task.
+pub(crate) fn idle(cpu: i32) -> u32 {
+    IDLE | cpu as u32
+}
+
+/// One task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Task {
+    pub what: What,
+    /// The vCPU's number, if the thread is one's and it is known.
+    pub vcpu: Option<u32>,
+    pub run: Run,
+    /// Since when.
+    pub since: u64,
+    /// The CPU it had last, if known.
+    pub cpu: i32,
+    /// When it last left its guest, if it is a vCPU.
+    pub exit_at: u64,
+    known: bool,
+    entered: bool,
+}
+
+/// All tasks, by slot.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    all: Vec<Task>,
+    unknown: Task,
+    /// Stands for all idle tasks.
+    idle: Task,
+    scratch: Task,
+}
+
+impl Default for Tasks {
+    fn default() -> Tasks {
+        let unknown = Task {
+            cpu: NONE,
+            ..Task::default()
+        };
+        Tasks {
+            all: Vec::new(),
+            unknown,
+            idle: Task {
+                what: What::Idle,
+                known: true,
+                ..unknown
+            },
+            scratch: unknown,
+        }
+    }
+}
+
+impl Tasks {
+    /// Returns a task.
+    #[inline]
+    pub fn get(&self, slot: u32) -> &Task {
+        if slot >= IDLE {
+            return &self.idle;
+        }
+        self.all.get(slot as usize).unwrap_or(&self.unknown)
+    }
+
+    /// Returns a task, which is made known if it is not.
+    #[inline]
+    pub fn entry(&mut self, slot: u32, threads: &Threads) -> &mut Task {
+        if slot >= IDLE {
+            self.scratch = self.idle;
+            return &mut self.scratch;
+        }
+        let at = slot as usize;
+        if self.all.len() <= at {
+            self.all.resize(
+                at + 1,
+                Task {
+                    cpu: NONE,
+                    ..Task::default()
+                },
+            );
+        }
+        if !self.all[at].known {
+            self.learn(slot, threads);
+        }
+        &mut self.all[at]
+    }
+
+    /// Looks at a thread's name.
+    #[cold]
+    fn learn(&mut self, slot: u32, threads: &Threads) {
+        let Some((tid, thread)) = threads.at(slot) else {
+            return;
+        };
+        let named = thread.comm.is_some();
+        let comm = thread.comm.clone().unwrap_or_default();
+        let task = &mut self.all[slot as usize];
+        task.known = named || tid == 0;
+        if !task.entered {
+            task.what = what(tid, &comm);
+        }
+        task.vcpu = task.vcpu.or(match task.what {
+            What::Vcpu => thread.vcpu.or_else(|| vcpu_from_comm(&comm)),
+            _ => None,
+        });
+    }
+
+    /// A thread entered or left a guest.
+    #[inline]
+    pub fn is_vcpu(&mut self, slot: u32, number: Option<u32>, threads: &Threads) {
+        let task = self.entry(slot, threads);
+        if !task.entered || task.vcpu.is_none() {
+            task.entered = true;
+            task.what = What::Vcpu;
+            let told = || threads.at(slot).and_then(|(_, thread)| thread.vcpu);
+            task.vcpu = number.or(task.vcpu).or_else(told);
+        }
+    }
+
+    /// An event of the scheduler tells a task's name, which may be another than before.
+    #[inline]
+    pub fn named(&mut self, slot: u32, tid: i32, comm: &Comm, threads: &Threads) {
+        let task = self.entry(slot, threads);
+        if !task.known {
+            let name = comm.to_str_lossy();
+            task.known = true;
+            if !task.entered {
+                task.what = what(tid, &name);
+                if task.what == What::Vcpu {
+                    task.vcpu = vcpu_from_comm(&name);
+                }
+            }
+        }
+    }
+
+    /// A thread has another name.
+    pub fn renamed(&mut self, slot: u32) {
+        if let Some(task) = self.all.get_mut(slot as usize) {
+            task.known = false;
+        }
+    }
+
+    /// Events of a CPU were lost: who has it is not known; -1 stands for all.
+    pub fn forget_cpu(&mut self, cpu: i32) {
+        for task in &mut self.all {
+            if task.run == Run::Running && (cpu == NONE || task.cpu == cpu) {
+                task.run = Run::Unknown;
+            }
+        }
+    }
+
+    /// Takes an event of the scheduler. `slot` tells the slot of a thread.
+    #[inline]
+    pub fn sched(
+        &mut self,
+        data: &Data,
+        time: u64,
+        cpu: i32,
+        slots: (u32, u32),
+        threads: &Threads,
+    ) {
+        match data {
+            Data::SchedSwitch(switch) => {
+                let (prev, next) = slots;
+                let leaves = match switch.prev_state.leaves() {
+                    Leaves::Runnable => Run::Runnable,
+                    Leaves::Blocked | Leaves::Dead => Run::Asleep,
+                };
+                self.set(prev, leaves, time, cpu, threads);
+                self.set(next, Run::Running, time, cpu, threads);
+            }
+            Data::SchedWaking(_) => {}
+            Data::SchedWakeup(wakeup) => {
+                let task = self.entry(slots.1, threads);
+                if task.run != Run::Running {
+                    let cpu = wakeup.target_cpu.unwrap_or(task.cpu);
+                    self.set(slots.1, Run::Runnable, time, cpu, threads);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, slot: u32, run: Run, time: u64, cpu: i32, threads: &Threads) {
+        let task = self.entry(slot, threads);
+        if task.run != run {
+            task.run = run;
+            task.since = time;
+        }
+        task.cpu = cpu;
+    }
+}
+
+/// Returns what a name says. Kernel threads are known by theirs; a VMM's thread may be called anything.
+fn what(tid: i32, comm: &str) -> What {
+    const KERNEL: [&str; 8] = [
+        "ksoftirqd/",
+        "migration/",
+        "rcu_",
+        "kvm-pit/",
+        "kvm-nx-lpage",
+        "irq/",
+        "cpuhp/",
+        "kthreadd",
+    ];
+    if tid == 0 {
+        What::Idle
+    } else if comm.starts_with("kworker/") {
+        What::Kworker
+    } else if comm.starts_with("vhost-") {
+        What::Vhost
+    } else if vcpu_from_comm(comm).is_some() {
+        What::Vcpu
+    } else if KERNEL.iter().any(|prefix| comm.starts_with(prefix)) {
+        What::Kernel
+    } else {
+        What::Other
+    }
+}
