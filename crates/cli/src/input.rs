@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use devices::Names;
 use event::{Isa, Quality, Sink};
 use model::{Told, ToldThread, ToldVcpu, ToldVm};
+use paths::Only;
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::Formats;
 
@@ -235,6 +236,31 @@ impl<'a> Filter<'a> {
             .is_none_or(|pid| tid == pid || process == Some(pid) || self.of_process.contains(&tid));
         let thread = self.threads.as_ref().is_none_or(|list| list.contains(&tid));
         pid && thread
+    }
+
+    /// Returns which instances of paths are wanted: of the vCPUs that filters choose, wherever their events are.
+    pub fn instances(&self, reader: &Reader<'_>) -> Only {
+        let window = self.window(reader);
+        let threads = match (self.args.pid, &self.threads) {
+            (None, threads) => threads.clone(),
+            (Some(pid), threads) => {
+                let mut info = analysis::Info::vcpus_only();
+                info.saved_names(saved_names(reader));
+                reader.walk(&mut info);
+                let vms = info.report().vms;
+                let mut all: Vec<i32> = self.of_process.iter().copied().collect();
+                all.push(pid);
+                let of_vm = vms.iter().filter(|vm| vm.pid == Some(pid));
+                all.extend(of_vm.flat_map(|vm| &vm.vcpus).map(|vcpu| vcpu.tid));
+                all.retain(|tid| threads.as_ref().is_none_or(|list| list.contains(tid)));
+                Some(all)
+            }
+        };
+        Only {
+            threads,
+            time: window.time,
+            cpus: window.cpus,
+        }
     }
 
     /// Returns the window that vCPUs' time is looked at in.

@@ -19,9 +19,11 @@ mod tally;
 mod tasks;
 mod traits;
 
-pub use engine::{Instance, Paths, Reached};
+pub use engine::{Instance, Only, Paths, Reached};
 pub use notes::{Waker, Was};
-pub use report::{Because, GroupReport, NameAccess, PathReport, SlowReport, StageReport};
+pub use report::{
+    Because, GroupReport, NameAccess, PathReport, SlowReport, StageReport, Told, ToldStep,
+};
 pub use slow::Found;
 pub use tally::Dropped;
 pub use tasks::{Run, What};

@@ -1,7 +1,7 @@
 //! What went on around an instance, from the moment its vCPU is known.
 
 use event::ExitReason;
-use model::{Access, State, Times};
+use model::{Access, State};
 
 use crate::tasks::{Raised, Run, What};
 
@@ -78,8 +78,6 @@ pub(crate) struct Notes {
     pub was_reason: Option<ExitReason>,
     /// Its CPU, if known.
     pub cpu: i32,
-    /// Its time by state up to then.
-    pub times: Times,
     /// Exits it had from then on.
     pub exits: Vec<(ExitReason, u32)>,
     /// Accesses that made them, and whether the VMM handled them.
@@ -98,6 +96,24 @@ pub(crate) struct Notes {
     pub waker: Waker,
     /// The back end that works: its slot, what it is, and what it did when it was notified.
     pub back_end: Option<(u32, What, Run)>,
+}
+
+impl Notes {
+    /// Forgets all, and keeps the memory.
+    pub fn clear(&mut self) {
+        let mut empty = Notes {
+            exits: std::mem::take(&mut self.exits),
+            accesses: std::mem::take(&mut self.accesses),
+            beside: std::mem::take(&mut self.beside),
+            host_irqs: std::mem::take(&mut self.host_irqs),
+            ..Notes::default()
+        };
+        empty.exits.clear();
+        empty.accesses.clear();
+        empty.beside.clear();
+        empty.host_irqs.clear();
+        *self = empty;
+    }
 }
 
 /// Counts one more of a kind.

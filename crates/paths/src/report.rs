@@ -4,11 +4,11 @@ use event::ExitReason;
 use model::{Access, Machine};
 use stats::Stats;
 
-use crate::engine::Paths;
+use crate::engine::{Instance, Paths};
 use crate::lang::{By, Path};
 use crate::notes::{Waker, Was};
 use crate::slow::{self, Found, Reason, Split};
-use crate::tally::{Dropped, Tally};
+use crate::tally::{Dropped, Sum, Tally, offset_of};
 use crate::tasks::{Run, What};
 use crate::traits::Trait;
 
@@ -125,53 +125,31 @@ impl Paths {
             .collect()
     }
 
-    /// Returns what is true of an instance, as texts.
-    pub fn describe(
-        &self,
-        path: usize,
-        traits: &[Trait],
-        machine: &Machine,
-        names: NameAccess<'_>,
-    ) -> Vec<String> {
-        let Some(path) = self.paths().get(path) else {
-            return Vec::new();
+    /// Returns an instance in words.
+    pub fn tell(&self, one: &Instance, machine: &Machine, names: NameAccess<'_>) -> Told {
+        let Some(path) = self.paths().get(one.path) else {
+            return Told::default();
         };
         let words = Words {
             path,
             machine,
             names,
         };
-        let mut out: Vec<String> = Vec::new();
-        for (at, one) in traits.iter().enumerate() {
-            // Of the levels of a count the highest says it all.
-            let higher = match (one, traits.get(at + 1)) {
-                (Trait::Exits(a, _), Some(Trait::Exits(b, _))) => a == b,
-                (Trait::Accesses(a, x, _), Some(Trait::Accesses(b, y, _))) => (a, x) == (b, y),
-                (Trait::HostIrq(a, _), Some(Trait::HostIrq(b, _))) => a == b,
-                _ => false,
-            };
-            let stands = matches!(one, Trait::Reached(..) | Trait::Longest(..));
-            if !higher && !stands {
-                out.push(words.feature(one));
-            }
-        }
-        out
-    }
-
-    /// Returns the label of the group that an instance belongs to, if its path has groups.
-    pub fn label(
-        &self,
-        path: usize,
-        traits: &[Trait],
-        machine: &Machine,
-        names: NameAccess<'_>,
-    ) -> Option<String> {
-        let path = self.paths().get(path)?;
-        let words = Words {
-            path,
-            machine,
-            names,
-        };
+        let steps = one.reached.iter().map(|reached| ToldStep {
+            name: words.step(one.chain as u8, reached.step).to_owned(),
+            time: reached.time,
+            cpu: reached.cpu,
+            tid: words.tid(reached.thread),
+            thread: words.task(reached.thread),
+            does: words.task(match reached.task {
+                Some(task) if reached.switch => task,
+                _ => reached.thread,
+            }),
+            to: reached
+                .task
+                .filter(|_| !reached.switch)
+                .map(|task| words.task(task)),
+        });
         let of = |one: &&Trait| match path.by {
             Some(By::Waker) => matches!(one, Trait::Waker(_)),
             Some(By::BackEnd) => matches!(one, Trait::BackEnd(_)),
@@ -179,7 +157,69 @@ impl Paths {
             Some(By::Chain) => matches!(one, Trait::Chain(_)),
             None => false,
         };
-        traits.iter().find(of).map(|one| words.group(one))
+        Told {
+            path: path.name.clone(),
+            number: one.number,
+            chain: path
+                .chains
+                .get(one.chain)
+                .and_then(|chain| chain.name.clone()),
+            by: one.traits.iter().find(of).map(|one| words.group(one)),
+            steps: steps.collect(),
+            vcpu_tid: one.subject.map(|slot| words.tid(slot)),
+            vcpu: one.subject.map(|slot| words.task(slot)),
+            features: words.features(&one.traits),
+        }
+    }
+}
+
+/// One instance in words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Its path.
+    pub path: String,
+    /// Its number among those of the path.
+    pub number: u64,
+    /// The chain it went, where the path has several with names.
+    pub chain: Option<String>,
+    /// The group it belongs to, where the path has groups.
+    pub by: Option<String>,
+    /// The steps it reached; one at least.
+    pub steps: Vec<ToldStep>,
+    /// Thread of the vCPU it is about, if known.
+    pub vcpu_tid: Option<i32>,
+    /// The same with its name.
+    pub vcpu: Option<String>,
+    /// What else is known of it.
+    pub features: Vec<String>,
+}
+
+/// One step of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToldStep {
+    /// The step.
+    pub name: String,
+    /// When it was reached.
+    pub time: u64,
+    /// The CPU of its event.
+    pub cpu: i32,
+    /// The thread that made it.
+    pub tid: i32,
+    /// The same with its name.
+    pub thread: String,
+    /// Who does it: the thread, or of a switch the task that gets the CPU.
+    pub does: String,
+    /// Who is woken by it.
+    pub to: Option<String>,
+}
+
+impl Told {
+    /// Returns how long it took, in the recording's unit.
+    pub fn total_ns(&self) -> u64 {
+        match (self.steps.first(), self.steps.last()) {
+            (Some(first), Some(last)) => last.time.saturating_sub(first.time),
+            _ => 0,
+        }
     }
 }
 
@@ -251,7 +291,7 @@ impl Words<'_> {
         // Where the fast ones do not go this way, the time between its two steps on theirs.
         let usual = fast.mean().or_else(|| {
             let offsets = &split?.fast.offsets;
-            let mean = |step| offsets.get(&(chain, step)).and_then(|sum| sum.mean());
+            let mean = |step| offsets.get(offset_of(chain, step)).and_then(Sum::mean);
             Some(mean(to)?.saturating_sub(mean(from)?))
         });
         let saving_ns = usual.map_or(0, |usual| {
@@ -433,6 +473,35 @@ impl Words<'_> {
             slow_examples: examples(&split.slow, more),
             fast_examples: examples(&split.fast, !more),
         }
+    }
+
+    fn features(&self, traits: &[Trait]) -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        for (at, one) in traits.iter().enumerate() {
+            // Of the levels of a count the highest says it all.
+            let higher = match (one, traits.get(at + 1)) {
+                (Trait::Exits(a, _), Some(Trait::Exits(b, _))) => a == b,
+                (Trait::Accesses(a, x, _), Some(Trait::Accesses(b, y, _))) => (a, x) == (b, y),
+                (Trait::HostIrq(a, _), Some(Trait::HostIrq(b, _))) => a == b,
+                _ => false,
+            };
+            // Steps tell these.
+            let stands = matches!(
+                one,
+                Trait::Reached(..) | Trait::Longest(..) | Trait::Chain(_)
+            );
+            if !higher && !stands {
+                out.push(self.feature(one));
+            }
+        }
+        out
+    }
+
+    fn tid(&self, slot: u32) -> i32 {
+        if slot >= crate::tasks::IDLE {
+            return 0;
+        }
+        self.machine.threads().at(slot).map_or(-1, |(tid, _)| tid)
     }
 
     fn task(&self, slot: u32) -> String {

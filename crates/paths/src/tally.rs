@@ -99,7 +99,7 @@ pub(crate) struct Bucket {
     /// By stage's number.
     pub stages: Vec<Sum>,
     /// By chain and step: time from the instance's beginning.
-    pub offsets: FxHashMap<(u8, u8), Sum>,
+    pub offsets: Vec<Sum>,
     pub examples: Vec<Example>,
 }
 
@@ -126,8 +126,11 @@ impl Bucket {
         for (mine, theirs) in self.stages.iter_mut().zip(&other.stages) {
             mine.merge(theirs);
         }
-        for (key, theirs) in &other.offsets {
-            self.offsets.entry(*key).or_default().merge(theirs);
+        if self.offsets.len() < other.offsets.len() {
+            self.offsets.resize(other.offsets.len(), Sum::default());
+        }
+        for (mine, theirs) in self.offsets.iter_mut().zip(&other.offsets) {
+            mine.merge(theirs);
         }
         self.examples.extend_from_slice(&other.examples);
     }
@@ -165,6 +168,8 @@ pub(crate) struct Tally {
     trait_of: FxHashMap<Trait, u32>,
     pub buckets: BTreeMap<u32, Bucket>,
     pub slow_from: Option<u64>,
+    /// Memory that instances use again.
+    numbers: Vec<u32>,
     /// The instance that took longest: its longest stage, by number, and how long that took.
     pub slowest: Option<(Example, u32, u64)>,
 }
@@ -191,6 +196,7 @@ impl Tally {
             trait_of: FxHashMap::default(),
             buckets: BTreeMap::new(),
             slow_from: None,
+            numbers: Vec::new(),
             slowest: None,
         }
     }
@@ -223,7 +229,8 @@ impl Tally {
             Some(from) => u32::from(total_ns >= from),
             None => bucket_of(total_ns),
         };
-        let mut numbers = Vec::with_capacity(traits.len());
+        let mut numbers = std::mem::take(&mut self.numbers);
+        numbers.clear();
         for one in traits {
             if (self.by)(one) {
                 self.groups.entry(*one).or_default().add(total_ns);
@@ -288,11 +295,11 @@ impl Tally {
             bucket.stages[at].add(*ns);
         }
         for step in reached {
-            bucket
-                .offsets
-                .entry((chain, step.step))
-                .or_default()
-                .add(step.time.saturating_sub(first.time));
+            let at = offset_of(chain, step.step);
+            if bucket.offsets.len() <= at {
+                bucket.offsets.resize(at + 1, Sum::default());
+            }
+            bucket.offsets[at].add(step.time.saturating_sub(first.time));
         }
         let longer = self
             .slowest
@@ -310,11 +317,17 @@ impl Tally {
             bucket.examples.push(Example {
                 number: self.count,
                 total_ns,
-                traits: numbers,
+                traits: numbers.clone(),
             });
         }
+        self.numbers = numbers;
         self.count
     }
+}
+
+/// Returns where the time up to a step of a chain is kept.
+pub(crate) fn offset_of(chain: u8, step: u8) -> usize {
+    usize::from(chain) * MAX_STEPS + usize::from(step)
 }
 
 /// Returns the bucket of a total.

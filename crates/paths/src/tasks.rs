@@ -69,6 +69,8 @@ pub(crate) struct Task {
     pub since: u64,
     /// The CPU it had last, if known.
     pub cpu: i32,
+    /// Its id.
+    pub tid: i32,
     /// When it last left its guest, if it is a vCPU.
     pub exit_at: u64,
     known: bool,
@@ -146,6 +148,7 @@ impl Tasks {
         let named = thread.comm.is_some();
         let comm = thread.comm.clone().unwrap_or_default();
         let task = &mut self.all[slot as usize];
+        task.tid = tid;
         task.known = named || tid == 0;
         if !task.entered {
             task.what = what(tid, &comm);

@@ -16,6 +16,7 @@ pub mod html;
 pub mod info;
 pub mod json;
 pub mod paths;
+pub mod paths_instance;
 mod perf_columns;
 mod perf_kernel;
 pub mod perf_kvm;

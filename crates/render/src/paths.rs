@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use analysis::Stats;
-use paths::{Because, Found, PathReport, SlowReport, StageReport};
+use paths::{Because, Found, PathReport, SlowReport, StageReport, Told};
 use serde_json::{Map, Value, json};
 
 use crate::{clean, csv, duration, quality};
@@ -287,4 +287,102 @@ fn savings(out: &mut String, report: &PathReport, slow: &SlowReport, layout: Lay
         );
         quality::wrap(out, "  ", &text, layout.width);
     }
+}
+
+/// Returns the head of a table of instances as CSV.
+pub fn each_csv_head() -> String {
+    let mut out = String::new();
+    csv::row(
+        &mut out,
+        [
+            "path", "instance", "chain", "by", "start_ns", "total_ns", "vcpu_tid", "vcpu", "steps",
+            "features",
+        ],
+    );
+    out
+}
+
+/// Returns an instance as a row; steps as `name@time_ns`, apart by semicolons.
+pub fn each_csv(one: &Told) -> String {
+    let mut out = String::new();
+    let start = one.steps.first().map_or(0, |step| step.time);
+    let steps: Vec<String> = one
+        .steps
+        .iter()
+        .map(|step| format!("{}@{}", step.name, step.time))
+        .collect();
+    csv::row(
+        &mut out,
+        [
+            one.path.as_str(),
+            &one.number.to_string(),
+            one.chain.as_deref().unwrap_or(""),
+            one.by.as_deref().unwrap_or(""),
+            &start.to_string(),
+            &one.total_ns().to_string(),
+            &one.vcpu_tid.map(|tid| tid.to_string()).unwrap_or_default(),
+            one.vcpu.as_deref().unwrap_or(""),
+            &steps.join(";"),
+            &one.features.join(";"),
+        ],
+    );
+    out
+}
+
+/// Returns an instance as an object.
+pub fn each_json(one: &Told) -> Value {
+    let steps = one.steps.iter().map(|step| {
+        json!({
+            "name": step.name,
+            "time_ns": step.time,
+            "cpu": (step.cpu >= 0).then_some(step.cpu),
+            "tid": step.tid,
+            "thread": step.thread,
+        })
+    });
+    json!({
+        "path": one.path,
+        "instance": one.number,
+        "chain": one.chain,
+        "by": one.by,
+        "start_ns": one.steps.first().map(|step| step.time),
+        "total_ns": one.total_ns(),
+        "vcpu_tid": one.vcpu_tid,
+        "vcpu": one.vcpu,
+        "steps": steps.collect::<Value>(),
+        "features": one.features,
+    })
+}
+
+/// Returns an instance as a line.
+pub fn each_line(one: &Told, nanoseconds: bool) -> String {
+    let time = |ns: u64| duration::of(ns, nanoseconds);
+    let mut out = format!("{:<10}{:>6}  ", clean(&one.path), one.number);
+    let mut before: Option<u64> = None;
+    for step in &one.steps {
+        match before {
+            None => {
+                let at = if nanoseconds {
+                    duration::seconds(step.time)
+                } else {
+                    step.time.to_string()
+                };
+                let _ = write!(out, "{at}  {:>8}  {}", time(one.total_ns()), step.name);
+            }
+            Some(before) => {
+                let _ = write!(
+                    out,
+                    " +{} {}",
+                    time(step.time.saturating_sub(before)),
+                    step.name
+                );
+            }
+        }
+        before = Some(step.time);
+    }
+    if let Some(vcpu) = &one.vcpu {
+        let _ = write!(out, "  ({})", clean(vcpu));
+    }
+    out.push('\n');
+    out
 }

@@ -84,7 +84,7 @@ pub fn run(args: &EventsArgs) -> Result<()> {
 }
 
 /// Chooses the columns.
-fn printer<'f>(
+pub(super) fn printer<'f>(
     reader: &'f Reader<'_>,
     formats: &'f Formats,
     perf: bool,

@@ -223,18 +223,6 @@ impl Machine {
         })
     }
 
-    /// Returns the time a vCPU spent in each state up to a moment, as [`Machine::times`] will say once an event
-    /// comes.
-    #[inline]
-    pub fn times_at(&self, vcpu: u32, time: u64) -> Times {
-        let Some(track) = self.tracks.get(vcpu as usize) else {
-            return Times::default();
-        };
-        let mut times = track.times;
-        times.add(track.state(), time.saturating_sub(track.at));
-        times
-    }
-
     /// Returns the slot of the thread that has an id now.
     #[inline]
     pub fn slot(&mut self, tid: i32) -> u32 {

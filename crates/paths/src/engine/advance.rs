@@ -148,6 +148,7 @@ impl Paths {
             Class::Idle => what == What::Idle,
             Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
             Class::Polling => what == What::Vcpu && halt(machine) == Some(Halt::Running),
+            Class::Vmm => what == What::Other && works_for(now.thread, slot, machine.threads()),
             Class::Other => what == What::Vcpu && slot != now.thread,
         }
     }
@@ -275,6 +276,7 @@ impl Paths {
         copy.waits.clear();
         copy.unique = None;
         copy.notes = None;
+        copy.spare = None;
         copy.born = self.live[child as usize].born;
         self.live[child as usize] = copy;
         self.live[parent as usize].counted = false;
@@ -295,6 +297,8 @@ impl Paths {
             time: now.event.time,
             cpu: now.event.cpu,
             thread: now.thread,
+            task: now.task,
+            switch: matches!(now.data, event::Data::SchedSwitch(_)),
         };
         for (role, read) in &bound.binds {
             if let Some(value) = self.read(read, now, machine) {
@@ -472,6 +476,7 @@ impl Paths {
         let live = &self.live[at as usize];
         if let Some(why) = why
             && live.counted
+            && self.is_wanted(live)
         {
             let path = self.index.chains[live.chain as usize].0;
             self.tallies[path as usize].dropped(why);
@@ -479,11 +484,35 @@ impl Paths {
         self.release(at);
     }
 
+    fn is_wanted(&self, live: &Live) -> bool {
+        let Some(first) = live.reached().first() else {
+            return false;
+        };
+        let in_time = self
+            .only
+            .time
+            .is_none_or(|(from, to)| from <= first.time && first.time <= to);
+        let on_cpu = self.only.cpus.as_ref().is_none_or(|ranges| {
+            u32::try_from(first.cpu)
+                .is_ok_and(|cpu| ranges.iter().any(|(low, high)| *low <= cpu && cpu <= *high))
+        });
+        let of_thread = self.only.threads.as_ref().is_none_or(|threads| {
+            let has = |slot: u32| threads.contains(&self.tasks.get(slot).tid);
+            match &live.notes {
+                Some(notes) => has(notes.subject),
+                None => live.reached().iter().any(|reached| has(reached.thread)),
+            }
+        });
+        in_time && on_cpu && of_thread
+    }
+
     fn release(&mut self, at: u32) {
         self.unwatch(at);
         let live = &mut self.live[at as usize];
         live.live = false;
-        live.notes = None;
+        if let Some(notes) = live.notes.take() {
+            live.spare = Some(notes);
+        }
         self.count -= 1;
         self.free.push(at);
     }
@@ -491,11 +520,15 @@ impl Paths {
     /// An instance is complete.
     pub(super) fn complete(&mut self, at: u32) {
         self.vacate(at);
-        let traits = self.traits(at);
+        let mut traits = std::mem::take(&mut self.traits);
+        traits.clear();
+        self.traits(at, &mut traits);
         let live = &self.live[at as usize];
         let (path, chain) = self.index.chains[live.chain as usize];
         if live.counted {
             self.remember(at);
+        }
+        if self.live[at as usize].counted && self.is_wanted(&self.live[at as usize]) {
             let live = &self.live[at as usize];
             let tally = &mut self.tallies[path as usize];
             let number = tally.add(chain as usize, live.reached(), live.coalesced, &traits);
@@ -505,11 +538,12 @@ impl Paths {
                     chain: chain as usize,
                     number,
                     reached: live.reached().to_vec(),
-                    traits,
+                    traits: traits.clone(),
                     subject: live.notes.as_ref().map(|notes| notes.subject),
                 });
             }
         }
+        self.traits = traits;
         self.release(at);
     }
 
@@ -535,5 +569,23 @@ impl Paths {
                 }
             }
         }
+    }
+}
+
+/// Whether a thread belongs to the process that another one works for: its own, or the one that a vhost worker has in its
+/// name. ftrace does not record processes: there, threads of one name are taken to be of one.
+fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
+    let (Some((_, worker)), Some((tid, thread))) = (threads.at(worker), threads.at(thread)) else {
+        return false;
+    };
+    let named = worker
+        .comm
+        .as_deref()
+        .and_then(|comm| comm.strip_prefix("vhost-"));
+    let process = named.and_then(|pid| pid.parse().ok()).or(worker.pid);
+    match (process, thread.pid) {
+        (Some(process), Some(pid)) => process == pid,
+        (Some(process), None) => process == tid,
+        (None, _) => worker.comm.is_some() && worker.comm == thread.comm,
     }
 }

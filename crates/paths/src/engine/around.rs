@@ -32,8 +32,10 @@ impl Paths {
         if let Some(subject) = subject
             && live.notes.is_none()
         {
-            let notes = self.look_at(subject, now, machine);
-            self.live[at as usize].notes = Some(Box::new(notes));
+            let mut notes = self.live[at as usize].spare.take().unwrap_or_default();
+            notes.clear();
+            self.look_at(&mut notes, subject, now, machine);
+            self.live[at as usize].notes = Some(notes);
             self.watched.entry(subject).or_default().push(at);
         }
         if let Some(back_end) = back_end
@@ -50,24 +52,26 @@ impl Paths {
     }
 
     /// What a vCPU is doing.
-    fn look_at(&mut self, subject: u32, now: &Now<'_, '_>, machine: &mut Machine) -> Notes {
+    fn look_at(
+        &mut self,
+        notes: &mut Notes,
+        subject: u32,
+        now: &Now<'_, '_>,
+        machine: &mut Machine,
+    ) {
         let time = now.event.time;
         let task = *self.tasks.entry(subject, machine.threads());
         let tid = machine.threads().at(subject).map(|(tid, _)| tid);
         let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
-        let mut notes = Notes {
-            subject,
-            since: time,
-            cpu: task.cpu,
-            ..Notes::default()
-        };
+        notes.subject = subject;
+        notes.since = time;
+        notes.cpu = task.cpu;
         match vcpu {
             Some(vcpu) => {
                 let cause = machine.cause(vcpu);
                 notes.was = notes::was(machine.state(vcpu), machine.halt(vcpu), task.run);
                 notes.was_access = cause.access;
                 notes.was_reason = cause.reason;
-                notes.times = machine.times_at(vcpu, time);
             }
             None => {
                 notes.was = match task.run {
@@ -77,6 +81,10 @@ impl Paths {
                     Run::Unknown => Was::Unknown,
                 };
             }
+        }
+        if matches!(now.data, Data::KvmExit(_)) {
+            // It was in its guest, as before every exit.
+            notes.was = Was::Unknown;
         }
         if now.task == Some(subject)
             && matches!(now.data, Data::SchedWaking(_) | Data::SchedWakeup(_))
@@ -90,7 +98,6 @@ impl Paths {
                 notes.was = Was::Asleep;
             }
         }
-        notes
     }
 
     pub(super) fn unwatch(&mut self, at: u32) {
@@ -119,7 +126,8 @@ impl Paths {
     /// A vCPU's own timer interrupts it: what woke it, if nothing else did.
     pub(super) fn own_timer(&mut self, thread: u32) {
         self.watchers(thread, |notes| {
-            if notes.waker == Waker::Unknown {
+            let slept = matches!(notes.was, Was::Halted | Was::Asleep);
+            if slept && notes.waker == Waker::Unknown {
                 notes.waker = Waker::Timer;
             }
         });
@@ -326,9 +334,8 @@ impl Paths {
     }
 
     /// What is known of an instance that is complete.
-    pub(super) fn traits(&self, at: u32) -> Vec<Trait> {
+    pub(super) fn traits(&self, at: u32, traits: &mut Vec<Trait>) {
         let live = &self.live[at as usize];
-        let mut traits = Vec::new();
         let (path, chain) = self.index.chains[live.chain as usize];
         let by = self.paths[path as usize].by;
         if self.paths[path as usize].chains.len() > 1 {
@@ -361,7 +368,7 @@ impl Paths {
             }
         }
         let Some(notes) = &live.notes else {
-            return traits;
+            return;
         };
         traits.push(Trait::Vcpu(notes.subject));
         if by == Some(By::Access)
@@ -416,6 +423,5 @@ impl Paths {
             traits.push(Trait::BackEndWas(run));
             traits.push(Trait::BackEndThread(slot));
         }
-        traits
     }
 }

@@ -14,6 +14,10 @@ pub struct Reached {
     pub cpu: i32,
     /// Slot of the thread that made its event.
     pub thread: u32,
+    /// Slot of the task that was woken, or got the CPU, by it.
+    pub task: Option<u32>,
+    /// Whether it was a switch: then it is the task that does something.
+    pub switch: bool,
 }
 
 /// An instance.
@@ -39,6 +43,8 @@ pub(crate) struct Live {
     /// Interrupts that were one with this one's.
     pub coalesced: u32,
     pub notes: Option<Box<Notes>>,
+    /// Notes of an instance that was here before: their memory is used again.
+    pub spare: Option<Box<Notes>>,
     /// Whether the slot holds an instance.
     pub live: bool,
     /// Its age: what came earlier has a lower one.
@@ -107,7 +113,9 @@ impl Live {
         self.late = false;
         self.unique = None;
         self.coalesced = 0;
-        self.notes = None;
+        if let Some(notes) = self.notes.take() {
+            self.spare = Some(notes);
+        }
         self.live = true;
     }
 }

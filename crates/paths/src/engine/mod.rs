@@ -44,12 +44,24 @@ pub struct Instance {
     pub subject: Option<u32>,
 }
 
+/// Which instances are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Only {
+    /// Those about one of these threads: vCPUs', or where an instance is about none, threads that make its events.
+    pub threads: Option<Vec<i32>>,
+    /// Those that begin in this time, both ends included.
+    pub time: Option<(u64, u64)>,
+    /// Those that begin on one of these CPUs, as ranges.
+    pub cpus: Option<Vec<(u32, u32)>>,
+}
+
 /// Follows paths.
 #[derive(Debug)]
 pub struct Paths {
     paths: Vec<Path>,
     index: Index,
-    bindings: Vec<Binding>,
+    /// By kind of event, what is done with it; nothing, if it is not wanted.
+    bindings: Vec<Option<Box<Binding>>>,
     symbols: bind::Symbols,
     /// By step's number: whether its events are recorded, whether it counts for nothing.
     recorded: Vec<bool>,
@@ -77,6 +89,7 @@ pub struct Paths {
     watched: FxHashMap<u32, Vec<u32>>,
     tallies: Vec<Tally>,
     isa: Option<Isa>,
+    only: Only,
     listing: bool,
     listed: Vec<Instance>,
     last_thread: (i32, u32),
@@ -89,6 +102,7 @@ pub struct Paths {
     rising: Vec<((u32, u32, u64), u64)>,
     /// Memory that events use again.
     found: Vec<u32>,
+    traits: Vec<crate::Trait>,
 }
 
 /// What an event is, as far as it has been looked at.
@@ -134,6 +148,7 @@ impl Paths {
             watched: FxHashMap::default(),
             tallies,
             isa: None,
+            only: Only::default(),
             listing: false,
             listed: Vec::new(),
             last_thread: (NONE, 0),
@@ -143,6 +158,7 @@ impl Paths {
             rising: Vec::new(),
             index,
             found: Vec::new(),
+            traits: Vec::new(),
         }
     }
 
@@ -190,6 +206,11 @@ impl Paths {
         }
     }
 
+    /// Chooses instances. All of them are followed, whatever is chosen: the events of one may be made by any thread.
+    pub fn only(&mut self, only: Only) {
+        self.only = only;
+    }
+
     /// Asks for every instance that completes: they are to be taken with [`Paths::take_listed`].
     pub fn list(&mut self) {
         self.listing = true;
@@ -213,9 +234,9 @@ impl Paths {
         }
         let at = ty.index as usize;
         if self.bindings.len() <= at {
-            self.bindings.resize_with(at + 1, Binding::default);
+            self.bindings.resize_with(at + 1, || None);
         }
-        self.bindings[at] = binding;
+        self.bindings[at] = wanted.then(|| Box::new(binding));
         wanted
     }
 
@@ -244,15 +265,11 @@ impl Paths {
     #[inline]
     pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         let at = event.ty.index as usize;
-        let Some(binding) = self.bindings.get_mut(at) else {
+        let Some(binding) = self.bindings.get_mut(at).and_then(Option::take) else {
             return;
         };
-        if !binding.wanted {
-            return;
-        }
-        let binding = std::mem::take(binding);
         self.with(event, data, machine, &binding);
-        self.bindings[at] = binding;
+        self.bindings[at] = Some(binding);
     }
 
     fn with(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine, binding: &Binding) {

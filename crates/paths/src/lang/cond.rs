@@ -151,6 +151,8 @@ pub enum Class {
     Halted,
     /// A vCPU that is in a halt, and has its CPU.
     Polling,
+    /// A thread of the VMM that the thread which makes the event works for, and no vCPU's.
+    Vmm,
     /// Another vCPU's thread than the one that makes the event.
     Other,
 }
@@ -253,10 +255,11 @@ impl Cond {
                     "idle" => Class::Idle,
                     "halted" => Class::Halted,
                     "polling" => Class::Polling,
+                    "vmm" => Class::Vmm,
                     "other" => Class::Other,
                     _ => {
                         return Err(LangError(format!(
-                            "'{text}': expected one of vcpu, kworker, vhost, idle, halted, polling, other behind 'is'"
+                            "'{text}': expected one of vcpu, kworker, vhost, idle, halted, polling, vmm, other behind 'is'"
                         )));
                     }
                 };

@@ -1,5 +1,8 @@
 //! `trapline paths`: latency paths, stage by stage.
 
+mod each;
+mod instance;
+
 use std::fs::File;
 use std::io::Read;
 
@@ -13,7 +16,6 @@ use source::{Reader, Recording};
 
 use crate::args::{Format, PathsArgs};
 use crate::commands::VERSION;
-use crate::filter::Scope;
 use crate::{input, output};
 
 /// Path files are not read beyond this many bytes.
@@ -24,26 +26,42 @@ const SHOWN: usize = 12;
 /// Runs the command.
 pub fn run(args: &PathsArgs) -> Result<()> {
     let wanted = wanted(args)?;
+    if args.instance.is_some() && wanted.len() != 1 {
+        bail!(
+            "--instance is a number among the instances of one path, and {} are asked for; choose one with --path",
+            wanted.len()
+        );
+    }
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let recording = Recording::open(&args.recording)?;
     let reader = recording.reader(lender.options(true))?;
     let name = input::name(&args.recording);
-    let filter = &args.common.filter;
-    let filters = input::Filter::new(filter, &facts, &reader, &name)?;
-    let mut follower = Paths::new(wanted);
-    if let Some(ns) = args.slow {
-        follower.slow_from(ns);
+    let filters = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
+    let study = || {
+        let mut follower = Paths::new(wanted.clone());
+        if let Some(ns) = args.slow {
+            follower.slow_from(ns);
+        }
+        follower.only(filters.instances(&reader));
+        locate(&mut follower, &reader);
+        let mut study = Study::default().paths(follower);
+        study.saved_names(input::saved_names(&reader));
+        study.told(facts.told());
+        if !input::nanoseconds(reader.header()) {
+            study.counts_ticks();
+        }
+        study
+    };
+    if args.each {
+        return each::run(args, &reader, &name, &devices, &study);
     }
-    locate(&mut follower, &reader);
-    let mut study = Study::default().paths(follower);
-    study.saved_names(input::saved_names(&reader));
-    study.told(facts.told());
-    if !input::nanoseconds(reader.header()) {
-        study.counts_ticks();
+    if let Some(number) = args.instance {
+        return instance::run(args, number, &reader, &name, &devices, study());
     }
-    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
+    let mut study = study();
+    let mut outcome = reader.walk(&mut study);
     study.finish();
     let (Some(follower), Some(machine)) = (&study.paths, &study.machine) else {
         return Ok(());

@@ -1,0 +1,160 @@
+//! `--each`: every instance, as it completes.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use analysis::Study;
+use anyhow::Result;
+use event::{Event, EventType, Side, Sink};
+use model::Access;
+use paths::{Instance, Paths};
+use render::{json, paths as render_paths, quality};
+use source::Reader;
+
+use crate::args::{Format, PathsArgs};
+use crate::commands::VERSION;
+use crate::{input, output};
+
+/// Rows are written out when this many bytes have gathered.
+const BUFFER: usize = 64 << 10;
+
+/// Prints every instance.
+pub fn run(
+    args: &PathsArgs,
+    reader: &Reader<'_>,
+    name: &str,
+    devices: &input::Devices,
+    study: &dyn Fn() -> Study,
+) -> Result<()> {
+    let format = args.common.format;
+    let mut start = String::new();
+    let mut isa = None;
+    match format {
+        Format::Table => {}
+        Format::Csv => start.push_str(&render_paths::each_csv_head()),
+        Format::Json => {
+            // Quality stands first in every document and is known last: the recording is walked twice.
+            let mut first = study();
+            let quality = reader.walk(&mut first).quality;
+            isa = first.paths.as_ref().and_then(Paths::isa);
+            let name = name.to_owned();
+            let document = json::text(json::envelope(VERSION, "paths", &[name], &quality));
+            let open = document.trim_end().trim_end_matches('}').trim_end();
+            start.push_str(open);
+            start.push_str(",\n  \"instances\": [");
+        }
+    }
+    let mut study = study();
+    if let Some(paths) = &mut study.paths {
+        paths.list();
+    }
+    let mut unused = event::Quality::default();
+    let mut each = Each {
+        study,
+        devices,
+        names: None,
+        isa,
+        format,
+        nanoseconds: input::nanoseconds(reader.header()),
+        out: io::stdout().lock(),
+        pending: start,
+        count: 0,
+        failed: None,
+    };
+    let outcome = reader.walk(&mut each);
+    each.study.finish();
+    each.take();
+    if format == Format::Json {
+        each.pending.push_str("\n  ]\n}\n");
+    }
+    if let Some(error) = each.failed.take() {
+        return Err(error.into());
+    }
+    each.out.write_all(each.pending.as_bytes())?;
+    each.out.flush()?;
+    drop(each);
+    let _ = devices.names(isa, &mut unused);
+    let quality = outcome.quality;
+    if format == Format::Table && (quality.lost_events > 0 || quality.truncated) {
+        io::stderr().write_all(quality::lines(name, &quality, output::width()).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Prints instances during the walk.
+struct Each<'d> {
+    study: Study,
+    devices: &'d input::Devices,
+    names: Option<devices::Names>,
+    isa: Option<event::Isa>,
+    format: Format,
+    nanoseconds: bool,
+    out: io::StdoutLock<'static>,
+    pending: String,
+    count: u64,
+    failed: Option<io::Error>,
+}
+
+impl Each<'_> {
+    /// Appends the instances that have completed.
+    fn take(&mut self) {
+        let Some(paths) = &mut self.study.paths else {
+            return;
+        };
+        let listed = paths.take_listed();
+        if listed.is_empty() {
+            return;
+        }
+        let isa = paths.isa();
+        if self.names.is_none() || self.isa != isa {
+            self.isa = isa;
+            self.names = Some(self.devices.names(isa, &mut event::Quality::default()));
+        }
+        for one in &listed {
+            self.row(one);
+        }
+    }
+
+    fn row(&mut self, one: &Instance) {
+        let (Some(paths), Some(machine), Some(names)) =
+            (&self.study.paths, &self.study.machine, &self.names)
+        else {
+            return;
+        };
+        let name_access = |access: &Access| analysis::name_access(access, names);
+        let told = paths.tell(one, machine, &name_access);
+        let text = match self.format {
+            Format::Table => render_paths::each_line(&told, self.nanoseconds),
+            Format::Csv => render_paths::each_csv(&told),
+            Format::Json => {
+                let comma = if self.count == 0 { "" } else { "," };
+                format!("{comma}\n    {}", render_paths::each_json(&told))
+            }
+        };
+        self.pending.push_str(&text);
+        self.count += 1;
+    }
+}
+
+impl Sink for Each<'_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.study.wants(ty)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let flow = self.study.event(event);
+        self.take();
+        if self.pending.len() >= BUFFER {
+            if let Err(error) = self.out.write_all(self.pending.as_bytes()) {
+                self.failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            self.pending.clear();
+        }
+        flow
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.study.side(side);
+    }
+}

@@ -1,0 +1,233 @@
+//! `--instance N`: one instance, looked at closely.
+
+use std::ops::ControlFlow;
+
+use analysis::Study;
+use anyhow::{Result, bail};
+use event::{Event, EventType, Side, Sink};
+use model::Access;
+use paths::{Instance, Told};
+use render::{EventPrinter, json, paths_instance};
+use source::Reader;
+use tracefmt::Formats;
+
+use crate::args::{Diagram, Format, PathsArgs};
+use crate::commands::{VERSION, events};
+use crate::{input, output};
+
+/// Events of an instance that are printed; what is beyond is counted.
+const MAX_EVENTS: usize = 400;
+
+/// Prints one instance.
+pub fn run(
+    args: &PathsArgs,
+    number: u64,
+    reader: &Reader<'_>,
+    name: &str,
+    devices: &input::Devices,
+    mut study: Study,
+) -> Result<()> {
+    if args.common.format == Format::Csv {
+        bail!("--instance is a text or JSON; '--each --format csv' has a row for each instance");
+    }
+    if let Some(paths) = &mut study.paths {
+        paths.list();
+    }
+    let mut find = Find {
+        study,
+        number,
+        found: None,
+        seen: 0,
+    };
+    let outcome = reader.walk(&mut find);
+    if find.found.is_none() {
+        find.study.finish();
+        find.take();
+    }
+    let Some(found) = find.found.take() else {
+        bail!(
+            "{name}: has no instance {number} of this path; {} completed",
+            find.seen
+        );
+    };
+    let (Some(paths), Some(machine)) = (&find.study.paths, &find.study.machine) else {
+        return Ok(());
+    };
+    let mut quality = outcome.quality;
+    let names = devices.names(paths.isa(), &mut quality);
+    let name_access = |access: &Access| analysis::name_access(access, &names);
+    let told = paths.tell(&found, machine, &name_access);
+    let diagram = match args.diagram {
+        Diagram::Text => paths_instance::text_diagram(&told, input::nanoseconds(reader.header())),
+        Diagram::Mermaid => paths_instance::mermaid(&told, input::nanoseconds(reader.header())),
+    };
+    let none = Formats::default();
+    let formats = reader.formats().unwrap_or(&none);
+    let mut lines = Lines::new(
+        events::printer(reader, formats, reader.is_perf(), false),
+        &told,
+    );
+    for (tid, comm) in input::saved_names(reader) {
+        let side = Side::Comm {
+            time: 0,
+            pid: -1,
+            tid,
+            comm,
+            exec: false,
+        };
+        lines.side(&side);
+    }
+    reader.walk(&mut lines);
+    if args.common.format == Format::Json {
+        let mut document = json::envelope(VERSION, "paths", &[name.to_owned()], &quality);
+        let mut one = render::paths::each_json(&told);
+        one["diagram"] = diagram.into();
+        one["events"] = lines.texts().into();
+        document.insert("instance".to_owned(), one);
+        return output::print(&json::text(document));
+    }
+    let nanoseconds = input::nanoseconds(reader.header());
+    let mut text = paths_instance::steps(&told, nanoseconds, output::width());
+    text.push('\n');
+    text.push_str(&diagram);
+    text.push_str("\nits events (* reaches a step):\n");
+    text.push_str(&lines.finish());
+    output::print(&text)
+}
+
+/// Walks until the instance has completed.
+struct Find {
+    study: Study,
+    number: u64,
+    found: Option<Instance>,
+    seen: u64,
+}
+
+impl Find {
+    fn take(&mut self) {
+        let Some(paths) = &mut self.study.paths else {
+            return;
+        };
+        for one in paths.take_listed() {
+            self.seen = self.seen.max(one.number);
+            if one.number == self.number {
+                self.found = Some(one);
+            }
+        }
+    }
+}
+
+impl Sink for Find {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.study.wants(ty)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let flow = self.study.event(event);
+        self.take();
+        match self.found {
+            Some(_) => ControlFlow::Break(()),
+            None => flow,
+        }
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.study.side(side);
+    }
+}
+
+/// Prints the events of the threads that take part, from the first step to the last.
+struct Lines<'f, 't> {
+    printer: EventPrinter<'f>,
+    told: &'t Told,
+    tids: Vec<i32>,
+    from: u64,
+    to: u64,
+    out: Vec<(bool, Vec<u8>)>,
+    more: u64,
+    unused: Vec<u8>,
+}
+
+impl<'f, 't> Lines<'f, 't> {
+    fn new(printer: EventPrinter<'f>, told: &'t Told) -> Lines<'f, 't> {
+        let mut tids: Vec<i32> = told.steps.iter().map(|step| step.tid).collect();
+        tids.extend(told.vcpu_tid);
+        tids.retain(|tid| *tid > 0);
+        tids.sort_unstable();
+        tids.dedup();
+        Lines {
+            printer,
+            told,
+            tids,
+            from: told.steps.first().map_or(0, |step| step.time),
+            to: told.steps.last().map_or(0, |step| step.time),
+            out: Vec::new(),
+            more: 0,
+            unused: Vec::new(),
+        }
+    }
+
+    /// The events, one a line; those that reach a step begin with a star.
+    fn finish(self) -> String {
+        let mut out = String::new();
+        for (step, line) in &self.out {
+            out.push_str(if *step { "* " } else { "  " });
+            out.push_str(&String::from_utf8_lossy(line));
+        }
+        if self.more > 0 {
+            out.push_str(&format!(
+                "  ... and {} events that reach no step\n",
+                self.more
+            ));
+        }
+        out
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let lines = self.out.iter();
+        lines
+            .map(|(_, line)| String::from_utf8_lossy(line).trim_end().to_owned())
+            .collect()
+    }
+}
+
+impl Sink for Lines<'_, '_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.printer.declare(ty);
+        true
+    }
+
+    fn wants_samples(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if event.time > self.to {
+            return ControlFlow::Break(());
+        }
+        if event.time < self.from {
+            return ControlFlow::Continue(());
+        }
+        let step =
+            self.told.steps.iter().any(|step| {
+                step.time == event.time && step.cpu == event.cpu && step.tid == event.tid
+            });
+        if !step && !self.tids.contains(&event.tid) {
+            return ControlFlow::Continue(());
+        }
+        // However many there are, those that reach steps are shown.
+        if !step && self.out.len() >= MAX_EVENTS {
+            self.more += 1;
+            return ControlFlow::Continue(());
+        }
+        let mut line = Vec::new();
+        self.printer.event(event, &mut line);
+        self.out.push((step, line));
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.printer.side(side, &mut self.unused);
+        self.unused.clear();
+    }
+}

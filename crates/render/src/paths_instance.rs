@@ -1,0 +1,141 @@
+//! One instance of a path: its steps, and a sequence diagram.
+
+use std::fmt::Write;
+
+use paths::Told;
+
+use crate::{clean, duration, quality};
+
+/// Returns its steps, one a line, and what else is known of it.
+pub fn steps(one: &Told, nanoseconds: bool, width: usize) -> String {
+    let time = |ns: u64| duration::of(ns, nanoseconds);
+    let mut out = format!(
+        "{}, instance {}: {}\n",
+        clean(&one.path),
+        one.number,
+        time(one.total_ns())
+    );
+    let first = one.steps.first().map_or(0, |step| step.time);
+    let mut before = first;
+    for step in &one.steps {
+        let at = if nanoseconds {
+            duration::seconds(step.time)
+        } else {
+            step.time.to_string()
+        };
+        let _ = writeln!(
+            out,
+            "{at:>18}  {:>9}  {:>9}  {:<18} CPU {:<3} {}",
+            format!("+{}", time(step.time.saturating_sub(first))),
+            time(step.time.saturating_sub(before)),
+            clean(&step.name),
+            step.cpu,
+            clean(&step.thread)
+        );
+        before = step.time;
+    }
+    if !one.features.is_empty() {
+        quality::wrap(&mut out, "known: ", &one.features.join("; "), width);
+    }
+    out
+}
+
+/// Who takes part, in order of appearance.
+fn parts(one: &Told) -> Vec<&str> {
+    let mut parts: Vec<&str> = Vec::new();
+    for step in &one.steps {
+        for thread in std::iter::once(&step.does).chain(&step.to) {
+            if !parts.contains(&thread.as_str()) {
+                parts.push(thread);
+            }
+        }
+    }
+    if let Some(vcpu) = one.vcpu.as_deref()
+        && !parts.contains(&vcpu)
+    {
+        parts.push(vcpu);
+    }
+    parts
+}
+
+/// Where an arrow comes from and goes to: who wakes, and who is woken; or who did the step before, and who does this one.
+fn arrow(one: &Told, at: usize, parts: &[&str]) -> (usize, usize) {
+    let place = |thread: &str| parts.iter().position(|part| *part == thread).unwrap_or(0);
+    let step = &one.steps[at];
+    let does = place(&step.does);
+    if let Some(to) = &step.to {
+        return (does, place(to));
+    }
+    let before = at.checked_sub(1).map(|at| &one.steps[at]);
+    let from = before.map_or(does, |step| place(step.to.as_ref().unwrap_or(&step.does)));
+    (from, does)
+}
+
+/// Returns a sequence diagram as text: a column for each thread, a line for each step.
+pub fn text_diagram(one: &Told, nanoseconds: bool) -> String {
+    const COLUMN: usize = 18;
+    let parts = parts(one);
+    let mut out = String::new();
+    let cut = |name: &str| -> String { clean(name).chars().take(COLUMN - 2).collect() };
+    let mut head = " ".repeat(10);
+    for part in &parts {
+        let _ = write!(head, "{:<COLUMN$}", cut(part));
+    }
+    let _ = writeln!(out, "{}", head.trim_end());
+    let first = one.steps.first().map_or(0, |step| step.time);
+    for (at, step) in one.steps.iter().enumerate() {
+        let (from, to) = arrow(one, at, &parts);
+        let offset = duration::of(step.time.saturating_sub(first), nanoseconds);
+        let mut line = format!("{:>9} ", format!("+{offset}"));
+        for column in 0..parts.len() {
+            let between = column >= from.min(to) && column < from.max(to);
+            let fill = if between { '-' } else { ' ' };
+            let head = match (column == to, from < to) {
+                (true, _) if from == to => 'o',
+                (true, true) => '>',
+                (true, false) => '<',
+                (false, _) => '|',
+            };
+            line.push(head);
+            line.extend(std::iter::repeat_n(fill, COLUMN - 1));
+        }
+        let _ = writeln!(out, "{}  {}", line.trim_end(), clean(&step.name));
+    }
+    out
+}
+
+/// Returns a sequence diagram for Mermaid.
+pub fn mermaid(one: &Told, nanoseconds: bool) -> String {
+    let parts = parts(one);
+    let mut out = "sequenceDiagram\n".to_owned();
+    // Mermaid reads some signs in texts: they are escaped as its manual says.
+    let text = |text: &str| -> String {
+        clean(text)
+            .chars()
+            .map(|c| match c {
+                '#' => "#35;".to_owned(),
+                ';' => "#59;".to_owned(),
+                ':' => "#58;".to_owned(),
+                '<' => "#lt;".to_owned(),
+                '>' => "#gt;".to_owned(),
+                '"' => "#quot;".to_owned(),
+                c => c.to_string(),
+            })
+            .collect()
+    };
+    for (number, part) in parts.iter().enumerate() {
+        let _ = writeln!(out, "    participant p{number} as {}", text(part));
+    }
+    let first = one.steps.first().map_or(0, |step| step.time);
+    for (at, step) in one.steps.iter().enumerate() {
+        let (from, to) = arrow(one, at, &parts);
+        let offset = duration::of(step.time.saturating_sub(first), nanoseconds);
+        let label = format!("{} +{offset}", text(&step.name));
+        if from == to {
+            let _ = writeln!(out, "    Note over p{to}: {label}");
+        } else {
+            let _ = writeln!(out, "    p{from}->>p{to}: {label}");
+        }
+    }
+    out
+}
