@@ -109,7 +109,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| {
         panic!(
             "{args:?}: {error}\n{}",
-            String::from_utf8_lossy(&output.stderr)
+            output.stderr
         )
     })
 }

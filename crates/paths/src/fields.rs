@@ -59,8 +59,14 @@ enum Place {
     SysregRaw { fields: Box<[Field; 5]>, abi: Abi },
     /// The same in a line: `(3,0,12,11,5)`.
     SysregText,
+    /// The vector of `kvm_inj_virq`: `IRQ 0x24`, or `irq 36` as kernels before 5.19 print it.
+    InjectedText,
     /// Whether the line ends in the word `write`.
     WriteText,
+    /// Whether the line has these words.
+    Words(&'static str),
+    /// A field that older kernels do not record: 0 there.
+    OrZero { field: Option<Field>, abi: Abi },
     /// The event does not have it.
     Nowhere,
 }
@@ -103,7 +109,8 @@ const fn known(
 
 const ALL: (u32, u64) = (0, u64::MAX);
 
-const KNOWN: [Known; 26] = [
+const KNOWN: [Known; 27] = [
+    known("kvm_apic_accept_irq", "level", "tm", ALL, "", Radix::Any),
     known(
         "kvm_apic_accept_irq",
         "vector",
@@ -226,6 +233,9 @@ impl Getter {
                 ("kvm_apic_accept_irq" | "kvm_apic_ipi" | "kvm_msi_set_irq", "mode") => {
                     Place::ModeText
                 }
+                ("kvm_apic_accept_irq", "level") => Place::Words("|level)"),
+                ("kvm_inj_virq", "reinjected") => Place::Words("[reinjected]"),
+                ("kvm_inj_virq", "vector") => Place::InjectedText,
                 ("kvm_sys_access", "sysreg") => Place::SysregText,
                 ("kvm_sys_access", "write") => Place::WriteText,
                 _ => match known().next() {
@@ -259,6 +269,10 @@ impl Getter {
                 },
                 None => Place::Nowhere,
             });
+        }
+        if (ty.name, name) == ("kvm_inj_virq", "reinjected") {
+            let field = format.field(name).cloned();
+            return Getter(Place::OrZero { field, abi });
         }
         let found = known().find_map(|known| {
             let field = format.field(known.raw)?.clone();
@@ -303,6 +317,16 @@ impl Getter {
                     Some(sum * 100 + (field.value(record, abi.endian)? & 0xff))
                 })
                 .map(Val::Number),
+            (Place::OrZero { field, abi }, Body::Raw(record)) => {
+                let value = field.as_ref().and_then(|f| f.value(record, abi.endian));
+                Some(Val::Number(value.unwrap_or(0)))
+            }
+            (Place::InjectedText, Body::Text { text, .. }) => {
+                behind(text, "IRQ", Radix::Hex).or_else(|| behind(text, "irq", Radix::Any))
+            }
+            (Place::Words(words), Body::Text { text, .. }) => {
+                Some(Val::Number(u64::from(text.contains(words))))
+            }
             (Place::Text { label, radix }, Body::Text { text, .. }) => behind(text, label, *radix),
             (Place::ModeText, Body::Text { text, .. }) => mode(text).map(Val::Number),
             (Place::SysregText, Body::Text { text, .. }) => sysreg(text).map(Val::Number),

@@ -2,8 +2,9 @@
 //!
 //! `kvm_apic_accept_irq` tells the number of a vCPU and not whose. It is the accepting thread's own VM's, if that
 //! thread belongs to one; else what happens next tells: the same thread wakes a vCPU of that number, or a
-//! vCPU of that number gets an interrupt of that vector injected of which nothing else is known. What stays unknown is
-//! said to be so: an interrupt is never given to a VM by guess.
+//! vCPU of that number gets an interrupt of that vector injected of which nothing else is known; or there is only one vCPU
+//! of that number, which is believed once the thread goes on to something else without having woken another one. What stays
+//! unknown is said to be so: an interrupt is never given to a VM by guess.
 
 use std::collections::VecDeque;
 
@@ -23,7 +24,7 @@ struct Waiting {
     ticket: u64,
     thread: u32,
     number: u32,
-    vector: u8,
+    vector: u32,
 }
 
 /// What was found out of a ticket.
@@ -41,7 +42,7 @@ pub(crate) struct Interrupts {
     next: u64,
     waiting: VecDeque<Waiting>,
     /// Accepted for a vCPU and not injected yet: slot and vector.
-    outstanding: FxHashMap<(u32, u8), ()>,
+    outstanding: FxHashMap<(u32, u32), ()>,
     /// Threads that are of one VM, as what they did tells: each points to another, or to itself.
     group: FxHashMap<u32, u32>,
     /// vCPUs of a group: its root and the number.
@@ -116,16 +117,67 @@ impl Interrupts {
         all.next().is_none().then_some(found)
     }
 
+    /// Returns whether there are any of which it is not known whose they are.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// A thread goes on: of interrupts that it accepted, those that can only be for one vCPU are for that one.
+    pub fn goes_on(&mut self, thread: u32, tasks: &Tasks) {
+        if !self.waiting.is_empty() {
+            self.settle(tasks, |waiting, _| waiting.thread == thread);
+        }
+    }
+
+    /// A vCPU's thread gets its CPU, or does something on it.
+    pub fn acts(&mut self, slot: u32, tasks: &Tasks) {
+        if !self.waiting.is_empty() {
+            self.settle(tasks, |_, only| only == slot);
+        }
+    }
+
+    fn settle(&mut self, tasks: &Tasks, fits: impl Fn(&Waiting, u32) -> bool) {
+        let mut at = 0;
+        while let Some(waiting) = self.waiting.get(at).copied() {
+            match tasks.only_vcpu(waiting.number) {
+                Some(only) if fits(&waiting, only) => {
+                    self.waiting.remove(at);
+                    self.resolve(waiting, only, tasks);
+                }
+                _ => at += 1,
+            }
+        }
+    }
+
+    /// Returns whether an interrupt that waits to be resolved can be for one vCPU only.
+    pub fn has_one(&self, ticket: u64, tasks: &Tasks) -> bool {
+        self.waiting
+            .iter()
+            .any(|w| UNRESOLVED | w.ticket == ticket && tasks.only_vcpu(w.number).is_some())
+    }
+
+    /// Returns whether an interrupt that waits to be resolved may be for a vCPU on a CPU.
+    pub fn may_be_on(&self, ticket: u64, cpu: i32, tasks: &Tasks) -> bool {
+        self.waiting
+            .iter()
+            .any(|w| UNRESOLVED | w.ticket == ticket && tasks.any_on(w.number, cpu))
+    }
+
     /// An interrupt is accepted for the vCPU of that number. Returns its thread's slot, or a ticket.
     pub fn accept(
         &mut self,
         thread: u32,
         number: u32,
-        vector: u8,
+        vector: u32,
         tasks: &Tasks,
         threads: &Threads,
+        polls: impl FnOnce(u32) -> bool,
     ) -> u64 {
-        if let Some(slot) = self.known(thread, number, tasks, threads) {
+        // A vCPU that polls is not woken, so nothing more will tell.
+        let known = self.known(thread, number, tasks, threads);
+        let slot = known.or_else(|| tasks.only_vcpu(number).filter(|slot| polls(*slot)));
+        if let Some(slot) = slot {
             if tasks.get(thread).what == What::Vcpu || tasks.get(thread).what == What::Vhost {
                 self.join(thread, slot, tasks);
                 self.member(slot, tasks);
@@ -167,7 +219,7 @@ impl Interrupts {
     }
 
     /// A vCPU gets an interrupt injected.
-    pub fn injects(&mut self, slot: u32, vector: u8, tasks: &Tasks) {
+    pub fn injects(&mut self, slot: u32, vector: u32, tasks: &Tasks) {
         if self.outstanding.remove(&(slot, vector)).is_some() || self.waiting.is_empty() {
             return;
         }

@@ -187,6 +187,46 @@ impl Tasks {
         }
     }
 
+    /// A text has a name before each event; it may be an old one, or none (`<...>`).
+    #[inline]
+    pub fn called(&mut self, slot: u32, tid: i32, comm: &str, threads: &Threads) {
+        let task = self.entry(slot, threads);
+        if !task.known && !comm.starts_with('<') && !comm.starts_with(':') {
+            task.known = true;
+            task.tid = tid;
+            if !task.entered {
+                task.what = what(tid, comm);
+                if task.what == What::Vcpu {
+                    task.vcpu = vcpu_from_comm(comm);
+                }
+            }
+        }
+    }
+
+    /// A thread makes an event on a CPU.
+    #[inline]
+    pub fn seen_on(&mut self, slot: u32, cpu: i32) {
+        if let Some(task) = self.all.get_mut(slot as usize) {
+            task.cpu = cpu;
+        }
+    }
+
+    /// Returns the only vCPU of that number, if there is just one.
+    pub fn only_vcpu(&self, number: u32) -> Option<u32> {
+        let mut all = (0u32..)
+            .zip(&self.all)
+            .filter(|(_, task)| task.what == What::Vcpu && task.vcpu == Some(number));
+        let (slot, _) = all.next()?;
+        all.next().is_none().then_some(slot)
+    }
+
+    /// Returns whether a vCPU of that number may have a CPU.
+    pub fn any_on(&self, number: u32, cpu: i32) -> bool {
+        self.all.iter().any(|task| {
+            task.what == What::Vcpu && task.vcpu == Some(number) && task.cpu == cpu
+        })
+    }
+
     /// A thread has another name.
     pub fn renamed(&mut self, slot: u32) {
         if let Some(task) = self.all.get_mut(slot as usize) {

@@ -116,6 +116,9 @@ impl Paths {
                     .is_some_and(|slot| self.is(slot, *class, now, machine));
                 is == *yes
             }
+            Ask::Within(getter, ranges) => getter
+                .number(now.event, now.data)
+                .is_some_and(|number| ranges.iter().any(|range| range.contains(&number))),
             Ask::Rises(level, line) => {
                 let Some(level) = level.number(now.event, now.data) else {
                     return false;
@@ -144,6 +147,7 @@ impl Paths {
         match class {
             Class::Vcpu => what == What::Vcpu,
             Class::Kworker => what == What::Kworker,
+            Class::Kernel => what == What::Kernel,
             Class::Vhost => what == What::Vhost,
             Class::Idle => what == What::Idle,
             Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
@@ -195,6 +199,9 @@ impl Paths {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         self.waiting.get(bound.alt, key, &mut found);
+        if found.len() > 1 {
+            found.sort_by_key(|at| self.live[*at as usize].born);
+        }
         for &at in &found {
             let fits = bound.checks.iter().all(|(read, role, differs)| {
                 let value = self.read(read, now, machine);
@@ -300,6 +307,14 @@ impl Paths {
             task: now.task,
             switch: matches!(now.data, event::Data::SchedSwitch(_)),
         };
+        let instead_of = &self.index.alts[bound.alt as usize].2.instead_of;
+        if let Some(name) = instead_of {
+            let chain = self.live[at as usize].chain;
+            let last = self.live[at as usize].last().step as usize;
+            if self.step(chain, last).name == *name {
+                self.live[at as usize].take_back();
+            }
+        }
         for (role, read) in &bound.binds {
             if let Some(value) = self.read(read, now, machine) {
                 let live = &mut self.live[at as usize];
@@ -347,9 +362,11 @@ impl Paths {
             return true;
         }
         let coalesces = this.coalesces;
+        let roles = this.unique.clone();
+        self.vacate(at);
         let live = &self.live[at as usize];
         let mut key = 0u64;
-        for role in &this.unique {
+        for role in &roles {
             let Some(value) = live.role(*role) else {
                 return true;
             };
@@ -359,7 +376,6 @@ impl Paths {
             key = key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
         let scope = self.index.first_step[chain as usize] + step as u32;
-        self.vacate(at);
         if let Some(&other) = self.unique.get(&(scope, key))
             && other != at
         {
@@ -410,6 +426,9 @@ impl Paths {
             if !barred {
                 for alt in self.index.of_step[number as usize].clone() {
                     let (_, _, what) = &self.index.alts[alt as usize];
+                    if what.not_after.iter().any(|s| live.has(*s)) || what.instead_of.is_some() {
+                        continue;
+                    }
                     let positive = what.joins.iter().find(|join| !join.differs);
                     let key = match positive {
                         Some(join) => live.role(join.role),
@@ -423,6 +442,22 @@ impl Paths {
             }
             if !barred && !self.can_skip(chain, step) {
                 break;
+            }
+        }
+        // Steps that take the last one back may be earlier ones.
+        let taken_back = &self.paths[path as usize].chains[place as usize].steps[last.step as usize].name;
+        let live = &self.live[at as usize];
+        for step in 0..steps {
+            let number = first as usize + step;
+            for alt in self.index.of_step[number].clone() {
+                let (_, _, what) = &self.index.alts[alt as usize];
+                if what.instead_of.as_ref() == Some(taken_back)
+                    && let Some(join) = what.joins.iter().find(|join| !join.differs)
+                    && let Some(key) = live.role(join.role)
+                    && !waits.contains(&(alt, key))
+                {
+                    waits.push((alt, key));
+                }
             }
         }
         for (alt, key) in &waits {

@@ -82,6 +82,11 @@ impl Paths {
                 };
             }
         }
+        if let Data::KvmVcpuWakeup(wakeup) = now.data
+            && now.thread == subject
+        {
+            notes.polled = Some(!wakeup.waited);
+        }
         if matches!(now.data, Data::KvmExit(_)) {
             // It was in its guest, as before every exit.
             notes.was = Was::Unknown;
@@ -286,6 +291,14 @@ impl Paths {
 
     /// Events of a CPU were lost: what instances there would have gone on by may be among them.
     fn lost(&mut self, cpu: i32) {
+        let may_be = |live: &super::Live| {
+            (0..crate::lang::MAX_ROLES).any(|role| {
+                live.is_pending(role)
+                    && live
+                        .role(role)
+                        .is_some_and(|ticket| self.interrupts.may_be_on(ticket, cpu, &self.tasks))
+            })
+        };
         let gone: Vec<u32> = (0u32..)
             .zip(&self.live)
             .filter(|(_, live)| live.live)
@@ -293,6 +306,7 @@ impl Paths {
                 let on = |slot: u32| self.tasks.get(slot).cpu == cpu;
                 let noted = live.notes.as_ref();
                 cpu == NONE
+                    || may_be(live)
                     || live.last().cpu == cpu
                     || on(live.last().thread)
                     || noted.is_some_and(|notes| notes.cpu == cpu || on(notes.subject))
@@ -320,7 +334,7 @@ impl Paths {
                 self.unregister(at);
                 self.complete(at);
             } else {
-                let unresolved = self.live[at as usize].pending != 0;
+                let unresolved = self.is_unresolved(&self.live[at as usize]);
                 self.give_up(
                     at,
                     Some(if unresolved {
@@ -331,6 +345,16 @@ impl Paths {
                 );
             }
         }
+    }
+
+    /// Whether an instance waits for a vCPU of which nothing tells whose it is.
+    fn is_unresolved(&self, live: &super::Live) -> bool {
+        (0..crate::lang::MAX_ROLES).any(|role| {
+            live.is_pending(role)
+                && live
+                    .role(role)
+                    .is_some_and(|ticket| !self.interrupts.has_one(ticket, &self.tasks))
+        })
     }
 
     /// What is known of an instance that is complete.
@@ -409,14 +433,16 @@ impl Paths {
         if notes.migrated {
             traits.push(Trait::Migrated);
         }
+        if by == Some(By::Waker) && notes.polled == Some(true) {
+            traits.push(Trait::Waker(Waker::Poll));
+        } else if notes.waker != Waker::Unknown || by == Some(By::Waker) {
+            traits.push(Trait::Waker(notes.waker));
+        }
         if let Some(hit) = notes.polled {
             traits.push(Trait::Polled(hit));
         }
         if let Some(slot) = notes.behind {
             traits.push(Trait::Behind(slot));
-        }
-        if notes.waker != Waker::Unknown || by == Some(By::Waker) {
-            traits.push(Trait::Waker(notes.waker));
         }
         if let Some((slot, what, run)) = notes.back_end {
             traits.push(Trait::BackEnd(what));

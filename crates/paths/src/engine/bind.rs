@@ -39,6 +39,8 @@ impl Read {
 pub(crate) enum Ask {
     Compare(Read, Op, Value),
     Is(Read, Class, bool),
+    /// A field holds the address of a function, which the recording tells by its symbols.
+    Within(Getter, Vec<std::ops::Range<u64>>),
     /// The level, and the number of the interrupt line it is of.
     Rises(Getter, Getter),
 }
@@ -103,6 +105,9 @@ impl Functions {
     }
 }
 
+/// Name of fields that hold the address of a function, where a text has its name.
+pub(crate) const FUNCTION: &str = "function";
+
 /// Where functions are, by name.
 pub(crate) type Symbols = Vec<(String, std::ops::Range<u64>)>;
 
@@ -121,6 +126,8 @@ pub(crate) enum Watch {
     Line,
     /// A system register of arm64 is touched: perhaps one that sends an interrupt to another vCPU.
     Sgi,
+    /// An interrupt of arm64 becomes pending, or is no longer.
+    Vgic,
     /// The line of a vCPU's own timer of arm64 changes.
     ArmTimer,
     /// The host handles an interrupt.
@@ -219,7 +226,7 @@ pub(crate) fn bind(
                     None
                 };
                 binding.marks.push(number);
-                binding.alts.push(bound(alt, alt_number, functions, ty));
+                binding.alts.push(bound(alt, alt_number, functions, ty, symbols));
             }
         }
     }
@@ -235,8 +242,23 @@ pub(crate) fn bind(
     binding
 }
 
-fn bound(alt: &Alt, number: u32, functions: Option<Functions>, ty: &EventType<'_>) -> Bound {
+fn bound(
+    alt: &Alt,
+    number: u32,
+    functions: Option<Functions>,
+    ty: &EventType<'_>,
+    symbols: &Symbols,
+) -> Bound {
+    let within = |name: &str| -> Vec<std::ops::Range<u64>> {
+        let of = symbols.iter().filter(|(known, _)| known == name);
+        of.map(|(_, range)| range.clone()).collect()
+    };
     let asks = alt.conds.iter().map(|cond| match cond {
+        Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
+            if ty.format.is_some() && field == FUNCTION =>
+        {
+            Ask::Within(Getter::field(ty, field), within(name))
+        }
         Cond::Compare(attr, op, value) => Ask::Compare(Read::of(attr, ty), *op, value.clone()),
         Cond::Is(attr, class, yes) => Ask::Is(Read::of(attr, ty), *class, *yes),
         Cond::Rises(attr) => match Read::of(attr, ty) {
@@ -297,6 +319,7 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
         "kvm_inj_virq" if of_kvm => Watch::Inject,
         "kvm_irq_line" if of_kvm => Watch::Line,
         "kvm_sys_access" if of_kvm => Watch::Sgi,
+        "vgic_update_irq_pending" if of_kvm => Watch::Vgic,
         "kvm_timer_update_irq" if of_kvm => Watch::ArmTimer,
         "irq_handler_entry" => Watch::HostIrq,
         _ => Watch::Nothing,
@@ -310,8 +333,15 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
             Watch::Sgi => "sysreg",
             _ => "level",
         });
-        binding.vector = field("vector");
-        binding.mode = field("mode");
+        binding.vector = field(match binding.watch {
+            Watch::Vgic => "irq",
+            _ => "vector",
+        });
+        binding.mode = field(match binding.watch {
+            Watch::Vgic => "vcpu",
+            Watch::Inject => "reinjected",
+            _ => "mode",
+        });
     }
 }
 

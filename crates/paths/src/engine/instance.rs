@@ -67,6 +67,11 @@ impl Live {
         }
     }
 
+    /// Forgets the last step.
+    pub fn take_back(&mut self) {
+        self.len = self.len.saturating_sub(1);
+    }
+
     pub fn has(&self, step: usize) -> bool {
         self.reached().iter().any(|r| r.step as usize == step)
     }

@@ -11,11 +11,11 @@ mod waiting;
 use std::ops::Range;
 
 use event::{Data, Event, EventType, Isa, NONE};
-use model::Machine;
+use model::{Halt, Machine};
 use rustc_hash::FxHashMap;
 
 use crate::interrupts::{Found, Interrupts, UNRESOLVED};
-use crate::lang::Path;
+use crate::lang::{Attr, Cond, Op, Path, Value};
 use crate::tally::{Dropped, Tally};
 use crate::tasks::{self, Raised, Tasks};
 
@@ -94,6 +94,8 @@ pub struct Paths {
     listed: Vec<Instance>,
     last_thread: (i32, u32),
     last_time: u64,
+    /// sched_waking is recorded.
+    wakings: bool,
     /// Events so far.
     seq: u64,
     /// The chain and step that the event now has taken an instance to.
@@ -153,6 +155,7 @@ impl Paths {
             listed: Vec::new(),
             last_thread: (NONE, 0),
             last_time: 0,
+            wakings: false,
             seq: 0,
             advanced: None,
             rising: Vec::new(),
@@ -189,6 +192,15 @@ impl Paths {
                 crate::lang::Pattern::Event { .. } => None,
             })
             .collect();
+        let conds = self.index.alts.iter().flat_map(|(_, _, alt)| &alt.conds);
+        names.extend(conds.filter_map(|cond| match cond {
+            Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
+                if field == bind::FUNCTION =>
+            {
+                Some(name.clone())
+            }
+            _ => None,
+        }));
         names.sort();
         names.dedup();
         names
@@ -308,6 +320,11 @@ impl Paths {
     /// Finds out what the event is about.
     fn look(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
         let (event, data) = (now.event, now.data);
+        if let Some(comm) = event.comm
+            && now.thread < tasks::IDLE
+        {
+            self.tasks.called(now.thread, event.tid, comm, machine.threads());
+        }
         match data {
             Data::SchedSwitch(switch) => {
                 let slot = |tid: i32, machine: &mut Machine| match tid {
@@ -330,8 +347,12 @@ impl Paths {
                 self.tasks.named(task, wakeup.tid, &wakeup.comm, threads);
                 self.tasks.entry(now.thread, threads);
                 now.task = Some(task);
-                if matches!(data, Data::SchedWaking(_)) {
+                // A wake-up by another CPU's interrupt does not say who asked for it.
+                let waking = matches!(data, Data::SchedWaking(_));
+                self.wakings |= waking;
+                if waking || !self.wakings {
                     self.interrupts.wakes(now.thread, task, &self.tasks);
+                    now.raised = self.accepted.get(&now.thread).copied().unwrap_or_default();
                 }
             }
             Data::SchedMigrateTask(migrate) => now.task = Some(machine.slot(migrate.tid)),
@@ -341,6 +362,12 @@ impl Paths {
             }
             Data::KvmEntry(entry) => self.vcpu(now.thread, entry.vcpu, machine),
             _ => {}
+        }
+        if now.thread < tasks::IDLE && event.cpu != NONE {
+            self.tasks.seen_on(now.thread, event.cpu);
+        }
+        if self.interrupts.is_waiting() {
+            self.settle(now);
         }
         let number = |getter: &Option<crate::fields::Getter>| {
             getter.as_ref().and_then(|g| g.number(event, data))
@@ -363,6 +390,16 @@ impl Paths {
                 let register = number(&binding.number);
                 if register.is_some_and(|r| bind::SGI_REGISTERS.contains(&r)) {
                     self.accepted.insert(now.thread, Raised::Ipi);
+                }
+            }
+            Watch::Vgic => {
+                if let (Some(level), Some(vcpu), Some(irq)) = (
+                    number(&binding.number),
+                    number(&binding.mode),
+                    number(&binding.vector),
+                ) && level != 0
+                {
+                    self.accept(now, vcpu, irq, machine);
                 }
             }
             Watch::ArmTimer => {
@@ -388,22 +425,16 @@ impl Paths {
                     self.own_timer(now.thread);
                 }
                 if mode <= 1 {
-                    let threads = machine.threads();
-                    self.tasks.entry(now.thread, threads);
-                    now.target = Some(self.interrupts.accept(
-                        now.thread,
-                        vcpu as u32,
-                        vector as u8,
-                        &self.tasks,
-                        threads,
-                    ));
+                    self.accept(now, vcpu, vector, machine);
                 }
             }
             Watch::Inject => {
-                if let Some(vector) = number(&binding.vector) {
+                // What is injected again was accepted once.
+                let again = number(&binding.mode).unwrap_or(0) != 0;
+                if let Some(vector) = number(&binding.vector).filter(|_| !again) {
                     self.tasks.is_vcpu(now.thread, None, machine.threads());
                     self.interrupts
-                        .injects(now.thread, vector as u8, &self.tasks);
+                        .injects(now.thread, vector as u32, &self.tasks);
                 }
             }
         }
@@ -412,6 +443,43 @@ impl Paths {
             for one in found {
                 self.resolve(one, now, machine);
             }
+        }
+    }
+
+    /// An interrupt is accepted for the vCPU of a number.
+    fn accept(&mut self, now: &mut Now<'_, '_>, vcpu: u64, vector: u64, machine: &mut Machine) {
+        self.tasks.entry(now.thread, machine.threads());
+        let only = self.tasks.only_vcpu(vcpu as u32);
+        let tid = only.and_then(|slot| machine.threads().at(slot)).map(|(tid, _)| tid);
+        let track = tid.and_then(|tid| machine.vcpu_of(tid));
+        let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
+        now.target = Some(self.interrupts.accept(
+            now.thread,
+            vcpu as u32,
+            vector as u32,
+            &self.tasks,
+            machine.threads(),
+            |_| polls,
+        ));
+    }
+
+    /// What the event tells of interrupts of which it is not known whose they are.
+    fn settle(&mut self, now: &Now<'_, '_>) {
+        match now.data {
+            Data::SchedWaking(_) => {}
+            Data::SchedWakeup(_) if !self.wakings => {}
+            Data::SchedSwitch(_) => {
+                self.interrupts.goes_on(now.thread, &self.tasks);
+                if let Some(next) = now.task {
+                    self.interrupts.acts(next, &self.tasks);
+                }
+            }
+            Data::KvmExit(_) | Data::KvmEntry(_) | Data::KvmVcpuWakeup(_) => {
+                self.interrupts.goes_on(now.thread, &self.tasks);
+                self.interrupts.acts(now.thread, &self.tasks);
+            }
+            // The thread that accepts an interrupt wakes the vCPU before anything else.
+            _ => self.interrupts.goes_on(now.thread, &self.tasks),
         }
     }
 

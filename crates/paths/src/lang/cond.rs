@@ -145,6 +145,8 @@ pub enum Class {
     Kworker,
     /// A vhost worker.
     Vhost,
+    /// Another thread of the kernel: ksoftirqd, rcu, migration and the like.
+    Kernel,
     /// A CPU's idle task.
     Idle,
     /// A vCPU that is in a halt, asleep.
@@ -252,6 +254,7 @@ impl Cond {
                     "vcpu" => Class::Vcpu,
                     "kworker" => Class::Kworker,
                     "vhost" => Class::Vhost,
+                    "kernel" => Class::Kernel,
                     "idle" => Class::Idle,
                     "halted" => Class::Halted,
                     "polling" => Class::Polling,
@@ -259,7 +262,7 @@ impl Cond {
                     "other" => Class::Other,
                     _ => {
                         return Err(LangError(format!(
-                            "'{text}': expected one of vcpu, kworker, vhost, idle, halted, polling, vmm, other behind 'is'"
+                            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, halted, polling, vmm, other behind 'is'"
                         )));
                     }
                 };

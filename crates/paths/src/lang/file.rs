@@ -101,6 +101,9 @@ struct AltToml {
     event: Many,
     #[serde(default)]
     unless: Many,
+    #[serde(default)]
+    not_after: Many,
+    instead_of: Option<String>,
     #[serde(default, rename = "where")]
     conds: Many,
     #[serde(default)]
@@ -186,6 +189,14 @@ fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> 
             .all(|step: &Step| step.optional != Optional::Never);
         let step = step(table, &known, &mut chain.roles, starts)
             .map_err(|error| fail(format!("step \"{}\": {error}", table.name)))?;
+        for instead in step.alts.iter().filter_map(|alt| alt.instead_of.as_ref()) {
+            if !tables.iter().any(|table| table.name == *instead) {
+                return Err(fail(format!(
+                    "step \"{}\": instead-of = \"{instead}\": there is no such step",
+                    table.name
+                )));
+            }
+        }
         chain.steps.push(step);
     }
     let last = chain.steps.last().map(|step| step.optional);
@@ -217,6 +228,18 @@ fn step(
             )));
         }
     };
+    let named = |names: &Many| -> Result<Vec<usize>, LangError> {
+        names
+            .list()
+            .iter()
+            .map(|name| {
+                before
+                    .iter()
+                    .position(|step| step == name)
+                    .ok_or_else(|| LangError(format!("\"{name}\" is no step before it")))
+            })
+            .collect()
+    };
     let mut alts = Vec::new();
     if !table.event.list().is_empty() {
         alts.push(alt(
@@ -230,6 +253,8 @@ fn step(
     for on in &table.on {
         let mut one = alt(&on.event, &on.conds, &on.join, &on.bind, roles)?;
         one.unless = patterns(&on.unless)?;
+        one.not_after = named(&on.not_after)?;
+        one.instead_of.clone_from(&on.instead_of);
         alts.push(one);
     }
     if alts.is_empty() || alts.len() > MAX_ALTS {
@@ -245,18 +270,6 @@ fn step(
                 .to_owned(),
         ));
     }
-    let named = |names: &Many| -> Result<Vec<usize>, LangError> {
-        names
-            .list()
-            .iter()
-            .map(|name| {
-                before
-                    .iter()
-                    .position(|step| step == name)
-                    .ok_or_else(|| LangError(format!("\"{name}\" is no step before it")))
-            })
-            .collect()
-    };
     let not_after = named(&table.not_after)?;
     let only_after = named(&table.only_after)?;
     let unique = table
@@ -348,6 +361,8 @@ fn alt(
         .collect::<Result<_, LangError>>()?;
     Ok(Alt {
         events,
+        not_after: Vec::new(),
+        instead_of: None,
         unless: Vec::new(),
         conds,
         joins,
