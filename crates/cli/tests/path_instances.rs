@@ -106,12 +106,8 @@ fn found(file: &str, path: &str) -> Truth {
 fn json(args: &[&str]) -> Value {
     let output = run(args);
     let text = String::from_utf8(output.stdout).unwrap();
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!(
-            "{args:?}: {error}\n{}",
-            output.stderr
-        )
-    })
+    serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}", output.stderr))
 }
 
 #[test]

@@ -613,7 +613,9 @@ impl Words<'_> {
             Trait::Was(Was::User) => {
                 "The vCPU was in user space, its VMM handling an exit".to_owned()
             }
-            Trait::Busy => "The vCPU was already running, so it was not woken".to_owned(),
+            Trait::Busy => {
+                "The vCPU was already running instead of halted, so it was not woken".to_owned()
+            }
             Trait::Vcpu(slot) => format!("It was vCPU thread {}", self.task(*slot)),
             Trait::Cpu(cpu) => format!("The vCPU was on CPU {cpu}"),
             Trait::BusyWith(access) => {

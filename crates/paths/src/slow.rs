@@ -62,7 +62,7 @@ pub(crate) fn split(tally: &Tally) -> Option<Split> {
         slow: Bucket::default(),
         fast: Bucket::default(),
     };
-    for bucket in tally.buckets.values() {
+    for bucket in tally.buckets() {
         // A bucket is of one side: thresholds lie between them.
         if bucket.min_ns >= threshold_ns {
             split.slow.merge(bucket);
@@ -83,7 +83,7 @@ fn gap(tally: &Tally) -> Option<u64> {
     let mut above = tally.count;
     let mut before: Option<u64> = None;
     let mut best: Option<(f64, u64)> = None;
-    for bucket in tally.buckets.values() {
+    for bucket in tally.buckets() {
         if let Some(max_ns) = before
             && above >= least
             && above * 3 <= tally.count
@@ -106,7 +106,7 @@ fn p95(tally: &Tally) -> Option<u64> {
     }
     let least = (tally.count as f64 * 0.05).ceil() as u64;
     let mut above = 0;
-    for bucket in tally.buckets.values().rev() {
+    for bucket in tally.buckets().rev() {
         above += bucket.count;
         if above >= least {
             // All alike: none is slow.
@@ -162,6 +162,13 @@ pub(crate) fn reasons(tally: &Tally, split: &Split) -> Vec<Reason> {
     if best.iter().any(|reason| reason.more) {
         best.retain(|reason| reason.more);
     }
+    // An exit's reason says less than the access that made it.
+    let gain_of = |best: &[Reason], is: fn(&Trait) -> bool| {
+        let all = best.iter().filter(|reason| is(&reason.what));
+        all.map(|reason| reason.gain).fold(0.0, f64::max)
+    };
+    let accesses = gain_of(&best, |what| matches!(what, Trait::Accesses(..)));
+    best.retain(|reason| !matches!(reason.what, Trait::Exits(..)) || reason.gain > accesses * 1.1);
     best.sort_by(|a, b| b.gain.total_cmp(&a.gain).then(a.number.cmp(&b.number)));
     best.truncate(MAX_REASONS);
     best
@@ -193,7 +200,8 @@ fn family(what: &Trait) -> (u8, u64) {
         Trait::Address(_) => (5, 0),
         Trait::Vcpu(_) | Trait::Cpu(_) => (6, 0),
         Trait::For(..) => (7, 0),
-        Trait::Was(_) | Trait::Busy => (8, 0),
+        Trait::Was(_) => (8, 0),
+        Trait::Busy => (19, 0),
         Trait::BusyWith(_) => (18, 0),
         Trait::Exits(..) => (9, 0),
         Trait::Accesses(..) => (10, 0),

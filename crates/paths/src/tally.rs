@@ -3,8 +3,6 @@
 //! Which instances are slow is known when all have been seen. So what they have is counted by how long they took, in
 //! buckets a sixteenth of a power of two wide: a threshold between two buckets then parts all counts exactly.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 use stats::Stats;
 
@@ -166,7 +164,7 @@ pub(crate) struct Tally {
     by: fn(&Trait) -> bool,
     pub traits: Vec<Trait>,
     trait_of: FxHashMap<Trait, u32>,
-    pub buckets: BTreeMap<u32, Bucket>,
+    buckets: Vec<Option<Box<Bucket>>>,
     pub slow_from: Option<u64>,
     /// Memory that instances use again.
     numbers: Vec<u32>,
@@ -194,11 +192,16 @@ impl Tally {
             },
             traits: Vec::new(),
             trait_of: FxHashMap::default(),
-            buckets: BTreeMap::new(),
+            buckets: Vec::new(),
             slow_from: None,
             numbers: Vec::new(),
             slowest: None,
         }
+    }
+
+    /// Returns the buckets that hold instances, shortest first.
+    pub fn buckets(&self) -> impl DoubleEndedIterator<Item = &Bucket> {
+        self.buckets.iter().filter_map(|bucket| bucket.as_deref())
     }
 
     pub fn slow_from(&mut self, ns: u64) {
@@ -271,7 +274,11 @@ impl Tally {
             ns_of[stages] = (number, ns);
             stages += 1;
         }
-        let bucket = self.buckets.entry(key).or_default();
+        let at = key as usize;
+        if self.buckets.len() <= at {
+            self.buckets.resize_with(at + 1, || None);
+        }
+        let bucket = self.buckets[at].get_or_insert_default();
         bucket.min_ns = if bucket.count == 0 {
             total_ns
         } else {

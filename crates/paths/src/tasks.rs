@@ -222,9 +222,9 @@ impl Tasks {
 
     /// Returns whether a vCPU of that number may have a CPU.
     pub fn any_on(&self, number: u32, cpu: i32) -> bool {
-        self.all.iter().any(|task| {
-            task.what == What::Vcpu && task.vcpu == Some(number) && task.cpu == cpu
-        })
+        self.all
+            .iter()
+            .any(|task| task.what == What::Vcpu && task.vcpu == Some(number) && task.cpu == cpu)
     }
 
     /// A thread has another name.

@@ -159,15 +159,8 @@ impl Paths {
 
     /// The event may be this alternative of a step.
     pub(super) fn alternative(&mut self, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
-        let (chain, step) = {
-            let (chain, step, _) = &self.index.alts[bound.alt as usize];
-            (*chain, *step as usize)
-        };
-        let waited = self.waiting.any(bound.alt);
-        if bound.joins && !waited {
-            return;
-        }
-        let number = self.index.first_step[chain as usize] as usize + step;
+        let (chain, step) = (bound.chain, bound.step);
+        let number = bound.number as usize;
         if self.disabled[number] || self.disabled_alts[bound.alt as usize] {
             return;
         }
@@ -362,20 +355,21 @@ impl Paths {
             return true;
         }
         let coalesces = this.coalesces;
-        let roles = this.unique.clone();
-        self.vacate(at);
         let live = &self.live[at as usize];
-        let mut key = 0u64;
-        for role in &roles {
-            let Some(value) = live.role(*role) else {
-                return true;
+        let mut key = Some(0u64);
+        for role in &this.unique {
+            key = match (key, live.role(*role)) {
+                (Some(key), Some(value)) if !live.is_pending(*role) => {
+                    Some(key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                }
+                _ => None,
             };
-            if live.is_pending(*role) {
-                return true;
-            }
-            key = key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
         let scope = self.index.first_step[chain as usize] + step as u32;
+        self.vacate(at);
+        let Some(key) = key else {
+            return true;
+        };
         if let Some(&other) = self.unique.get(&(scope, key))
             && other != at
         {
@@ -445,19 +439,13 @@ impl Paths {
             }
         }
         // Steps that take the last one back may be earlier ones.
-        let taken_back = &self.paths[path as usize].chains[place as usize].steps[last.step as usize].name;
         let live = &self.live[at as usize];
-        for step in 0..steps {
-            let number = first as usize + step;
-            for alt in self.index.of_step[number].clone() {
-                let (_, _, what) = &self.index.alts[alt as usize];
-                if what.instead_of.as_ref() == Some(taken_back)
-                    && let Some(join) = what.joins.iter().find(|join| !join.differs)
-                    && let Some(key) = live.role(join.role)
-                    && !waits.contains(&(alt, key))
-                {
-                    waits.push((alt, key));
-                }
+        for alt in &self.index.back[first as usize + last.step as usize] {
+            let (_, _, what) = &self.index.alts[*alt as usize];
+            if let Some(join) = what.joins.iter().find(|join| !join.differs)
+                && let Some(key) = live.role(join.role)
+            {
+                waits.push((*alt, key));
             }
         }
         for (alt, key) in &waits {

@@ -4,31 +4,27 @@ use event::{Data, NONE, Side};
 use model::{Machine, Threads};
 
 use super::{Now, Paths};
-use crate::lang::By;
+use crate::lang::{By, Optional};
 use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
 use crate::tally::Dropped;
 use crate::tasks::{self, Raised, Run};
 use crate::traits::{Trait, levels};
 
-/// Names of the role that holds the vCPU an instance is about, the first that a chain has.
-const SUBJECTS: [&str; 3] = ["target", "vcpu", "guest"];
-/// Name of the role that holds a back end's thread.
-const BACK_END: &str = "backend";
-
 impl Paths {
     /// Begins to watch the vCPU of an instance, once it is known.
     pub(super) fn notice(&mut self, at: u32, now: &Now<'_, '_>, machine: &mut Machine) {
         let live = &self.live[at as usize];
-        let (path, chain) = self.index.chains[live.chain as usize];
-        let roles = &self.paths[path as usize].chains[chain as usize].roles;
-        let held = |name: &str| {
-            let role = roles.iter().position(|role| role == name)?;
+        let roles = &self.index.roles[live.chain as usize];
+        let held = |role: usize| {
             live.role(role)
                 .filter(|_| !live.is_pending(role))
                 .and_then(|value| u32::try_from(value).ok())
         };
-        let subject = SUBJECTS.iter().find_map(|name| held(name));
-        let back_end = held(BACK_END);
+        if live.notes.is_some() && roles.back_end.is_none() {
+            return;
+        }
+        let subject = roles.subjects.iter().find_map(|role| held(*role));
+        let back_end = roles.back_end.and_then(held);
         if let Some(subject) = subject
             && live.notes.is_none()
         {
@@ -37,6 +33,7 @@ impl Paths {
             self.look_at(&mut notes, subject, now, machine);
             self.live[at as usize].notes = Some(notes);
             self.watched.entry(subject).or_default().push(at);
+            self.watching += 1;
         }
         if let Some(back_end) = back_end
             && self.live[at as usize]
@@ -109,11 +106,9 @@ impl Paths {
         if let Some(notes) = &self.live[at as usize].notes
             && let Some(all) = self.watched.get_mut(&notes.subject)
         {
+            // The list stays: a vCPU is watched again and again.
             all.retain(|one| *one != at);
-            if all.is_empty() {
-                let subject = notes.subject;
-                self.watched.remove(&subject);
-            }
+            self.watching -= 1;
         }
     }
 
@@ -140,7 +135,7 @@ impl Paths {
 
     /// Tells the instances under way what happens, before they go on.
     pub(super) fn watch(&mut self, now: &Now<'_, '_>, machine: &mut Machine, irq: Option<u64>) {
-        if self.watched.is_empty() {
+        if self.watching == 0 {
             return;
         }
         match now.data {
@@ -365,7 +360,12 @@ impl Paths {
         if self.paths[path as usize].chains.len() > 1 {
             traits.push(Trait::Chain(chain as u8));
         }
+        let steps = &self.paths[path as usize].chains[chain as usize].steps;
         for reached in &live.reached()[1..] {
+            // What all have tells nothing.
+            if steps[reached.step as usize].optional == Optional::Never {
+                continue;
+            }
             traits.push(Trait::Reached(chain as u8, reached.step));
         }
         let longest = live
@@ -381,16 +381,10 @@ impl Paths {
         if live.coalesced > 0 {
             traits.push(Trait::Coalesced);
         }
-        let roles = &self.paths[path as usize].chains[chain as usize].roles;
-        for (role, name) in roles.iter().enumerate() {
-            if let Some(value) = live.role(role).filter(|_| !live.is_pending(role)) {
-                match name.as_str() {
-                    "vector" => traits.push(Trait::Vector(value as u32)),
-                    "address" => traits.push(Trait::Address(value)),
-                    _ => {}
-                }
-            }
-        }
+        let roles = &self.index.roles[live.chain as usize];
+        let held = |role: Option<usize>| role.and_then(|role| live.role(role));
+        traits.extend(held(roles.vector).map(|vector| Trait::Vector(vector as u32)));
+        traits.extend(held(roles.address).map(Trait::Address));
         let Some(notes) = &live.notes else {
             return;
         };
@@ -417,7 +411,9 @@ impl Paths {
                 traits.push(Trait::Exits(*reason, level));
             }
         }
-        for ((access, vmm), count) in &notes.accesses {
+        // Where instances are exits, it is what they are grouped by.
+        let own = by == Some(By::Access);
+        for ((access, vmm), count) in notes.accesses.iter().filter(|_| !own) {
             for level in levels(*count) {
                 traits.push(Trait::Accesses(*access, *vmm, level));
             }

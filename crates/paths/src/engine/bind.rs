@@ -48,8 +48,11 @@ pub(crate) enum Ask {
 /// An alternative of a step, bound to one kind of event.
 #[derive(Debug, Clone)]
 pub(crate) struct Bound {
-    /// Which alternative.
+    /// Which alternative, of which chain and step, and the step's number among all.
     pub alt: u32,
+    pub chain: u32,
+    pub step: usize,
+    pub number: u32,
     /// Functions whose calls are meant, where the event is the function tracer's.
     pub functions: Option<Functions>,
     pub asks: Vec<Ask>,
@@ -143,6 +146,8 @@ pub(crate) const SGI_REGISTERS: [u64; 3] = [300_121_105, 300_121_106, 300_121_10
 pub(crate) struct Binding {
     /// Whether the events are looked at at all.
     pub wanted: bool,
+    /// Whether there was one.
+    pub seen: bool,
     pub watch: Watch,
     /// Number of the vCPU, vector or interrupt, as `watch` needs them.
     pub number: Option<Getter>,
@@ -159,6 +164,31 @@ pub(crate) struct Binding {
     pub disables_alts: Vec<u32>,
 }
 
+/// Roles of a chain, by what their names mean.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Roles {
+    /// The vCPU that an instance is about: the first of these that is bound.
+    pub subjects: Vec<usize>,
+    pub back_end: Option<usize>,
+    pub vector: Option<usize>,
+    pub address: Option<usize>,
+}
+
+impl Roles {
+    fn of(names: &[String]) -> Roles {
+        let role = |name: &str| names.iter().position(|role| role == name);
+        Roles {
+            subjects: ["target", "vcpu", "guest"]
+                .into_iter()
+                .filter_map(role)
+                .collect(),
+            back_end: role("backend"),
+            vector: role("vector"),
+            address: role("address"),
+        }
+    }
+}
+
 /// A list of all alternatives and steps of all chains, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -170,6 +200,10 @@ pub(crate) struct Index {
     pub first_step: Vec<u32>,
     /// By step, its alternatives.
     pub of_step: Vec<std::ops::Range<u32>>,
+    /// By chain, roles that mean something to the engine.
+    pub roles: Vec<Roles>,
+    /// By step, alternatives that take it back if it was the last one.
+    pub back: Vec<Vec<u32>>,
 }
 
 impl Index {
@@ -180,6 +214,7 @@ impl Index {
                 let chain_number = index.chains.len() as u32;
                 index.chains.push((number, at));
                 index.first_step.push(index.of_step.len() as u32);
+                index.roles.push(Roles::of(&chain.roles));
                 for (step, at) in chain.steps.iter().zip(0u32..) {
                     let from = index.alts.len() as u32;
                     for alt in &step.alts {
@@ -187,6 +222,18 @@ impl Index {
                     }
                     index.of_step.push(from..index.alts.len() as u32);
                 }
+            }
+        }
+        index.back = vec![Vec::new(); index.of_step.len()];
+        for (at, (chain, _, alt)) in index.alts.iter().enumerate() {
+            let (path, place) = index.chains[*chain as usize];
+            let steps = &paths[path as usize].chains[place as usize].steps;
+            let taken = alt
+                .instead_of
+                .as_ref()
+                .and_then(|name| steps.iter().position(|step| step.name == *name));
+            if let Some(step) = taken {
+                index.back[index.first_step[*chain as usize] as usize + step].push(at as u32);
             }
         }
         index
@@ -226,15 +273,17 @@ pub(crate) fn bind(
                     None
                 };
                 binding.marks.push(number);
-                binding.alts.push(bound(alt, alt_number, functions, ty, symbols));
+                let mut one = bound(alt, alt_number, functions, ty, symbols);
+                let (chain, step, _) = &index.alts[alt_number as usize];
+                (one.chain, one.step, one.number) = (*chain, *step as usize, number);
+                binding.alts.push(one);
             }
         }
     }
     binding.marks.dedup();
-    binding.alts.sort_by_key(|bound| {
-        let (chain, step, _) = &index.alts[bound.alt as usize];
-        (std::cmp::Reverse((*chain, *step)), !bound.joins)
-    });
+    binding
+        .alts
+        .sort_by_key(|bound| (std::cmp::Reverse((bound.chain, bound.step)), !bound.joins));
     binding.wanted |= !binding.alts.is_empty()
         || !binding.cancels.is_empty()
         || !binding.disables.is_empty()
@@ -283,6 +332,9 @@ fn bound(
         .collect();
     Bound {
         alt: number,
+        chain: 0,
+        step: 0,
+        number: 0,
         functions,
         asks,
         key,

@@ -87,6 +87,8 @@ pub struct Paths {
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
     /// By vCPU's thread, the instances that watch it.
     watched: FxHashMap<u32, Vec<u32>>,
+    /// How many instances watch one.
+    watching: usize,
     tallies: Vec<Tally>,
     isa: Option<Isa>,
     only: Only,
@@ -148,6 +150,7 @@ impl Paths {
             unique: FxHashMap::default(),
             memory: FxHashMap::default(),
             watched: FxHashMap::default(),
+            watching: 0,
             tallies,
             isa: None,
             only: Only::default(),
@@ -281,6 +284,8 @@ impl Paths {
             return;
         };
         self.with(event, data, machine, &binding);
+        let mut binding = binding;
+        binding.seen = true;
         self.bindings[at] = Some(binding);
     }
 
@@ -289,10 +294,12 @@ impl Paths {
         self.seq += 1;
         self.advanced = None;
         let thread = self.slot(event.tid, event.cpu, machine);
-        for step in &binding.marks {
-            self.recorded[*step as usize] = true;
+        if !binding.seen {
+            for step in &binding.marks {
+                self.recorded[*step as usize] = true;
+            }
+            self.disable(binding);
         }
-        self.disable(binding);
         let mut now = Now {
             event,
             data,
@@ -309,7 +316,9 @@ impl Paths {
         };
         self.watch(&now, machine, irq);
         for bound in &binding.alts {
-            self.alternative(bound, &now, machine);
+            if !bound.joins || self.waiting.any(bound.alt) {
+                self.alternative(bound, &now, machine);
+            }
         }
         for step in &binding.cancels {
             self.cancel(*step, &now);
@@ -323,7 +332,8 @@ impl Paths {
         if let Some(comm) = event.comm
             && now.thread < tasks::IDLE
         {
-            self.tasks.called(now.thread, event.tid, comm, machine.threads());
+            self.tasks
+                .called(now.thread, event.tid, comm, machine.threads());
         }
         match data {
             Data::SchedSwitch(switch) => {
@@ -450,7 +460,9 @@ impl Paths {
     fn accept(&mut self, now: &mut Now<'_, '_>, vcpu: u64, vector: u64, machine: &mut Machine) {
         self.tasks.entry(now.thread, machine.threads());
         let only = self.tasks.only_vcpu(vcpu as u32);
-        let tid = only.and_then(|slot| machine.threads().at(slot)).map(|(tid, _)| tid);
+        let tid = only
+            .and_then(|slot| machine.threads().at(slot))
+            .map(|(tid, _)| tid);
         let track = tid.and_then(|tid| machine.vcpu_of(tid));
         let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
         now.target = Some(self.interrupts.accept(
