@@ -50,6 +50,7 @@ enum Place {
     Text {
         label: Cow<'static, str>,
         radix: Radix,
+        mask: u64,
     },
     /// In the typed view.
     Typed(fn(&Data) -> Option<u64>),
@@ -109,7 +110,7 @@ const fn known(
 
 const ALL: (u32, u64) = (0, u64::MAX);
 
-const KNOWN: [Known; 27] = [
+const KNOWN: [Known; 30] = [
     known("kvm_apic_accept_irq", "level", "tm", ALL, "", Radix::Any),
     known(
         "kvm_apic_accept_irq",
@@ -161,6 +162,9 @@ const KNOWN: [Known; 27] = [
     known("kvm_set_irq", "gsi", "gsi", ALL, "gsi", Radix::Any),
     known("kvm_set_irq", "level", "level", ALL, "level", Radix::Any),
     known("kvm_fast_mmio", "address", "gpa", ALL, "gpa", Radix::Hex),
+    known("kvm_hypercall", "vector", "a2", (0, 0xff), "a2", Radix::Hex),
+    known("kvm_hv_send_ipi", "vector", "vector", ALL, "vector", Radix::Any),
+    known("kvm_hv_send_ipi_ex", "vector", "vector", ALL, "vector", Radix::Any),
     known("kvm_hypercall", "nr", "nr", ALL, "nr", Radix::Hex),
     known(
         "vgic_update_irq_pending",
@@ -242,10 +246,13 @@ impl Getter {
                     Some(known) => Place::Text {
                         label: known.label.into(),
                         radix: known.radix,
+                        // What is shifted in the record is printed as it is meant.
+                        mask: if known.shift == 0 { known.mask } else { u64::MAX },
                     },
                     None => Place::Text {
                         label: name.to_owned().into(),
                         radix: Radix::Any,
+                        mask: u64::MAX,
                     },
                 },
             });
@@ -327,7 +334,12 @@ impl Getter {
             (Place::Words(words), Body::Text { text, .. }) => {
                 Some(Val::Number(u64::from(text.contains(words))))
             }
-            (Place::Text { label, radix }, Body::Text { text, .. }) => behind(text, label, *radix),
+            (Place::Text { label, radix, mask }, Body::Text { text, .. }) => {
+                Some(match behind(text, label, *radix)? {
+                    Val::Number(number) => Val::Number(number & mask),
+                    text => text,
+                })
+            }
             (Place::ModeText, Body::Text { text, .. }) => mode(text).map(Val::Number),
             (Place::SysregText, Body::Text { text, .. }) => sysreg(text).map(Val::Number),
             (Place::WriteText, Body::Text { text, .. }) => {

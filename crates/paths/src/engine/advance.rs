@@ -420,7 +420,10 @@ impl Paths {
             if !barred {
                 for alt in self.index.of_step[number as usize].clone() {
                     let (_, _, what) = &self.index.alts[alt as usize];
-                    if what.not_after.iter().any(|s| live.has(*s)) || what.instead_of.is_some() {
+                    if what.not_after.iter().any(|s| live.has(*s))
+                        || what.only_after.iter().any(|s| !live.has(*s))
+                        || what.instead_of.is_some()
+                    {
                         continue;
                     }
                     let positive = what.joins.iter().find(|join| !join.differs);
@@ -596,7 +599,7 @@ impl Paths {
 }
 
 /// Whether a thread belongs to the process that another one works for: its own, or the one that a vhost worker has in its
-/// name. ftrace does not record processes: there, threads of one name are taken to be of one.
+/// name. ftrace does not record processes, so that of other threads nothing is known there.
 fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
     let (Some((_, worker)), Some((tid, thread))) = (threads.at(worker), threads.at(thread)) else {
         return false;
@@ -609,6 +612,6 @@ fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
     match (process, thread.pid) {
         (Some(process), Some(pid)) => process == pid,
         (Some(process), None) => process == tid,
-        (None, _) => worker.comm.is_some() && worker.comm == thread.comm,
+        (None, _) => false,
     }
 }

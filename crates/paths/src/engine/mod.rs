@@ -70,7 +70,7 @@ pub struct Paths {
     tasks: Tasks,
     interrupts: Interrupts,
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
-    raised: FxHashMap<u32, Raised>,
+    raised: FxHashMap<u32, (Raised, Option<u64>)>,
     accepted: FxHashMap<u32, Raised>,
     /// Levels of interrupt lines, by kind of event, thread and line.
     levels: FxHashMap<(u32, u32, u64), u64>,
@@ -387,7 +387,9 @@ impl Paths {
             Watch::Raise(raised) => {
                 let level = number(&binding.number);
                 if raised != Raised::Pin || level != Some(0) {
-                    self.raised.insert(now.thread, raised);
+                    // The interrupt that it makes accepted has the same vector, if it tells one.
+                    let vector = number(&binding.vector);
+                    self.raised.insert(now.thread, (raised, vector));
                 }
             }
             // arm64 has no event for what the vGIC accepts: who raises it is all that is told.
@@ -425,7 +427,10 @@ impl Paths {
                 else {
                     return;
                 };
-                let raised = self.raised.get(&now.thread).copied().unwrap_or_default();
+                let raised = match self.raised.get(&now.thread) {
+                    Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
+                    _ => Raised::Local,
+                };
                 now.raised = raised;
                 if matches!(raised, Raised::Msi | Raised::Pin) {
                     self.raised.remove(&now.thread);

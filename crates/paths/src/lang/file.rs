@@ -103,6 +103,8 @@ struct AltToml {
     unless: Many,
     #[serde(default)]
     not_after: Many,
+    #[serde(default)]
+    only_after: Many,
     instead_of: Option<String>,
     #[serde(default, rename = "where")]
     conds: Many,
@@ -254,6 +256,7 @@ fn step(
         let mut one = alt(&on.event, &on.conds, &on.join, &on.bind, roles)?;
         one.unless = patterns(&on.unless)?;
         one.not_after = named(&on.not_after)?;
+        one.only_after = named(&on.only_after)?;
         one.instead_of.clone_from(&on.instead_of);
         alts.push(one);
     }
@@ -362,6 +365,7 @@ fn alt(
     Ok(Alt {
         events,
         not_after: Vec::new(),
+        only_after: Vec::new(),
         instead_of: None,
         unless: Vec::new(),
         conds,

@@ -121,6 +121,8 @@ pub struct Alt {
     pub events: Vec<Pattern>,
     /// It cannot follow these steps.
     pub not_after: Vec<usize>,
+    /// It has to follow these steps.
+    pub only_after: Vec<usize>,
     /// A step that was reached in error, if it was the last one: reaching this one takes it back. It may be a later step.
     pub instead_of: Option<String>,
     /// Once one of these events has been seen, the alternative counts for nothing.
