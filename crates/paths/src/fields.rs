@@ -163,8 +163,22 @@ const KNOWN: [Known; 30] = [
     known("kvm_set_irq", "level", "level", ALL, "level", Radix::Any),
     known("kvm_fast_mmio", "address", "gpa", ALL, "gpa", Radix::Hex),
     known("kvm_hypercall", "vector", "a2", (0, 0xff), "a2", Radix::Hex),
-    known("kvm_hv_send_ipi", "vector", "vector", ALL, "vector", Radix::Any),
-    known("kvm_hv_send_ipi_ex", "vector", "vector", ALL, "vector", Radix::Any),
+    known(
+        "kvm_hv_send_ipi",
+        "vector",
+        "vector",
+        ALL,
+        "vector",
+        Radix::Any,
+    ),
+    known(
+        "kvm_hv_send_ipi_ex",
+        "vector",
+        "vector",
+        ALL,
+        "vector",
+        Radix::Any,
+    ),
     known("kvm_hypercall", "nr", "nr", ALL, "nr", Radix::Hex),
     known(
         "vgic_update_irq_pending",
@@ -247,7 +261,11 @@ impl Getter {
                         label: known.label.into(),
                         radix: known.radix,
                         // What is shifted in the record is printed as it is meant.
-                        mask: if known.shift == 0 { known.mask } else { u64::MAX },
+                        mask: if known.shift == 0 {
+                            known.mask
+                        } else {
+                            u64::MAX
+                        },
                     },
                     None => Place::Text {
                         label: name.to_owned().into(),
