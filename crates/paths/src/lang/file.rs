@@ -201,6 +201,12 @@ fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> 
         }
         chain.steps.push(step);
     }
+    // Where nothing is said of it, every instance counts.
+    if !chain.steps.iter().any(|step| step.counts) {
+        for step in &mut chain.steps {
+            step.counts = true;
+        }
+    }
     let last = chain.steps.last().map(|step| step.optional);
     let all_optional = chain
         .steps
