@@ -18,6 +18,8 @@ pub(crate) const UNRESOLVED: u64 = 1 << 63;
 
 /// Interrupts that wait to be resolved, at most.
 const MAX_WAITING: usize = 64;
+/// Interrupts that are accepted and not injected, at most.
+const MAX_OUTSTANDING: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -182,7 +184,7 @@ impl Interrupts {
                 self.join(thread, slot, tasks);
                 self.member(slot, tasks);
             }
-            self.outstanding.insert((slot, vector), ());
+            self.waits(slot, vector);
             return u64::from(slot);
         }
         self.next += 1;
@@ -242,12 +244,21 @@ impl Interrupts {
         self.outstanding.remove(&(slot, vector));
     }
 
+    /// An interrupt waits to be injected.
+    fn waits(&mut self, slot: u32, vector: u32) {
+        // A vCPU has 256 vectors. Where nothing tells of injections, nothing is asked of these.
+        if self.outstanding.len() >= MAX_OUTSTANDING {
+            self.outstanding.clear();
+        }
+        self.outstanding.insert((slot, vector), ());
+    }
+
     fn resolve(&mut self, found: Waiting, slot: u32, tasks: &Tasks) {
         if matches!(tasks.get(found.thread).what, What::Vcpu | What::Vhost) {
             self.join(found.thread, slot, tasks);
         }
         self.member(slot, tasks);
-        self.outstanding.insert((slot, found.vector), ());
+        self.waits(slot, found.vector);
         self.found.push(Found::Target(found.ticket, slot));
     }
 }

@@ -541,6 +541,7 @@ impl Words<'_> {
 
     fn group(&self, what: &Trait) -> String {
         match what {
+            Trait::Others => "others".to_owned(),
             Trait::Waker(waker) => waker_name(*waker).to_owned(),
             Trait::BackEnd(what) => back_end(*what).to_owned(),
             Trait::For(_, Some(access)) => self.access(access),
@@ -559,6 +560,7 @@ impl Words<'_> {
     /// A trait in few words.
     fn feature(&self, what: &Trait) -> String {
         match what {
+            Trait::Others => "others".to_owned(),
             Trait::Chain(_) => format!("went: {}", self.group(what)),
             Trait::Reached(chain, step) => format!("reached: {}", self.step(*chain, *step)),
             Trait::Longest(chain, from, to) => format!(

@@ -192,7 +192,7 @@ fn family(what: &Trait) -> (u8, u64) {
         hasher.finish()
     };
     match what {
-        Trait::Chain(_) => (0, 0),
+        Trait::Chain(_) | Trait::Others => (0, 0),
         Trait::Reached(..) => (1, 0),
         Trait::Longest(..) => (2, 0),
         Trait::Coalesced => (3, 0),

@@ -12,6 +12,8 @@ use crate::traits::Trait;
 
 /// Different traits that one path's instances are told by; what is beyond is not counted.
 const MAX_TRAITS: usize = 4096;
+/// Groups that are told apart.
+const MAX_GROUPS: usize = 1024;
 /// Instances that a bucket keeps as examples.
 const EXAMPLES: usize = 3;
 /// Buckets to a power of two.
@@ -236,7 +238,12 @@ impl Tally {
         numbers.clear();
         for one in traits {
             if (self.by)(one) {
-                self.groups.entry(*one).or_default().add(total_ns);
+                let group = if self.groups.len() < MAX_GROUPS || self.groups.contains_key(one) {
+                    *one
+                } else {
+                    Trait::Others
+                };
+                self.groups.entry(group).or_default().add(total_ns);
             }
             let next = self.traits.len();
             let number = match self.trait_of.get(one) {

@@ -4,7 +4,7 @@ use model::Machine;
 
 use super::bind::{Ask, Bound, Read, compare};
 use super::instance::{Live, Reached};
-use super::{Instance, MAX_LIVE, Now, Paths};
+use super::{Instance, MAX_LIVE, MAX_REMEMBERED, Now, Paths};
 use crate::fields::Val;
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{Class, Op, Optional, Step, Value};
@@ -196,6 +196,11 @@ impl Paths {
             found.sort_by_key(|at| self.live[*at as usize].born);
         }
         for &at in &found {
+            // What another one of them displaced is gone, and its place may hold another instance.
+            let here = &self.live[at as usize];
+            if !here.live || !here.waits.contains(&(bound.alt, key)) {
+                continue;
+            }
             let fits = bound.checks.iter().all(|(read, role, differs)| {
                 let value = self.read(read, now, machine);
                 let held = self.live[at as usize].role(*role);
@@ -238,13 +243,12 @@ impl Paths {
 
     /// Takes a place for an instance.
     fn allocate(&mut self, chain: u32) -> Option<u32> {
-        if self.count == MAX_LIVE {
-            let oldest = (0u32..)
-                .zip(&self.live)
-                .filter(|(_, live)| live.live)
-                .min_by_key(|(_, live)| live.born)
-                .map(|(at, _)| at)?;
-            self.give_up(oldest, Some(Dropped::Superseded));
+        while self.count >= MAX_LIVE {
+            // The oldest makes room.
+            let (born, at) = self.order.pop_front()?;
+            if self.is_born(born, at) {
+                self.give_up(at, Some(Dropped::Superseded));
+            }
         }
         let at = match self.free.pop() {
             Some(at) => at,
@@ -259,7 +263,19 @@ impl Paths {
         live.clear();
         live.chain = chain;
         live.born = self.born;
+        if self.order.len() >= 4 * MAX_LIVE {
+            let mut order = std::mem::take(&mut self.order);
+            order.retain(|(born, at)| self.is_born(*born, *at));
+            self.order = order;
+        }
+        self.order.push_back((self.born, at));
         Some(at)
+    }
+
+    /// Whether an instance is still the one that was born then.
+    fn is_born(&self, born: u64, at: u32) -> bool {
+        let live = &self.live[at as usize];
+        live.live && live.born == born
     }
 
     /// Makes an instance of its own for one of several events that can follow. The one they follow stays, and is
@@ -482,6 +498,9 @@ impl Paths {
         let mut found = Vec::new();
         self.cancels.get(step, u64::from(now.thread), &mut found);
         for at in found {
+            if !self.live[at as usize].live {
+                continue;
+            }
             // What was reached by this very event has yet to be followed.
             if self.live[at as usize].seq == self.seq {
                 continue;
@@ -584,6 +603,9 @@ impl Paths {
                 };
                 if live.is_pending(*role) {
                     continue;
+                }
+                if self.memory.len() >= MAX_REMEMBERED {
+                    self.memory.clear();
                 }
                 let known = self
                     .memory

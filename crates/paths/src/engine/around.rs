@@ -3,7 +3,7 @@
 use event::{Data, NONE, Side};
 use model::{Machine, Threads};
 
-use super::{Now, Paths};
+use super::{MAX_REMEMBERED, Now, Paths};
 use crate::lang::{By, Optional};
 use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
 use crate::tally::Dropped;
@@ -219,6 +219,9 @@ impl Paths {
 
     /// Takes what the event changes, once instances have gone on.
     pub(super) fn after(&mut self, now: &Now<'_, '_>, machine: &Machine) {
+        if self.levels.len() >= MAX_REMEMBERED {
+            self.levels.clear();
+        }
         for (key, level) in self.rising.drain(..) {
             self.levels.insert(key, level);
         }

@@ -8,6 +8,7 @@ mod bind;
 mod instance;
 mod waiting;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use event::{Data, Event, EventType, Isa, NONE};
@@ -26,6 +27,8 @@ use waiting::Waiting;
 
 /// Instances under way, at most; the oldest is given up for one more.
 const MAX_LIVE: usize = 1 << 16;
+/// Levels of lines, and roles of earlier instances, that are remembered: a machine has few of either.
+const MAX_REMEMBERED: usize = 1 << 16;
 
 /// An instance that completed, for whoever wants each.
 #[derive(Debug, Clone)]
@@ -78,6 +81,8 @@ pub struct Paths {
     free: Vec<u32>,
     count: usize,
     born: u64,
+    /// Instances by age; some may be gone.
+    order: VecDeque<(u64, u32)>,
     waiting: Waiting,
     /// Instances that are given up when their thread makes certain events: by step's number and thread.
     cancels: Waiting,
@@ -145,6 +150,7 @@ impl Paths {
             free: Vec::new(),
             count: 0,
             born: 0,
+            order: VecDeque::new(),
             waiting: Waiting::new(alts),
             cancels: Waiting::new(steps),
             unique: FxHashMap::default(),
@@ -519,9 +525,11 @@ impl Paths {
             match slot {
                 None => self.give_up(at, Some(Dropped::Unresolved)),
                 Some(slot) => {
-                    let Some(live) = self.live.get_mut(at as usize) else {
+                    // One of them may have displaced another.
+                    let live = &mut self.live[at as usize];
+                    if !live.live || !live.roles_hold(ticket) {
                         continue;
-                    };
+                    }
                     live.replace(ticket, u64::from(slot));
                     self.unregister(at);
                     let step = self.live[at as usize].last().step as usize;

@@ -3,16 +3,58 @@
 use rustc_hash::FxHashMap;
 
 /// Instances that wait for one thing: mostly one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 enum Few {
+    #[default]
+    None,
     One(u32),
     Many(Vec<u32>),
 }
 
+impl Few {
+    fn add(&mut self, instance: u32) {
+        match self {
+            Few::None => *self = Few::One(instance),
+            Few::One(first) => *self = Few::Many(vec![*first, instance]),
+            Few::Many(all) => all.push(instance),
+        }
+    }
+
+    /// Returns whether it was there.
+    fn remove(&mut self, instance: u32) -> bool {
+        match self {
+            Few::One(one) if *one == instance => *self = Few::None,
+            Few::Many(all) => {
+                let Some(at) = all.iter().position(|one| *one == instance) else {
+                    return false;
+                };
+                all.remove(at);
+                if all.is_empty() {
+                    *self = Few::None;
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn get(&self, out: &mut Vec<u32>) {
+        match self {
+            Few::None => {}
+            Few::One(one) => out.push(*one),
+            Few::Many(all) => out.extend_from_slice(all),
+        }
+    }
+}
+
+/// Keys below this are looked up in a list: slots of threads and numbers of CPUs, as most keys are.
+const SMALL: u64 = 1 << 12;
+
 /// By alternative (or step, for what gives an instance up) and the value of its key, the instances that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    by_key: FxHashMap<(u32, u64), Few>,
+    small: Vec<Vec<Few>>,
+    large: FxHashMap<(u32, u64), Few>,
     /// By alternative, how many wait: most events are waited for by nobody.
     counts: Vec<u32>,
 }
@@ -20,7 +62,8 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub fn new(alts: usize) -> Waiting {
         Waiting {
-            by_key: FxHashMap::default(),
+            small: vec![Vec::new(); alts],
+            large: FxHashMap::default(),
             counts: vec![0; alts],
         }
     }
@@ -32,39 +75,40 @@ impl Waiting {
     }
 
     pub fn add(&mut self, alt: u32, key: u64, instance: u32) {
-        if let Some(count) = self.counts.get_mut(alt as usize) {
-            *count += 1;
-        }
-        match self.by_key.get_mut(&(alt, key)) {
-            None => {
-                self.by_key.insert((alt, key), Few::One(instance));
+        let Some(count) = self.counts.get_mut(alt as usize) else {
+            return;
+        };
+        *count += 1;
+        if key < SMALL {
+            let list = &mut self.small[alt as usize];
+            let at = key as usize;
+            if list.len() <= at {
+                list.resize(at + 1, Few::None);
             }
-            Some(few) => match few {
-                Few::One(first) => *few = Few::Many(vec![*first, instance]),
-                Few::Many(all) => all.push(instance),
-            },
+            list[at].add(instance);
+        } else {
+            self.large.entry((alt, key)).or_default().add(instance);
         }
     }
 
     pub fn remove(&mut self, alt: u32, key: u64, instance: u32) {
-        let Some(few) = self.by_key.get_mut(&(alt, key)) else {
-            return;
-        };
-        let empty = match few {
-            Few::One(first) if *first == instance => true,
-            Few::One(_) => return,
-            Few::Many(all) => {
-                let Some(at) = all.iter().position(|one| *one == instance) else {
-                    return;
-                };
-                all.remove(at);
-                all.is_empty()
+        let removed = if key < SMALL {
+            let list = self.small.get_mut(alt as usize);
+            list.and_then(|list| list.get_mut(key as usize))
+                .is_some_and(|few| few.remove(instance))
+        } else {
+            match self.large.get_mut(&(alt, key)) {
+                None => false,
+                Some(few) => {
+                    let removed = few.remove(instance);
+                    if matches!(few, Few::None) {
+                        self.large.remove(&(alt, key));
+                    }
+                    removed
+                }
             }
         };
-        if empty {
-            self.by_key.remove(&(alt, key));
-        }
-        if let Some(count) = self.counts.get_mut(alt as usize) {
+        if removed && let Some(count) = self.counts.get_mut(alt as usize) {
             *count -= 1;
         }
     }
@@ -72,10 +116,14 @@ impl Waiting {
     /// Puts those that wait into `out`, in the order in which they came.
     #[inline]
     pub fn get(&self, alt: u32, key: u64, out: &mut Vec<u32>) {
-        match self.by_key.get(&(alt, key)) {
-            None => {}
-            Some(Few::One(one)) => out.push(*one),
-            Some(Few::Many(all)) => out.extend_from_slice(all),
+        let few = if key < SMALL {
+            let list = self.small.get(alt as usize);
+            list.and_then(|list| list.get(key as usize))
+        } else {
+            self.large.get(&(alt, key))
+        };
+        if let Some(few) = few {
+            few.get(out);
         }
     }
 }

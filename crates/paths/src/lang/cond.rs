@@ -57,15 +57,24 @@ impl Pattern {
                 system: wanted,
                 name: pattern,
             } => {
-                let of_system = wanted.as_deref().is_none_or(|wanted| {
-                    system.is_empty() || WildMatch::new(wanted).matches(system)
-                });
-                of_system && WildMatch::new(pattern).matches(name)
+                let of_system = wanted
+                    .as_deref()
+                    .is_none_or(|wanted| system.is_empty() || like(wanted, system));
+                of_system && like(pattern, name)
             }
             Pattern::Function(function) => {
                 is_function_tracer(system, name) || is_probe_of(name, function)
             }
         }
+    }
+}
+
+/// Whether a name fits a pattern, which mostly is a name.
+fn like(pattern: &str, name: &str) -> bool {
+    if pattern.contains(['*', '?']) {
+        WildMatch::new(pattern).matches(name)
+    } else {
+        pattern == name
     }
 }
 
