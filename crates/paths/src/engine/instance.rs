@@ -60,7 +60,9 @@ impl Live {
         self.reached().last().copied().unwrap_or_default()
     }
 
-    pub fn reach(&mut self, reached: Reached) {
+    /// Adds a step. Time does not run backwards, though the times of a damaged recording may.
+    pub fn reach(&mut self, mut reached: Reached) {
+        reached.time = reached.time.max(self.last().time);
         if let Some(place) = self.reached.get_mut(self.len as usize) {
             *place = reached;
             self.len += 1;

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 
 use analysis::{By, Convention, Exits, Info, Merge, Options, Sched, Study, Vcpus, Window};
 use event::{Event, EventType, Side, Sink};
+use paths::Paths;
 use render::text_line::TextStyle;
 use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
@@ -177,7 +178,8 @@ fn analyse(reader: &Reader<'_>) {
         .info(Info::new())
         .exits(Exits::new(Options::default()))
         .vcpus(Vcpus::new(Window::default()))
-        .sched(Sched::new());
+        .sched(Sched::new())
+        .paths(Paths::new(paths::all_builtin()));
     let mut perf = Exits::new(Options {
         tables: Vec::new(),
         convention: Convention::Perf,
@@ -243,9 +245,51 @@ fn analyse(reader: &Reader<'_>) {
         text.push_str(&render::sched::histogram(&report, layout));
         text.push_str(&render::sched::csv(&report));
     }
+    text.push_str(&latencies(&study));
     let report = study.info.as_ref().expect("info").report();
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
     text.push_str(&render::quality::lines("input", &outcome.quality, 80));
     assert!(!text.is_empty());
+}
+
+/// What the recording tells of paths: stages add up to totals, and groups to all instances.
+fn latencies(study: &Study) -> String {
+    let (Some(paths), Some(machine)) = (&study.paths, &study.machine) else {
+        return String::new();
+    };
+    let reports = paths.report(machine, &|_| None);
+    for report in &reports {
+        assert_eq!(report.total.count(), report.count, "{}", report.name);
+        let stages = report.stages.iter().map(|stage| stage.stats.total());
+        let stages = stages.fold(0u64, u64::saturating_add);
+        assert_eq!(stages, report.total.total(), "{}", report.name);
+        let grouped: u64 = report.groups.iter().map(|group| group.stats.count()).sum();
+        assert!(grouped <= report.count, "{}", report.name);
+        if let Some(slow) = &report.slow {
+            assert!(slow.count <= report.count, "{}", report.name);
+            for one in &slow.because {
+                for share in [one.slow_share, one.fast_share] {
+                    assert!(
+                        (0.0..=1.0).contains(&share),
+                        "{}: {}",
+                        report.name,
+                        one.text
+                    );
+                }
+            }
+        }
+    }
+    let layout = render::paths::Layout {
+        width: 80,
+        limit: 3,
+        nanoseconds: true,
+    };
+    let mut document = serde_json::Map::new();
+    render::paths::json(&mut document, &reports);
+    assert_eq!(
+        document["paths"].as_array().map(Vec::len),
+        Some(reports.len())
+    );
+    render::paths::table(&reports, layout) + &render::paths::csv(&reports)
 }
