@@ -361,7 +361,8 @@ impl Getter {
             (Place::ModeText, Body::Text { text, .. }) => mode(text).map(Val::Number),
             (Place::SysregText, Body::Text { text, .. }) => sysreg(text).map(Val::Number),
             (Place::WriteText, Body::Text { text, .. }) => {
-                Some(Val::Number(u64::from(text.trim_end().ends_with("write"))))
+                let write = text.trim_end().ends_with("write") || text.contains("is_write=1");
+                Some(Val::Number(u64::from(write)))
             }
             _ => None,
         }
@@ -514,7 +515,17 @@ fn mode(text: &str) -> Option<u64> {
         .map(|at| at as u64)
 }
 
+/// libtraceevent cannot parse the event's print format, and prints all fields by name.
 fn sysreg(text: &str) -> Option<u64> {
+    if text.contains("Op0=") {
+        return ["Op0", "Op1", "CRn", "CRm", "Op2"].iter().try_fold(
+            0u64,
+            |sum, name| match behind(text, name, Radix::Any)? {
+                Val::Number(number) => Some(sum * 100 + (number & 0xff)),
+                Val::Text(_) => None,
+            },
+        );
+    }
     let inside = text.split_once('(')?.1.split_once(')')?.0;
     let mut numbers = inside.split(',');
     let mut sum = 0u64;
@@ -550,6 +561,8 @@ mod tests {
         assert_eq!(number(line, "num:", Radix::Any), Some(77));
         let sys = "PC: ffffb72f0d5fca40 ffffac60ee3efe10 (3,0,12,11,5) write";
         assert_eq!(sysreg(sys), Some(300_121_105));
+        let unparsed = "[FAILED TO PARSE] vcpu_pc=0xff is_write=1 Op0=3 Op1=0 CRn=12 CRm=11 Op2=5";
+        assert_eq!(sysreg(unparsed), Some(300_121_105));
         assert_eq!(
             behind("comm=CPU 0/KVM pid=7 prio=120", "comm", Radix::Any),
             Some(Val::Text("CPU 0/KVM".into()))

@@ -430,7 +430,20 @@ impl Paths {
             }
             let this = &self.paths[path as usize].chains[place as usize].steps[step];
             let live = &self.live[at as usize];
+            let recalled = |role: usize| {
+                this.recall.iter().any(|(known, by)| {
+                    let by = live.role(*by);
+                    *known == role
+                        && by.is_some_and(|by| {
+                            matches!(self.memory.get(&(chain, role as u8, by)), Some(Some(_)))
+                        })
+                })
+            };
             let barred = live.late && this.soon
+                || this
+                    .needs
+                    .iter()
+                    .any(|role| live.role(*role).is_none() && !recalled(*role))
                 || this.not_after.iter().any(|s| live.has(*s))
                 || this.only_after.iter().any(|s| !live.has(*s));
             if !barred {

@@ -266,7 +266,24 @@ impl Paths {
             self.disabled[*step as usize] = true;
         }
         for alt in &binding.disables_alts {
-            self.disabled_alts[*alt as usize] = true;
+            if std::mem::replace(&mut self.disabled_alts[*alt as usize], true) {
+                continue;
+            }
+            // What began by it before that was known is none.
+            let (chain, step, alt) = &self.index.alts[*alt as usize];
+            if !alt.joins.is_empty() {
+                continue;
+            }
+            let (chain, step) = (*chain, *step as u8);
+            let began: Vec<u32> = (0u32..)
+                .zip(&self.live)
+                .filter(|(_, live)| live.live && live.chain == chain)
+                .filter(|(_, live)| live.reached().first().is_some_and(|r| r.step == step))
+                .map(|(at, _)| at)
+                .collect();
+            for at in began {
+                self.give_up(at, None);
+            }
         }
     }
 

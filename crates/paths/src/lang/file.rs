@@ -82,6 +82,8 @@ struct StepToml {
     #[serde(default)]
     only_after: Many,
     #[serde(default)]
+    needs: Many,
+    #[serde(default)]
     recall: Many,
     #[serde(default)]
     event: Many,
@@ -298,8 +300,15 @@ fn step(
             Ok((self::role(roles, role)?, known_role(roles, by)?))
         })
         .collect::<Result<_, LangError>>()?;
+    let needs = table
+        .needs
+        .list()
+        .iter()
+        .map(|name| known_role(roles, name))
+        .collect::<Result<_, _>>()?;
     Ok(Step {
         name: table.name.clone(),
+        needs,
         optional,
         counts: table.counts,
         each: table.each,

@@ -107,6 +107,8 @@ pub struct Step {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// It cannot be reached by an instance without these roles, recalled ones included.
+    pub needs: Vec<usize>,
     /// Roles that are taken from the last instance that went the same way, where it had them: role, and the
     /// role it is remembered by.
     pub recall: Vec<(usize, usize)>,
