@@ -10,19 +10,19 @@ use super::{json, number};
 /// An instance of `--each`.
 #[derive(Debug)]
 pub struct Instance {
-    /// Number.
+    /// Its number among those of its path.
     pub number: u64,
-    /// By.
+    /// Its group, or nothing.
     pub by: String,
-    /// Start.
+    /// Nanoseconds of the recording.
     pub start: u64,
-    /// Total.
+    /// How long it took, in nanoseconds.
     pub total: u64,
-    /// Vcpu.
+    /// The thread of the vCPU that it is about, or 0.
     pub vcpu: i32,
-    /// Steps.
+    /// Steps and when they were reached.
     pub steps: Vec<(String, u64)>,
-    /// Features.
+    /// What went on.
     pub features: Vec<String>,
 }
 

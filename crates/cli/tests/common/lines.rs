@@ -5,6 +5,14 @@ use std::path::Path;
 
 use super::run;
 
+/// Texts of events are precise to the microsecond; some tools round, some cut off.
+pub const TEXT_NS: u64 = 1000;
+
+/// Returns whether two times are the same, as far as texts tell.
+pub fn near(a: u64, b: u64) -> bool {
+    a.abs_diff(b) <= TEXT_NS
+}
+
 /// One event.
 #[derive(Debug, Clone)]
 pub struct Line {
@@ -55,7 +63,7 @@ pub fn lines(path: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Line> {
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines()
         .filter_map(parse)
-        .filter(|line| wanted(&line.name))
+        .filter(|line| wanted(line.name))
         .map(|line| Line {
             time: line.time,
             tid: line.tid,

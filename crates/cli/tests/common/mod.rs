@@ -18,6 +18,7 @@ use serde_json::Value;
 pub mod instances;
 pub mod lines;
 pub mod perf_kvm;
+pub mod pings;
 pub mod related;
 pub mod walk;
 
