@@ -10,7 +10,7 @@ const FEW: u64 = 20;
 /// At most so many reasons are told.
 const MAX_REASONS: usize = 6;
 /// A reason has to explain this share of what there is to explain.
-const MIN_GAIN: f64 = 0.1;
+const MIN_GAIN: f64 = 0.05;
 /// How probable it may be that a reason is one by chance, among all that were tried.
 const MAX_CHANCE: f64 = 0.01;
 

@@ -343,7 +343,7 @@ impl Paths {
         live.counted |= this.counts;
         for (role, by) in &this.recall {
             if live.role(*role).is_none()
-                && let Some(by) = live.role(*by)
+                && let Some(by) = live.key(by)
                 && let Some(Some(value)) = self.memory.get(&(chain, *role as u8, by))
             {
                 live.set(*role, *value);
@@ -372,15 +372,7 @@ impl Paths {
         }
         let coalesces = this.coalesces;
         let live = &self.live[at as usize];
-        let mut key = Some(0u64);
-        for role in &this.unique {
-            key = match (key, live.role(*role)) {
-                (Some(key), Some(value)) if !live.is_pending(*role) => {
-                    Some(key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-                }
-                _ => None,
-            };
-        }
+        let key = live.key(&this.unique);
         let scope = self.index.first_step[chain as usize] + step as u32;
         self.vacate(at);
         let Some(key) = key else {
@@ -432,7 +424,7 @@ impl Paths {
             let live = &self.live[at as usize];
             let recalled = |role: usize| {
                 this.recall.iter().any(|(known, by)| {
-                    let by = live.role(*by);
+                    let by = live.key(by);
                     *known == role
                         && by.is_some_and(|by| {
                             matches!(self.memory.get(&(chain, role as u8, by)), Some(Some(_)))
@@ -611,7 +603,7 @@ impl Paths {
         let (path, chain) = self.index.chains[live.chain as usize];
         for step in &self.paths[path as usize].chains[chain as usize].steps {
             for (role, by) in &step.recall {
-                let (Some(value), Some(by)) = (live.role(*role), live.role(*by)) else {
+                let (Some(value), Some(by)) = (live.role(*role), live.key(by)) else {
                     continue;
                 };
                 if live.is_pending(*role) {

@@ -82,6 +82,14 @@ impl Live {
         (self.bound & 1 << role != 0).then(|| self.roles[role])
     }
 
+    /// Returns what several roles hold as one value, if all of them hold something that is known.
+    pub fn key(&self, roles: &[usize]) -> Option<u64> {
+        roles.iter().try_fold(0u64, |key, role| {
+            let value = self.role(*role).filter(|_| !self.is_pending(*role))?;
+            Some(key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        })
+    }
+
     pub fn set(&mut self, role: usize, value: u64) {
         if let Some(place) = self.roles.get_mut(role) {
             *place = value;

@@ -266,24 +266,45 @@ impl Paths {
             self.disabled[*step as usize] = true;
         }
         for alt in &binding.disables_alts {
-            if std::mem::replace(&mut self.disabled_alts[*alt as usize], true) {
+            self.disable_alt(*alt);
+        }
+    }
+
+    /// The function tracer's event is the call of a function without which alternatives count.
+    fn calls_disable(&mut self, event: &Event<'_>, data: &Data, binding: &Binding) {
+        for (functions, step, alt) in &binding.calls_disable {
+            let known = step.is_none_or(|step| self.disabled[step as usize])
+                && alt.is_none_or(|alt| self.disabled_alts[alt as usize]);
+            if known || !functions.called(event, data) {
                 continue;
             }
-            // What began by it before that was known is none.
-            let (chain, step, alt) = &self.index.alts[*alt as usize];
-            if !alt.joins.is_empty() {
-                continue;
+            if let Some(step) = step {
+                self.disabled[*step as usize] = true;
             }
-            let (chain, step) = (*chain, *step as u8);
-            let began: Vec<u32> = (0u32..)
-                .zip(&self.live)
-                .filter(|(_, live)| live.live && live.chain == chain)
-                .filter(|(_, live)| live.reached().first().is_some_and(|r| r.step == step))
-                .map(|(at, _)| at)
-                .collect();
-            for at in began {
-                self.give_up(at, None);
+            if let Some(alt) = alt {
+                self.disable_alt(*alt);
             }
+        }
+    }
+
+    fn disable_alt(&mut self, alt: u32) {
+        if std::mem::replace(&mut self.disabled_alts[alt as usize], true) {
+            return;
+        }
+        // What began by it before that was known is none.
+        let (chain, step, alt) = &self.index.alts[alt as usize];
+        if !alt.joins.is_empty() {
+            return;
+        }
+        let (chain, step) = (*chain, *step as u8);
+        let began: Vec<u32> = (0u32..)
+            .zip(&self.live)
+            .filter(|(_, live)| live.live && live.chain == chain)
+            .filter(|(_, live)| live.reached().first().is_some_and(|r| r.step == step))
+            .map(|(at, _)| at)
+            .collect();
+        for at in began {
+            self.give_up(at, None);
         }
     }
 
@@ -322,6 +343,9 @@ impl Paths {
                 self.recorded[*step as usize] = true;
             }
             self.disable(binding);
+        }
+        if !binding.calls_disable.is_empty() {
+            self.calls_disable(event, data, binding);
         }
         let mut now = Now {
             event,

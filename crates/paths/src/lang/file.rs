@@ -295,9 +295,15 @@ fn step(
         .iter()
         .map(|text| {
             let (role, by) = text.split_once(" by ").ok_or_else(|| {
-                LangError(format!("recall = \"{text}\": expected \"ROLE by ROLE\""))
+                LangError(format!(
+                    "recall = \"{text}\": expected \"ROLE by ROLE\" or \"ROLE by ROLE and ROLE\""
+                ))
             })?;
-            Ok((self::role(roles, role)?, known_role(roles, by)?))
+            let by = by
+                .split(" and ")
+                .map(|name| known_role(roles, name))
+                .collect::<Result<Vec<usize>, LangError>>()?;
+            Ok((self::role(roles, role)?, by))
         })
         .collect::<Result<_, LangError>>()?;
     let needs = table

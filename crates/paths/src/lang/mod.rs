@@ -110,8 +110,8 @@ pub struct Step {
     /// It cannot be reached by an instance without these roles, recalled ones included.
     pub needs: Vec<usize>,
     /// Roles that are taken from the last instance that went the same way, where it had them: role, and the
-    /// role it is remembered by.
-    pub recall: Vec<(usize, usize)>,
+    /// roles it is remembered by.
+    pub recall: Vec<(usize, Vec<usize>)>,
     /// The events that reach it: any of them.
     pub alts: Vec<Alt>,
 }
