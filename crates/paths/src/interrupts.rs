@@ -152,11 +152,13 @@ impl Interrupts {
         }
     }
 
-    /// Returns whether an interrupt that waits to be resolved can be for one vCPU only.
-    pub fn has_one(&self, ticket: u64, tasks: &Tasks) -> bool {
-        self.waiting
+    /// Returns the vCPU that an interrupt which waits to be resolved is for, if it can be for one only.
+    pub fn only(&self, ticket: u64, tasks: &Tasks) -> Option<u32> {
+        let waiting = self
+            .waiting
             .iter()
-            .any(|w| UNRESOLVED | w.ticket == ticket && tasks.only_vcpu(w.number).is_some())
+            .find(|w| UNRESOLVED | w.ticket == ticket)?;
+        tasks.only_vcpu(waiting.number)
     }
 
     /// Returns whether an interrupt that waits to be resolved may be for a vCPU on a CPU.

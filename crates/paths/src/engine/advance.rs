@@ -150,6 +150,7 @@ impl Paths {
             Class::Kernel => what == What::Kernel,
             Class::Vhost => what == What::Vhost,
             Class::Idle => what == What::Idle,
+            Class::Guest => self.in_guest(slot, machine),
             Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
             Class::Polling => what == What::Vcpu && halt(machine) == Some(Halt::Running),
             Class::Vmm => what == What::Other && works_for(now.thread, slot, machine.threads()),

@@ -351,7 +351,7 @@ impl Paths {
             live.is_pending(role)
                 && live
                     .role(role)
-                    .is_some_and(|ticket| !self.interrupts.has_one(ticket, &self.tasks))
+                    .is_some_and(|ticket| self.interrupts.only(ticket, &self.tasks).is_none())
         })
     }
 

@@ -123,6 +123,8 @@ pub(crate) enum Watch {
     Raise(crate::tasks::Raised),
     /// An interrupt is accepted for a vCPU.
     Accept,
+    /// The interrupt just accepted is posted: the vCPU's hardware takes it without an injection.
+    Posted,
     /// An interrupt is injected.
     Inject,
     /// The VMM sets a line of the vGIC.
@@ -381,6 +383,7 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
         // kvm_ioapic_set_irq comes behind what it raised, this one before.
         "kvm_set_irq" if of_kvm => Watch::Raise(Raised::Pin),
         "kvm_apic_accept_irq" if of_kvm => Watch::Accept,
+        "kvm_apicv_accept_irq" if of_kvm => Watch::Posted,
         "kvm_inj_virq" if of_kvm => Watch::Inject,
         "kvm_irq_line" if of_kvm => Watch::Line,
         "kvm_sys_access" if of_kvm => Watch::Sgi,

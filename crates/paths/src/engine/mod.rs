@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use event::{Data, Event, EventType, Isa, NONE};
-use model::{Halt, Machine};
+use model::{Halt, Machine, State};
 use rustc_hash::FxHashMap;
 
 use crate::interrupts::{Found, Interrupts, UNRESOLVED};
@@ -75,6 +75,8 @@ pub struct Paths {
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
     raised: FxHashMap<u32, (Raised, Option<u64>)>,
     accepted: FxHashMap<u32, Raised>,
+    /// By thread: whom the last interrupt was for that it accepted.
+    last_target: FxHashMap<u32, u64>,
     /// Levels of interrupt lines, by kind of event, thread and line.
     levels: FxHashMap<(u32, u32, u64), u64>,
     live: Vec<Live>,
@@ -145,6 +147,7 @@ impl Paths {
             interrupts: Interrupts::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),
+            last_target: FxHashMap::default(),
             levels: FxHashMap::default(),
             live: Vec::new(),
             free: Vec::new(),
@@ -246,11 +249,8 @@ impl Paths {
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
         let wanted = binding.wanted;
-        // A recording that lists its kinds says what is recorded; a text asks when it comes upon one.
+        // What is recorded need not happen: with APICv nothing is ever injected. But it says what is not to be guessed.
         if ty.recorded && ty.format.is_some() {
-            for step in &binding.marks {
-                self.recorded[*step as usize] = true;
-            }
             self.disable(&binding);
         }
         let at = ty.index as usize;
@@ -423,7 +423,8 @@ impl Paths {
         if now.thread < tasks::IDLE && event.cpu != NONE {
             self.tasks.seen_on(now.thread, event.cpu);
         }
-        if self.interrupts.is_waiting() {
+        // That it is posted comes between an interrupt and the wake-up.
+        if self.interrupts.is_waiting() && binding.watch != Watch::Posted {
             self.settle(now);
         }
         let number = |getter: &Option<crate::fields::Getter>| {
@@ -431,6 +432,20 @@ impl Paths {
         };
         match binding.watch {
             Watch::Nothing | Watch::HostIrq => {}
+            Watch::Posted => {
+                now.target = self.last_target.get(&now.thread).copied();
+                // A vCPU in its guest is not woken, so nothing more will tell.
+                let only = now
+                    .target
+                    .filter(|target| target & UNRESOLVED != 0)
+                    .and_then(|ticket| self.interrupts.only(ticket, &self.tasks));
+                if let Some(slot) = only
+                    && self.in_guest(slot, machine)
+                {
+                    self.interrupts.goes_on(now.thread, &self.tasks);
+                    now.target = Some(u64::from(slot));
+                }
+            }
             Watch::Raise(raised) => {
                 let level = number(&binding.number);
                 if raised != Raised::Pin || level != Some(0) {
@@ -517,14 +532,16 @@ impl Paths {
             .map(|(tid, _)| tid);
         let track = tid.and_then(|tid| machine.vcpu_of(tid));
         let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
-        now.target = Some(self.interrupts.accept(
+        let target = self.interrupts.accept(
             now.thread,
             vcpu as u32,
             vector as u32,
             &self.tasks,
             machine.threads(),
             |_| polls,
-        ));
+        );
+        now.target = Some(target);
+        self.last_target.insert(now.thread, target);
     }
 
     /// What the event tells of interrupts of which it is not known whose they are.
@@ -545,6 +562,13 @@ impl Paths {
             // The thread that accepts an interrupt wakes the vCPU before anything else.
             _ => self.interrupts.goes_on(now.thread, &self.tasks),
         }
+    }
+
+    /// Whether a thread is a vCPU's that is in its guest.
+    fn in_guest(&self, slot: u32, machine: &mut Machine) -> bool {
+        let tid = machine.threads().at(slot).map(|(tid, _)| tid);
+        let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
+        vcpu.is_some_and(|vcpu| machine.state(vcpu) == State::Guest)
     }
 
     fn vcpu(&mut self, thread: u32, number: Option<u32>, machine: &Machine) {

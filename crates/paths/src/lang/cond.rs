@@ -158,6 +158,8 @@ pub enum Class {
     Kernel,
     /// A CPU's idle task.
     Idle,
+    /// A vCPU that is in its guest.
+    Guest,
     /// A vCPU that is in a halt, asleep.
     Halted,
     /// A vCPU that is in a halt, and has its CPU.
@@ -265,13 +267,14 @@ impl Cond {
                     "vhost" => Class::Vhost,
                     "kernel" => Class::Kernel,
                     "idle" => Class::Idle,
+                    "guest" => Class::Guest,
                     "halted" => Class::Halted,
                     "polling" => Class::Polling,
                     "vmm" => Class::Vmm,
                     "other" => Class::Other,
                     _ => {
                         return Err(LangError(format!(
-                            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, halted, polling, vmm, other behind 'is'"
+                            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, vmm, other behind 'is'"
                         )));
                     }
                 };
