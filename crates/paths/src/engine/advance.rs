@@ -4,7 +4,7 @@ use model::Machine;
 
 use super::bind::{Ask, Bound, Read, compare};
 use super::instance::{Live, Reached};
-use super::{Instance, MAX_LIVE, Now, Paths};
+use super::{Instance, Now, Paths};
 use crate::fields::Val;
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{Class, Op, Optional, Step, Value};
@@ -238,7 +238,7 @@ impl Paths {
 
     /// Takes a place for an instance.
     fn allocate(&mut self, chain: u32) -> Option<u32> {
-        if self.count == MAX_LIVE {
+        if self.count >= self.limit {
             let oldest = (0u32..)
                 .zip(&self.live)
                 .filter(|(_, live)| live.live)

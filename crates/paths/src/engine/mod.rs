@@ -77,6 +77,8 @@ pub struct Paths {
     live: Vec<Live>,
     free: Vec<u32>,
     count: usize,
+    /// How many there may be.
+    limit: usize,
     born: u64,
     waiting: Waiting,
     /// Instances that are given up when their thread makes certain events: by step's number and thread.
@@ -144,6 +146,7 @@ impl Paths {
             live: Vec::new(),
             free: Vec::new(),
             count: 0,
+            limit: MAX_LIVE,
             born: 0,
             waiting: Waiting::new(alts),
             cancels: Waiting::new(steps),
@@ -224,6 +227,17 @@ impl Paths {
     /// Chooses instances. All of them are followed, whatever is chosen: the events of one may be made by any thread.
     pub fn only(&mut self, only: Only) {
         self.only = only;
+    }
+
+    /// Bounds how many instances are under way at once, and with them the memory; 65536 if nothing is said. The
+    /// oldest is given up for one more.
+    pub fn at_most(&mut self, instances: usize) {
+        self.limit = instances.clamp(1, MAX_LIVE);
+    }
+
+    /// Returns how many instances are under way.
+    pub fn in_flight(&self) -> usize {
+        self.count
     }
 
     /// Asks for every instance that completes: they are to be taken with [`Paths::take_listed`].
