@@ -294,39 +294,40 @@ fn interrupts_of_large_vms_are_told_apart() {
             text.enters((&name, vm + n), n % 8, next());
         }
     }
-    let ipi = |text: &mut Text, us: u64, vm: i32, from: i32, wakes: bool| {
+    // Interrupts to vCPU 0 of each VM, at the same time: those of the second VM are injected first.
+    let ipis = |text: &mut Text, us: u64, from: i32, wakes: bool| {
         let (sender, target) = (comm(from), comm(0));
-        let (sender, target) = ((sender.as_str(), vm + from), (target.as_str(), vm));
-        if wakes {
-            text.exits(target, 9, us, "HLT");
-            text.sleeps(target, 9, us + 1);
+        for (vm, cpu) in [(1000, 1), (5000, 2)] {
+            let (sender, target) = ((sender.as_str(), vm + from), (target.as_str(), vm));
+            if wakes {
+                text.exits(target, cpu + 10, us, "HLT");
+                text.sleeps(target, cpu + 10, us + 1);
+            }
+            text.exits(sender, cpu, us + 2, "MSR_WRITE");
+            let ipi = "kvm_apic_ipi dst 0 vec 251 (Fixed|physical|de-assert|edge|dst)";
+            text.event(sender, cpu, us + 3, ipi);
+            let accept = "kvm_apic_accept_irq apicid 0 vec 251 (Fixed|edge)";
+            text.event(sender, cpu, us + 4, accept);
+            if wakes {
+                text.wakes(sender, cpu, target, cpu + 10, us + 5);
+            }
+            text.enters(sender, cpu, us + 6);
         }
-        text.exits(sender, 1, us + 2, "MSR_WRITE");
-        text.event(sender, 1, us + 3, "kvm_apic_ipi dst 0 vec 251 (Fixed|physical|de-assert|edge|dst)");
-        text.event(sender, 1, us + 4, "kvm_apic_accept_irq apicid 0 vec 251 (Fixed|edge)");
-        if wakes {
-            text.wakes(sender, 1, target, 9, us + 5);
+        for (vm, cpu) in [(5000, 12), (1000, 11)] {
+            let target = (target.as_str(), vm);
+            if wakes {
+                text.runs(target, cpu, us + 7);
+            }
+            text.event(target, cpu, us + 8, "kvm_inj_virq IRQ 0xfb");
+            text.enters(target, cpu, us + 9);
         }
-        text.enters(sender, 1, us + 6);
-        if wakes {
-            text.runs(target, 9, us + 7);
-        }
-        text.event(target, 9, us + 8, "kvm_inj_virq IRQ 0xfb");
-        text.enters(target, 9, us + 9);
     };
-    let mut at = 1000;
-    for n in 1..VCPUS {
-        for vm in [1000, 5000] {
-            ipi(&mut text, at, vm, n, true);
-            at += 10;
+    // Once all have been woken it is known whose they are: none has to be any more.
+    for wakes in [true, false] {
+        for n in 1..VCPUS {
+            let at = 1000 + 10 * n as u64 + if wakes { 0 } else { 10_000 };
+            ipis(&mut text, at, n, wakes);
         }
-    }
-    // All are known by now: none has to be woken any more, and both VMs' go on at once.
-    for n in 1..VCPUS {
-        for vm in [5000, 1000] {
-            ipi(&mut text, at, vm, n, false);
-        }
-        at += 10;
     }
     let walked = text.walk(vec![builtin("ipi")]);
     assert_eq!(walked.instances.len(), 4 * (VCPUS as usize - 1));

@@ -51,6 +51,7 @@ impl Paths {
             Read::Task => now.task.map(u64::from),
             Read::Prev => now.prev.map(u64::from),
             Read::Cpu => Some(now.event.cpu as u32 as u64),
+            Read::Any => Some(0),
             Read::Target => now.target,
             Read::Raised => Some(now.raised as u64),
             Read::Reason => None,
@@ -204,7 +205,8 @@ impl Paths {
                     _ => false,
                 }
             });
-            if !fits {
+            // One event takes an instance one step on, not back again.
+            if !fits || self.live[at as usize].seq == self.seq {
                 continue;
             }
             self.advanced = Some((chain, step));
@@ -239,11 +241,7 @@ impl Paths {
     /// Takes a place for an instance.
     fn allocate(&mut self, chain: u32) -> Option<u32> {
         if self.count >= self.limit {
-            let oldest = (0u32..)
-                .zip(&self.live)
-                .filter(|(_, live)| live.live)
-                .min_by_key(|(_, live)| live.born)
-                .map(|(at, _)| at)?;
+            let oldest = self.oldest()?;
             self.give_up(oldest, Some(Dropped::Superseded));
         }
         let at = match self.free.pop() {
@@ -262,13 +260,40 @@ impl Paths {
         Some(at)
     }
 
+    /// Returns the oldest instance. Many are looked up at once: as long as there are too many, each that begins takes
+    /// the place of one.
+    fn oldest(&mut self) -> Option<u32> {
+        const AT_ONCE: usize = 4096;
+        loop {
+            while let Some((born, at)) = self.oldest.pop() {
+                let live = self.live.get(at as usize)?;
+                if live.live && live.born == born {
+                    return Some(at);
+                }
+            }
+            let mut all: Vec<(u64, u32)> = (0u32..)
+                .zip(&self.live)
+                .filter(|(_, live)| live.live)
+                .map(|(at, live)| (live.born, at))
+                .collect();
+            if all.is_empty() {
+                return None;
+            }
+            // What begins from now on is younger than all of these.
+            all.sort_unstable();
+            all.truncate(AT_ONCE);
+            all.reverse();
+            self.oldest = all;
+        }
+    }
+
     /// Makes an instance of its own for one of several events that can follow. The one they follow stays, and is
     /// none itself: those that come of it are.
     fn fork(&mut self, parent: u32) -> Option<u32> {
         let chain = self.live[parent as usize].chain;
         let child = self.allocate(chain)?;
-        if !self.live[parent as usize].live {
-            // It was the oldest, and there were too many.
+        if child == parent || !self.live[parent as usize].live {
+            // It was the oldest, and there were too many; its place may be the child's now.
             self.release(child);
             return None;
         }
@@ -292,9 +317,11 @@ impl Paths {
         now: &Now<'_, '_>,
         machine: &mut Machine,
     ) {
+        // A clock that runs backwards makes a stage of no length.
+        let before = self.live[at as usize].reached().last().map(|r| r.time);
         let reached = Reached {
             step: step as u8,
-            time: now.event.time,
+            time: now.event.time.max(before.unwrap_or(0)),
             cpu: now.event.cpu,
             thread: now.thread,
             task: now.task,
@@ -440,8 +467,13 @@ impl Paths {
         }
         // Steps that take the last one back may be earlier ones.
         let live = &self.live[at as usize];
+        let before = live.reached().iter().rev().nth(1).map(|r| u32::from(r.step));
         for alt in &self.index.back[first as usize + last.step as usize] {
-            let (_, _, what) = &self.index.alts[*alt as usize];
+            let (_, step, what) = &self.index.alts[*alt as usize];
+            // Steps stay in their order, and what came before the end of its time is not taken back after it.
+            if live.late || before.is_some_and(|before| before >= *step) {
+                continue;
+            }
             if let Some(join) = what.joins.iter().find(|join| !join.differs)
                 && let Some(key) = live.role(join.role)
             {
@@ -486,7 +518,13 @@ impl Paths {
             self.unregister(at);
             self.live[at as usize].late = true;
             self.register(at);
-            if self.live[at as usize].waits.is_empty() {
+            if !self.live[at as usize].waits.is_empty() {
+                continue;
+            }
+            if self.is_open(&self.live[at as usize]) {
+                self.unregister(at);
+                self.complete(at);
+            } else {
                 self.give_up(at, Some(Dropped::Superseded));
             }
         }

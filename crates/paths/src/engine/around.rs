@@ -1,6 +1,6 @@
 //! What goes on around instances: what their vCPU was doing, and what happened meanwhile.
 
-use event::{Data, NONE, Side};
+use event::{Data, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
 use super::{Now, Paths};
@@ -278,7 +278,12 @@ impl Paths {
     /// Takes what is told beside events.
     pub fn side(&mut self, side: &Side<'_>) {
         match *side {
-            Side::Lost { cpu, .. } => self.lost(cpu),
+            // The recorder's sum comes when all is over, and counts again what was told where it happened.
+            Side::Lost {
+                cpu,
+                kind: LostKind::Ring,
+                ..
+            } => self.lost(cpu),
             Side::Fork { .. } => self.last_thread = (NONE, 0),
             _ => {}
         }
@@ -313,6 +318,10 @@ impl Paths {
             self.give_up(at, Some(Dropped::LostEvents));
         }
         // What ran there, and what was raised there, is not known any more.
+        let tasks = &self.tasks;
+        let there = |slot: u32| cpu == NONE || tasks.get(slot).cpu == cpu || slot == tasks::idle(cpu);
+        self.raised.retain(|slot, _| !there(*slot));
+        self.accepted.retain(|slot, _| !there(*slot));
         self.tasks.forget_cpu(cpu);
     }
 

@@ -80,6 +80,8 @@ pub struct Paths {
     /// How many there may be.
     limit: usize,
     born: u64,
+    /// The oldest instances, the very oldest last; some may have ended.
+    oldest: Vec<(u64, u32)>,
     waiting: Waiting,
     /// Instances that are given up when their thread makes certain events: by step's number and thread.
     cancels: Waiting,
@@ -148,6 +150,7 @@ impl Paths {
             count: 0,
             limit: MAX_LIVE,
             born: 0,
+            oldest: Vec::new(),
             waiting: Waiting::new(alts),
             cancels: Waiting::new(steps),
             unique: FxHashMap::default(),
@@ -435,21 +438,21 @@ impl Paths {
                 // Only fixed and lowest-priority interrupts are injected by their vector; the others are not
                 // told apart here.
                 let mode = number(&binding.mode).unwrap_or(0);
-                let (Some(vcpu), Some(vector)) = (number(&binding.number), number(&binding.vector))
-                else {
-                    return;
-                };
                 let raised = self.raised.get(&now.thread).copied().unwrap_or_default();
-                now.raised = raised;
-                if matches!(raised, Raised::Msi | Raised::Pin) {
-                    self.raised.remove(&now.thread);
-                }
-                self.accepted.insert(now.thread, raised);
-                if raised == Raised::Local {
-                    self.own_timer(now.thread);
-                }
-                if mode <= 1 {
-                    self.accept(now, vcpu, vector, machine);
+                if let (Some(vcpu), Some(vector)) =
+                    (number(&binding.number), number(&binding.vector))
+                {
+                    now.raised = raised;
+                    if matches!(raised, Raised::Msi | Raised::Pin) {
+                        self.raised.remove(&now.thread);
+                    }
+                    self.accepted.insert(now.thread, raised);
+                    if raised == Raised::Local {
+                        self.own_timer(now.thread);
+                    }
+                    if mode <= 1 {
+                        self.accept(now, vcpu, vector, machine);
+                    }
                 }
             }
             Watch::Inject => {
@@ -472,8 +475,11 @@ impl Paths {
 
     /// An interrupt is accepted for the vCPU of a number.
     fn accept(&mut self, now: &mut Now<'_, '_>, vcpu: u64, vector: u64, machine: &mut Machine) {
+        let (Ok(vcpu), Ok(vector)) = (u32::try_from(vcpu), u32::try_from(vector)) else {
+            return;
+        };
         self.tasks.entry(now.thread, machine.threads());
-        let only = self.tasks.only_vcpu(vcpu as u32);
+        let only = self.tasks.only_vcpu(vcpu);
         let tid = only
             .and_then(|slot| machine.threads().at(slot))
             .map(|(tid, _)| tid);
@@ -481,8 +487,8 @@ impl Paths {
         let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
         now.target = Some(self.interrupts.accept(
             now.thread,
-            vcpu as u32,
-            vector as u32,
+            vcpu,
+            vector,
             &self.tasks,
             machine.threads(),
             |_| polls,
@@ -525,6 +531,11 @@ impl Paths {
             .map(|(at, _)| at)
             .collect();
         for at in waiting {
+            // One that went on before may have given it up.
+            let live = &self.live[at as usize];
+            if !live.live || !live.roles_hold(ticket) {
+                continue;
+            }
             match slot {
                 None => self.give_up(at, Some(Dropped::Unresolved)),
                 Some(slot) => {
