@@ -4,10 +4,10 @@ use model::Machine;
 
 use super::bind::{Ask, Bound, Read, compare};
 use super::instance::{Live, Reached};
-use super::{Instance, Now, Paths};
+use super::{Instance, MAX_LIVE, Now, Paths};
 use crate::fields::Val;
 use crate::interrupts::UNRESOLVED;
-use crate::lang::{Class, Op, Optional, Step, Value};
+use crate::lang::{Class, MAX_ROLES, Op, Optional, Step, Value};
 use crate::tally::Dropped;
 use crate::tasks::{Raised, What};
 
@@ -303,9 +303,25 @@ impl Paths {
         copy.notes = None;
         copy.spare = None;
         copy.born = self.live[child as usize].born;
+        for role in 0..MAX_ROLES {
+            if let Some(ticket) = copy.role(role).filter(|_| copy.is_pending(role)) {
+                self.holds(child, ticket);
+            }
+        }
         self.live[child as usize] = copy;
         self.live[parent as usize].counted = false;
         Some(child)
+    }
+
+    /// An instance holds a ticket.
+    fn holds(&mut self, at: u32, ticket: u64) {
+        let all = self.tickets.entry(ticket).or_default();
+        // Those that have ended make place for others.
+        if all.len() >= 2 * MAX_LIVE {
+            all.sort_unstable();
+            all.dedup();
+        }
+        all.push(at);
     }
 
     /// An instance reaches a step.
@@ -341,6 +357,7 @@ impl Paths {
                 live.set(*role, value);
                 if matches!(read, Read::Target) && value & UNRESOLVED != 0 {
                     live.pending |= 1 << role;
+                    self.holds(at, value);
                 }
             }
         }
@@ -558,7 +575,7 @@ impl Paths {
                 .is_ok_and(|cpu| ranges.iter().any(|(low, high)| *low <= cpu && cpu <= *high))
         });
         let of_thread = self.only.threads.as_ref().is_none_or(|threads| {
-            let has = |slot: u32| threads.contains(&self.tasks.get(slot).tid);
+            let has = |slot: u32| threads.binary_search(&self.tasks.get(slot).tid).is_ok();
             match &live.notes {
                 Some(notes) => has(notes.subject),
                 None => live.reached().iter().any(|reached| has(reached.thread)),

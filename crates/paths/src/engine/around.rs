@@ -256,9 +256,9 @@ impl Paths {
             Data::KvmVcpuWakeup(_) => {
                 self.raised.remove(&now.thread);
             }
-            Data::TaskRename(task) => {
-                if let Some(slot) = threads.iter().position(|(tid, _)| tid == task.tid) {
-                    self.tasks.renamed(slot as u32);
+            Data::TaskRename(_) => {
+                if let Some(slot) = now.task {
+                    self.tasks.renamed(slot);
                 }
             }
             Data::SchedProcessFork(_) => self.last_thread = (NONE, 0),
@@ -291,13 +291,13 @@ impl Paths {
 
     /// Events of a CPU were lost: what instances there would have gone on by may be among them.
     fn lost(&mut self, cpu: i32) {
+        let tickets = self.interrupts.maybe_on(cpu, &self.tasks);
         let may_be = |live: &super::Live| {
-            (0..crate::lang::MAX_ROLES).any(|role| {
-                live.is_pending(role)
-                    && live
-                        .role(role)
-                        .is_some_and(|ticket| self.interrupts.may_be_on(ticket, cpu, &self.tasks))
-            })
+            live.pending != 0
+                && (0..crate::lang::MAX_ROLES).any(|role| {
+                    let ticket = live.role(role).filter(|_| live.is_pending(role));
+                    ticket.is_some_and(|ticket| tickets.contains(&ticket))
+                })
         };
         let gone: Vec<u32> = (0u32..)
             .zip(&self.live)
@@ -326,7 +326,7 @@ impl Paths {
     }
 
     /// Ends the walk.
-    pub fn finish(&mut self) {
+    pub fn finish(&mut self, machine: &Machine) {
         let mut left: Vec<(u64, u32)> = (0u32..)
             .zip(&self.live)
             .filter(|(_, live)| live.live)
@@ -338,7 +338,8 @@ impl Paths {
                 self.unregister(at);
                 self.complete(at);
             } else {
-                let unresolved = self.is_unresolved(&self.live[at as usize]);
+                let live = &self.live[at as usize];
+                let unresolved = self.is_unresolved(live, machine.threads());
                 self.give_up(
                     at,
                     Some(if unresolved {
@@ -352,12 +353,12 @@ impl Paths {
     }
 
     /// Whether an instance waits for a vCPU of which nothing tells whose it is.
-    fn is_unresolved(&self, live: &super::Live) -> bool {
+    fn is_unresolved(&self, live: &super::Live, threads: &Threads) -> bool {
         (0..crate::lang::MAX_ROLES).any(|role| {
             live.is_pending(role)
                 && live
                     .role(role)
-                    .is_some_and(|ticket| !self.interrupts.has_one(ticket, &self.tasks))
+                    .is_some_and(|ticket| !self.interrupts.has_one(ticket, &self.tasks, threads))
         })
     }
 

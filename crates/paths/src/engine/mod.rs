@@ -11,7 +11,7 @@ mod waiting;
 use std::ops::Range;
 
 use event::{Data, Event, EventType, Isa, NONE};
-use model::{Halt, Machine};
+use model::{Halt, Machine, Threads};
 use rustc_hash::FxHashMap;
 
 use crate::interrupts::{Found, Interrupts, UNRESOLVED};
@@ -87,6 +87,8 @@ pub struct Paths {
     cancels: Waiting,
     /// By what instances are unique by, which one is under way.
     unique: FxHashMap<(u32, u64), u32>,
+    /// By ticket of an interrupt of which it is not known whose it is, the instances that held it; some may have ended.
+    tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
     /// By vCPU's thread, the instances that watch it.
@@ -154,6 +156,7 @@ impl Paths {
             waiting: Waiting::new(alts),
             cancels: Waiting::new(steps),
             unique: FxHashMap::default(),
+            tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
             watched: FxHashMap::default(),
             watching: 0,
@@ -228,7 +231,10 @@ impl Paths {
     }
 
     /// Chooses instances. All of them are followed, whatever is chosen: the events of one may be made by any thread.
-    pub fn only(&mut self, only: Only) {
+    pub fn only(&mut self, mut only: Only) {
+        if let Some(threads) = &mut only.threads {
+            threads.sort_unstable();
+        }
         self.only = only;
     }
 
@@ -383,6 +389,7 @@ impl Paths {
                 }
             }
             Data::SchedMigrateTask(migrate) => now.task = Some(machine.slot(migrate.tid)),
+            Data::TaskRename(task) => now.task = Some(machine.slot(task.tid)),
             Data::KvmExit(exit) => {
                 self.isa = Some(exit.reason.isa);
                 self.vcpu(now.thread, exit.vcpu, machine);
@@ -394,7 +401,7 @@ impl Paths {
             self.tasks.seen_on(now.thread, event.cpu);
         }
         if self.interrupts.is_waiting() {
-            self.settle(now);
+            self.settle(now, machine.threads());
         }
         let number = |getter: &Option<crate::fields::Getter>| {
             getter.as_ref().and_then(|g| g.number(event, data))
@@ -460,8 +467,10 @@ impl Paths {
                 let again = number(&binding.mode).unwrap_or(0) != 0;
                 if let Some(vector) = number(&binding.vector).filter(|_| !again) {
                     self.tasks.is_vcpu(now.thread, None, machine.threads());
+                    let vector = u32::try_from(vector).unwrap_or(u32::MAX);
+                    let threads = machine.threads();
                     self.interrupts
-                        .injects(now.thread, vector as u32, &self.tasks);
+                        .injects(now.thread, vector, &self.tasks, threads);
                 }
             }
         }
@@ -496,22 +505,22 @@ impl Paths {
     }
 
     /// What the event tells of interrupts of which it is not known whose they are.
-    fn settle(&mut self, now: &Now<'_, '_>) {
+    fn settle(&mut self, now: &Now<'_, '_>, threads: &Threads) {
         match now.data {
             Data::SchedWaking(_) => {}
             Data::SchedWakeup(_) if !self.wakings => {}
             Data::SchedSwitch(_) => {
-                self.interrupts.goes_on(now.thread, &self.tasks);
+                self.interrupts.goes_on(now.thread, &self.tasks, threads);
                 if let Some(next) = now.task {
-                    self.interrupts.acts(next, &self.tasks);
+                    self.interrupts.acts(next, &self.tasks, threads);
                 }
             }
             Data::KvmExit(_) | Data::KvmEntry(_) | Data::KvmVcpuWakeup(_) => {
-                self.interrupts.goes_on(now.thread, &self.tasks);
-                self.interrupts.acts(now.thread, &self.tasks);
+                self.interrupts.goes_on(now.thread, &self.tasks, threads);
+                self.interrupts.acts(now.thread, &self.tasks, threads);
             }
             // The thread that accepts an interrupt wakes the vCPU before anything else.
-            _ => self.interrupts.goes_on(now.thread, &self.tasks),
+            _ => self.interrupts.goes_on(now.thread, &self.tasks, threads),
         }
     }
 
@@ -525,13 +534,11 @@ impl Paths {
             Found::Target(ticket, slot) => (UNRESOLVED | ticket, Some(slot)),
             Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
         };
-        let waiting: Vec<u32> = (0u32..)
-            .zip(&self.live)
-            .filter(|(_, live)| live.live && live.roles_hold(ticket))
-            .map(|(at, _)| at)
-            .collect();
+        let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
+        // An instance is here twice if two of its roles hold the ticket.
+        waiting.dedup();
         for at in waiting {
-            // One that went on before may have given it up.
+            // It may have ended, or one that went on before has given it up.
             let live = &self.live[at as usize];
             if !live.live || !live.roles_hold(ticket) {
                 continue;
