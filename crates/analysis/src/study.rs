@@ -138,8 +138,8 @@ impl Study {
 
     /// Ends the walk.
     pub fn finish(&mut self) {
-        if let Some(paths) = &mut self.paths {
-            paths.finish();
+        if let (Some(paths), Some(machine)) = (&mut self.paths, &self.machine) {
+            paths.finish(machine);
         }
         if let Some(machine) = &mut self.machine {
             match &mut self.vcpus {

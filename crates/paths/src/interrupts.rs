@@ -18,8 +18,6 @@ pub(crate) const UNRESOLVED: u64 = 1 << 63;
 
 /// Interrupts that wait to be resolved, at most.
 const MAX_WAITING: usize = 64;
-/// Interrupts that are accepted and not injected, at most.
-const MAX_OUTSTANDING: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -45,22 +43,22 @@ pub(crate) struct Interrupts {
     waiting: VecDeque<Waiting>,
     /// Accepted for a vCPU and not injected yet: slot and vector.
     outstanding: FxHashMap<(u32, u32), ()>,
-    /// Threads that are of one VM, as what they did tells: each points to another, or to itself.
-    group: FxHashMap<u32, u32>,
-    /// vCPUs of a group: its root and the number.
-    members: FxHashMap<(u32, u32), u32>,
+    /// Threads that are of one VM, as what they did tells: each points to another, or to itself, with how many there are
+    /// below it.
+    group: FxHashMap<u32, (u32, u32)>,
+    /// vCPUs of a group, by its root and their number.
+    members: FxHashMap<u32, FxHashMap<u32, u32>>,
     /// What was found out by the event now.
     pub found: Vec<Found>,
 }
 
 impl Interrupts {
     fn root(&self, mut slot: u32) -> u32 {
-        // Short chains: a VM has few threads that count here.
-        for _ in 0..64 {
-            match self.group.get(&slot) {
-                Some(&up) if up != slot => slot = up,
-                _ => break,
-            }
+        // The smaller group joins the larger one, so that no chain is longer than the bits of a count.
+        while let Some(&(up, _)) = self.group.get(&slot)
+            && up != slot
+        {
+            slot = up;
         }
         slot
     }
@@ -68,24 +66,24 @@ impl Interrupts {
     /// Two threads turn out to be of one VM.
     fn join(&mut self, a: u32, b: u32, tasks: &Tasks) {
         let (a, b) = (self.root(a), self.root(b));
-        self.group.entry(a).or_insert(a);
-        if a != b {
-            self.group.insert(b, a);
-            let moved: Vec<_> = self
-                .members
-                .iter()
-                .filter(|((root, _), _)| *root == b)
-                .map(|((_, number), slot)| (*number, *slot))
-                .collect();
-            for (number, slot) in moved {
-                self.members.remove(&(b, number));
-                self.members.insert((a, number), slot);
+        for slot in [a, b] {
+            if !self.group.contains_key(&slot) {
+                self.group.insert(slot, (slot, 1));
+                self.member(slot, tasks);
             }
         }
-        for slot in [a, b] {
-            if let Some(number) = tasks.get(slot).vcpu {
-                self.members.insert((a, number), slot);
-            }
+        if a == b {
+            return;
+        }
+        let size = |slot: u32| self.group.get(&slot).map_or(1, |(_, size)| *size);
+        let (sum, larger, smaller) = match (size(a), size(b)) {
+            (x, y) if x >= y => (x.saturating_add(y), a, b),
+            (x, y) => (x.saturating_add(y), b, a),
+        };
+        self.group.insert(larger, (larger, sum));
+        self.group.insert(smaller, (larger, 0));
+        if let Some(moved) = self.members.remove(&smaller) {
+            self.members.entry(larger).or_default().extend(moved);
         }
     }
 
@@ -93,7 +91,7 @@ impl Interrupts {
     fn member(&mut self, slot: u32, tasks: &Tasks) {
         let root = self.root(slot);
         if let Some(number) = tasks.get(slot).vcpu {
-            self.members.insert((root, number), slot);
+            self.members.entry(root).or_default().insert(number, slot);
         }
     }
 
@@ -104,19 +102,24 @@ impl Interrupts {
             return Some(thread);
         }
         if matches!(task.what, What::Vcpu | What::Vhost)
-            && let Some(&slot) = self.members.get(&(self.root(thread), number))
+            && let Some(members) = self.members.get(&self.root(thread))
+            && let Some(&slot) = members.get(&number)
         {
             return Some(slot);
         }
         let pid = process(thread, threads)?;
-        let mut all = threads.iter().zip(0u32..).filter(|((_, other), slot)| {
-            other.pid == Some(pid)
-                && tasks.get(*slot).what == What::Vcpu
-                && tasks.get(*slot).vcpu.or(other.vcpu) == Some(number)
-                && !other.ended
+        let mut all = tasks.vcpus(number).filter(|slot| {
+            let of = threads.at(*slot);
+            of.is_some_and(|(_, other)| other.pid == Some(pid) && !other.ended)
         });
-        let found = all.next()?.1;
+        let found = all.next()?;
         all.next().is_none().then_some(found)
+    }
+
+    /// The only vCPU of that number, if a thread's interrupt may be for it.
+    fn only(thread: u32, number: u32, tasks: &Tasks, threads: &Threads) -> Option<u32> {
+        let only = tasks.only_vcpu(number)?;
+        may_be_for(thread, only, tasks, threads).then_some(only)
     }
 
     /// Returns whether there are any of which it is not known whose they are.
@@ -126,46 +129,55 @@ impl Interrupts {
     }
 
     /// A thread goes on: of interrupts that it accepted, those that can only be for one vCPU are for that one.
-    pub fn goes_on(&mut self, thread: u32, tasks: &Tasks) {
-        if !self.waiting.is_empty() {
-            self.settle(tasks, |waiting, _| waiting.thread == thread);
-        }
+    pub fn goes_on(&mut self, thread: u32, tasks: &Tasks, threads: &Threads) {
+        self.settle(tasks, threads, |waiting| waiting.thread == thread);
     }
 
     /// A vCPU's thread gets its CPU, or does something on it.
-    pub fn acts(&mut self, slot: u32, tasks: &Tasks) {
-        if !self.waiting.is_empty() {
-            self.settle(tasks, |_, only| only == slot);
-        }
+    pub fn acts(&mut self, slot: u32, tasks: &Tasks, threads: &Threads) {
+        let number = tasks.get(slot).vcpu;
+        self.settle(tasks, threads, |waiting| {
+            number == Some(waiting.number) && tasks.only_vcpu(waiting.number) == Some(slot)
+        });
     }
 
-    fn settle(&mut self, tasks: &Tasks, fits: impl Fn(&Waiting, u32) -> bool) {
+    fn settle(&mut self, tasks: &Tasks, threads: &Threads, fits: impl Fn(&Waiting) -> bool) {
         let mut at = 0;
         while let Some(waiting) = self.waiting.get(at).copied() {
-            match tasks.only_vcpu(waiting.number) {
-                Some(only) if fits(&waiting, only) => {
+            let only = fits(&waiting)
+                .then(|| Interrupts::only(waiting.thread, waiting.number, tasks, threads))
+                .flatten();
+            match only {
+                Some(only) => {
                     self.waiting.remove(at);
                     self.resolve(waiting, only, tasks);
                 }
-                _ => at += 1,
+                None => at += 1,
             }
         }
     }
 
     /// Returns the vCPU that an interrupt which waits to be resolved is for, if it can be for one only.
-    pub fn only(&self, ticket: u64, tasks: &Tasks) -> Option<u32> {
+    pub fn only_of(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> Option<u32> {
         let waiting = self
             .waiting
             .iter()
             .find(|w| UNRESOLVED | w.ticket == ticket)?;
-        tasks.only_vcpu(waiting.number)
+        Interrupts::only(waiting.thread, waiting.number, tasks, threads)
     }
 
-    /// Returns whether an interrupt that waits to be resolved may be for a vCPU on a CPU.
-    pub fn may_be_on(&self, ticket: u64, cpu: i32, tasks: &Tasks) -> bool {
-        self.waiting
-            .iter()
-            .any(|w| UNRESOLVED | w.ticket == ticket && tasks.any_on(w.number, cpu))
+    /// Returns whether an interrupt that waits to be resolved can be for one vCPU only.
+    pub fn has_one(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> bool {
+        self.only_of(ticket, tasks, threads).is_some()
+    }
+
+    /// Returns the interrupts that wait to be resolved and may be for a vCPU on a CPU.
+    pub fn maybe_on(&self, cpu: i32, tasks: &Tasks) -> Vec<u64> {
+        let all = self.waiting.iter();
+        let there = |slot: u32| tasks.get(slot).cpu == cpu;
+        all.filter(|w| tasks.vcpus(w.number).any(there))
+            .map(|w| UNRESOLVED | w.ticket)
+            .collect()
     }
 
     /// An interrupt is accepted for the vCPU of that number. Returns its thread's slot, or a ticket.
@@ -180,13 +192,14 @@ impl Interrupts {
     ) -> u64 {
         // A vCPU that polls is not woken, so nothing more will tell.
         let known = self.known(thread, number, tasks, threads);
-        let slot = known.or_else(|| tasks.only_vcpu(number).filter(|slot| polls(*slot)));
+        let only = || Interrupts::only(thread, number, tasks, threads);
+        let slot = known.or_else(|| only().filter(|slot| polls(*slot)));
         if let Some(slot) = slot {
             if tasks.get(thread).what == What::Vcpu || tasks.get(thread).what == What::Vhost {
                 self.join(thread, slot, tasks);
                 self.member(slot, tasks);
             }
-            self.waits(slot, vector);
+            self.stays(slot, vector);
             return u64::from(slot);
         }
         self.next += 1;
@@ -223,19 +236,22 @@ impl Interrupts {
     }
 
     /// A vCPU gets an interrupt injected.
-    pub fn injects(&mut self, slot: u32, vector: u32, tasks: &Tasks) {
+    pub fn injects(&mut self, slot: u32, vector: u32, tasks: &Tasks, threads: &Threads) {
         if self.outstanding.remove(&(slot, vector)).is_some() || self.waiting.is_empty() {
             return;
         }
         let Some(number) = tasks.get(slot).vcpu else {
             return;
         };
-        let fits = |w: &Waiting| w.number == number && w.vector == vector;
-        let mut threads = self.waiting.iter().filter(|w| fits(w)).map(|w| w.thread);
-        let Some(first) = threads.next() else {
+        let fits = |w: &Waiting| {
+            let same = w.number == number && w.vector == vector;
+            same && may_be_for(w.thread, slot, tasks, threads)
+        };
+        let mut by = self.waiting.iter().filter(|w| fits(w)).map(|w| w.thread);
+        let Some(first) = by.next() else {
             return;
         };
-        if threads.any(|thread| thread != first) {
+        if by.any(|thread| thread != first) {
             return;
         }
         while let Some(at) = self.waiting.iter().position(fits) {
@@ -246,13 +262,11 @@ impl Interrupts {
         self.outstanding.remove(&(slot, vector));
     }
 
-    /// An interrupt waits to be injected.
-    fn waits(&mut self, slot: u32, vector: u32) {
-        // A vCPU has 256 vectors. Where nothing tells of injections, nothing is asked of these.
-        if self.outstanding.len() >= MAX_OUTSTANDING {
-            self.outstanding.clear();
+    /// An interrupt waits to be injected. Only those of x86 are: they have 256 vectors.
+    fn stays(&mut self, slot: u32, vector: u32) {
+        if vector < 256 {
+            self.outstanding.insert((slot, vector), ());
         }
-        self.outstanding.insert((slot, vector), ());
     }
 
     fn resolve(&mut self, found: Waiting, slot: u32, tasks: &Tasks) {
@@ -260,8 +274,21 @@ impl Interrupts {
             self.join(found.thread, slot, tasks);
         }
         self.member(slot, tasks);
-        self.waits(slot, found.vector);
+        self.stays(slot, found.vector);
         self.found.push(Found::Target(found.ticket, slot));
+    }
+}
+
+/// Whether an interrupt that a thread accepts may be for a vCPU: one VM's vCPUs and vhost workers are not another's. Any
+/// other thread may be of a process that shares eventfds with the VMM.
+fn may_be_for(thread: u32, vcpu: u32, tasks: &Tasks, threads: &Threads) -> bool {
+    if !matches!(tasks.get(thread).what, What::Vcpu | What::Vhost) {
+        return true;
+    }
+    let other = threads.at(vcpu).and_then(|(_, vcpu)| vcpu.pid);
+    match (process(thread, threads), other) {
+        (Some(mine), Some(other)) => mine == other,
+        _ => true,
     }
 }
 

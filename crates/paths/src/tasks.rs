@@ -1,5 +1,7 @@
 //! What tasks are, and whether they run: for vCPUs as far as [`model::Machine`] does not tell.
 
+use std::collections::BTreeSet;
+
 use event::sched::{Comm, Leaves};
 use event::{Data, NONE};
 use model::{Threads, vcpu_from_comm};
@@ -77,10 +79,19 @@ pub(crate) struct Task {
     entered: bool,
 }
 
+impl Task {
+    /// The number it has as a vCPU.
+    fn number(&self) -> Option<u32> {
+        self.vcpu.filter(|_| self.what == What::Vcpu)
+    }
+}
+
 /// All tasks, by slot.
 #[derive(Debug)]
 pub(crate) struct Tasks {
     all: Vec<Task>,
+    /// vCPUs: number and slot.
+    vcpus: BTreeSet<(u32, u32)>,
     unknown: Task,
     /// Stands for all idle tasks.
     idle: Task,
@@ -95,6 +106,7 @@ impl Default for Tasks {
         };
         Tasks {
             all: Vec::new(),
+            vcpus: BTreeSet::new(),
             unknown,
             idle: Task {
                 what: What::Idle,
@@ -148,6 +160,7 @@ impl Tasks {
         let named = thread.comm.is_some();
         let comm = thread.comm.clone().unwrap_or_default();
         let task = &mut self.all[slot as usize];
+        let before = task.number();
         task.tid = tid;
         task.known = named || tid == 0;
         if !task.entered {
@@ -157,6 +170,21 @@ impl Tasks {
             What::Vcpu => thread.vcpu.or_else(|| vcpu_from_comm(&comm)),
             _ => None,
         });
+        self.changed(slot, before);
+    }
+
+    /// What a task is may have changed.
+    fn changed(&mut self, slot: u32, before: Option<u32>) {
+        let now = self.get(slot).number();
+        if before == now {
+            return;
+        }
+        if let Some(number) = before {
+            self.vcpus.remove(&(number, slot));
+        }
+        if let Some(number) = now {
+            self.vcpus.insert((number, slot));
+        }
     }
 
     /// A thread entered or left a guest.
@@ -164,10 +192,12 @@ impl Tasks {
     pub fn is_vcpu(&mut self, slot: u32, number: Option<u32>, threads: &Threads) {
         let task = self.entry(slot, threads);
         if !task.entered || task.vcpu.is_none() {
+            let before = task.number();
             task.entered = true;
             task.what = What::Vcpu;
             let told = || threads.at(slot).and_then(|(_, thread)| thread.vcpu);
             task.vcpu = number.or(task.vcpu).or_else(told);
+            self.changed(slot, before);
         }
     }
 
@@ -177,6 +207,7 @@ impl Tasks {
         let task = self.entry(slot, threads);
         if !task.known {
             let name = comm.to_str_lossy();
+            let before = task.number();
             task.known = true;
             if !task.entered {
                 task.what = what(tid, &name);
@@ -184,6 +215,7 @@ impl Tasks {
                     task.vcpu = vcpu_from_comm(&name);
                 }
             }
+            self.changed(slot, before);
         }
     }
 
@@ -192,6 +224,7 @@ impl Tasks {
     pub fn called(&mut self, slot: u32, tid: i32, comm: &str, threads: &Threads) {
         let task = self.entry(slot, threads);
         if !task.known && !comm.starts_with('<') && !comm.starts_with(':') {
+            let before = task.number();
             task.known = true;
             task.tid = tid;
             if !task.entered {
@@ -200,6 +233,7 @@ impl Tasks {
                     task.vcpu = vcpu_from_comm(comm);
                 }
             }
+            self.changed(slot, before);
         }
     }
 
@@ -211,20 +245,17 @@ impl Tasks {
         }
     }
 
-    /// Returns the only vCPU of that number, if there is just one.
-    pub fn only_vcpu(&self, number: u32) -> Option<u32> {
-        let mut all = (0u32..)
-            .zip(&self.all)
-            .filter(|(_, task)| task.what == What::Vcpu && task.vcpu == Some(number));
-        let (slot, _) = all.next()?;
-        all.next().is_none().then_some(slot)
+    /// Returns the vCPUs of that number.
+    pub fn vcpus(&self, number: u32) -> impl Iterator<Item = u32> {
+        let all = self.vcpus.range((number, 0)..=(number, u32::MAX));
+        all.map(|(_, slot)| *slot)
     }
 
-    /// Returns whether a vCPU of that number may have a CPU.
-    pub fn any_on(&self, number: u32, cpu: i32) -> bool {
-        self.all
-            .iter()
-            .any(|task| task.what == What::Vcpu && task.vcpu == Some(number) && task.cpu == cpu)
+    /// Returns the only vCPU of that number, if there is just one.
+    pub fn only_vcpu(&self, number: u32) -> Option<u32> {
+        let mut all = self.vcpus(number);
+        let slot = all.next()?;
+        all.next().is_none().then_some(slot)
     }
 
     /// A thread has another name.

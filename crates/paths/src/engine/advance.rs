@@ -7,7 +7,7 @@ use super::instance::{Live, Reached};
 use super::{Instance, MAX_LIVE, MAX_REMEMBERED, Now, Paths};
 use crate::fields::Val;
 use crate::interrupts::UNRESOLVED;
-use crate::lang::{Class, Op, Optional, Step, Value};
+use crate::lang::{Class, MAX_ROLES, Op, Optional, Step, Value};
 use crate::tally::Dropped;
 use crate::tasks::{Raised, What};
 
@@ -51,6 +51,7 @@ impl Paths {
             Read::Task => now.task.map(u64::from),
             Read::Prev => now.prev.map(u64::from),
             Read::Cpu => Some(now.event.cpu as u32 as u64),
+            Read::Any => Some(0),
             Read::Target => now.target,
             Read::Raised => Some(now.raised as u64),
             Read::Reason => None,
@@ -210,7 +211,8 @@ impl Paths {
                     _ => false,
                 }
             });
-            if !fits {
+            // One event takes an instance one step on, not back again.
+            if !fits || self.live[at as usize].seq == self.seq {
                 continue;
             }
             self.advanced = Some((chain, step));
@@ -244,12 +246,9 @@ impl Paths {
 
     /// Takes a place for an instance.
     fn allocate(&mut self, chain: u32) -> Option<u32> {
-        while self.count >= MAX_LIVE {
-            // The oldest makes room.
-            let (born, at) = self.order.pop_front()?;
-            if self.is_born(born, at) {
-                self.give_up(at, Some(Dropped::Superseded));
-            }
+        if self.count >= self.limit {
+            let oldest = self.oldest()?;
+            self.give_up(oldest, Some(Dropped::Superseded));
         }
         let at = match self.free.pop() {
             Some(at) => at,
@@ -264,19 +263,34 @@ impl Paths {
         live.clear();
         live.chain = chain;
         live.born = self.born;
-        if self.order.len() >= 4 * MAX_LIVE {
-            let mut order = std::mem::take(&mut self.order);
-            order.retain(|(born, at)| self.is_born(*born, *at));
-            self.order = order;
-        }
-        self.order.push_back((self.born, at));
         Some(at)
     }
 
-    /// Whether an instance is still the one that was born then.
-    fn is_born(&self, born: u64, at: u32) -> bool {
-        let live = &self.live[at as usize];
-        live.live && live.born == born
+    /// Returns the oldest instance. Many are looked up at once: as long as there are too many, each that begins takes
+    /// the place of one.
+    fn oldest(&mut self) -> Option<u32> {
+        const AT_ONCE: usize = 4096;
+        loop {
+            while let Some((born, at)) = self.oldest.pop() {
+                let live = self.live.get(at as usize)?;
+                if live.live && live.born == born {
+                    return Some(at);
+                }
+            }
+            let mut all: Vec<(u64, u32)> = (0u32..)
+                .zip(&self.live)
+                .filter(|(_, live)| live.live)
+                .map(|(at, live)| (live.born, at))
+                .collect();
+            if all.is_empty() {
+                return None;
+            }
+            // What begins from now on is younger than all of these.
+            all.sort_unstable();
+            all.truncate(AT_ONCE);
+            all.reverse();
+            self.oldest = all;
+        }
     }
 
     /// Makes an instance of its own for one of several events that can follow. The one they follow stays, and is
@@ -284,8 +298,8 @@ impl Paths {
     fn fork(&mut self, parent: u32) -> Option<u32> {
         let chain = self.live[parent as usize].chain;
         let child = self.allocate(chain)?;
-        if !self.live[parent as usize].live {
-            // It was the oldest, and there were too many.
+        if child == parent || !self.live[parent as usize].live {
+            // It was the oldest, and there were too many; its place may be the child's now.
             self.release(child);
             return None;
         }
@@ -295,9 +309,25 @@ impl Paths {
         copy.notes = None;
         copy.spare = None;
         copy.born = self.live[child as usize].born;
+        for role in 0..MAX_ROLES {
+            if let Some(ticket) = copy.role(role).filter(|_| copy.is_pending(role)) {
+                self.holds(child, ticket);
+            }
+        }
         self.live[child as usize] = copy;
         self.live[parent as usize].counted = false;
         Some(child)
+    }
+
+    /// An instance holds a ticket.
+    fn holds(&mut self, at: u32, ticket: u64) {
+        let all = self.tickets.entry(ticket).or_default();
+        // Those that have ended make place for others.
+        if all.len() >= 2 * MAX_LIVE {
+            all.sort_unstable();
+            all.dedup();
+        }
+        all.push(at);
     }
 
     /// An instance reaches a step.
@@ -309,9 +339,11 @@ impl Paths {
         now: &Now<'_, '_>,
         machine: &mut Machine,
     ) {
+        // A clock that runs backwards makes a stage of no length.
+        let before = self.live[at as usize].reached().last().map(|r| r.time);
         let reached = Reached {
             step: step as u8,
-            time: now.event.time,
+            time: now.event.time.max(before.unwrap_or(0)),
             cpu: now.event.cpu,
             thread: now.thread,
             task: now.task,
@@ -331,6 +363,7 @@ impl Paths {
                 live.set(*role, value);
                 if matches!(read, Read::Target) && value & UNRESOLVED != 0 {
                     live.pending |= 1 << role;
+                    self.holds(at, value);
                 }
             }
         }
@@ -465,8 +498,18 @@ impl Paths {
         }
         // Steps that take the last one back may be earlier ones.
         let live = &self.live[at as usize];
+        let before = live
+            .reached()
+            .iter()
+            .rev()
+            .nth(1)
+            .map(|r| u32::from(r.step));
         for alt in &self.index.back[first as usize + last.step as usize] {
-            let (_, _, what) = &self.index.alts[*alt as usize];
+            let (_, step, what) = &self.index.alts[*alt as usize];
+            // Steps stay in their order, and what came before the end of its time is not taken back after it.
+            if live.late || before.is_some_and(|before| before >= *step) {
+                continue;
+            }
             if let Some(join) = what.joins.iter().find(|join| !join.differs)
                 && let Some(key) = live.role(join.role)
             {
@@ -514,7 +557,13 @@ impl Paths {
             self.unregister(at);
             self.live[at as usize].late = true;
             self.register(at);
-            if self.live[at as usize].waits.is_empty() {
+            if !self.live[at as usize].waits.is_empty() {
+                continue;
+            }
+            if self.is_open(&self.live[at as usize]) {
+                self.unregister(at);
+                self.complete(at);
+            } else {
                 self.give_up(at, Some(Dropped::Superseded));
             }
         }
@@ -548,7 +597,7 @@ impl Paths {
                 .is_ok_and(|cpu| ranges.iter().any(|(low, high)| *low <= cpu && cpu <= *high))
         });
         let of_thread = self.only.threads.as_ref().is_none_or(|threads| {
-            let has = |slot: u32| threads.contains(&self.tasks.get(slot).tid);
+            let has = |slot: u32| threads.binary_search(&self.tasks.get(slot).tid).is_ok();
             match &live.notes {
                 Some(notes) => has(notes.subject),
                 None => live.reached().iter().any(|reached| has(reached.thread)),

@@ -1,6 +1,6 @@
 //! What goes on around instances: what their vCPU was doing, and what happened meanwhile.
 
-use event::{Data, NONE, Side};
+use event::{Data, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
 use super::{MAX_REMEMBERED, Now, Paths};
@@ -259,9 +259,9 @@ impl Paths {
             Data::KvmVcpuWakeup(_) => {
                 self.raised.remove(&now.thread);
             }
-            Data::TaskRename(task) => {
-                if let Some(slot) = threads.iter().position(|(tid, _)| tid == task.tid) {
-                    self.tasks.renamed(slot as u32);
+            Data::TaskRename(_) => {
+                if let Some(slot) = now.task {
+                    self.tasks.renamed(slot);
                 }
             }
             Data::SchedProcessFork(_) => self.last_thread = (NONE, 0),
@@ -281,7 +281,12 @@ impl Paths {
     /// Takes what is told beside events.
     pub fn side(&mut self, side: &Side<'_>) {
         match *side {
-            Side::Lost { cpu, .. } => self.lost(cpu),
+            // The recorder's sum comes when all is over, and counts again what was told where it happened.
+            Side::Lost {
+                cpu,
+                kind: LostKind::Ring,
+                ..
+            } => self.lost(cpu),
             Side::Fork { .. } => self.last_thread = (NONE, 0),
             _ => {}
         }
@@ -289,13 +294,13 @@ impl Paths {
 
     /// Events of a CPU were lost: what instances there would have gone on by may be among them.
     fn lost(&mut self, cpu: i32) {
+        let tickets = self.interrupts.maybe_on(cpu, &self.tasks);
         let may_be = |live: &super::Live| {
-            (0..crate::lang::MAX_ROLES).any(|role| {
-                live.is_pending(role)
-                    && live
-                        .role(role)
-                        .is_some_and(|ticket| self.interrupts.may_be_on(ticket, cpu, &self.tasks))
-            })
+            live.pending != 0
+                && (0..crate::lang::MAX_ROLES).any(|role| {
+                    let ticket = live.role(role).filter(|_| live.is_pending(role));
+                    ticket.is_some_and(|ticket| tickets.contains(&ticket))
+                })
         };
         let gone: Vec<u32> = (0u32..)
             .zip(&self.live)
@@ -316,11 +321,16 @@ impl Paths {
             self.give_up(at, Some(Dropped::LostEvents));
         }
         // What ran there, and what was raised there, is not known any more.
+        let tasks = &self.tasks;
+        let there =
+            |slot: u32| cpu == NONE || tasks.get(slot).cpu == cpu || slot == tasks::idle(cpu);
+        self.raised.retain(|slot, _| !there(*slot));
+        self.accepted.retain(|slot, _| !there(*slot));
         self.tasks.forget_cpu(cpu);
     }
 
     /// Ends the walk.
-    pub fn finish(&mut self) {
+    pub fn finish(&mut self, machine: &Machine) {
         let mut left: Vec<(u64, u32)> = (0u32..)
             .zip(&self.live)
             .filter(|(_, live)| live.live)
@@ -332,7 +342,8 @@ impl Paths {
                 self.unregister(at);
                 self.complete(at);
             } else {
-                let unresolved = self.is_unresolved(&self.live[at as usize]);
+                let live = &self.live[at as usize];
+                let unresolved = self.is_unresolved(live, machine.threads());
                 self.give_up(
                     at,
                     Some(if unresolved {
@@ -346,12 +357,12 @@ impl Paths {
     }
 
     /// Whether an instance waits for a vCPU of which nothing tells whose it is.
-    fn is_unresolved(&self, live: &super::Live) -> bool {
+    fn is_unresolved(&self, live: &super::Live, threads: &Threads) -> bool {
         (0..crate::lang::MAX_ROLES).any(|role| {
             live.is_pending(role)
                 && live
                     .role(role)
-                    .is_some_and(|ticket| self.interrupts.only(ticket, &self.tasks).is_none())
+                    .is_some_and(|ticket| !self.interrupts.has_one(ticket, &self.tasks, threads))
         })
     }
 

@@ -16,6 +16,8 @@ pub(crate) enum Read {
     Target,
     Raised,
     Reason,
+    /// Nothing: it is alike for all.
+    Any,
     Field(Getter),
 }
 
@@ -29,6 +31,7 @@ impl Read {
             Attr::Target => Read::Target,
             Attr::Raised => Read::Raised,
             Attr::Reason => Read::Reason,
+            Attr::Any => Read::Any,
             Attr::Field(name) => Read::Field(Getter::field(ty, name)),
         }
     }

@@ -8,11 +8,10 @@ mod bind;
 mod instance;
 mod waiting;
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use event::{Data, Event, EventType, Isa, NONE};
-use model::{Halt, Machine, State};
+use model::{Halt, Machine, State, Threads};
 use rustc_hash::FxHashMap;
 
 use crate::interrupts::{Found, Interrupts, UNRESOLVED};
@@ -82,14 +81,18 @@ pub struct Paths {
     live: Vec<Live>,
     free: Vec<u32>,
     count: usize,
+    /// How many there may be.
+    limit: usize,
     born: u64,
-    /// Instances by age; some may be gone.
-    order: VecDeque<(u64, u32)>,
+    /// The oldest instances, the very oldest last; some may have ended.
+    oldest: Vec<(u64, u32)>,
     waiting: Waiting,
     /// Instances that are given up when their thread makes certain events: by step's number and thread.
     cancels: Waiting,
     /// By what instances are unique by, which one is under way.
     unique: FxHashMap<(u32, u64), u32>,
+    /// By ticket of an interrupt of which it is not known whose it is, the instances that held it; some may have ended.
+    tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
     /// By vCPU's thread, the instances that watch it.
@@ -152,11 +155,13 @@ impl Paths {
             live: Vec::new(),
             free: Vec::new(),
             count: 0,
+            limit: MAX_LIVE,
             born: 0,
-            order: VecDeque::new(),
+            oldest: Vec::new(),
             waiting: Waiting::new(alts),
             cancels: Waiting::new(steps),
             unique: FxHashMap::default(),
+            tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
             watched: FxHashMap::default(),
             watching: 0,
@@ -231,8 +236,22 @@ impl Paths {
     }
 
     /// Chooses instances. All of them are followed, whatever is chosen: the events of one may be made by any thread.
-    pub fn only(&mut self, only: Only) {
+    pub fn only(&mut self, mut only: Only) {
+        if let Some(threads) = &mut only.threads {
+            threads.sort_unstable();
+        }
         self.only = only;
+    }
+
+    /// Bounds how many instances are under way at once, and with them the memory; 65536 if nothing is said. The
+    /// oldest is given up for one more.
+    pub fn at_most(&mut self, instances: usize) {
+        self.limit = instances.clamp(1, MAX_LIVE);
+    }
+
+    /// Returns how many instances are under way.
+    pub fn in_flight(&self) -> usize {
+        self.count
     }
 
     /// Asks for every instance that completes: they are to be taken with [`Paths::take_listed`].
@@ -413,6 +432,7 @@ impl Paths {
                 }
             }
             Data::SchedMigrateTask(migrate) => now.task = Some(machine.slot(migrate.tid)),
+            Data::TaskRename(task) => now.task = Some(machine.slot(task.tid)),
             Data::KvmExit(exit) => {
                 self.isa = Some(exit.reason.isa);
                 self.vcpu(now.thread, exit.vcpu, machine);
@@ -425,7 +445,7 @@ impl Paths {
         }
         // That it is posted comes between an interrupt and the wake-up.
         if self.interrupts.is_waiting() && binding.watch != Watch::Posted {
-            self.settle(now);
+            self.settle(now, machine.threads());
         }
         let number = |getter: &Option<crate::fields::Getter>| {
             getter.as_ref().and_then(|g| g.number(event, data))
@@ -438,11 +458,15 @@ impl Paths {
                 let only = now
                     .target
                     .filter(|target| target & UNRESOLVED != 0)
-                    .and_then(|ticket| self.interrupts.only(ticket, &self.tasks));
+                    .and_then(|ticket| {
+                        self.interrupts
+                            .only_of(ticket, &self.tasks, machine.threads())
+                    });
                 if let Some(slot) = only
                     && self.in_guest(slot, machine)
                 {
-                    self.interrupts.goes_on(now.thread, &self.tasks);
+                    self.interrupts
+                        .goes_on(now.thread, &self.tasks, machine.threads());
                     now.target = Some(u64::from(slot));
                 }
             }
@@ -485,24 +509,24 @@ impl Paths {
                 // Only fixed and lowest-priority interrupts are injected by their vector; the others are not
                 // told apart here.
                 let mode = number(&binding.mode).unwrap_or(0);
-                let (Some(vcpu), Some(vector)) = (number(&binding.number), number(&binding.vector))
-                else {
-                    return;
-                };
-                let raised = match self.raised.get(&now.thread) {
-                    Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
-                    _ => Raised::Local,
-                };
-                now.raised = raised;
-                if matches!(raised, Raised::Msi | Raised::Pin) {
-                    self.raised.remove(&now.thread);
-                }
-                self.accepted.insert(now.thread, raised);
-                if raised == Raised::Local {
-                    self.own_timer(now.thread);
-                }
-                if mode <= 1 {
-                    self.accept(now, vcpu, vector, machine);
+                if let (Some(vcpu), Some(vector)) =
+                    (number(&binding.number), number(&binding.vector))
+                {
+                    let raised = match self.raised.get(&now.thread) {
+                        Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
+                        _ => Raised::Local,
+                    };
+                    now.raised = raised;
+                    if matches!(raised, Raised::Msi | Raised::Pin) {
+                        self.raised.remove(&now.thread);
+                    }
+                    self.accepted.insert(now.thread, raised);
+                    if raised == Raised::Local {
+                        self.own_timer(now.thread);
+                    }
+                    if mode <= 1 {
+                        self.accept(now, vcpu, vector, machine);
+                    }
                 }
             }
             Watch::Inject => {
@@ -510,8 +534,10 @@ impl Paths {
                 let again = number(&binding.mode).unwrap_or(0) != 0;
                 if let Some(vector) = number(&binding.vector).filter(|_| !again) {
                     self.tasks.is_vcpu(now.thread, None, machine.threads());
+                    let vector = u32::try_from(vector).unwrap_or(u32::MAX);
+                    let threads = machine.threads();
                     self.interrupts
-                        .injects(now.thread, vector as u32, &self.tasks);
+                        .injects(now.thread, vector, &self.tasks, threads);
                 }
             }
         }
@@ -525,8 +551,11 @@ impl Paths {
 
     /// An interrupt is accepted for the vCPU of a number.
     fn accept(&mut self, now: &mut Now<'_, '_>, vcpu: u64, vector: u64, machine: &mut Machine) {
+        let (Ok(vcpu), Ok(vector)) = (u32::try_from(vcpu), u32::try_from(vector)) else {
+            return;
+        };
         self.tasks.entry(now.thread, machine.threads());
-        let only = self.tasks.only_vcpu(vcpu as u32);
+        let only = self.tasks.only_vcpu(vcpu);
         let tid = only
             .and_then(|slot| machine.threads().at(slot))
             .map(|(tid, _)| tid);
@@ -534,8 +563,8 @@ impl Paths {
         let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
         let target = self.interrupts.accept(
             now.thread,
-            vcpu as u32,
-            vector as u32,
+            vcpu,
+            vector,
             &self.tasks,
             machine.threads(),
             |_| polls,
@@ -545,22 +574,22 @@ impl Paths {
     }
 
     /// What the event tells of interrupts of which it is not known whose they are.
-    fn settle(&mut self, now: &Now<'_, '_>) {
+    fn settle(&mut self, now: &Now<'_, '_>, threads: &Threads) {
         match now.data {
             Data::SchedWaking(_) => {}
             Data::SchedWakeup(_) if !self.wakings => {}
             Data::SchedSwitch(_) => {
-                self.interrupts.goes_on(now.thread, &self.tasks);
+                self.interrupts.goes_on(now.thread, &self.tasks, threads);
                 if let Some(next) = now.task {
-                    self.interrupts.acts(next, &self.tasks);
+                    self.interrupts.acts(next, &self.tasks, threads);
                 }
             }
             Data::KvmExit(_) | Data::KvmEntry(_) | Data::KvmVcpuWakeup(_) => {
-                self.interrupts.goes_on(now.thread, &self.tasks);
-                self.interrupts.acts(now.thread, &self.tasks);
+                self.interrupts.goes_on(now.thread, &self.tasks, threads);
+                self.interrupts.acts(now.thread, &self.tasks, threads);
             }
             // The thread that accepts an interrupt wakes the vCPU before anything else.
-            _ => self.interrupts.goes_on(now.thread, &self.tasks),
+            _ => self.interrupts.goes_on(now.thread, &self.tasks, threads),
         }
     }
 
@@ -581,12 +610,15 @@ impl Paths {
             Found::Target(ticket, slot) => (UNRESOLVED | ticket, Some(slot)),
             Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
         };
-        let waiting: Vec<u32> = (0u32..)
-            .zip(&self.live)
-            .filter(|(_, live)| live.live && live.roles_hold(ticket))
-            .map(|(at, _)| at)
-            .collect();
+        let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
+        // An instance is here twice if two of its roles hold the ticket.
+        waiting.dedup();
         for at in waiting {
+            // It may have ended, or one that went on before has given it up.
+            let live = &self.live[at as usize];
+            if !live.live || !live.roles_hold(ticket) {
+                continue;
+            }
             match slot {
                 None => self.give_up(at, Some(Dropped::Unresolved)),
                 Some(slot) => {

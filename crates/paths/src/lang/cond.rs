@@ -118,6 +118,8 @@ pub enum Attr {
     Raised,
     /// Why a vCPU is out of its guest: the exit's reason, as `perf kvm stat report` prints it.
     Reason,
+    /// Nothing, which all events have alike. It has no name in the language.
+    Any,
     /// One of its fields, by the name that its format gives it; or one of those that all forms of a
     /// recording have: `vector`, `mode`, `gsi`, `level`, `irq`, `vcpu`, `address`, `write`, `waited`, `load`, `sysreg`.
     Field(String),

@@ -35,7 +35,11 @@ pub fn pair(from: &str, to: &str, join: &Join) -> Result<Path, LangError> {
     let mut first = selector(from).map_err(|e| LangError(format!("--from {from}: {e}")))?;
     let mut second = selector(to).map_err(|e| LangError(format!("--to {to}: {e}")))?;
     let mut unique = Vec::new();
-    if let Join::Same(attr) = join {
+    {
+        let attr = match join {
+            Join::Nearest => &Attr::Any,
+            Join::Same(attr) => attr,
+        };
         roles.push("same".to_owned());
         first.binds.push((0, attr.clone()));
         second.joins.push(JoinRole {

@@ -1,0 +1,196 @@
+//! Walks small recordings, made as texts, through the machine and the paths.
+
+// Every test binary uses its own part of this.
+#![allow(dead_code)]
+
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+use analysis::Study;
+use event::{Event, EventType, Side, Sink};
+use paths::lang::{self, Path};
+use paths::{Dropped, Instance, PathReport, Paths, Told};
+use source::{ReaderOptions, Recording};
+
+/// A recording as ftrace prints it.
+#[derive(Debug, Default)]
+pub struct Text(String);
+
+impl Text {
+    /// Adds a line: name and id of the thread, CPU, microseconds, and the event with what it says.
+    pub fn event(&mut self, thread: (&str, i32), cpu: i32, us: u64, event: &str) {
+        let (comm, tid) = thread;
+        let (name, text) = event.split_once(' ').unwrap_or((event, ""));
+        let (seconds, us) = (10 + us / 1_000_000, us % 1_000_000);
+        let _ = writeln!(
+            self.0,
+            "{comm:>16}-{tid:<6} [{cpu:03}] {seconds:>5}.{us:06}: {name:<20} {text}",
+            name = format!("{name}:"),
+        );
+    }
+
+    /// Events of a CPU are lost.
+    pub fn lost(&mut self, cpu: i32) {
+        let _ = writeln!(self.0, "CPU:{cpu} [LOST 3 EVENTS]");
+    }
+
+    /// A task goes to sleep, and the idle task gets its CPU.
+    pub fn sleeps(&mut self, (comm, tid): (&str, i32), cpu: i32, us: u64) {
+        let text = format!(
+            "sched_switch prev_comm={comm} prev_pid={tid} prev_prio=120 prev_state=S ==> next_comm=swapper/{cpu} \
+             next_pid=0 next_prio=120"
+        );
+        self.event((comm, tid), cpu, us, &text);
+    }
+
+    /// A task gets its CPU from the idle task.
+    pub fn runs(&mut self, (comm, tid): (&str, i32), cpu: i32, us: u64) {
+        let text = format!(
+            "sched_switch prev_comm=swapper/{cpu} prev_pid=0 prev_prio=120 prev_state=R ==> next_comm={comm} \
+             next_pid={tid} next_prio=120"
+        );
+        self.event(("<idle>", 0), cpu, us, &text);
+    }
+
+    /// One task wakes another.
+    pub fn wakes(&mut self, by: (&str, i32), on: i32, (comm, tid): (&str, i32), cpu: i32, us: u64) {
+        let text = format!("sched_waking comm={comm} pid={tid} prio=120 target_cpu={cpu:03}");
+        self.event(by, on, us, &text);
+    }
+
+    /// A vCPU leaves its guest.
+    pub fn exits(&mut self, thread: (&str, i32), cpu: i32, us: u64, reason: &str) {
+        let text =
+            format!("kvm_exit vcpu 0 reason {reason} rip 0xffffffff81a17a0a info1 0x0 info2 0x0");
+        self.event(
+            thread,
+            cpu,
+            us,
+            &text.replace("vcpu 0", &format!("vcpu {}", number(thread.0))),
+        );
+    }
+
+    /// A vCPU enters its guest.
+    pub fn enters(&mut self, thread: (&str, i32), cpu: i32, us: u64) {
+        let text = format!(
+            "kvm_entry vcpu {}, rip 0xffffffff81a17a0b",
+            number(thread.0)
+        );
+        self.event(thread, cpu, us, &text);
+    }
+
+    pub fn walk(self, paths: Vec<Path>) -> Walked {
+        walk(self.0.into_bytes(), Paths::new(paths))
+    }
+
+    pub fn walk_with(self, paths: Paths) -> Walked {
+        walk(self.0.into_bytes(), paths)
+    }
+}
+
+/// The number in the name of a vCPU's thread: `CPU 3/KVM`.
+fn number(comm: &str) -> &str {
+    comm.trim_start_matches("CPU ").trim_end_matches("/KVM")
+}
+
+/// What was found.
+pub struct Walked {
+    pub study: Study,
+    pub instances: Vec<Instance>,
+    /// Instances that were under way at once, at most.
+    pub most: usize,
+}
+
+impl Walked {
+    pub fn reports(&self) -> Vec<PathReport> {
+        let (Some(paths), Some(machine)) = (&self.study.paths, &self.study.machine) else {
+            return Vec::new();
+        };
+        paths.report(machine, &|_| None)
+    }
+
+    pub fn told(&self) -> Vec<Told> {
+        let (Some(paths), Some(machine)) = (&self.study.paths, &self.study.machine) else {
+            return Vec::new();
+        };
+        let all = self.instances.iter();
+        all.map(|one| paths.tell(one, machine, &|_| None)).collect()
+    }
+
+    /// Steps of every instance with their times in microseconds from the recording's beginning.
+    pub fn steps(&self) -> Vec<Vec<(String, u64)>> {
+        let us = |ns: u64| (ns / 1000).saturating_sub(10_000_000);
+        let told = self.told().into_iter();
+        told.map(|one| {
+            let steps = one.steps.into_iter();
+            steps.map(|step| (step.name, us(step.time))).collect()
+        })
+        .collect()
+    }
+
+    /// How many instances of the first path did not complete for a reason.
+    pub fn dropped(&self, why: Dropped) -> u64 {
+        let reports = self.reports();
+        let all = reports.iter().flat_map(|report| &report.dropped);
+        all.filter(|(known, _)| *known == why).map(|(_, n)| n).sum()
+    }
+}
+
+/// A path of the language; one that is not understood is a mistake of the test.
+pub fn path(text: &str) -> Path {
+    match lang::parse(text) {
+        Ok(path) => path,
+        Err(error) => panic!("{error}\n{text}"),
+    }
+}
+
+pub fn builtin(name: &str) -> Path {
+    paths::builtin(name).unwrap_or_else(|| panic!("{name} is built in"))
+}
+
+struct Watching {
+    walked: Walked,
+}
+
+impl Sink for Watching {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.walked.study.wants(ty)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let flow = self.walked.study.event(event);
+        if let Some(paths) = &mut self.walked.study.paths {
+            self.walked.most = self.walked.most.max(paths.in_flight());
+            self.walked.instances.extend(paths.take_listed());
+        }
+        flow
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.walked.study.side(side);
+    }
+}
+
+/// Walks a recording, to its end.
+pub fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
+    paths.list();
+    let recording = Recording::from_bytes("text", bytes).expect("a recording");
+    let reader = recording
+        .reader(ReaderOptions::default())
+        .expect("a reader");
+    let mut sink = Watching {
+        walked: Walked {
+            study: Study::default().paths(paths),
+            instances: Vec::new(),
+            most: 0,
+        },
+    };
+    let _ = reader.walk(&mut sink);
+    let mut walked = sink.walked;
+    walked.study.finish();
+    if let Some(paths) = &mut walked.study.paths {
+        walked.instances.extend(paths.take_listed());
+        assert_eq!(paths.in_flight(), 0, "nothing is under way at the end");
+    }
+    walked
+}

@@ -1,0 +1,443 @@
+//! Instances are joined rightly, or not at all, however events follow each other.
+
+mod common;
+
+use common::{Text, builtin, path};
+use paths::{Dropped, Paths, lang};
+
+const VCPU0: (&str, i32) = ("CPU 0/KVM", 1010);
+const VCPU1: (&str, i32) = ("CPU 1/KVM", 1011);
+const QEMU: (&str, i32) = ("qemu", 1000);
+
+fn names(steps: &[(String, u64)]) -> Vec<&str> {
+    steps.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// A step takes back a later one only where that leaves the steps in their order.
+#[test]
+fn no_step_is_reached_twice() {
+    let path = path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "a"
+        event = "ev_a"
+        bind = "t = thread"
+        counts = true
+        [[step]]
+        name = "b"
+        optional = true
+        event = "ev_b"
+        join = "thread = t"
+        [[step.on]]
+        event = "ev_b"
+        instead-of = "d"
+        join = "thread = t"
+        [[step]]
+        name = "c"
+        optional = true
+        event = "ev_c"
+        join = "thread = t"
+        [[step]]
+        name = "d"
+        optional = true
+        event = "ev_d"
+        join = "thread = t"
+        [[step]]
+        name = "e"
+        event = "ev_e"
+        join = "thread = t"
+        "#,
+    );
+    let mut text = Text::default();
+    for (at, event) in [
+        "ev_a", "ev_b", "ev_c", "ev_d", "ev_b", "ev_c", "ev_d", "ev_e",
+    ]
+    .iter()
+    .enumerate()
+    {
+        text.event(QEMU, 1, at as u64, event);
+    }
+    // Without a step between, it does take it back.
+    for (at, event) in ["ev_a", "ev_d", "ev_b", "ev_e"].iter().enumerate() {
+        text.event(QEMU, 1, 100 + at as u64, event);
+    }
+    let walked = text.walk(vec![path]);
+    let steps = walked.steps();
+    assert_eq!(steps.len(), 2);
+    assert_eq!(names(&steps[0]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(names(&steps[1]), ["a", "b", "e"]);
+}
+
+/// One event takes an instance one step on, even if it is the event of an earlier step that could take that back.
+#[test]
+fn an_event_does_not_take_back_what_it_reached() {
+    let path = path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "a"
+        event = "ev_a"
+        bind = "t = thread"
+        counts = true
+        [[step]]
+        name = "b"
+        optional = true
+        [[step.on]]
+        event = "ev_c"
+        instead-of = "c"
+        join = "thread = t"
+        [[step]]
+        name = "c"
+        event = "ev_c"
+        join = "thread = t"
+        [[step]]
+        name = "d"
+        event = "ev_d"
+        join = "thread = t"
+        "#,
+    );
+    let mut text = Text::default();
+    for (at, event) in ["ev_a", "ev_c", "ev_d"].iter().enumerate() {
+        text.event(QEMU, 1, at as u64, event);
+    }
+    let steps = text.walk(vec![path]).steps();
+    assert_eq!(names(&steps[0]), ["a", "c", "d"]);
+}
+
+/// Exits that turn out to be for an access that is told otherwise do not stay under way for ever.
+#[test]
+fn exits_without_their_access_do_not_pile_up() {
+    let mut text = Text::default();
+    for n in 0..2000u64 {
+        text.exits(VCPU0, 1, 10 * n, "EPT_MISCONFIG");
+        text.event(
+            VCPU0,
+            1,
+            10 * n + 1,
+            "kvm_fast_mmio fast mmio at gpa 0xfe003000",
+        );
+        text.enters(VCPU0, 1, 10 * n + 2);
+    }
+    let walked = text.walk(paths::all_builtin());
+    assert!(walked.most < 10, "{} instances at once", walked.most);
+}
+
+/// Without anything in common, each event is joined to the nearest one before it.
+#[test]
+fn a_pair_may_have_nothing_in_common() {
+    let pair = lang::pair("ev_a", "ev_b", &lang::Join::Nearest).expect("a pair");
+    let mut text = Text::default();
+    text.event(QEMU, 1, 1, "ev_a");
+    text.event(VCPU0, 2, 3, "ev_a");
+    text.event(VCPU1, 3, 10, "ev_b");
+    text.event(VCPU1, 3, 12, "ev_b");
+    text.event(QEMU, 1, 20, "ev_a");
+    text.event(QEMU, 1, 24, "ev_b");
+    let steps = text.walk(vec![pair]).steps();
+    let times: Vec<Vec<u64>> = steps
+        .iter()
+        .map(|steps| steps.iter().map(|(_, at)| *at).collect())
+        .collect();
+    assert_eq!(times, [[3, 10], [20, 24]]);
+}
+
+/// An instance that can only go on soon, and has all it needs, is complete when it is too late for more.
+#[test]
+fn what_came_too_late_for_more_is_complete() {
+    let path = path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "a"
+        event = "ev_a"
+        bind = "t = thread"
+        [[step]]
+        name = "b"
+        event = "ev_b"
+        join = "thread = t"
+        counts = true
+        until = "ev_end"
+        [[step]]
+        name = "c"
+        optional = true
+        soon = true
+        event = "ev_c"
+        join = "thread = t"
+        "#,
+    );
+    let mut text = Text::default();
+    for (at, event) in ["ev_a", "ev_b", "ev_end", "ev_c"].iter().enumerate() {
+        text.event(QEMU, 1, at as u64, event);
+    }
+    let walked = text.walk(vec![path]);
+    assert_eq!(walked.dropped(Dropped::Superseded), 0);
+    assert_eq!(names(&walked.steps()[0]), ["a", "b"]);
+}
+
+/// However the clock runs, steps ascend and stages add up to totals.
+#[test]
+fn stages_add_up_though_time_runs_backwards() {
+    let mut text = Text::default();
+    text.exits(VCPU0, 1, 100, "IO_INSTRUCTION");
+    text.event(VCPU0, 1, 50, "kvm_userspace_exit reason KVM_EXIT_IO (2)");
+    text.event(VCPU0, 1, 160, "kvm_fpu load");
+    text.enters(VCPU0, 1, 130);
+    let walked = text.walk(vec![builtin("user-exit")]);
+    let report = &walked.reports()[0];
+    assert_eq!(report.count, 1);
+    let stages: u64 = report.stages.iter().map(|stage| stage.stats.total()).sum();
+    assert_eq!(stages, report.total.total());
+    let steps = &walked.steps()[0];
+    assert!(steps.is_sorted_by_key(|(_, at)| *at), "{steps:?}");
+}
+
+/// A path that begins many instances, each of which is followed by many.
+fn forking() -> lang::Path {
+    path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "a"
+        event = "ev_a"
+        bind = "t = thread"
+        [[step]]
+        name = "b"
+        event = "ev_b"
+        each = true
+        counts = true
+        join = "thread = t"
+        bind = "c = cpu"
+        [[step]]
+        name = "c"
+        event = "ev_c"
+        join = "cpu = c"
+        "#,
+    )
+}
+
+/// An instance that is given up for the one that follows it leaves nothing behind.
+#[test]
+fn the_oldest_may_be_the_one_that_goes_on() {
+    for limit in 1..5 {
+        let mut text = Text::default();
+        for n in 0..10u64 {
+            text.event(QEMU, 1, 10 * n, "ev_a");
+            for cpu in 1..4 {
+                text.event(QEMU, cpu, 10 * n + cpu as u64, "ev_b");
+            }
+        }
+        for cpu in 1..4 {
+            text.event(QEMU, cpu, 200 + cpu as u64, "ev_c");
+        }
+        let mut paths = Paths::new(vec![forking()]);
+        paths.at_most(limit);
+        let walked = text.walk_with(paths);
+        assert!(walked.most <= limit);
+        for steps in walked.steps() {
+            assert_eq!(names(&steps), ["a", "b", "c"]);
+        }
+    }
+}
+
+/// The recorder's sum of lost events, told at the end, says nothing of when.
+#[test]
+fn a_sum_of_lost_events_loses_no_instance() {
+    let text = "\
+       CPU 0/KVM  1010 [001]    10.000000:                kvm:kvm_exit: vcpu 0 reason IO_INSTRUCTION rip 0xffffffff81a17a0a info1 0 info2 0
+       CPU 0/KVM  1010 [001]    10.000001:      kvm:kvm_userspace_exit: reason KVM_EXIT_IO (2)
+       CPU 0/KVM  1010 [001]    10.000002: PERF_RECORD_LOST_SAMPLES lost 5
+       CPU 0/KVM  1010 [001]    10.000003:               kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b
+";
+    let walked = common::walk(text.into(), Paths::new(vec![builtin("user-exit")]));
+    assert_eq!(walked.instances.len(), 1);
+}
+
+/// What a thread raised before events were lost is not what it has accepted after them.
+#[test]
+fn what_was_raised_before_a_loss_is_forgotten() {
+    let mut text = Text::default();
+    text.enters(VCPU0, 1, 0);
+    text.exits(VCPU0, 1, 5, "MSR_WRITE");
+    text.event(
+        VCPU0,
+        1,
+        6,
+        "kvm_apic_ipi dst 1 vec 251 (Fixed|physical|de-assert|edge|dst)",
+    );
+    text.lost(1);
+    text.event(
+        VCPU0,
+        1,
+        50,
+        "kvm_apic_accept_irq apicid 0 vec 236 (Fixed|edge)",
+    );
+    text.event(VCPU0, 1, 51, "kvm_inj_virq IRQ 0xec");
+    text.enters(VCPU0, 1, 52);
+    let steps = text.walk(vec![builtin("timer")]).steps();
+    assert_eq!(steps.len(), 1, "{steps:?}");
+}
+
+/// A large number is no vCPU's, whatever its low bits are.
+#[test]
+fn numbers_of_vcpus_are_not_cut() {
+    let mut text = Text::default();
+    text.enters(VCPU0, 1, 0);
+    text.enters(VCPU1, 2, 1);
+    text.exits(VCPU1, 2, 5, "MSR_WRITE");
+    text.event(
+        VCPU1,
+        2,
+        6,
+        "kvm_apic_ipi dst 0 vec 251 (Fixed|physical|de-assert|edge|dst)",
+    );
+    text.event(
+        VCPU1,
+        2,
+        7,
+        "kvm_apic_accept_irq apicid 100000000 vec 251 (Fixed|edge)",
+    );
+    text.event(VCPU0, 1, 8, "kvm_inj_virq IRQ 0xfb");
+    text.enters(VCPU0, 1, 9);
+    let walked = text.walk(vec![builtin("ipi")]);
+    assert!(walked.instances.is_empty(), "{:?}", walked.steps());
+}
+
+/// A VM has as many vCPUs as it likes: whose an interrupt is stays known.
+#[test]
+fn interrupts_of_large_vms_are_told_apart() {
+    const VCPUS: i32 = 200;
+    let comm = |n: i32| format!("CPU {n}/KVM");
+    let mut text = Text::default();
+    let mut us = 0;
+    let mut next = || {
+        us += 1;
+        us
+    };
+    // Two VMs with the same numbers. In each, one vCPU after another wakes vCPU 0.
+    for vm in [1000, 5000] {
+        for n in 0..VCPUS {
+            let name = comm(n);
+            text.enters((&name, vm + n), n % 8, next());
+        }
+    }
+    // Interrupts to vCPU 0 of each VM, at the same time: those of the second VM are injected first.
+    let ipis = |text: &mut Text, us: u64, from: i32, to: i32, wakes: bool| {
+        let (sender, target) = (comm(from), comm(to));
+        for (vm, cpu) in [(1000, 1), (5000, 2)] {
+            let (sender, target) = ((sender.as_str(), vm + from), (target.as_str(), vm + to));
+            if wakes {
+                text.exits(target, cpu + 10, us, "HLT");
+                text.sleeps(target, cpu + 10, us + 1);
+            }
+            text.exits(sender, cpu, us + 2, "MSR_WRITE");
+            let ipi =
+                format!("kvm_apic_ipi dst {to:x} vec 251 (Fixed|physical|de-assert|edge|dst)");
+            text.event(sender, cpu, us + 3, &ipi);
+            let accept = format!("kvm_apic_accept_irq apicid {to:x} vec 251 (Fixed|edge)");
+            text.event(sender, cpu, us + 4, &accept);
+            if wakes {
+                text.wakes(sender, cpu, target, cpu + 10, us + 5);
+            }
+            text.enters(sender, cpu, us + 6);
+        }
+        for (vm, cpu) in [(5000, 12), (1000, 11)] {
+            let target = (target.as_str(), vm + to);
+            if wakes {
+                text.runs(target, cpu, us + 7);
+            }
+            text.event(target, cpu, us + 8, "kvm_inj_virq IRQ 0xfb");
+            text.enters(target, cpu, us + 9);
+        }
+    };
+    // Once all have woken vCPU 0 it is known which are of one VM: none has to wake another one any more.
+    let mut sent = 0;
+    for n in 1..VCPUS {
+        ipis(&mut text, 1000 + 10 * n as u64, n, 0, true);
+    }
+    for n in 1..VCPUS {
+        let to = n * 37 % VCPUS;
+        if to != n {
+            ipis(&mut text, 100_000 + 10 * n as u64, n, to, false);
+            sent += 2;
+        }
+    }
+    let walked = text.walk(vec![builtin("ipi")]);
+    assert_eq!(walked.instances.len(), 2 * (VCPUS as usize - 1) + sent);
+}
+
+/// A thread of one process does not interrupt a vCPU of another, even if that is the only one of its number so far.
+#[test]
+fn the_only_vcpu_of_a_number_may_be_another_vms() {
+    let line = |comm: &str, pid: i32, tid: i32, cpu: i32, us: u64, event: &str| {
+        format!(
+            "{comm:>16} {pid:>6}/{tid:<6} [{cpu:03}] {:>5}.{us:06}: {event}\n",
+            10
+        )
+    };
+    let mut text = String::new();
+    let (mine, other) = ((100, 101), (200, 201));
+    text += &line(
+        "CPU 1/KVM",
+        mine.0,
+        mine.1,
+        1,
+        1,
+        "kvm:kvm_entry: vcpu 1, rip 0xffffffff81a17a0b",
+    );
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        2,
+        "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b",
+    );
+    text += &line(
+        "CPU 1/KVM",
+        mine.0,
+        mine.1,
+        1,
+        3,
+        "kvm:kvm_exit: vcpu 1 reason MSR_WRITE rip 0x1 info1 0 info2 0",
+    );
+    let ipi = "kvm:kvm_apic_ipi: dst 0 vec 251 (Fixed|physical|de-assert|edge|dst)";
+    text += &line("CPU 1/KVM", mine.0, mine.1, 1, 4, ipi);
+    let accept = "kvm:kvm_apic_accept_irq: apicid 0 vec 251 (Fixed|edge)";
+    text += &line("CPU 1/KVM", mine.0, mine.1, 1, 5, accept);
+    text += &line(
+        "CPU 1/KVM",
+        mine.0,
+        mine.1,
+        1,
+        6,
+        "kvm:kvm_entry: vcpu 1, rip 0xffffffff81a17a0b",
+    );
+    // It injects the same vector, which something else sent it.
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        7,
+        "kvm:kvm_exit: vcpu 0 reason EXTERNAL_INTERRUPT rip 0x1 info1 0 info2 0",
+    );
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        8,
+        "kvm:kvm_inj_virq: IRQ 0xfb",
+    );
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        9,
+        "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b",
+    );
+    let walked = common::walk(text.into(), Paths::new(vec![builtin("ipi")]));
+    assert_eq!(walked.reports()[0].count, 0, "{:?}", walked.told());
+}
