@@ -67,8 +67,8 @@ impl Interrupts {
     fn join(&mut self, a: u32, b: u32, tasks: &Tasks) {
         let (a, b) = (self.root(a), self.root(b));
         for slot in [a, b] {
-            if !self.group.contains_key(&slot) {
-                self.group.insert(slot, (slot, 1));
+            if let std::collections::hash_map::Entry::Vacant(place) = self.group.entry(slot) {
+                place.insert((slot, 1));
                 self.member(slot, tasks);
             }
         }
