@@ -1,0 +1,196 @@
+//! What rules look at, and how they ask it.
+
+use std::collections::HashSet;
+
+use analysis::{ExitRow, ExitTable, Origin, Picture};
+use domain::{Domain, GuestOs};
+use event::Isa;
+use facts::{Facts, Host};
+use model::Vm;
+
+use crate::{Base, Cost};
+
+/// One recording, or one set of printed tables, with what is known beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// What the recording tells.
+    pub picture: &'a Picture,
+    /// What is told of the host, if anything is.
+    pub facts: Option<&'a Facts>,
+    /// The guest's definition, if it is known.
+    pub domain: Option<&'a Domain>,
+}
+
+/// Count and time of several rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub count: u64,
+    pub ns: u64,
+}
+
+impl Sum {
+    pub fn of<'r>(rows: impl IntoIterator<Item = &'r ExitRow>) -> Sum {
+        let mut sum = Sum::default();
+        for row in rows {
+            sum.count = sum.count.saturating_add(row.stats.count());
+            sum.ns = sum.ns.saturating_add(row.stats.total());
+        }
+        sum
+    }
+}
+
+impl<'a> Case<'a> {
+    /// Returns what is told of the host itself.
+    pub fn host(&self) -> Option<&'a Host> {
+        self.facts?.host.as_ref()
+    }
+
+    /// Returns the guest's operating system, as its definition has it.
+    pub fn guest(&self) -> GuestOs {
+        self.domain.map_or(GuestOs::Unknown, |domain| domain.os)
+    }
+
+    /// Returns whether numbers come from printed tables.
+    pub fn printed(&self) -> bool {
+        self.picture.origin == Origin::Printed
+    }
+
+    /// Returns whether exits were counted.
+    pub fn has_exits(&self) -> bool {
+        let table = self.picture.table(ExitTable::Vmexit);
+        table.is_some_and(|report| report.total_count > 0)
+    }
+
+    /// Returns whether exits are x86's.
+    pub fn x86(&self) -> bool {
+        match self.picture.isa {
+            Some(isa) => matches!(isa, Isa::Vmx | Isa::Svm),
+            None => true,
+        }
+    }
+
+    /// Returns all exits and their time.
+    pub fn all_exits(&self) -> Sum {
+        let report = self.picture.table(ExitTable::Vmexit);
+        report.map_or(Sum::default(), |report| Sum {
+            count: report.total_count,
+            ns: report.total_ns,
+        })
+    }
+
+    /// Returns the time of all exits in which the guest did not ask to wait.
+    pub fn handling_ns(&self) -> u64 {
+        let report = self.picture.table(ExitTable::Vmexit);
+        report.map_or(0, |report| report.handling_ns)
+    }
+
+    /// Returns the exits of a reason that goes by one of these names.
+    pub(crate) fn exits(&self, names: &[&str]) -> Sum {
+        Sum::of(self.picture.reason(names))
+    }
+
+    /// Returns the rows of accesses that a test picks.
+    pub(crate) fn accesses(
+        &self,
+        table: ExitTable,
+        pick: impl Fn(&ExitRow) -> bool,
+    ) -> Vec<&'a ExitRow> {
+        self.picture.rows(table).iter().filter(|row| pick(row)).collect()
+    }
+
+    /// Returns a cost that the vCPUs bear: a share of their time, or where that is not known of all exits'.
+    pub fn vcpu_cost(&self, ns: u64) -> Cost {
+        match self.picture.observed_ns() {
+            0 => Cost::of(ns, self.handling_ns(), Base::Handling),
+            observed => Cost::of(ns, observed, Base::VcpuTime),
+        }
+    }
+
+    /// Returns a cost in latency: a share of the time from the first event to the last.
+    pub fn span_cost(&self, ns: u64) -> Cost {
+        Cost::of(ns, self.picture.span_ns.unwrap_or(0), Base::Span)
+    }
+
+    /// Returns a cost of the host's CPUs.
+    pub fn cpu_cost(&self, ns: u64) -> Cost {
+        let cpus = self.picture.sched.iter().flat_map(|report| &report.cpus);
+        let known = cpus.map(|cpu| cpu.busy_ns.saturating_add(cpu.idle_ns));
+        match known.fold(0, u64::saturating_add) {
+            0 => self.span_cost(ns),
+            all => Cost::of(ns, all, Base::CpuTime),
+        }
+    }
+
+    /// Returns whether time spent on exits is worth a word: a twentieth of all that exits take, and a thousandth of
+    /// the time in which vCPUs had something to do.
+    pub fn matters(&self, ns: u64) -> bool {
+        let handling = self.handling_ns();
+        let busy = self.picture.busy_ns();
+        handling > 0 && ns >= handling / 20 && ns >= busy / 1000
+    }
+
+    /// Returns seconds of the recording; one where that is not known.
+    pub fn seconds(&self) -> f64 {
+        match self.picture.span_ns {
+            Some(ns) if ns > 0 => ns as f64 / 1e9,
+            _ => 1.0,
+        }
+    }
+
+    /// Returns the VMs, as events or what is told beside them show them.
+    pub fn vms(&self) -> &'a [Vm] {
+        &self.picture.info.vms
+    }
+
+    /// Returns the threads of the vCPUs.
+    pub fn vcpu_tids(&self) -> HashSet<i32> {
+        let of_vms = self.vms().iter().flat_map(|vm| &vm.vcpus);
+        let rows = self.picture.vcpus.iter().flat_map(|report| &report.rows);
+        of_vms
+            .map(|vcpu| vcpu.tid)
+            .chain(rows.map(|row| row.tid))
+            .collect()
+    }
+}
+
+/// Returns a number with an s behind the word it counts.
+pub(crate) fn plural(count: u64, word: &str) -> String {
+    if count == 1 {
+        format!("{count} {word}")
+    } else {
+        format!("{count} {word}s")
+    }
+}
+
+/// Returns a share in per cent with two decimals, as perf prints it.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0.00 %".to_owned();
+    }
+    format!("{:.2} %", part as f64 / whole as f64 * 100.0)
+}
+
+/// Returns what a row is called: its key, and its name where it has one.
+pub(crate) fn called(row: &ExitRow) -> String {
+    match &row.name {
+        Some(name) => format!("{} ({name})", row.key),
+        None => row.key.clone(),
+    }
+}
+
+/// Returns lines of evidence for the rows that count most.
+pub(crate) fn listed(rows: &[&ExitRow], whole: u64, most: usize) -> Vec<String> {
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.stats.total(), row.stats.count())));
+    let line = |row: &&ExitRow| {
+        format!(
+            "{}: {} of them ({}), {} in all, {} each.",
+            called(row),
+            row.stats.count(),
+            percent(row.stats.count(), whole),
+            stats::duration::human(row.stats.total()),
+            stats::duration::human(row.stats.mean()),
+        )
+    };
+    rows.iter().take(most).map(line).collect()
+}

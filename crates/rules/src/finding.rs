@@ -1,0 +1,269 @@
+//! What rules find.
+
+use std::cmp::Ordering;
+
+use domain::Change;
+
+use crate::{Remedy, Rule, Verdict};
+
+/// How much a finding matters, by the time it costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It is there; what it costs is small, or not known.
+    Low,
+    /// Some per cent.
+    Medium,
+    /// A tenth or more of the vCPUs' time, or half of the time that exits take.
+    High,
+}
+
+impl Severity {
+    /// Returns its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+        }
+    }
+}
+
+/// What a cost is a share of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// The time that vCPUs were observed, all together.
+    VcpuTime,
+    /// The time of all exits in which the guest did not ask to wait.
+    Handling,
+    /// The time from the first event to the last.
+    Span,
+    /// The CPUs' time from the first event to the last.
+    CpuTime,
+}
+
+impl Base {
+    /// Returns what it is, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Base::VcpuTime => "of the vCPUs' time",
+            Base::Handling => "of the time of exits, without waiting",
+            Base::Span => "of the recorded time",
+            Base::CpuTime => "of the CPUs' time",
+        }
+    }
+
+    /// Returns its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Base::VcpuTime => "vcpu_time",
+            Base::Handling => "handling",
+            Base::Span => "span",
+            Base::CpuTime => "cpu_time",
+        }
+    }
+}
+
+/// The time that a finding costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// In nanoseconds, within the recording.
+    pub ns: u64,
+    /// As a share (0 to 1; latencies that overlap may add up to more).
+    pub share: f64,
+    /// Of what.
+    pub base: Base,
+}
+
+impl Cost {
+    /// Returns a cost as a share of a whole.
+    pub fn of(ns: u64, whole: u64, base: Base) -> Cost {
+        let share = if whole == 0 { 0.0 } else { ns as f64 / whole as f64 };
+        Cost { ns, share, base }
+    }
+
+    /// Returns how much it matters.
+    pub fn severity(&self) -> Severity {
+        let (high, medium) = match self.base {
+            Base::Handling => (0.5, 0.1),
+            _ => (0.1, 0.02),
+        };
+        if self.share >= high {
+            Severity::High
+        } else if self.share >= medium {
+            Severity::Medium
+        } else {
+            Severity::Low
+        }
+    }
+}
+
+/// A remedy for one case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// The remedy.
+    pub remedy: Remedy,
+    /// The same as changes to the guest's definition, where it is known and they are not there yet.
+    pub changes: Vec<Change>,
+    /// What is particular to this case; a full sentence.
+    pub note: Option<String>,
+}
+
+/// A cause that is there.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// Whose finding.
+    pub rule: &'static Rule,
+    /// In one line, with the figure that counts most.
+    pub title: String,
+    /// How sure it is (0 to 1): 0.9 and more where events show the cause itself, about a half where sums fit it
+    /// and others would fit too.
+    pub confidence: f64,
+    /// Time that it costs, if that can be told.
+    pub cost: Option<Cost>,
+    /// Whatever it costs, it matters at least so much.
+    pub at_least: Severity,
+    /// What shows it, a full sentence each.
+    pub evidence: Vec<String>,
+    /// Why that makes the VM slow.
+    pub cause: String,
+    /// What to change, best first.
+    pub remedies: Vec<Advice>,
+    /// The recordings that show it, where there are several.
+    pub inputs: Vec<String>,
+}
+
+impl Finding {
+    /// Returns a finding of a rule, with its cause and its remedies as they stand.
+    pub fn new(rule: &'static Rule, confidence: f64) -> Finding {
+        let remedies = rule.remedies.iter().map(|remedy| Advice {
+            remedy: *remedy,
+            changes: Vec::new(),
+            note: None,
+        });
+        Finding {
+            rule,
+            title: rule.title.to_owned(),
+            confidence,
+            cost: None,
+            at_least: Severity::Low,
+            evidence: Vec::new(),
+            cause: rule.cause.to_owned(),
+            remedies: remedies.collect(),
+            inputs: Vec::new(),
+        }
+    }
+
+    /// Says in one line what was found.
+    pub fn title(mut self, title: impl Into<String>) -> Finding {
+        self.title = title.into();
+        self
+    }
+
+    /// Says what it costs.
+    pub fn cost(mut self, cost: Cost) -> Finding {
+        self.cost = Some(cost);
+        self
+    }
+
+    /// Says what shows it.
+    pub fn evidence(mut self, text: impl Into<String>) -> Finding {
+        self.evidence.push(text.into());
+        self
+    }
+
+    /// Adds what else is to be said of the cause.
+    pub fn also(mut self, text: &str) -> Finding {
+        self.cause.push(' ');
+        self.cause.push_str(text);
+        self
+    }
+
+    /// Gives changes of the guest's definition to a remedy, by its position.
+    pub fn changes(mut self, remedy: usize, changes: Vec<Change>) -> Finding {
+        if let Some(advice) = self.remedies.get_mut(remedy) {
+            advice.changes = changes;
+        }
+        self
+    }
+
+    /// Says what is particular to a remedy in this case, by its position.
+    pub fn note(mut self, remedy: usize, note: impl Into<String>) -> Finding {
+        if let Some(advice) = self.remedies.get_mut(remedy) {
+            advice.note = Some(note.into());
+        }
+        self
+    }
+
+    /// Leaves only some of the remedies, in this order.
+    pub fn only(mut self, remedies: &[usize]) -> Finding {
+        let kept = remedies.iter().filter_map(|at| self.remedies.get(*at).cloned());
+        self.remedies = kept.collect();
+        self
+    }
+
+    /// Returns it as a verdict.
+    pub fn found(self) -> Verdict {
+        Verdict::Found(Box::new(self))
+    }
+
+    /// Returns how much it matters.
+    pub fn severity(&self) -> Severity {
+        let by_cost = self.cost.map_or(Severity::Low, |cost| cost.severity());
+        by_cost.max(self.at_least)
+    }
+
+    /// The time it surely costs, as far as that can be said: what sums only fit counts for less.
+    fn weight(&self) -> f64 {
+        self.cost.map_or(0.0, |cost| cost.ns as f64) * self.confidence
+    }
+
+    /// Returns whether it shows more than another of the same rule.
+    pub fn weighs_more(&self, other: &Finding) -> bool {
+        (self.weight(), self.confidence) > (other.weight(), other.confidence)
+    }
+
+    /// Orders findings: most time first, then the severest, then the surest.
+    pub fn rank(a: &Finding, b: &Finding) -> Ordering {
+        (b.weight().total_cmp(&a.weight()))
+            .then(b.severity().cmp(&a.severity()))
+            .then(b.confidence.total_cmp(&a.confidence))
+            .then(a.rule.id.cmp(b.rule.id))
+    }
+}
+
+/// A rule that cannot tell.
+#[derive(Debug, Clone)]
+pub struct Lack {
+    /// Which.
+    pub rule: &'static Rule,
+    /// What to record to know.
+    pub what: String,
+}
+
+/// What all rules say.
+#[derive(Debug, Clone, Default)]
+pub struct Diagnosis {
+    /// What was found, most time first.
+    pub findings: Vec<Finding>,
+    /// Rules that cannot tell, and what they lack.
+    pub lacks: Vec<Lack>,
+    /// Rules that found nothing.
+    pub clear: Vec<&'static Rule>,
+}
+
+impl Diagnosis {
+    /// Returns all changes of the guest's definition that remedies ask for, each once: of every finding those of the
+    /// first remedy that has any.
+    pub fn changes(&self) -> Vec<Change> {
+        let mut out: Vec<Change> = Vec::new();
+        for finding in &self.findings {
+            let first = finding.remedies.iter().find(|advice| !advice.changes.is_empty());
+            for change in first.iter().flat_map(|advice| &advice.changes) {
+                if !out.contains(change) {
+                    out.push(change.clone());
+                }
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,127 @@
+//! The guest's interrupt controller is emulated access by access.
+
+use analysis::{ExitRow, ExitTable};
+use stats::duration::human;
+
+use crate::case::{Sum, listed, percent};
+use crate::{Case, Finding, Remedy, Rule, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "apic-exits-without-apicv",
+    title: "Every access of the local APIC is an exit: APICv or AVIC is not in use",
+    looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, xAPIC \
+               0xfee000b0), accesses of its page (APIC_ACCESS), windows for interrupts; --facts tells the modules' parameters",
+    needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",
+    cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: each end \
+            of an interrupt is an exit, and an interrupt for a guest that cannot take it yet costs one more to wait for the \
+            window. With it both happen without leaving the guest, and posted interrupts reach it directly.",
+    remedies: &[
+        Remedy {
+            what: "Turn it on: modprobe kvm_intel enable_apicv=1, or kvm_amd avic=1, and see in the kernel's log that it is not \
+                   refused.",
+            price: "The module is loaded anew, so the host's guests have to stop. AVIC has no nested virtualization on most \
+                    kernels, and KVM sets it aside for guests that use what it cannot do.",
+            unless: "Not possible where the CPU, or the outer hypervisor of a nested host, does not offer it.",
+            check: "trapline exits --event msr: no writes of 0x80b; trapline facts: enable_apicv or avic is Y.",
+        },
+        Remedy {
+            what: "If it is on: find out what sets it aside for this guest: kvm:kvm_apicv_inhibit_changed says why (the PIT's \
+                   reinjection, SynIC's AutoEOI, an irqchip that is split or in user space, nested guests, ExtINT).",
+            price: "None to look.",
+            unless: "Not on kernels before 5.6, which do not have the event.",
+            check: "trapline events --event kvm_apicv_inhibit_changed.",
+        },
+        Remedy {
+            what: "Fewer interrupts: adaptive coalescing of the guest's devices, multiqueue with one queue for each vCPU, \
+                   paravirtual end of interrupt (kvm-pv-eoi is the default with xAPIC).",
+            price: "Coalescing is latency.",
+            unless: "Not for guests that have to answer at once.",
+            check: "trapline compare BEFORE AFTER.",
+        },
+    ],
+    sources: &[
+        "Intel SDM volume 3, chapter 30 (APIC virtualization); AMD APM volume 2, 15.29 (AVIC)",
+        "Linux, arch/x86/kvm/lapic.c; arch/x86/include/asm/kvm_host.h (enum kvm_apicv_inhibit)",
+    ],
+    look,
+};
+
+/// What exits only without APICv: EOI and self IPI go on without one where it is in use.
+fn is_emulated(row: &ExitRow, table: ExitTable) -> bool {
+    let Some(address) = row.address else {
+        return false;
+    };
+    match table {
+        ExitTable::Msr => row.write && address == 0x80b,
+        ExitTable::Mmio => row.write && address == 0xfee0_00b0,
+        _ => false,
+    }
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    if !case.x86() {
+        return Verdict::Clear;
+    }
+    if !case.has_exits() {
+        return lacks();
+    }
+    let mut rows = case.accesses(ExitTable::Msr, |row| is_emulated(row, ExitTable::Msr));
+    rows.extend(case.accesses(ExitTable::Mmio, |row| is_emulated(row, ExitTable::Mmio)));
+    let eoi = Sum::of(rows.iter().copied());
+    // Intel's, with the page of the xAPIC watched and not virtualized.
+    let page = case.exits(&["APIC_ACCESS"]);
+    let windows = case.exits(&["INTERRUPT_WINDOW", "PENDING_INTERRUPT", "vintr"]);
+    // These two happen with APICv only.
+    let virtualized = case.exits(&["EOI_INDUCED", "APIC_WRITE", "AVIC_INCOMPLETE_IPI", "avic_incomplete_ipi"]);
+    if virtualized.count > eoi.count + page.count {
+        return Verdict::Clear;
+    }
+    let sum = Sum {
+        count: eoi.count + page.count + windows.count,
+        ns: eoi.ns.saturating_add(page.ns).saturating_add(windows.ns),
+    };
+    let cost = case.vcpu_cost(sum.ns);
+    if eoi.count + page.count < 1000 || sum.ns < case.handling_ns() / 10 || sum.ns < case.picture.busy_ns() / 100 {
+        let tables = !case.picture.rows(ExitTable::Msr).is_empty() || !case.picture.rows(ExitTable::Mmio).is_empty();
+        let writes = case.exits(&["MSR_WRITE", "msr"]);
+        return if tables || page.count > 0 || writes.count < 1000 || case.printed() {
+            Verdict::Clear
+        } else {
+            lacks()
+        };
+    }
+    let mut finding = Finding::new(&RULE, 0.85).cost(cost).title(format!(
+        "The local APIC is emulated: {} exits for it, {}",
+        sum.count,
+        human(sum.ns)
+    ));
+    let all = case.all_exits();
+    for line in listed(&rows, all.count, 2) {
+        finding = finding.evidence(line);
+    }
+    for (name, sum) in [("APIC_ACCESS", page), ("Windows for interrupts", windows)] {
+        if sum.count > 0 {
+            finding = finding.evidence(format!(
+                "{name}: {} exits ({}), {}.",
+                sum.count,
+                percent(sum.count, all.count),
+                human(sum.ns)
+            ));
+        }
+    }
+    let modules = case.host().map(|host| &host.modules);
+    let parameter = |module: &str, name: &str| modules.and_then(|all| all.get(module)?.get(name)).cloned();
+    for (module, name) in [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")] {
+        if let Some(value) = parameter(module, name) {
+            finding = finding.evidence(format!("The host's {module} has {name}={value}."));
+        }
+    }
+    if let Some(changes) = case.picture.events("kvm_apicv_inhibit_changed").filter(|count| *count > 0) {
+        finding = finding.evidence(format!("KVM set it aside or took it up again {changes} times in the recording."));
+    }
+    finding.found()
+}
+
+fn lacks() -> Verdict {
+    Verdict::Lacks("Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_mmio (perf kvm stat record) to know.".to_owned())
+}

@@ -1,0 +1,113 @@
+//! Hyper-V's synthetic interrupts with AutoEOI keep APICv from being used.
+
+use domain::Change;
+
+use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "hyperv-synic-autoeoi",
+    title: "Hyper-V's synthetic interrupts with AutoEOI keep APICv or AVIC from being used",
+    looks_at: "the guest's writes of HV_X64_MSR_SINT0 to SINT15 with the AutoEOI bit; <synic> in the guest's definition; \
+               changes of KVM's APICv inhibition",
+    needs: "kvm:kvm_msr from the guest's start on (that is when it sets them up), or --domain with --facts",
+    cause: "A synthetic interrupt with AutoEOI ends itself, which APICv and AVIC cannot do, so KVM sets them aside for this guest: \
+            all its interrupts are then emulated.",
+    remedies: &[
+        Remedy {
+            what: "Tell the guest that AutoEOI is deprecated, so that it does not use it: <avic state='on'/> in <hyperv> (QEMU: \
+                   hv-avic, 6.2 and later; Linux 5.15 and later on the host).",
+            price: "The guest has to be started anew.",
+            unless: "Not with Windows before Server 2012 R2, which needs AutoEOI; check that the guest boots.",
+            check: "trapline events --event kvm_apicv_inhibit_changed: Hyper-V's reason is gone; trapline exits --event msr: no \
+                    writes of 0x80b.",
+        },
+        Remedy {
+            what: "Take <synic/> and <stimer/> away, and keep hypervclock.",
+            price: "Timers go through the local APIC or the HPET again, which are exits.",
+            unless: "Not where the guest's timers are what made it slow.",
+            check: "trapline compare BEFORE AFTER.",
+        },
+    ],
+    sources: &[
+        "Hypervisor Top Level Functional Specification, 11.9 (SINT registers), 2.4.4 (deprecating AutoEOI)",
+        "Linux, arch/x86/kvm/hyperv.c (synic_update_vector), APICV_INHIBIT_REASON_HYPERV; QEMU, docs/system/i386/hyperv.rst",
+    ],
+    look,
+};
+
+fn look(case: &Case<'_>) -> Verdict {
+    if !case.x86() {
+        return Verdict::Clear;
+    }
+    let signs = &case.picture.signs;
+    let modules = case.host().map(|host| &host.modules);
+    let parameter = |module: &str, name: &str| modules.and_then(|all| all.get(module)?.get(name));
+    let offered = [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")]
+        .into_iter()
+        .find_map(|(module, name)| Some((name, parameter(module, name)?.as_str())));
+    let on = offered.is_some_and(|(_, value)| matches!(value, "Y" | "1"));
+    if offered.is_some() && !on {
+        // There is nothing that AutoEOI could set aside.
+        return Verdict::Clear;
+    }
+    let synic = case.domain.and_then(|domain| domain.hyperv_on("synic")) == Some(true);
+    let avic = case.domain.and_then(|domain| domain.hyperv_on("avic")) == Some(true);
+    if signs.auto_eoi > 0 {
+        let mut finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 })
+            .title(format!("The guest set up {} synthetic interrupts with AutoEOI", signs.auto_eoi))
+            .evidence(format!(
+                "{} writes of HV_X64_MSR_SINTx had the AutoEOI bit set, {} had not.",
+                signs.auto_eoi, signs.no_auto_eoi
+            ));
+        finding = match offered {
+            Some((name, value)) => finding.evidence(format!("The host offers it: {name}={value}.")),
+            None => finding.evidence("Whether the host has APICv or AVIC at all is not told; trapline facts on the host has it."),
+        };
+        finding = inhibited(case, finding);
+        finding.at_least = if on { Severity::Medium } else { Severity::Low };
+        return patch(case, finding, avic).found();
+    }
+    if signs.no_auto_eoi > 0 || !synic || avic {
+        return Verdict::Clear;
+    }
+    // The definition has SynIC, and the recording began after the guest had set it up.
+    if !on {
+        return Verdict::Lacks(
+            "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give --facts of the \
+             host to know whether there is APICv to lose."
+                .to_owned(),
+        );
+    }
+    let emulated = case.accesses(analysis::ExitTable::Msr, |row| row.write && row.address == Some(0x80b));
+    if emulated.is_empty() {
+        return Verdict::Clear;
+    }
+    let count: u64 = emulated.iter().map(|row| row.stats.count()).sum();
+    let finding = Finding::new(&RULE, 0.6)
+        .title("The guest has SynIC, and APICv is not in use though the host offers it")
+        .evidence(format!("The guest wrote its end-of-interrupt register by {count} exits, which APICv would have saved."))
+        .evidence("Its definition has <synic state='on'/> and no <avic state='on'/>.");
+    let mut finding = inhibited(case, finding);
+    finding.at_least = Severity::Medium;
+    patch(case, finding, avic).found()
+}
+
+fn inhibited(case: &Case<'_>, finding: Finding) -> Finding {
+    match case.picture.events("kvm_apicv_inhibit_changed") {
+        Some(count) if count > 0 => finding.evidence(format!("kvm_apicv_inhibit_changed came {count} times.")),
+        _ => finding,
+    }
+}
+
+fn patch(case: &Case<'_>, finding: Finding, avic: bool) -> Finding {
+    if case.domain.is_none() || avic {
+        return finding;
+    }
+    finding.changes(
+        0,
+        vec![Change::HypervFeature {
+            name: "avic".to_owned(),
+            on: true,
+        }],
+    )
+}

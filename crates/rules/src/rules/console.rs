@@ -1,0 +1,219 @@
+//! A vCPU that takes device interrupts prints on an emulated serial console.
+
+use analysis::{UserCause, VcpuRow};
+use model::Access;
+use paths::{PathReport, Trait};
+use stats::duration::human;
+
+use crate::case::{percent, plural};
+use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "console-on-irq-vcpu",
+    title: "A vCPU that takes device interrupts prints on an emulated serial console",
+    looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while their \
+               vCPU was at it",
+    needs: "kvm:*, sched:sched_switch, sched:sched_waking, and probes on irqfd_wakeup or irqfd_inject",
+    cause: "Every byte that the guest prints on an emulated serial port leaves the guest and goes to the VMM, which \
+            writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \
+            done: the vCPU is running already, so nothing wakes it and nothing is lost but time.",
+    remedies: &[
+        Remedy {
+            what: "Keep output off the serial console: work over ssh, lower the console's log level, or take \
+                   console=ttyS0 (arm64: ttyAMA0) off the guest's kernel command line.",
+            price: "What the guest's kernel says at boot or while it crashes is then in its log only.",
+            unless: "Not where the console is how crashes are kept (kdump, netconsole or pstore do that as well).",
+            check: "trapline paths --path irqfd: no slow instances with exits to user space for the port; trapline vcpus: \
+                    the port is gone from what the VMM was needed for.",
+        },
+        Remedy {
+            what: "Use a paravirtual console: a virtio console (<console type='pty'><target type='virtio'/></console>, \
+                   console=hvc0 in the guest), which takes a line for one exit.",
+            price: "It works once the guest's driver is there: early boot messages still go to the serial port.",
+            unless: "Not as the only console of a guest whose boot loader has to be seen.",
+            check: "trapline compare BEFORE AFTER: exits for the serial port against those of the virtio console.",
+        },
+        Remedy {
+            what: "What does not help for long: move the device's interrupt to another vCPU (smp_affinity in the guest). It \
+                   helps only while the printing stays behind: the task that prints runs where its interrupts wake it, and \
+                   follows.",
+            price: "None, and the slow instances come back.",
+            unless: "Not unless what prints is bound to other vCPUs too (taskset).",
+            check: "trapline paths --path irqfd, some minutes later as well.",
+        },
+    ],
+    sources: &[
+        "QEMU, hw/char/serial.c, hw/char/pl011.c: each access of a data register is handled in user space",
+        "Linux, virt/kvm/eventfd.c (irqfd); Documentation/admin-guide/serial-console.rst",
+    ],
+    look,
+};
+
+/// Exits for a serial port that are printing and not a look at it.
+const ENOUGH: u64 = 500;
+
+fn is_uart(access: &Access) -> bool {
+    match *access {
+        Access::Port { port, .. } => matches!(port, 0x3f8..=0x3ff | 0x2f8..=0x2ff | 0x3e8..=0x3ef | 0x2e8..=0x2ef),
+        // QEMU's virt machine (hw/arm/virt.c); kvmtool has 8250s at 0x1000000.
+        Access::Mmio { gpa, .. } => {
+            (0x900_0000..0x900_1000).contains(&gpa) || (0x100_0000..0x100_1000).contains(&gpa)
+        }
+        Access::Msr { .. } => false,
+    }
+}
+
+fn of_uart(cause: &UserCause) -> bool {
+    let name = cause.name.as_deref().unwrap_or_default();
+    let named = ["serial", "PL011", "pl011", "uart"].iter().any(|uart| name.starts_with(uart));
+    named || cause.access.as_ref().is_some_and(is_uart)
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    let rows: &[VcpuRow] = case.picture.vcpus.as_ref().map_or(&[], |report| &report.rows);
+    if rows.is_empty() && !case.has_exits() {
+        return from_the_scheduler_alone(case);
+    }
+    let sums = rows.iter().map(|row| {
+        let uart = row.user.iter().filter(|cause| of_uart(cause));
+        let (count, ns) = uart.fold((0u64, 0u64), |sum, cause| (sum.0 + cause.count, sum.1 + cause.ns));
+        (row, count, ns)
+    });
+    let Some((row, count, ns)) = sums.max_by_key(|(_, _, ns)| *ns) else {
+        return lacks();
+    };
+    let irqfd = case.picture.path("irqfd");
+    let delayed = irqfd.map(hit).unwrap_or_default();
+    let observed = row.times.total();
+    // Two per cent of one vCPU's time is a lot to print for.
+    let prints = count >= ENOUGH && ns >= observed / 50;
+    if !prints {
+        let told = rows.iter().any(|row| !row.user.is_empty()) || case.picture.events("kvm_userspace_exit").is_some();
+        return if told || case.printed() || !case.has_exits() {
+            Verdict::Clear
+        } else {
+            lacks()
+        };
+    }
+    let takes = irqfd.map(|path| path.vcpus.iter().find(|(tid, ..)| *tid == row.tid).map_or(0, |one| one.1));
+    if takes == Some(0) && delayed.0 == 0 {
+        // It prints, and no device interrupts it.
+        return Verdict::Clear;
+    }
+    let vm = row.vm_name.clone().unwrap_or_else(|| "its VM".to_owned());
+    let confidence = match (delayed.0, takes) {
+        (1.., _) => 0.95,
+        (_, Some(_)) => 0.7,
+        _ => 0.6,
+    };
+    let mut finding = Finding::new(&RULE, confidence)
+        .cost(case.vcpu_cost(ns))
+        .title(format!(
+            "vCPU {} of {vm} prints on an emulated serial console: {count} exits to the VMM, {}",
+            row.vcpu,
+            human(ns)
+        ))
+        .evidence(format!(
+            "vCPU {} of {vm} (thread {}) was in the VMM {count} times for its serial port, {} in all: {} of the time it \
+             was observed, {} each.",
+            row.vcpu,
+            row.tid,
+            human(ns),
+            percent(ns, observed),
+            human(ns / count.max(1)),
+        ));
+    let mut causes: Vec<&UserCause> = row.user.iter().filter(|cause| of_uart(cause)).collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+    for cause in causes.iter().take(2) {
+        let access = cause.access.as_ref().map(analysis::access_key).unwrap_or_default();
+        let name = cause.name.as_deref().unwrap_or("serial port");
+        finding = finding.evidence(format!("{access} ({name}): {} times, {}.", cause.count, human(cause.ns)));
+    }
+    match (irqfd, delayed) {
+        (Some(path), (late @ 1.., late_ns)) => {
+            let others = path.count.saturating_sub(late);
+            let others_ns = path.total.total().saturating_sub(late_ns);
+            finding = finding.evidence(format!(
+                "{late} of {} device interrupts came while their vCPU was leaving its guest for the serial port, and took {} \
+                 on average up to the guest; the others {}.",
+                path.count,
+                human(late_ns / late),
+                human(others_ns / others.max(1)),
+            ));
+        }
+        (Some(_), _) => {
+            finding = finding.evidence(format!(
+                "It takes device interrupts as well: {} of them.",
+                takes.unwrap_or(0)
+            ));
+        }
+        (None, _) => {
+            finding = finding.evidence(
+                "Which vCPU takes the devices' interrupts is not recorded; probes on irqfd_wakeup and irqfd_inject tell.",
+            );
+        }
+    }
+    finding.found()
+}
+
+/// Instances whose vCPU was at a serial port, and the sum of their totals.
+fn hit(path: &PathReport) -> (u64, u64) {
+    // An instance may have one of the two, or both, and either for several registers: the largest is a lower bound.
+    let of = |pick: &dyn Fn(&Trait) -> bool| {
+        let having = path.traits.iter().filter(|had| pick(&had.what));
+        having.map(|had| (had.count, had.ns)).max().unwrap_or_default()
+    };
+    let busy = of(&|one| matches!(one, Trait::BusyWith(access) if is_uart(access)));
+    let meanwhile = of(&|one| matches!(one, Trait::Accesses(access, true, 1) if is_uart(access)));
+    busy.max(meanwhile)
+}
+
+/// Without KVM's events: interrupts for a vCPU that was running, and was long in answering.
+fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
+    let Some(path) = case.picture.path("irqfd") else {
+        return lacks();
+    };
+    let Some(answered) = path.stage("kworker done → answered") else {
+        return lacks();
+    };
+    let count = answered.stats.count();
+    let slowest = answered.stats.max();
+    let woken: u64 = (path.stages.iter())
+        .filter(|stage| stage.name.ends_with("→ vCPU on CPU"))
+        .map(|stage| stage.stats.mean())
+        .max()
+        .unwrap_or(0);
+    // A vCPU that is free answers in the time that waking one takes, or some of them.
+    if slowest < 500_000 || slowest < woken.saturating_mul(5) {
+        return lacks();
+    }
+    let mut finding = Finding::new(&RULE, 0.4)
+        .cost(case.span_cost(answered.stats.total()))
+        .title(format!(
+            "A vCPU that was running already took {} to answer an interrupt",
+            human(slowest)
+        ))
+        .evidence(format!(
+            "{}: the kworker woke no vCPU, so it was running already, and the answer came up to {} later.",
+            plural(count, "interrupt"),
+            human(slowest)
+        ));
+    if woken > 0 {
+        finding = finding.evidence(format!(
+            "Where the vCPU had to be woken it had its CPU after {} on average.",
+            human(woken)
+        ));
+    }
+    finding = finding.evidence(
+        "What the vCPU was busy with is not recorded; a serial console is the usual reason. Record kvm:* as well to see \
+         its exits and their ports.",
+    );
+    finding.at_least = Severity::Medium;
+    finding.found()
+}
+
+fn lacks() -> Verdict {
+    Verdict::Lacks(
+        "Record kvm:*, sched:sched_switch, sched:sched_waking and probes on irqfd_wakeup and irqfd_inject to know.".to_owned(),
+    )
+}

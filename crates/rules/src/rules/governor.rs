@@ -1,0 +1,136 @@
+//! kworkers of a cpufreq governor that samples the load.
+
+use analysis::TaskRow;
+use stats::duration::human;
+
+use crate::case::plural;
+use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "cpufreq-governor-kworker",
+    title: "A cpufreq governor's kworkers run all the time on the CPUs that do the work",
+    looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, and the host's cpufreq governor",
+    needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or what perf sched latency prints; \
+            --facts with the governor",
+    cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
+            cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a short \
+            sampling period, and changes of frequency are slow on top of it.",
+    remedies: &[
+        Remedy {
+            what: "Set the governor of these CPUs to performance: cpupower -c CPUS frequency-set -g performance (or echo \
+                   performance > /sys/devices/system/cpu/cpuN/cpufreq/scaling_governor).",
+            price: "Power and heat: these CPUs run at their highest frequency also when idle in C0, and others may get less \
+                    turbo.",
+            unless: "Not where the power budget or the cooling is the limit; schedutil is then the better choice (it works \
+                     from the scheduler, without kworkers on most drivers).",
+            check: "trapline compare BEFORE AFTER: the kworkers' switches are gone; perf stat -e context-switches.",
+        },
+        Remedy {
+            what: "Keep the governor and let it sample less often: raise sampling_rate (in microseconds) in \
+                   /sys/devices/system/cpu/cpufreq/ondemand.",
+            price: "Frequencies follow the load more slowly.",
+            unless: "Not for loads that come in bursts shorter than the period.",
+            check: "trapline sched: the kworkers' switches per second.",
+        },
+    ],
+    sources: &[
+        "Linux, drivers/cpufreq/cpufreq_governor.c (dbs_work_handler), cpufreq_ondemand.c (od_dbs_update)",
+        "Linux, Documentation/admin-guide/pm/cpufreq.rst",
+    ],
+    look,
+};
+
+/// Functions of the governors' work items; od_dbs_update and cs_dbs_update run under the first.
+const FUNCTIONS: [&str; 4] = ["dbs_work_handler", "od_dbs_update", "cs_dbs_update", "do_dbs_timer"];
+
+/// Whether a name is that of a kworker bound to a CPU: `kworker/9:1-eve`, and not `kworker/u449:3`.
+fn is_bound(row: &TaskRow) -> bool {
+    let rest = row.comm.strip_prefix("kworker/");
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    let Some(sched) = &case.picture.sched else {
+        return Verdict::Lacks(
+            "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start to know.".to_owned(),
+        );
+    };
+    let governors: Vec<&str> = (case.host().into_iter().flat_map(|host| &host.cpufreq))
+        .filter_map(|policy| policy.governor.as_deref())
+        .collect();
+    let samples = |name: &&str| matches!(*name, "ondemand" | "conservative");
+    let sampling = governors.iter().copied().find(|name| samples(&name));
+    if !governors.is_empty() && sampling.is_none() {
+        return Verdict::Clear;
+    }
+    let work = sched.work.iter().find(|work| FUNCTIONS.contains(&work.function.as_str()));
+    let mut kworkers: Vec<&TaskRow> = sched.rows.iter().filter(|row| is_bound(row)).collect();
+    kworkers.sort_by_key(|row| std::cmp::Reverse(row.delays.count()));
+    let switches: u64 = kworkers.iter().map(|row| row.delays.count()).sum();
+    let all: u64 = sched.rows.iter().map(|row| row.delays.count()).sum();
+    let ran = |rows: &[&TaskRow]| rows.iter().map(|row| row.runtime_ns.max(row.on_cpu_ns)).fold(0u64, u64::saturating_add);
+    let per_second = switches as f64 / case.seconds();
+    // A kernel's housekeeping is some ten a second on each CPU.
+    let many = switches >= 1000 && switches * 5 >= all && (case.printed() || per_second >= 500.0);
+    if !many {
+        return Verdict::Clear;
+    }
+    let functions_known = sched.work.iter().any(|work| work.stats.count() > 0);
+    let stacks: u64 = sched.work.iter().map(|work| work.stacks).sum();
+    // Interrupts that kworkers inject are another matter.
+    let injects = case.picture.path("irqfd").is_some_and(|path| {
+        path.stages.iter().any(|stage| stage.name.contains("kworker woken"))
+    });
+    let confidence = match (work, sampling) {
+        (Some(_), _) => 0.95,
+        _ if functions_known || stacks > 0 || injects => return Verdict::Clear,
+        (None, Some(_)) => 0.8,
+        (None, None) => 0.5,
+    };
+    let cost_ns = ran(&kworkers);
+    let mut finding = Finding::new(&RULE, confidence).cost(case.cpu_cost(cost_ns)).title(format!(
+        "kworkers switched {switches} times and ran for {}, as those of a sampling cpufreq governor do",
+        human(cost_ns)
+    ));
+    for row in kworkers.iter().take(4) {
+        finding = finding.evidence(format!(
+            "{}:{}: {} switches, ran for {}.",
+            row.comm,
+            row.tid,
+            row.delays.count(),
+            human(row.runtime_ns.max(row.on_cpu_ns)),
+        ));
+    }
+    finding = finding.evidence(format!(
+        "{} bound to a CPU made {switches} of {all} switches.",
+        plural(kworkers.len() as u64, "kworker")
+    ));
+    match work {
+        Some(work) if work.stats.count() > 0 => {
+            finding = finding.evidence(format!(
+                "They ran {} {} times, {} in all.",
+                work.function,
+                work.stats.count(),
+                human(work.stats.total())
+            ));
+        }
+        Some(work) => {
+            finding = finding.evidence(format!("{} of their stacks are in {}.", work.stacks, work.function));
+        }
+        None => {
+            finding = finding.evidence(
+                "Which function they run is not recorded; workqueue:workqueue_execute_start, or a stack, tells.",
+            );
+        }
+    }
+    if let Some(governor) = sampling {
+        finding = finding.evidence(format!("The host's cpufreq governor is {governor}."));
+    } else {
+        finding = finding.evidence("The host's cpufreq governor is not told; trapline facts on the host has it.");
+    }
+    // Rates are not known of a table that does not say how long it is of.
+    if case.printed() {
+        finding.at_least = Severity::Medium;
+    }
+    finding.found()
+}

@@ -1,0 +1,100 @@
+//! The host's tick on CPUs that were isolated for guests.
+
+use analysis::ExitTable;
+use stats::duration::human;
+
+use crate::{Case, Finding, Remedy, Rule, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "host-tick-on-isolated-cpu",
+    title: "The host's tick interrupts vCPUs on isolated CPUs",
+    looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line isolates",
+    needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry tells the timer's \
+            own",
+    cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes on on every \
+            CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",
+    remedies: &[
+        Remedy {
+            what: "Stop the tick where one task runs: nohz_full= and rcu_nocbs= with these CPUs on the host's kernel command line \
+                   (CONFIG_NO_HZ_FULL).",
+            price: "Entering and leaving the kernel gets slower on these CPUs (context tracking), which guests with many exits \
+                    feel; at least one CPU has to keep the time.",
+            unless: "Not where more than one task runs on such a CPU: the tick then stays.",
+            check: "trapline exits --cpu LIST: exits for interrupts in a second.",
+        },
+        Remedy {
+            what: "Move what else interrupts: IRQ affinity (irqbalance off, /proc/irq/*/smp_affinity_list), and kernel threads.",
+            price: "The other CPUs take these interrupts.",
+            unless: "Not for interrupts that are managed by their driver, one for each CPU.",
+            check: "trapline facts: the IRQs' affinity; trapline exits.",
+        },
+    ],
+    sources: &[
+        "Linux, Documentation/timers/no_hz.rst; Documentation/admin-guide/kernel-parameters.txt (isolcpus, nohz_full, rcu_nocbs)",
+    ],
+    look,
+};
+
+/// A tick of the slowest configuration (CONFIG_HZ=100), with some missing.
+const TICK_PER_SECOND: f64 = 80.0;
+
+fn look(case: &Case<'_>) -> Verdict {
+    let Some(isolated) = case.host().and_then(|host| host.isolated.as_ref()) else {
+        return Verdict::Lacks(
+            "Give --facts of the host (trapline facts --format json) to know which CPUs are isolated.".to_owned(),
+        );
+    };
+    if isolated.is_empty() {
+        return Verdict::Clear;
+    }
+    if !case.has_exits() || case.printed() {
+        return Verdict::Lacks("Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned());
+    }
+    let seconds = case.seconds();
+    let signs = case.picture.signs.cpus.iter().zip(0u32..);
+    let ticking: Vec<(u32, u64, u64)> = signs
+        .filter(|(_, cpu)| isolated.contains(*cpu))
+        .map(|(signs, cpu)| (cpu, signs.interrupt_exits, signs.timer_interrupts))
+        .filter(|(_, exits, timer)| (*exits).max(*timer) as f64 / seconds >= TICK_PER_SECOND && *exits > 0)
+        .collect();
+    let count: u64 = ticking.iter().map(|(_, exits, _)| exits).sum();
+    if ticking.is_empty() || count < 100 {
+        return Verdict::Clear;
+    }
+    let rows = case.picture.rows(ExitTable::Vmexit).iter();
+    let of_interrupts: Vec<_> = rows.filter(|row| row.reason.is_some_and(analysis::is_interrupt)).collect();
+    let sum = crate::case::Sum::of(of_interrupts.iter().copied());
+    let cost_ns = (u128::from(sum.ns) * u128::from(count) / u128::from(sum.count.max(1))) as u64;
+    let nohz = case.host().and_then(|host| host.nohz_full.as_ref()).filter(|set| !set.is_empty());
+    let timer: u64 = ticking.iter().map(|(.., timer)| timer).sum();
+    let confidence = if timer > 0 { 0.9 } else { 0.7 };
+    let mut finding = Finding::new(&RULE, confidence).cost(case.vcpu_cost(cost_ns)).title(format!(
+        "Isolated CPUs were interrupted {:.0} times a second each",
+        count as f64 / seconds / ticking.len() as f64
+    ));
+    finding = finding.evidence(format!(
+        "The host isolates CPUs {isolated}; nohz_full is {}.",
+        nohz.map_or_else(|| "not set".to_owned(), ToString::to_string)
+    ));
+    for (cpu, exits, timer) in ticking.iter().take(6) {
+        let own = match timer {
+            0 => String::new(),
+            n => format!(", {n} interrupts of its timer"),
+        };
+        finding = finding.evidence(format!(
+            "CPU {cpu}: {exits} exits for interrupts of the host, {:.0} a second{own}.",
+            *exits as f64 / seconds
+        ));
+    }
+    finding = finding.evidence(format!(
+        "{count} exits took {}, by the mean of all for interrupts.",
+        human(cost_ns)
+    ));
+    if let Some(hz) = case.host().and_then(|host| host.hz) {
+        finding = finding.evidence(format!("The host's CONFIG_HZ is {hz}."));
+    }
+    if timer == 0 {
+        finding = finding.evidence("Which interrupts these are is not recorded; irq_vectors:local_timer_entry and irq:irq_handler_entry tell.");
+    }
+    finding.found()
+}

@@ -1,0 +1,155 @@
+//! The guest reads its clock from the HPET.
+
+use analysis::ExitTable;
+use domain::{Change, GuestOs};
+use stats::duration::human;
+
+use crate::case::{Sum, listed, percent};
+use crate::{Case, Finding, Remedy, Rule, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "hpet-mmio-exits",
+    title: "The guest reads time from the HPET, and every read is an exit",
+    looks_at: "exits for memory that is emulated at the HPET's address (0xfed00000)",
+    needs: "kvm_exit, kvm_entry and kvm_mmio (perf kvm stat record has them), or the printed tables of perf kvm stat \
+            report for vmexit and mmio",
+    cause: "The guest uses the HPET as its clock. It is emulated by the VMM, so every look at the main counter leaves \
+            the guest, goes on to user space and back. kvm-clock and the TSC are read without an exit.",
+    remedies: &[
+        Remedy {
+            what: "Take the HPET from the guest: <timer name='hpet' present='no'/> in <clock>.",
+            price: "The guest has to be started anew. A Windows guest without Hyper-V's clock then goes on to the ACPI \
+                    PM timer, which costs an exit for each look as well: give it hypervclock in the same change.",
+            unless: "Not where the guest has no other clock that it trusts: it would fall back to acpi_pm.",
+            check: "trapline compare BEFORE AFTER: the exits at 0xfed000f0 are gone.",
+        },
+        Remedy {
+            what: "Linux: use kvm-clock or tsc as the clock source (/sys/devices/system/clocksource/clocksource0/\
+                   current_clocksource), and take clocksource=hpet off the guest's command line.",
+            price: "None while the host's TSC is stable; without an invariant TSC kvm-clock is the one to use.",
+            unless: "Not tsc where the guest is migrated between hosts whose TSCs run at different rates without TSC \
+                     scaling.",
+            check: "Read current_clocksource in the guest, then trapline compare BEFORE AFTER.",
+        },
+    ],
+    sources: &[
+        "IA-PC HPET specification 1.0a, 2.3 (registers); QEMU, hw/timer/hpet.c",
+        "libvirt, formatdomain: Time keeping",
+        "Linux, drivers/clocksource (rating of clock sources); arch/x86/kernel/hpet.c",
+    ],
+    look,
+};
+
+/// The HPET's registers take 1 KiB.
+fn is_hpet(address: u64) -> bool {
+    (0xfed0_0000..0xfed0_0400).contains(&address)
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    if !case.x86() {
+        return Verdict::Clear;
+    }
+    let rows = case.accesses(ExitTable::Mmio, |row| row.address.is_some_and(is_hpet));
+    let hpet = Sum::of(rows.iter().copied());
+    let all = Sum::of(case.picture.rows(ExitTable::Mmio));
+    if all.count == 0 {
+        return without_addresses(case);
+    }
+    let enough = match case.has_exits() {
+        true => case.matters(hpet.ns),
+        false => hpet.count >= all.count / 2,
+    };
+    if hpet.count < 100 || !enough {
+        return Verdict::Clear;
+    }
+    let mut finding = Finding::new(&RULE, 0.95).cost(case.vcpu_cost(hpet.ns)).title(format!(
+        "The guest reads time from the HPET: {} accesses, {}",
+        hpet.count,
+        human(hpet.ns)
+    ));
+    for line in listed(&rows, all.count, 4) {
+        finding = finding.evidence(line);
+    }
+    finding = finding.evidence(format!(
+        "That is {} of the time of exits without waiting.",
+        percent(hpet.ns, case.handling_ns())
+    ));
+    advise(case, finding).found()
+}
+
+/// Sums of exits alone: on Intel emulated memory has a reason of its own.
+fn without_addresses(case: &Case<'_>) -> Verdict {
+    if !case.has_exits() {
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know.".to_owned(),
+        );
+    }
+    let emulated = case.exits(&["EPT_MISCONFIG"]);
+    if emulated.count < 1000 || !case.matters(emulated.ns) || emulated.ns < case.handling_ns() / 4 {
+        return Verdict::Clear;
+    }
+    if !case.printed() {
+        return Verdict::Lacks(format!(
+            "{} exits for emulated memory took {}, and nothing tells where; record kvm:kvm_mmio too (perf kvm stat \
+             record does).",
+            emulated.count,
+            human(emulated.ns)
+        ));
+    }
+    let timer = case.domain.and_then(|domain| domain.timer("hpet"));
+    if timer.is_some_and(|timer| timer.present == Some(false)) {
+        return Verdict::Clear;
+    }
+    let has = timer.is_some_and(|timer| timer.present == Some(true));
+    let all = case.all_exits();
+    let mut finding = Finding::new(&RULE, if has { 0.7 } else { 0.5 })
+        .cost(case.vcpu_cost(emulated.ns))
+        .title(format!(
+            "Emulated memory, most likely the HPET: {} exits, {}",
+            emulated.count,
+            human(emulated.ns)
+        ))
+        .evidence(format!(
+            "EPT_MISCONFIG: {} of {} exits ({}), {} of the time without waiting, {} each.",
+            emulated.count,
+            all.count,
+            percent(emulated.count, all.count),
+            percent(emulated.ns, case.handling_ns()),
+            human(emulated.ns / emulated.count.max(1)),
+        ));
+    if has {
+        finding = finding.evidence("The guest's definition gives it an HPET.");
+    }
+    finding = finding.evidence(
+        "The addresses are not in this table; perf kvm stat report --event=mmio has them, and 0xfed000f0 is the \
+         HPET's counter.",
+    );
+    advise(case, finding).found()
+}
+
+fn advise(case: &Case<'_>, finding: Finding) -> Finding {
+    let present = case.domain.map(|domain| domain.timer("hpet"));
+    let off = Change::Timer {
+        name: "hpet".to_owned(),
+        present: false,
+    };
+    let changes = match present {
+        Some(timer) if timer.is_none_or(|timer| timer.present != Some(false)) => vec![off],
+        _ => Vec::new(),
+    };
+    match case.guest() {
+        GuestOs::Linux => finding.changes(0, changes).only(&[1, 0]),
+        GuestOs::Windows => {
+            let clock = case.domain.and_then(|domain| domain.timer("hypervclock"));
+            let mut changes = changes;
+            if clock.and_then(|timer| timer.present) != Some(true) {
+                changes.push(Change::Timer {
+                    name: "hypervclock".to_owned(),
+                    present: true,
+                });
+            }
+            finding.changes(0, changes).only(&[0])
+        }
+        _ => finding.changes(0, changes),
+    }
+}

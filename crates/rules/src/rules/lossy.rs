@@ -1,0 +1,67 @@
+//! The recording lacks events.
+
+use crate::case::percent;
+use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "lossy-recording",
+    title: "The recording lost events, so every number in it is a lower bound or a guess",
+    looks_at: "what the recorder says of lost events, and whether the file ends before its end",
+    needs: "nothing beside the recording",
+    cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. Pairs are torn: an exit without its \
+            entry is not timed, and one whose entry was lost may be taken for a long one.",
+    remedies: &[
+        Remedy {
+            what: "Give it more room: perf record -m 16M (or 64M), trace-cmd record -b 65536 (KiB for each CPU).",
+            price: "Memory of the host, for each CPU.",
+            unless: "Not on hosts that are short of memory.",
+            check: "trapline info: lost events.",
+        },
+        Remedy {
+            what: "Record less: only the events and CPUs that the question needs (-e kvm:kvm_exit -e kvm:kvm_entry, -C, -p), no stacks, \
+                   filters in the kernel (--filter), a shorter time; write to a RAM disk.",
+            price: "What is not recorded cannot be asked later.",
+            unless: "Not sched:sched_switch if time without a CPU is the question.",
+            check: "trapline info: lost events.",
+        },
+    ],
+    sources: &[
+        "Linux, include/uapi/linux/perf_event.h (PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES); Documentation/trace/ring-buffer-design.rst",
+    ],
+    look,
+};
+
+fn look(case: &Case<'_>) -> Verdict {
+    let quality = &case.picture.quality;
+    if case.printed() || (quality.lost_events == 0 && !quality.truncated) {
+        return Verdict::Clear;
+    }
+    let kept: u64 = case.picture.info.events.iter().map(|event| event.count).sum();
+    let all = kept.saturating_add(quality.lost_events);
+    let mut finding = Finding::new(&RULE, 0.99);
+    if quality.lost_events > 0 {
+        let lost = quality.lost_events as f64 / all.max(1) as f64;
+        finding = finding
+            .title(format!("{} events were lost", quality.lost_events))
+            .evidence(format!(
+                "{} of {all} events were lost ({}).",
+                quality.lost_events,
+                percent(quality.lost_events, all)
+            ));
+        finding.at_least = if lost >= 0.05 {
+            Severity::High
+        } else if lost >= 0.005 {
+            Severity::Medium
+        } else {
+            Severity::Low
+        };
+    }
+    if quality.truncated {
+        if quality.lost_events == 0 {
+            finding = finding.title("The recording ends before its end");
+        }
+        finding = finding.evidence("The file is cut off: what came after is not known.");
+        finding.at_least = finding.at_least.max(Severity::Medium);
+    }
+    finding.found()
+}

@@ -1,0 +1,93 @@
+//! The guest is a hypervisor itself.
+
+use event::Isa;
+use stats::duration::human;
+
+use crate::case::{Sum, percent};
+use crate::{Case, Finding, Remedy, Rule, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "nested-exits",
+    title: "The guest runs guests of its own, and their exits are emulated",
+    looks_at: "exits for instructions of virtualization (VMRESUME, VMREAD, vmrun, ERET...), and nested entries and exits",
+    needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit tells the inner guest's reasons",
+    cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor and emulates \
+            what that does with virtualization instructions: one exit inside becomes several outside.",
+    remedies: &[
+        Remedy {
+            what: "Save the outer exits: VMCS shadowing (kvm_intel.enable_shadow_vmcs), virtual VMLOAD/VMSAVE and virtual GIF \
+                   (kvm_amd.vls, vgif), APICv for the inner guest, enlightened VMCS where the guest's hypervisor is Hyper-V.",
+            price: "The module is loaded anew, so the host's guests have to stop.",
+            unless: "Not possible where the CPU does not have them.",
+            check: "trapline exits: VMREAD and VMWRITE, or vmload, vmsave, stgi and clgi, are gone.",
+        },
+        Remedy {
+            what: "Make the inner guest exit less: the same rules hold for it as for any guest; record in the guest and diagnose \
+                   that. On Windows, memory integrity (VBS) makes it a hypervisor: turn it off where it is not wanted.",
+            price: "Without VBS a protection is gone.",
+            unless: "Not VBS where it is demanded.",
+            check: "trapline compare BEFORE AFTER: nested exits in a second.",
+        },
+        Remedy {
+            what: "Do not nest: give the inner guest a place on the host.",
+            price: "Another way to operate it.",
+            unless: "Not where isolation by the outer VM is the point.",
+            check: "trapline exits: none of these reasons.",
+        },
+    ],
+    sources: &[
+        "Linux, Documentation/virt/kvm/x86/nested-vmx.rst; arch/x86/kvm/vmx/nested.c, svm/nested.c; arch/arm64/kvm/nested.c",
+    ],
+    look,
+};
+
+const VMX: [&str; 12] = [
+    "VMCLEAR", "VMLAUNCH", "VMPTRLD", "VMPTRST", "VMREAD", "VMRESUME", "VMWRITE", "VMOFF", "VMXOFF", "VMON", "INVEPT", "INVVPID",
+];
+const SVM: [&str; 7] = ["vmrun", "vmload", "vmsave", "stgi", "clgi", "skinit", "invlpga"];
+
+fn look(case: &Case<'_>) -> Verdict {
+    let inner = ["kvm_nested_vmexit", "kvm_nested_vmenter", "kvm_nested_vmrun"];
+    let nested = inner.iter().filter_map(|name| case.picture.events(name)).max().unwrap_or(0);
+    if !case.has_exits() && nested == 0 {
+        return Verdict::Lacks("Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned());
+    }
+    let sum = match case.picture.isa {
+        Some(Isa::Svm) => case.exits(&SVM),
+        Some(Isa::Arm64) => case.exits(&["ERET"]),
+        Some(Isa::Vmx) => case.exits(&VMX),
+        _ => {
+            let (a, b) = (case.exits(&VMX), case.exits(&SVM));
+            Sum {
+                count: a.count + b.count,
+                ns: a.ns.saturating_add(b.ns),
+            }
+        }
+    };
+    if sum.count.max(nested) < 100 || !(case.matters(sum.ns) || nested >= 1000) {
+        return Verdict::Clear;
+    }
+    let all = case.all_exits();
+    let mut finding = Finding::new(&RULE, 0.95)
+        .cost(case.vcpu_cost(sum.ns))
+        .title(format!("The guest is a hypervisor: {} exits for its virtualization instructions, {}", sum.count, human(sum.ns)))
+        .evidence(format!(
+            "Virtualization instructions: {} of {} exits ({}), {} of the time without waiting.",
+            sum.count,
+            all.count,
+            percent(sum.count, all.count),
+            percent(sum.ns, case.handling_ns()),
+        ));
+    let mut rows = case.picture.reason(&VMX);
+    rows.extend(case.picture.reason(&SVM));
+    rows.extend(case.picture.reason(&["ERET"]));
+    for line in crate::case::listed(&rows, all.count, 4) {
+        finding = finding.evidence(line);
+    }
+    for name in inner {
+        if let Some(count) = case.picture.events(name).filter(|count| *count > 0) {
+            finding = finding.evidence(format!("{name}: {count} times."));
+        }
+    }
+    finding.found()
+}

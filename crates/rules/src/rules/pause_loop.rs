@@ -1,0 +1,79 @@
+//! vCPUs spin on locks.
+
+use stats::duration::human;
+
+use crate::case::percent;
+use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "pause-loop-exits",
+    title: "vCPUs spin, and pause-loop exiting throws them out",
+    looks_at: "exits for PAUSE (pause-loop exiting), and beside them vCPUs that wait for a CPU",
+    needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
+    cause: "The guest spins on a lock for longer than the window of pause-loop exiting: mostly because the vCPU that holds \
+            it has no CPU. KVM then yields to another vCPU of the guest, which may be the wrong one.",
+    remedies: &[
+        Remedy {
+            what: "Give the guest's vCPUs CPUs: fewer vCPUs than CPUs, pinned, and nobody else on them.",
+            price: "Less overcommitment on this host.",
+            unless: "Not if vCPUs never wait for a CPU (trapline vcpus): the lock is then contended in the guest itself.",
+            check: "trapline compare BEFORE AFTER: PAUSE exits, and runnable time.",
+        },
+        Remedy {
+            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, KVM_FEATURE_PV_UNHALT), which \
+                   halt instead of spinning; on Hyper-V's interface <spinlocks state='on' retries='8191'/>.",
+            price: "Wake-ups instead of spinning: longer for locks that are held briefly.",
+            unless: "Not together with the hint 'hint-dedicated' (which turns them off), nor for guests with CPUs of their own.",
+            check: "trapline exits: fewer PAUSE, more HLT.",
+        },
+        Remedy {
+            what: "For guests with CPUs of their own: widen the window (kvm_intel.ple_window, kvm_amd.pause_filter_count), or \
+                   0 to let them spin.",
+            price: "A spinning vCPU keeps its CPU for longer.",
+            unless: "Not with shared CPUs.",
+            check: "trapline exits: PAUSE.",
+        },
+    ],
+    sources: &[
+        "Intel SDM volume 3, 26.1.3 (PAUSE-loop exiting); AMD APM volume 2, 15.14.4 (pause intercept filtering)",
+        "Linux, virt/kvm/kvm_main.c (kvm_vcpu_on_spin); Documentation/virt/kvm/x86/msr.rst (KVM_FEATURE_PV_UNHALT)",
+    ],
+    look,
+};
+
+fn look(case: &Case<'_>) -> Verdict {
+    if !case.x86() {
+        return Verdict::Clear;
+    }
+    if !case.has_exits() {
+        return Verdict::Lacks("Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned());
+    }
+    let pauses = case.exits(&["PAUSE_INSTRUCTION", "pause"]);
+    let all = case.all_exits();
+    let often = pauses.count >= 1000 && pauses.count >= all.count / 20;
+    if !often || !(case.matters(pauses.ns) || pauses.count >= all.count / 5) {
+        return Verdict::Clear;
+    }
+    let mut finding = Finding::new(&RULE, 0.9)
+        .cost(case.vcpu_cost(pauses.ns))
+        .title(format!("vCPUs were thrown out of spinning {} times, {}", pauses.count, human(pauses.ns)))
+        .evidence(format!(
+            "PAUSE: {} of {} exits ({}), {} of the time without waiting, {} each. The spinning before each is guest time and \
+             comes on top.",
+            pauses.count,
+            all.count,
+            percent(pauses.count, all.count),
+            percent(pauses.ns, case.handling_ns()),
+            human(pauses.ns / pauses.count.max(1)),
+        ));
+    let runnable = case.picture.state_ns(model::State::Runnable);
+    if runnable > 0 {
+        finding = finding.evidence(format!(
+            "Meanwhile vCPUs waited {} for a CPU ({} of the time they were observed).",
+            human(runnable),
+            percent(runnable, case.picture.observed_ns())
+        ));
+    }
+    finding.at_least = Severity::Low;
+    finding.found()
+}

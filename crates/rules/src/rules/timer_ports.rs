@@ -1,0 +1,154 @@
+//! The guest reads its clock from I/O ports: the ACPI PM timer, the RTC or the PIT.
+
+use analysis::{ExitRow, ExitTable};
+use domain::{Change, Domain, GuestOs};
+use stats::duration::human;
+
+use crate::case::{Sum, listed, percent};
+use crate::{Case, Finding, Remedy, Rule, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "timer-port-exits",
+    title: "The guest reads time from I/O ports, and every read is an exit",
+    looks_at: "exits for I/O ports of the ACPI PM timer (0x608 on QEMU's machines), the RTC (0x70, 0x71) and the PIT \
+               (0x40 to 0x43, 0x61)",
+    needs: "kvm_exit, kvm_entry and kvm_pio (perf kvm stat record has them), or the printed tables of perf kvm stat \
+            report for vmexit and ioport",
+    cause: "The guest uses a timer that is behind I/O ports as its clock. Every look at it leaves the guest, and goes \
+            on to the VMM and back. A paravirtual clock is read from memory or from the TSC, without an exit.",
+    remedies: &[
+        Remedy {
+            what: "Windows: give the guest Hyper-V's clock and timers: <timer name='hypervclock' present='yes'/> in \
+                   <clock>, and <vpindex state='on'/>, <synic state='on'/> and <stimer state='on'/> in <hyperv>.",
+            price: "The guest has to be started anew, and it sees a Hyper-V host from then on. The synthetic interrupt \
+                    controller can stop KVM from using APICv or AVIC (its AutoEOI does), which interrupt-heavy guests \
+                    then feel.",
+            unless: "Not for guests that do not know Hyper-V's interface. Where APICv or AVIC is in use, check that it \
+                     still is afterwards: hosts whose KVM tells guests that AutoEOI is deprecated keep it.",
+            check: "trapline compare BEFORE AFTER: the exits for these ports are gone.",
+        },
+        Remedy {
+            what: "Linux: use kvm-clock or tsc as the clock source (/sys/devices/system/clocksource/clocksource0/\
+                   current_clocksource), and take clocksource= and notsc off the guest's command line.",
+            price: "None while the host's TSC is stable; without an invariant TSC kvm-clock is the one to use.",
+            unless: "Not tsc where the guest is migrated between hosts whose TSCs run at different rates without TSC \
+                     scaling.",
+            check: "Read current_clocksource in the guest, then trapline compare BEFORE AFTER.",
+        },
+    ],
+    sources: &[
+        "libvirt, formatdomain: Time keeping, Hypervisor features",
+        "QEMU, docs/system/i386/hyperv.rst",
+        "Linux, drivers/clocksource/acpi_pm.c; Documentation/virt/kvm/x86/timekeeping.rst",
+    ],
+    look,
+};
+
+/// Ports of the timers, where QEMU's machines and their successors have them.
+fn is_timer(row: &ExitRow) -> bool {
+    let named = row.name.as_deref().is_some_and(|name| name.contains("acpi-tmr"));
+    named || row.address.is_some_and(|port| is_rtc(port) || matches!(port, 0x40..=0x43 | 0x61 | 0x608 | 0xb008))
+}
+
+fn is_rtc(port: u64) -> bool {
+    matches!(port, 0x70 | 0x71)
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    if !case.x86() {
+        return Verdict::Clear;
+    }
+    let exits = case.exits(&["IO_INSTRUCTION", "io"]);
+    let ports = Sum::of(case.picture.rows(ExitTable::Ioport));
+    if ports.count == 0 {
+        let much = case.has_exits() && exits.count >= 100 && case.matters(exits.ns);
+        return if much {
+            Verdict::Lacks(format!(
+                "{} exits for I/O ports took {} ({} of the time of exits without waiting), and nothing tells which \
+                 ports; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report \
+                 --event=ioport prints.",
+                exits.count,
+                human(exits.ns),
+                percent(exits.ns, case.handling_ns()),
+            ))
+        } else if case.has_exits() {
+            Verdict::Clear
+        } else {
+            Verdict::Lacks("Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record) to know.".to_owned())
+        };
+    }
+    let rows = case.accesses(ExitTable::Ioport, is_timer);
+    let timers = Sum::of(rows.iter().copied());
+    // perf counts an access from kvm_pio on; the exit began before. Its time is that of the exits, by their number.
+    let cost_ns = if exits.count >= timers.count && exits.ns > timers.ns {
+        (u128::from(exits.ns) * u128::from(timers.count) / u128::from(exits.count.max(1))) as u64
+    } else {
+        timers.ns
+    };
+    let enough = if case.has_exits() {
+        case.matters(cost_ns)
+    } else {
+        // The table of ports alone: timers are most of what the guest does with ports.
+        timers.count >= ports.count / 2
+    };
+    if timers.count < 100 || !enough {
+        return Verdict::Clear;
+    }
+    let mut finding = Finding::new(&RULE, 0.95).cost(case.vcpu_cost(cost_ns)).title(format!(
+        "The guest reads time from I/O ports: {} exits, {}",
+        timers.count,
+        human(cost_ns)
+    ));
+    let all = case.all_exits();
+    if exits.count > 0 {
+        finding = finding.evidence(format!(
+            "Exits for I/O ports: {} of {} ({}), {} of the time of all exits, {} of it without waiting.",
+            exits.count,
+            all.count,
+            percent(exits.count, all.count),
+            percent(exits.ns, all.ns),
+            percent(exits.ns, case.handling_ns()),
+        ));
+    }
+    for line in listed(&rows, ports.count, 6) {
+        finding = finding.evidence(line);
+    }
+    let rtc = Sum::of(rows.iter().copied().filter(|row| row.address.is_some_and(is_rtc)));
+    advise(case, finding, rtc.count >= timers.count / 20).found()
+}
+
+/// Chooses the remedies for the guest's operating system.
+fn advise(case: &Case<'_>, finding: Finding, reads_rtc: bool) -> Finding {
+    let changes = case.domain.map(missing).unwrap_or_default();
+    match case.guest() {
+        GuestOs::Windows => finding.changes(0, changes).only(&[0]),
+        GuestOs::Linux => finding.only(&[1]),
+        _ if reads_rtc => finding
+            .also(
+                "Reads of the RTC beside it are how Windows keeps time; Linux has the RTC's time from its start.",
+            )
+            .changes(0, changes),
+        // Nothing says that it is Windows: that remedy comes second, and is no patch.
+        _ => finding.only(&[1, 0]),
+    }
+}
+
+/// Returns what Hyper-V's clock takes that the definition does not have.
+fn missing(domain: &Domain) -> Vec<Change> {
+    let mut out = Vec::new();
+    if domain.timer("hypervclock").and_then(|timer| timer.present) != Some(true) {
+        out.push(Change::Timer {
+            name: "hypervclock".to_owned(),
+            present: true,
+        });
+    }
+    for name in ["vpindex", "synic", "stimer"] {
+        if domain.hyperv_on(name) != Some(true) {
+            out.push(Change::HypervFeature {
+                name: name.to_owned(),
+                on: true,
+            });
+        }
+    }
+    out
+}
