@@ -97,17 +97,13 @@ impl CpuSet {
         if first > last || last > MAX_CPU {
             return;
         }
-        let (mut first, mut last) = (first, last);
-        self.ranges.retain(|&(a, b)| {
-            let apart = b + 1 < first || last + 1 < a;
-            if !apart {
-                first = first.min(a);
-                last = last.max(b);
-            }
-            apart
-        });
-        let at = self.ranges.partition_point(|&(a, _)| a < first);
-        self.ranges.insert(at, (first, last));
+        // Those that it overlaps or touches become one with it.
+        let from = self.ranges.partition_point(|&(_, b)| b + 1 < first);
+        let to = self.ranges.partition_point(|&(a, _)| a <= last + 1);
+        let joined = self.ranges.get(from..to).unwrap_or_default();
+        let first = joined.first().map_or(first, |&(a, _)| a.min(first));
+        let last = joined.last().map_or(last, |&(_, b)| b.max(last));
+        self.ranges.splice(from..to, [(first, last)]);
     }
 
     /// Takes a CPU out.
@@ -224,6 +220,9 @@ mod tests {
         assert_eq!(list("0-7,^3"), "0-2,4-7");
         assert_eq!(list("0-11:2/4"), "0-1,4-5,8-9");
         assert_eq!(list("5,1-9,7"), "1-9");
+        assert_eq!(list("9,1,5,3,7"), "1,3,5,7,9");
+        assert_eq!(list("9,1,5,2-4"), "1-5,9");
+        assert_eq!(list("1,5,9,2-8,65535"), "1-9,65535");
     }
 
     #[test]
