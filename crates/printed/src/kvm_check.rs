@@ -1,0 +1,233 @@
+//! Makes a table of `perf kvm stat` of what was printed, and says what does not fit together.
+
+use crate::kvm::{Printed, Total};
+use crate::types::{Event, KvmRow, KvmStat, Note};
+
+/// Half of the last digit of a printed share.
+const SHARE_HALF: f64 = 0.5e-4;
+
+/// Returns the rows. Rows without a mean need the table's time; those that cannot have one are left out and noted.
+pub(crate) fn rows(
+    printed: Vec<(u64, Printed)>,
+    total: Option<Total>,
+    notes: &mut Vec<Note>,
+) -> Vec<KvmRow> {
+    let only = printed.len() == 1;
+    let all = printed.into_iter().filter_map(|(line, p)| {
+        let (total_ns, total_error_ns) = total_of(&p, total, only).or_else(|| {
+            notes.push(Note {
+                line,
+                text: format!(
+                    "The row {} ({} samples) ends before its mean, and without the table's last line its time is \
+                     not known; it is left out.",
+                    p.key, p.count
+                ),
+            });
+            None
+        })?;
+        let mean_ns = match p.mean {
+            Some(mean) => mean.ns,
+            None => total_ns.checked_div(p.count).unwrap_or(0),
+        };
+        Some(KvmRow {
+            line,
+            key: p.key,
+            count: p.count,
+            count_share: p.count_share,
+            time_share: p.time_share,
+            min_ns: p.min.map(|t| t.ns),
+            max_ns: p.max.map(|t| t.ns),
+            mean_ns,
+            error: p.error,
+            total_ns,
+            total_error_ns,
+        })
+    });
+    all.collect()
+}
+
+/// Returns the time of all samples of a row and the bound of its error.
+fn total_of(p: &Printed, total: Option<Total>, only: bool) -> Option<(u64, u64)> {
+    if let Some(exact) = p.total_ns {
+        return Some((exact, 0));
+    }
+    let by_mean = p.mean.and_then(|mean| {
+        let total = p.count.checked_mul(mean.ns)?;
+        Some((total, p.count.saturating_mul(mean.half_ns)))
+    });
+    let by_share = total.map(|total| {
+        let bound = total.time.half_ns;
+        if only && total.count == p.count {
+            return (total.time.ns, bound);
+        }
+        let all = total.time.ns as f64;
+        let rounding = (all * SHARE_HALF).ceil() as u64;
+        (
+            (all * p.time_share).round() as u64,
+            bound.saturating_add(rounding),
+        )
+    });
+    match (by_mean, by_share) {
+        (Some(a), Some(b)) => Some(if b.1 < a.1 { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Tells what the rows are from their keys, where the text does not say.
+pub(crate) fn event_of(rows: &[KvmRow]) -> Event {
+    let is_access = |key: &str, kinds: [&str; 2]| {
+        let address = kinds.iter().find_map(|kind| key.strip_suffix(kind));
+        address.is_some_and(|address| address.starts_with("0x"))
+    };
+    let all =
+        |test: &dyn Fn(&str) -> bool| !rows.is_empty() && rows.iter().all(|row| test(&row.key));
+    if all(&|key| is_access(key, [":PIN", ":POUT"])) {
+        Event::Ioport
+    } else if all(&|key| key.starts_with("H_")) {
+        Event::Hcall
+    } else if all(&|key| is_access(key, [":R", ":W"])) || rows.is_empty() {
+        // Addresses of MMIO and numbers of MSRs look alike.
+        Event::Untold
+    } else {
+        Event::Vmexit
+    }
+}
+
+/// Notes what does not fit together in a table.
+pub(crate) fn check(table: &KvmStat, notes: &mut Vec<Note>) {
+    let mut note = |line: u64, text: String| notes.push(Note { line, text });
+    let sum = table
+        .rows
+        .iter()
+        .fold(0u64, |sum, row| sum.saturating_add(row.count));
+    if let Some(total) = table.total_count
+        && sum != total
+    {
+        let which = if sum < total {
+            "rows are missing"
+        } else {
+            "rows are there twice or changed"
+        };
+        note(
+            table.line,
+            format!(
+                "The rows have {sum} samples together, the table's last line says {total}: {which}."
+            ),
+        );
+    }
+    let shares: f64 = table.rows.iter().map(|row| row.count_share).sum();
+    let slack = SHARE_HALF * (table.rows.len() + 1) as f64;
+    if table.total_count.is_none()
+        && !table.rows.is_empty()
+        && (shares - 1.0).abs() > slack
+        && sum > 0
+    {
+        note(
+            table.line,
+            format!(
+                "The rows' shares of samples add up to {:.2}%: rows are missing or changed.",
+                shares * 100.0
+            ),
+        );
+    }
+    // Without the last line the sum stands for it if the shares say that no row is missing.
+    let whole = table.total_count.unwrap_or(sum).max(1) as f64;
+    let trusted = table.total_count.is_some() || (shares - 1.0).abs() <= slack;
+    let wrong = table.rows.iter().find(|row| {
+        let share = row.count as f64 / whole;
+        (share - row.count_share).abs() > SHARE_HALF * 1.01
+    });
+    if let Some(row) = wrong.filter(|_| trusted) {
+        note(
+            row.line,
+            format!(
+                "{} of {whole} samples of {} are {:.2}%, and {:.2}% is printed.",
+                row.count,
+                row.key,
+                row.count as f64 / whole * 100.0,
+                row.count_share * 100.0
+            ),
+        );
+    }
+    let Some(time) = table.total_ns.filter(|ns| *ns > 0) else {
+        return;
+    };
+    let wrong = table.rows.iter().find(|row| {
+        let printed = row.time_share * time as f64;
+        let told = row.count as f64 * row.mean_ns as f64;
+        // Half a microsecond is the most that a mean is rounded by.
+        let slack = time as f64 * SHARE_HALF * 1.01 + row.count as f64 * 5.05 + 10.0;
+        (printed - told).abs() > slack && row.error.is_some()
+    });
+    if let Some(row) = wrong {
+        note(
+            row.line,
+            format!(
+                "{} samples of {} of {} ns in the mean are {:.2}% of the table's time, and {:.2}% is printed.",
+                row.count,
+                row.key,
+                row.mean_ns,
+                row.count as f64 * row.mean_ns as f64 / time as f64 * 100.0,
+                row.time_share * 100.0
+            ),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kvm::row;
+    use crate::number::Time;
+
+    fn printed(text: &str) -> Printed {
+        row(text, None).unwrap()
+    }
+
+    fn total(count: u64, ns: u64) -> Option<Total> {
+        Some(Total {
+            count,
+            time: Time { ns, half_ns: 5 },
+        })
+    }
+
+    #[test]
+    fn the_more_exact_product_is_taken() {
+        let few = printed("HLT 2 1.00% 50.00% 1.00us 9.00us 5.00us ( +- 1.00% )");
+        // Two samples: off by 10 ns. The share: by 0.005% of a second.
+        assert_eq!(
+            total_of(&few, total(200, 1_000_000_000), false),
+            Some((10_000, 10))
+        );
+        let many = printed("HLT 9000000 1.00% 50.00% 1.00us 9.00us 5.00us ( +- 1.00% )");
+        let got = total_of(&many, total(900_000_000, 90_000_000_000), false);
+        assert_eq!(got, Some((45_000_000_000, 4_500_005)));
+        assert_eq!(
+            total_of(&many, None, false),
+            Some((45_000_000_000, 45_000_000))
+        );
+        assert_eq!(total_of(&few, total(2, 10_004), true), Some((10_004, 5)));
+    }
+
+    #[test]
+    fn keys_tell_the_event_where_they_can() {
+        let of = |keys: &[&str]| {
+            let text = |key: &&str| {
+                (
+                    1,
+                    printed(&format!("{key} 2 1.00% 5.00% 1.00us ( +- 1.00% )")),
+                )
+            };
+            event_of(&rows(
+                keys.iter().map(text).collect(),
+                None,
+                &mut Vec::new(),
+            ))
+        };
+        assert_eq!(of(&["0x608:PIN", "0x70:POUT"]), Event::Ioport);
+        assert_eq!(of(&["0xfee00300:W", "0x1b:R"]), Event::Untold);
+        assert_eq!(of(&["HLT", "MSR_WRITE"]), Event::Vmexit);
+        assert_eq!(of(&["H_CEDE"]), Event::Hcall);
+        assert_eq!(of(&[]), Event::Untold);
+    }
+}

@@ -1,0 +1,80 @@
+/*!
+The printed tables of the standard tools, as they come in tickets, mails and reports, read back as data.
+
+| table | from | layouts |
+| --- | --- | --- |
+| [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `Event name` to `Mean Time (ns)` |
+| [`SchedLatency`] | `perf sched latency` | with the time of the longest delay, with its begin and end, or without; `Switches` or `Count` |
+
+The layouts are those of `tools/perf/builtin-kvm.c` (`print_result`) and `builtin-sched.c` (`output_lat_thread`,
+`perf_sched__lat`) of Linux 3.7 to 6.12. What trapline itself prints with `--as perf`
+is the same layout.
+
+[`read`] takes any text and returns every table in it, of all kinds, with the line where each begins. Around and
+between them may stand anything: prompts, prose, other tools' output.
+
+# What damage is undone
+
+Quote marks before lines, code fences, tables of wikis; tabs, no-break and full-width blanks, full-width digits
+and signs; line ends of any system, a byte order mark; terminal colours; HTML entities; rows broken in two or
+three, in the middle of a word or between words; rows cut off on the right, as far as the rest tells; a table
+without its heading or without its last line.
+
+# What is told
+
+Everything that does not fit together is a [`Note`] with its line, never an error: rows whose sum is not the
+printed sum, shares that are not those of the numbers, rows that could not be read.
+
+```
+let text = b"\
+Analyze events for all VMs, VCPU 1:
+
+             VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time
+
+                 HLT         10   100.00%   100.00%      1.00us    100.00us     50.00us ( +-   3.00% )
+
+Total Samples:10, Total events handled time:500.00us.
+";
+let (tables, notes) = printed::read(text);
+let printed::Table::KvmStat(table) = &tables[0] else { panic!() };
+assert_eq!((table.line, table.vcpu), (1, Some(1)));
+assert_eq!(table.rows[0].key, "HLT");
+assert_eq!(table.rows[0].total_ns, 500_000);
+assert!(notes.is_empty());
+```
+*/
+#![forbid(unsafe_code)]
+
+mod kvm;
+mod kvm_check;
+mod lines;
+mod number;
+mod open;
+mod reader;
+mod sched;
+mod types;
+
+pub use types::{Event, KvmRow, KvmStat, Note, SchedLatency, SchedRow, Table};
+
+/// Bytes of a text that [`looks_like`] reads.
+const HEAD: usize = 64 << 10;
+
+/// Returns whether there is a table to [`read`] in the first 64 KiB of a text.
+///
+/// Texts of traces (`perf script`, `trace-cmd report`, the kernel's `trace` file) and binary files have none.
+pub fn looks_like(text: &[u8]) -> bool {
+    let head = match text.get(..HEAD) {
+        // The last line may be cut.
+        Some(head) => &head[..memchr::memrchr(b'\n', head).unwrap_or(HEAD)],
+        None => text,
+    };
+    memchr::memchr(0, head).is_none() && !read(head).0.is_empty()
+}
+
+/// Reads every table in a text, in the order of the text, and tells what was odd.
+///
+/// Never fails. At most 4096 tables of 65536 rows each and 100 notes are returned; a note says so where more
+/// were left out.
+pub fn read(text: &[u8]) -> (Vec<Table>, Vec<Note>) {
+    reader::read(text)
+}

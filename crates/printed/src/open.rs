@@ -1,0 +1,227 @@
+//! Tables that are being read.
+
+use crate::kvm::{Head, Header, Printed, Total};
+use crate::kvm_check;
+use crate::sched;
+use crate::types::{Event, KvmStat, Note, SchedLatency, SchedRow, Table};
+
+/// Rows that are kept of a table.
+const MAX_ROWS: usize = 65536;
+/// Lines of other text after which a table is over.
+const MAX_FOREIGN: u32 = 12;
+/// Notes of perf that are kept of a table.
+const MAX_INFOS: usize = 16;
+
+/// Lines inside a table that are none of its.
+#[derive(Debug, Default)]
+pub(crate) struct Foreign {
+    /// Since the last line of the table, and the first of them.
+    since: (u32, u64),
+    /// Before the last line of the table, and the first of them.
+    inside: (u32, u64),
+}
+
+impl Foreign {
+    /// Counts a line; returns whether the table is over.
+    pub fn add(&mut self, line: u64) -> bool {
+        if self.since.0 == 0 {
+            self.since.1 = line;
+        }
+        self.since.0 += 1;
+        self.since.0 > MAX_FOREIGN
+    }
+
+    /// A line of the table follows.
+    pub fn end(&mut self) {
+        let (lines, first) = std::mem::take(&mut self.since);
+        if self.inside.0 == 0 {
+            self.inside.1 = first;
+        }
+        self.inside.0 = self.inside.0.saturating_add(lines);
+    }
+
+    fn note(&self, notes: &mut Vec<Note>) {
+        let text = match self.inside.0 {
+            0 => return,
+            1 => "1 line inside a table is no row and passed over.".to_owned(),
+            lines => format!("{lines} lines inside a table are no rows and passed over."),
+        };
+        notes.push(Note {
+            line: self.inside.1,
+            text,
+        });
+    }
+}
+
+/// Notes that there were more rows than are kept.
+fn too_many(line: u64, beyond: u64, notes: &mut Vec<Note>) {
+    if beyond > 0 {
+        notes.push(Note {
+            line,
+            text: format!(
+                "The table has more than {MAX_ROWS} rows; the {beyond} behind them are left out."
+            ),
+        });
+    }
+}
+
+/// Notes a heading with nothing below.
+fn empty(line: u64, notes: &mut Vec<Note>) {
+    notes.push(Note {
+        line,
+        text: "The heading of a table stands here, and no rows could be read below.".to_owned(),
+    });
+}
+
+/// A table of `perf kvm stat`.
+#[derive(Debug, Default)]
+pub(crate) struct OpenKvm {
+    line: u64,
+    label: Option<String>,
+    /// `--event=` of the command line before.
+    asked: Option<Event>,
+    pub head: Head,
+    pub header: Option<Header>,
+    rows: Vec<(u64, Printed)>,
+    pub total: Option<Total>,
+    pub lost_events: Option<u64>,
+    pub foreign: Foreign,
+    beyond: u64,
+}
+
+impl OpenKvm {
+    pub fn new(line: u64, label: Option<String>, asked: Option<Event>) -> OpenKvm {
+        OpenKvm {
+            line,
+            label,
+            asked,
+            ..OpenKvm::default()
+        }
+    }
+
+    /// Returns whether the heading is still to come.
+    pub fn waits(&self) -> bool {
+        self.header.is_none() && self.rows.is_empty() && self.total.is_none()
+    }
+
+    pub fn push(&mut self, line: u64, row: Printed) {
+        self.foreign.end();
+        if self.rows.len() < MAX_ROWS {
+            self.rows.push((line, row));
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    pub fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+        if self.rows.is_empty() && self.total.is_none() {
+            // A line "Analyze events for" alone may be prose.
+            if self.header.is_some() {
+                empty(self.line, notes);
+            }
+            return None;
+        }
+        self.foreign.note(notes);
+        too_many(self.line, self.beyond, notes);
+        let rows = kvm_check::rows(self.rows, self.total, notes);
+        let told = self
+            .header
+            .map(|header| header.event)
+            .filter(|event| *event != Event::Untold);
+        let event = told
+            .or(self.asked)
+            .unwrap_or_else(|| kvm_check::event_of(&rows));
+        let table = KvmStat {
+            line: self.line,
+            label: self.label,
+            event,
+            pids: self.head.pids,
+            vcpu: self.head.vcpu,
+            rows,
+            total_count: self.total.map(|total| total.count),
+            total_ns: self.total.map(|total| total.time.ns),
+            lost_events: self.lost_events,
+        };
+        if self.beyond == 0 {
+            kvm_check::check(&table, notes);
+        }
+        Some(Table::KvmStat(table))
+    }
+}
+
+/// A table of `perf sched latency`.
+#[derive(Debug, Default)]
+pub(crate) struct OpenSched {
+    line: u64,
+    label: Option<String>,
+    pub header: Option<sched::Header>,
+    pub foreign: Foreign,
+    rows: Vec<SchedRow>,
+    total: Option<(u64, u64)>,
+    lost_events: Option<u64>,
+    infos: Vec<String>,
+    beyond: u64,
+}
+
+impl OpenSched {
+    pub fn new(line: u64, label: Option<String>) -> OpenSched {
+        OpenSched {
+            line,
+            label,
+            ..OpenSched::default()
+        }
+    }
+
+    /// Returns whether its last row was read.
+    pub fn is_whole(&self) -> bool {
+        self.total.is_some()
+    }
+
+    pub fn push(&mut self, row: sched::Row) {
+        self.foreign.end();
+        match row {
+            sched::Row::Total {
+                runtime_ns,
+                switches,
+            } => self.total = Some((runtime_ns, switches)),
+            sched::Row::Task(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
+            sched::Row::Task(_) => self.beyond += 1,
+        }
+    }
+
+    /// Takes what perf says of the recording below the table. Returns whether the line is that.
+    pub fn info(&mut self, text: &str) -> bool {
+        let Some(info) = text.trim().strip_prefix("INFO:") else {
+            return false;
+        };
+        if let Some(lost) = sched::lost(info) {
+            self.lost_events = Some(lost);
+        }
+        if self.infos.len() < MAX_INFOS {
+            self.infos.push(info.trim().to_owned());
+        }
+        true
+    }
+
+    pub fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+        if self.rows.is_empty() && self.total.is_none() {
+            empty(self.line, notes);
+            return None;
+        }
+        self.foreign.note(notes);
+        too_many(self.line, self.beyond, notes);
+        let table = SchedLatency {
+            line: self.line,
+            label: self.label,
+            rows: self.rows,
+            total_runtime_ns: self.total.map(|(ns, _)| ns),
+            total_switches: self.total.map(|(_, switches)| switches),
+            lost_events: self.lost_events,
+            notes: self.infos,
+        };
+        if self.beyond == 0 {
+            sched::check(&table, notes);
+        }
+        Some(Table::SchedLatency(table))
+    }
+}

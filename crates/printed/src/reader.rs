@@ -1,0 +1,289 @@
+//! Goes through a text and finds the tables in it.
+
+use crate::kvm;
+use crate::lines::{Line, Lines};
+use crate::open::{OpenKvm, OpenSched};
+use crate::sched;
+use crate::types::{Event, Note, Table};
+
+/// Tables that are kept.
+const MAX_TABLES: usize = 4096;
+/// Notes that are kept.
+const MAX_NOTES: usize = 100;
+/// Lines, blank ones included, that a label may stand before its table.
+const LABEL_NEAR: u64 = 6;
+/// Characters of a label. More is prose.
+const MAX_LABEL: usize = 120;
+
+/// What is known while a text is read. At most one table is open.
+#[derive(Default)]
+struct Reader {
+    tables: Vec<Table>,
+    notes: Vec<Note>,
+    kvm: Option<OpenKvm>,
+    sched: Option<OpenSched>,
+    label: Option<(u64, String)>,
+    /// `--event=` of the last command line, and its line.
+    asked: Option<(u64, Event)>,
+    /// Rows that were broken and put together, and the first one's line.
+    joined: (u64, u64),
+    /// Tables that are not kept, and the first one's line.
+    beyond: (u64, u64),
+}
+
+pub(crate) fn read(text: &[u8]) -> (Vec<Table>, Vec<Note>) {
+    let mut lines = Lines::new(text);
+    let mut reader = Reader::default();
+    loop {
+        let view = lines.view();
+        if view.is_empty() {
+            break;
+        }
+        let used = reader.line(view);
+        lines.advance(used);
+    }
+    reader.end()
+}
+
+impl Reader {
+    /// Reads what begins at the first line in view. Returns how many lines it takes.
+    fn line(&mut self, view: &[Line]) -> usize {
+        let Some(first) = view.first() else { return 1 };
+        let text = first.text.trim();
+        if text.is_empty() || is_ruler(text) {
+            return 1;
+        }
+        if let Some(head) = kvm::head(text) {
+            self.open_kvm(first.number).head = head;
+            return 1;
+        }
+        if let Some((header, used)) = kvm::header(view) {
+            // The heading belongs to the line above.
+            let open = match self.kvm.take_if(|open| open.waits()) {
+                Some(open) => self.kvm.insert(open),
+                None => self.open_kvm(first.number),
+            };
+            open.header = Some(header);
+            return used;
+        }
+        if let Some((header, used)) = sched::header(view) {
+            self.open_sched(first.number).header = Some(header);
+            return used;
+        }
+        match self.row(view) {
+            Some(used) => {
+                if used > 1 {
+                    count(&mut self.joined, first.number);
+                }
+                used
+            }
+            None => {
+                self.other(first);
+                1
+            }
+        }
+    }
+
+    /// Reads a line of a table, opening one if none of its kind is open. Returns how many lines it takes.
+    fn row(&mut self, view: &[Line]) -> Option<usize> {
+        let first = view.first()?;
+        let layout = self.kvm.as_ref().and_then(|open| Some(open.header?.layout));
+        if let Some((row, used)) = kvm::row_of(view, layout) {
+            let open = match self.kvm.take_if(|open| open.total.is_none()) {
+                Some(open) => self.kvm.insert(open),
+                None => self.open_kvm(first.number),
+            };
+            open.push(first.number, row);
+            return Some(used);
+        }
+        if let Some((total, used)) = kvm::total(view) {
+            // Without a table it is the end of one that was not pasted.
+            let open = self.kvm.as_mut().filter(|open| open.total.is_none())?;
+            open.foreign.end();
+            open.total = Some(total);
+            return Some(used);
+        }
+        let header = self.sched.as_ref().and_then(|open| open.header);
+        if let Some((row, used)) = sched::row_of(view, header) {
+            let open = match self.sched.take_if(|open| !open.is_whole()) {
+                Some(open) => self.sched.insert(open),
+                None => self.open_sched(first.number),
+            };
+            open.push(row);
+            return Some(used);
+        }
+        if let Some(open) = &mut self.sched {
+            return open.info(&first.text).then_some(1);
+        }
+        let open = self.kvm.as_mut()?;
+        if let Some(lost) = kvm::lost(&first.text) {
+            open.lost_events = Some(lost);
+            return Some(1);
+        }
+        // A row that went beyond the right edge of a screen. Only a heading makes it one.
+        open.header.filter(|_| open.total.is_none())?;
+        open.push(first.number, kvm::cut_row(&first.text, layout)?);
+        Some(1)
+    }
+
+    /// Takes a line that belongs to no table.
+    fn other(&mut self, line: &Line) {
+        let text = line.text.trim();
+        let foreign = match (&mut self.kvm, &mut self.sched) {
+            (Some(open), _) => Some(&mut open.foreign),
+            (_, Some(open)) => Some(&mut open.foreign),
+            _ => None,
+        };
+        if foreign.is_some_and(|foreign| foreign.add(line.number)) {
+            self.close();
+        }
+        if is_command(text) {
+            self.asked = asked(text).map(|event| (line.number, event));
+            return;
+        }
+        let label = text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:".contains(c));
+        if is_fence(text) || label.is_empty() || label.chars().count() > MAX_LABEL {
+            return;
+        }
+        self.label = Some((line.number, label.to_owned()));
+    }
+
+    fn open_kvm(&mut self, line: u64) -> &mut OpenKvm {
+        self.close();
+        let label = self.take_label(line);
+        let asked = self.asked.take().filter(|(at, _)| is_near(*at, line));
+        self.kvm
+            .insert(OpenKvm::new(line, label, asked.map(|(_, event)| event)))
+    }
+
+    fn open_sched(&mut self, line: u64) -> &mut OpenSched {
+        self.close();
+        let label = self.take_label(line);
+        self.sched.insert(OpenSched::new(line, label))
+    }
+
+    /// Takes the label for a table that begins.
+    fn take_label(&mut self, line: u64) -> Option<String> {
+        let (_, label) = self.label.take().filter(|(at, _)| is_near(*at, line))?;
+        Some(label)
+    }
+
+    /// Ends the table that is open.
+    fn close(&mut self) {
+        let mut notes = Vec::new();
+        let kvm = self.kvm.take().and_then(|open| open.close(&mut notes));
+        let sched = self.sched.take().and_then(|open| open.close(&mut notes));
+        for table in [kvm, sched].into_iter().flatten() {
+            if self.tables.len() < MAX_TABLES {
+                self.tables.push(table);
+            } else {
+                count(&mut self.beyond, table.line());
+            }
+        }
+        // One more than is kept tells that there were more.
+        let room = (MAX_NOTES + 1).saturating_sub(self.notes.len());
+        self.notes.extend(notes.into_iter().take(room));
+    }
+
+    fn end(mut self) -> (Vec<Table>, Vec<Note>) {
+        self.close();
+        let more = self.notes.len() > MAX_NOTES - 3;
+        self.notes.truncate(MAX_NOTES - 3);
+        let mut note = |(times, line): (u64, u64), text: String| {
+            if times > 0 {
+                self.notes.push(Note { line, text });
+            }
+        };
+        let (rows, _) = self.joined;
+        let were = if rows == 1 { "row was" } else { "rows were" };
+        note(
+            self.joined,
+            format!("{rows} {were} broken and put together again, the first here."),
+        );
+        let (tables, line) = self.beyond;
+        note(
+            self.beyond,
+            format!("There are more than {MAX_TABLES} tables; {tables} from here on are left out."),
+        );
+        note(
+            (u64::from(more), line.max(1)),
+            "There are more notes than are told.".to_owned(),
+        );
+        (self.tables, self.notes)
+    }
+}
+
+/// Counts one more, and keeps the line of the first.
+fn count(times: &mut (u64, u64), line: u64) {
+    if times.0 == 0 {
+        times.1 = line;
+    }
+    times.0 += 1;
+}
+
+fn is_near(at: u64, line: u64) -> bool {
+    line.saturating_sub(at) <= LABEL_NEAR
+}
+
+/// Returns whether a line only divides.
+fn is_ruler(text: &str) -> bool {
+    text.len() >= 3 && text.chars().all(|c| "-=+|_*: ".contains(c))
+}
+
+/// Returns whether a line opens or closes a block of code in a forum or ticket.
+fn is_fence(text: &str) -> bool {
+    let marks = [
+        "```",
+        "~~~",
+        "{code",
+        "{noformat",
+        "[code",
+        "[/code",
+        "<pre",
+        "</pre",
+        "<code",
+        "</code",
+    ];
+    marks.iter().any(|mark| text.starts_with(mark))
+}
+
+/// Returns whether a line is a command with or without a prompt.
+fn is_command(text: &str) -> bool {
+    let prompted = [
+        "$ ",
+        "# perf ",
+        "# sudo ",
+        "# trapline ",
+        "perf ",
+        "sudo ",
+        "trapline ",
+        "% ",
+    ];
+    let prompts = [
+        "]# ",
+        "]$ ",
+        "~# ",
+        "~$ ",
+        "$ perf ",
+        "$ sudo ",
+        "# perf ",
+        "# trapline ",
+    ];
+    prompted.iter().any(|start| text.starts_with(start))
+        || prompts.iter().any(|prompt| text.contains(prompt))
+}
+
+/// Reads what `perf kvm stat` was asked for: `--event=ioport`.
+fn asked(command: &str) -> Option<Event> {
+    let (_, rest) = command.split_once("--event")?;
+    let name = rest.trim_start_matches(['=', ' ']);
+    let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+    Some(match name {
+        "vmexit" => Event::Vmexit,
+        "ioport" => Event::Ioport,
+        "mmio" => Event::Mmio,
+        "msr" => Event::Msr,
+        "hcall" => Event::Hcall,
+        _ => return None,
+    })
+}

@@ -1,0 +1,165 @@
+//! What is read.
+
+use std::fmt;
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Table {
+    /// `perf kvm stat report` or `perf kvm stat live`.
+    KvmStat(KvmStat),
+    /// `perf sched latency`.
+    SchedLatency(SchedLatency),
+}
+
+impl Table {
+    /// Returns the line where the table begins, counted from 1.
+    pub fn line(&self) -> u64 {
+        match self {
+            Table::KvmStat(table) => table.line,
+            Table::SchedLatency(table) => table.line,
+        }
+    }
+
+    /// Returns the line of text that stands before the table, without marks of a heading. `perf kvm stat live`
+    /// prints the time of day there.
+    pub fn label(&self) -> Option<&str> {
+        match self {
+            Table::KvmStat(table) => table.label.as_deref(),
+            Table::SchedLatency(table) => table.label.as_deref(),
+        }
+    }
+}
+
+/// Something odd in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// What is odd, as a sentence without the line.
+    pub text: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+/// What the rows of `perf kvm stat` are (its option `--event`, the title of its first column).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// `VM-EXIT`: exits by reason.
+    Vmexit,
+    /// `IO Port Access`: keys `0x608:PIN`, `0x70:POUT`.
+    Ioport,
+    /// `MMIO Access`: keys `0xfed000f0:R`, `0xfee00300:W`.
+    Mmio,
+    /// `MSR Access`: keys `0x6e0:W`, `0x1b:R`.
+    Msr,
+    /// `HCALL-EVENT`, on PowerPC: hypercalls by name.
+    Hcall,
+    /// The text does not say: the heading is missing, or it is the full-screen view's, and the keys do not tell.
+    Untold,
+}
+
+/// A table of `perf kvm stat`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KvmStat {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// The line of text before it, see [`Table::label`].
+    pub label: Option<String>,
+    /// What its rows are.
+    pub event: Event,
+    /// The processes it was restricted to (`Analyze events for pid(s) 123,124`); `None` when it was not, or the
+    /// text does not say.
+    pub pids: Option<Vec<i32>>,
+    /// The vCPU it was restricted to (`VCPU 1:`); `None` for all, or when the text does not say.
+    pub vcpu: Option<u32>,
+    /// Its rows, in its order.
+    pub rows: Vec<KvmRow>,
+    /// The printed number of samples of all rows (`Total Samples:`); `None` where that line is missing.
+    pub total_count: Option<u64>,
+    /// The printed time of all rows (`Total events handled time:`), to 10 ns.
+    pub total_ns: Option<u64>,
+    /// Events that perf says it lost (`Lost events:`).
+    pub lost_events: Option<u64>,
+}
+
+/// A row of `perf kvm stat`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KvmRow {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// Reason, port, address or register, as printed. perf 6.3 and older cut it off at 19 characters; an unknown
+    /// reason is `UNKNOWN`.
+    pub key: String,
+    /// How many.
+    pub count: u64,
+    /// Share of all samples, 1 for 100%, printed to 0.0001.
+    pub count_share: f64,
+    /// Share of all time, 1 for 100%, printed to 0.0001.
+    pub time_share: f64,
+    /// Shortest, printed to 10 ns, by old perfs to a whole microsecond (cut off). The oldest do not print it.
+    pub min_ns: Option<u64>,
+    /// Longest, as [`KvmRow::min_ns`].
+    pub max_ns: Option<u64>,
+    /// Mean, printed to 10 ns. Where the row was cut off before it, [`KvmRow::total_ns`] / [`KvmRow::count`].
+    pub mean_ns: u64,
+    /// Standard error of the mean relative to it, 0.0028 for `+- 0.28%`; `None` where that is cut off.
+    pub error: Option<f64>,
+    /// Time of all samples together, which is not printed (but by the full-screen view, which prints it exactly).
+    ///
+    /// Two products give it: count × mean, off by up to count × 5 ns, and the share of time × the table's time,
+    /// off by up to 0.00005 of the table's time. The one with the smaller bound is taken. The only row of a table
+    /// has the table's time.
+    pub total_ns: u64,
+    /// The bound of the error of [`KvmRow::total_ns`] by rounding in print.
+    pub total_error_ns: u64,
+}
+
+/// A table of `perf sched latency`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SchedLatency {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// The line of text before it, see [`Table::label`].
+    pub label: Option<String>,
+    /// Its rows, in its order.
+    pub rows: Vec<SchedRow>,
+    /// Time that all threads ran (row `TOTAL:`), to a microsecond; `None` where that row is missing.
+    pub total_runtime_ns: Option<u64>,
+    /// Delays of all threads (row `TOTAL:`).
+    pub total_switches: Option<u64>,
+    /// Events that perf says were lost (`INFO: ... lost events`).
+    pub lost_events: Option<u64>,
+    /// What perf says of the recording below the table (`INFO: ...`), in its words.
+    pub notes: Vec<String>,
+}
+
+/// A row of `perf sched latency`. Times are printed to a microsecond.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SchedRow {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// Name of the thread or, merged, of all threads of the name. perf names a thread that it has no name of by
+    /// `:` and its number.
+    pub comm: String,
+    /// The thread; `None` where threads are merged.
+    pub tid: Option<i32>,
+    /// How many threads are merged (`iperf:(6)`); `None` where it is one.
+    pub threads: Option<u64>,
+    /// How long it ran.
+    pub runtime_ns: u64,
+    /// How many delays there were, which perf calls switches, and count since 6.10.
+    pub switches: u64,
+    /// Mean time from being woken or preempted to running.
+    pub delay_mean_ns: u64,
+    /// The longest.
+    pub delay_max_ns: u64,
+    /// When the longest began, by the recording's clock. Printed since 5.11; `None` where there was no delay.
+    pub delay_max_start_ns: Option<u64>,
+    /// When the longest ended and the thread ran (`max at`, `max end`); `None` where there was no delay.
+    pub delay_max_at_ns: Option<u64>,
+}
