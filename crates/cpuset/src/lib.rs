@@ -97,17 +97,13 @@ impl CpuSet {
         if first > last || last > MAX_CPU {
             return;
         }
-        let (mut first, mut last) = (first, last);
-        self.ranges.retain(|&(a, b)| {
-            let apart = b + 1 < first || last + 1 < a;
-            if !apart {
-                first = first.min(a);
-                last = last.max(b);
-            }
-            apart
-        });
-        let at = self.ranges.partition_point(|&(a, _)| a < first);
-        self.ranges.insert(at, (first, last));
+        // Ranges that meet or touch the new one become part of it.
+        let from = self.ranges.partition_point(|&(_, b)| b + 1 < first);
+        let to = self.ranges.partition_point(|&(a, _)| a <= last + 1);
+        let touched = self.ranges.get(from..to).unwrap_or_default();
+        let first = touched.first().map_or(first, |&(a, _)| a.min(first));
+        let last = touched.last().map_or(last, |&(_, b)| b.max(last));
+        self.ranges.splice(from..to.max(from), [(first, last)]);
     }
 
     /// Takes a CPU out.

@@ -25,6 +25,7 @@ assert!(notes.is_empty());
 #![forbid(unsafe_code)]
 
 mod data;
+mod document;
 mod host;
 mod json;
 mod monitor;
@@ -32,7 +33,9 @@ mod notes;
 mod ps;
 mod reader;
 mod vmm;
+mod write;
 
 pub use data::{Facts, Policy, Thread, Vcpu, Vm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
 pub use reader::read;
+pub use write::{FACTS_VERSION, write};
