@@ -160,7 +160,7 @@ pub(crate) fn id(number: i64) -> Option<i32> {
 }
 
 /// Returns a name as it is kept: short enough, and not empty.
-fn name(text: &str) -> Option<String> {
+pub(crate) fn name(text: &str) -> Option<String> {
     let end = text.floor_char_boundary(MAX_NAME);
     let text = text[..end].trim();
     (!text.is_empty()).then(|| text.to_owned())
