@@ -10,7 +10,7 @@ use cpuset::CpuSet;
 use crate::data::fill;
 
 /// Most paths that are listed as unreadable.
-const MAX_UNREADABLE: usize = 1024;
+pub(crate) const MAX_UNREADABLE: usize = 1024;
 
 /// What is told of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

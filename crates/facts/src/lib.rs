@@ -25,14 +25,19 @@ assert!(notes.is_empty());
 #![forbid(unsafe_code)]
 
 mod data;
+mod document;
 mod host;
 mod json;
+pub mod mask;
 mod monitor;
 mod notes;
 mod ps;
 mod reader;
 mod vmm;
+mod write;
 
 pub use data::{Facts, Policy, Thread, Vcpu, Vm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
 pub use reader::read;
+pub use vmm::vm_of_args;
+pub use write::{FACTS_VERSION, write};

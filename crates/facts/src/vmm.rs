@@ -5,7 +5,8 @@
 //! Hypervisor has no name on its command line, but `--platform uuid=`. `ps` prints arguments with blanks
 //! between them and no quotes, so a name with a blank in it ends there.
 
-use crate::Vm;
+use crate::data::name;
+use crate::{Vm, mask};
 
 /// Longest command line that is looked at, in words; libvirt's have some hundred.
 const MAX_WORDS: usize = 4096;
@@ -19,9 +20,26 @@ pub(crate) struct Vmm<'t> {
     pub(crate) vm: Vm,
 }
 
-/// Reads a command line; none if it is not a VMM's.
+/// Returns the VM that a VMM's command line tells of, and how many values of its command line were masked; none if it
+/// is not a VMM's. The VM's process and vCPUs are not in a command line.
+pub fn vm_of_args(args: &[String]) -> Option<(Vm, u64)> {
+    let mut vm = of_words(args.iter().map(String::as_str))?.vm;
+    let kept = args.get(..MAX_WORDS).unwrap_or(args);
+    let (args, masked) = mask::args(kept);
+    vm.name = vm.name.and_then(|text| name(&text));
+    vm.uuid = vm.uuid.and_then(|text| name(&text));
+    vm.emulator = args.first().cloned();
+    vm.args = args;
+    Some((vm, masked))
+}
+
+/// Reads a command line as `ps` prints it; none if it is not a VMM's.
 pub(crate) fn read(args: &str) -> Option<Vmm<'_>> {
-    let mut words = args.split_ascii_whitespace().take(MAX_WORDS);
+    of_words(args.split_ascii_whitespace())
+}
+
+fn of_words<'t>(words: impl Iterator<Item = &'t str>) -> Option<Vmm<'t>> {
+    let mut words = words.take(MAX_WORDS);
     let program = words.next()?.rsplit('/').next()?;
     let mut vm = Vm::default();
     let mut set = |field: fn(&mut Vm) -> &mut Option<String>, value: Option<String>| {
@@ -87,6 +105,26 @@ fn guest_of_list(list: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_command_line_may_have_blanks_in_them() {
+        let words =
+            |list: &[&str]| -> Vec<String> { list.iter().map(|w| (*w).to_owned()).collect() };
+        let list = [
+            "/usr/bin/qemu-system-x86_64",
+            "-name",
+            "guest=my web,debug-threads=on",
+            "-vnc",
+            ":0,password=x",
+        ];
+        let (vm, masked) = vm_of_args(&words(&list)).unwrap();
+        assert_eq!((vm.name.as_deref(), masked), (Some("my web"), 1));
+        assert_eq!(vm.emulator.as_deref(), Some(list[0]));
+        assert_eq!((vm.args.len(), vm.args[4].as_str()), (5, ":0,password=***"));
+        for list in [&[][..], &[""], &["bash", "qemu-kvm"], &["(sd-pam)"]] {
+            assert_eq!(vm_of_args(&words(list)), None, "{list:?}");
+        }
+    }
 
     #[test]
     fn names_are_where_each_vmm_takes_them() {

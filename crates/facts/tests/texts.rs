@@ -39,6 +39,12 @@ const DOCUMENT: &str = r#"{
   "mtree": "address-space: memory\n  0000000000000000-ffffffffffffffff (prio 0, i/o): system\n"
 }"#;
 
+/// The JSON document that facts make.
+fn written(facts: &Facts) -> String {
+    let document = serde_json::Value::Object(facts::write(facts));
+    serde_json::to_string_pretty(&document).unwrap()
+}
+
 fn comm(facts: &Facts, tid: i32) -> Option<&str> {
     facts.threads.get(&tid)?.comm.as_deref()
 }
@@ -247,6 +253,8 @@ fn damaged_texts_do_no_harm() {
         understood += usize::from(!facts.is_empty());
         assert!(notes.len() <= 18, "{notes:?}");
         assert!(facts.threads.keys().all(|tid| *tid > 0));
+        let (again, notes) = read(written(&facts).as_bytes());
+        assert_eq!(again, facts, "{notes:?}");
         let mut twice = facts.clone();
         twice.merge(facts.clone());
         assert_eq!(twice.threads, facts.threads);

@@ -1,0 +1,173 @@
+//! What a document tells of the host itself.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::members::{Members, text};
+use crate::host::MAX_UNREADABLE;
+use crate::reader::Reader;
+use crate::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
+
+/// Most CPUs: those that a set of CPUs can hold.
+const MAX_CPUS: usize = cpuset::MAX_CPU as usize + 1;
+/// Most NUMA nodes: `MAX_NUMNODES` of the largest configurations is 1024.
+const MAX_NODES: usize = 1 << 12;
+/// Most interrupts; large hosts have some ten thousand.
+const MAX_IRQS: usize = 1 << 17;
+/// Most modules, and most names of anything else.
+const MAX_MODULES: usize = 64;
+const MAX_NAMES: usize = 1024;
+
+/// Reads the member `host`.
+pub(super) fn read(host: &Members<'_>, reader: &mut Reader) -> Host {
+    Host {
+        kernel: host.text("kernel", reader),
+        arch: host.text("arch", reader),
+        cpu_model: host.text("cpu_model", reader),
+        virtualized: host.flag("virtualized", reader),
+        cmdline: host.text("cmdline", reader),
+        online: host.cpus("online", reader),
+        isolated: host.cpus("isolated", reader),
+        nohz_full: host.cpus("nohz_full", reader),
+        rcu_nocbs: host.cpus("rcu_nocbs", reader),
+        cpus: cpus(host, reader),
+        nodes: nodes(host, reader),
+        cpufreq: cpufreq(host, reader),
+        cpuidle: cpuidle(host, reader),
+        clocksource: host.text("clocksource", reader),
+        clocksources: host.texts("clocksources", MAX_NAMES, reader),
+        hz: host.small("hz", reader),
+        modules: modules(host, reader),
+        kvm_debug: values(host, "kvm_debug", "whole numbers", reader, Value::as_u64),
+        irqs: irqs(host, reader),
+        thp: host.text("thp", reader),
+        ksm: host.flag("ksm", reader),
+        numa_balancing: host.flag("numa_balancing", reader),
+        mitigations: values(host, "mitigations", "texts", reader, text),
+        smt: host.text("smt", reader),
+        masked: host.number("masked", reader).unwrap_or(0),
+        unreadable: unreadable(host, reader),
+    }
+}
+
+fn cpus(host: &Members<'_>, reader: &mut Reader) -> Vec<HostCpu> {
+    let mut cpus = Vec::new();
+    for cpu in host.objects("cpus", MAX_CPUS, reader) {
+        let Some(number) = cpu.required("cpu", Members::small, reader) else {
+            continue;
+        };
+        cpus.push(HostCpu {
+            cpu: number,
+            package: cpu.small("package", reader),
+            die: cpu.small("die", reader),
+            core: cpu.small("core", reader),
+            node: cpu.small("node", reader),
+            siblings: cpu.cpus("siblings", reader).unwrap_or_default(),
+        });
+    }
+    cpus.sort_by_key(|cpu| cpu.cpu);
+    cpus.dedup_by_key(|cpu| cpu.cpu);
+    cpus
+}
+
+fn nodes(host: &Members<'_>, reader: &mut Reader) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for node in host.objects("nodes", MAX_NODES, reader) {
+        let Some(number) = node.required("node", Members::small, reader) else {
+            continue;
+        };
+        nodes.push(Node {
+            node: number,
+            cpus: node.cpus("cpus", reader).unwrap_or_default(),
+            memory_bytes: node.number("memory_bytes", reader),
+        });
+    }
+    nodes.sort_by_key(|node| node.node);
+    nodes.dedup_by_key(|node| node.node);
+    nodes
+}
+
+fn cpufreq(host: &Members<'_>, reader: &mut Reader) -> Vec<FreqPolicy> {
+    let mut policies = Vec::new();
+    for policy in host.objects("cpufreq", MAX_CPUS, reader) {
+        policies.push(FreqPolicy {
+            cpus: policy.cpus("cpus", reader).unwrap_or_default(),
+            driver: policy.text("driver", reader),
+            governor: policy.text("governor", reader),
+            governors: policy.texts("governors", MAX_NAMES, reader),
+            min_khz: policy.number("min_khz", reader),
+            max_khz: policy.number("max_khz", reader),
+        });
+    }
+    policies
+}
+
+fn cpuidle(host: &Members<'_>, reader: &mut Reader) -> Option<CpuIdle> {
+    let cpuidle = host.object("cpuidle", reader)?;
+    Some(CpuIdle {
+        driver: cpuidle.text("driver", reader),
+        governor: cpuidle.text("governor", reader),
+    })
+}
+
+fn modules(host: &Members<'_>, reader: &mut Reader) -> BTreeMap<String, BTreeMap<String, String>> {
+    let Some(modules) = host.object("modules", reader) else {
+        return BTreeMap::new();
+    };
+    let mut all = BTreeMap::new();
+    for (name, _) in modules.iter().take(MAX_MODULES) {
+        all.insert(name.clone(), values(&modules, name, "texts", reader, text));
+    }
+    all
+}
+
+fn irqs(host: &Members<'_>, reader: &mut Reader) -> Vec<Irq> {
+    let mut irqs = Vec::new();
+    for irq in host.objects("irqs", MAX_IRQS, reader) {
+        let Some(number) = irq.required("irq", Members::small, reader) else {
+            continue;
+        };
+        irqs.push(Irq {
+            irq: number,
+            name: irq.text("name", reader).unwrap_or_default(),
+            affinity: irq.cpus("affinity", reader),
+            effective: irq.cpus("effective", reader),
+        });
+    }
+    irqs.sort_by_key(|irq| irq.irq);
+    irqs.dedup_by_key(|irq| irq.irq);
+    irqs
+}
+
+fn unreadable(host: &Members<'_>, reader: &mut Reader) -> Vec<Unreadable> {
+    let mut all = Vec::new();
+    for one in host.objects("unreadable", MAX_UNREADABLE, reader) {
+        all.push(Unreadable {
+            path: one.text("path", reader).unwrap_or_default(),
+            why: one.text("why", reader).unwrap_or_default(),
+        });
+    }
+    all
+}
+
+/// Returns the members of an object, whatever they are called.
+fn values<T>(
+    of: &Members<'_>,
+    name: &str,
+    expected: &str,
+    reader: &mut Reader,
+    read: fn(&Value) -> Option<T>,
+) -> BTreeMap<String, T> {
+    let Some(members) = of.object(name, reader) else {
+        return BTreeMap::new();
+    };
+    let mut all = BTreeMap::new();
+    for (key, value) in members.iter().take(MAX_NAMES) {
+        match read(value) {
+            Some(value) => drop(all.insert(key.clone(), value)),
+            None => members.wrong(key, &format!("one of {expected}"), reader),
+        }
+    }
+    all
+}

@@ -1,0 +1,102 @@
+//! trapline's own documents: of `trapline facts`, and the VMs in that of `trapline info`.
+//!
+//! Every member may be missing. Those that are not known are a later version's, and passed over; those that are not
+//! what they should be are noted, and everything else is taken.
+
+mod host;
+mod members;
+
+use serde_json::{Map, Value};
+
+use crate::data::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS};
+use crate::reader::Reader;
+use crate::write::FACTS_VERSION;
+use crate::{Policy, Thread, Vcpu, Vm};
+use members::Members;
+
+/// Takes a document.
+pub(crate) fn take(object: &Map<String, Value>, reader: &mut Reader) {
+    let document = Members::of_document(object);
+    if let Some(version) = document.number("facts_version", reader)
+        && version > FACTS_VERSION
+    {
+        let note = format!(
+            "facts of a later version of trapline (facts_version {version}; this one knows {FACTS_VERSION}): \
+             what is known is read"
+        );
+        reader.notes.add(reader.number, note);
+    }
+    for vm in document.objects("vms", MAX_VMS, reader) {
+        take_vm(&vm, reader);
+    }
+    for thread in document.objects("threads", MAX_THREADS, reader) {
+        let Some(tid) = thread.required("tid", Members::thread_id, reader) else {
+            continue;
+        };
+        let told = Thread {
+            pid: thread.thread_id("pid", reader),
+            comm: thread.text("comm", reader),
+            affinity: thread.cpus("affinity", reader),
+            policy: policy(&thread, reader),
+        };
+        reader.gather.thread(tid, told);
+    }
+    let mtree = document.read("mtree", "a text", reader, Value::as_str);
+    for line in mtree.into_iter().flat_map(str::lines) {
+        reader.gather.mtree(line.trim_end());
+    }
+    if let Some(members) = document.object("host", reader) {
+        let host = host::read(&members, reader);
+        // An object in which nothing is known tells nothing.
+        if host != crate::Host::default() {
+            for note in reader.gather.host(host) {
+                reader.notes.add(reader.number, note);
+            }
+        }
+    }
+}
+
+fn take_vm(vm: &Members<'_>, reader: &mut Reader) {
+    let mut told = Vm {
+        pid: vm.thread_id("pid", reader),
+        name: vm.text("name", reader),
+        uuid: vm.text("uuid", reader),
+        emulator: vm.text("emulator", reader),
+        args: vm.texts("args", MAX_ARGS, reader),
+        vhost: Vec::new(),
+        vcpus: Vec::new(),
+    };
+    let vhost = vm.list("vhost", MAX_VHOST, reader);
+    let ids = vhost.iter().filter_map(|v| crate::data::id(v.as_i64()?));
+    told.vhost.extend(ids);
+    if told.vhost.len() < vhost.len() {
+        vm.wrong("vhost", "a list of thread ids", reader);
+    }
+    for vcpu in vm.objects("vcpus", MAX_VCPUS, reader) {
+        let id = vcpu.required("id", Members::small, reader);
+        let tid = vcpu.required("tid", Members::thread_id, reader);
+        if let Some((id, tid)) = id.zip(tid) {
+            told.vcpus.push(Vcpu {
+                affinity: vcpu.cpus("affinity", reader),
+                policy: policy(&vcpu, reader),
+                ..Vcpu::new(id, tid)
+            });
+        }
+    }
+    if told.pid.is_some() || !told.vcpus.is_empty() {
+        reader.gather.vm(told);
+    }
+}
+
+/// How a thread is scheduled, as a member tells.
+fn policy(of: &Members<'_>, reader: &mut Reader) -> Option<Policy> {
+    let policy = of.object("policy", reader)?;
+    let nice = |value: &Value| i32::try_from(value.as_i64()?).ok();
+    Some(Policy {
+        name: policy.text("name", reader)?,
+        rt_priority: policy.small("rt_priority", reader).unwrap_or(0),
+        nice: policy
+            .read("nice", "a whole number", reader, nice)
+            .unwrap_or(0),
+    })
+}
