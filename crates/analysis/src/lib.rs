@@ -15,6 +15,7 @@ mod signs;
 mod sleeps;
 mod slices;
 mod study;
+mod tables;
 mod vcpus;
 
 pub use exits::{
@@ -30,6 +31,7 @@ pub use sleeps::{SleepRow, Sleeps};
 pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
 pub use stats::Stats;
 pub use study::Study;
+pub use tables::of_tables;
 pub use vcpus::{
     Behind, LISTED, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window, unknowable,
 };

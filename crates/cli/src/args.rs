@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   trapline report perf.data.guest          one screen: what is in it, where exits spent their time
   trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
   trapline vcpus trace.dat                 where each vCPU's time went, and behind whom it waited
+  trapline diagnose trace.dat              why it is slow, and what to change
   trapline sched --by cpu trace.dat        who waited for which CPU, and how long
   trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
   trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
@@ -33,6 +34,10 @@ Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for,
 pub enum Command {
     /// Show one screen about a recording: what is in it, exits by cost, what was lost.
     Report(ReportArgs),
+    /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
+    Diagnose(DiagnoseArgs),
+    /// List the causes that diagnose looks for, or explain them.
+    Rules(RulesArgs),
     /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
     Info(InfoArgs),
     /// Print the events in time order, as perf script or trace-cmd report -N would.
@@ -149,6 +154,65 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     pub common: Common,
+}
+
+/// `trapline diagnose`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = DIAGNOSE_HELP)]
+pub struct DiagnoseArgs {
+    /// Recordings of one situation, or what perf kvm stat report or perf sched latency printed of it; - is
+    /// standard input.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+
+    /// The guest's definition, as 'virsh dumpxml' prints it.
+    #[arg(long, value_name = "FILE")]
+    pub domain: Option<PathBuf>,
+
+    /// Print the change of the definition that findings ask for, as a unified diff, and nothing else.
+    #[arg(long, requires = "domain")]
+    pub patch: bool,
+
+    /// Only what this rule says. May be repeated.
+    #[arg(long, value_name = "ID")]
+    pub rule: Vec<String>,
+
+    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
+    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. What a rule would need to know and the recording \
+does not have is told below them; what was looked for and is not there as well. 'trapline rules ID' explains a rule.
+
+Recordings that tell most: 'trace-cmd record -e kvm -e sched -e irq', or
+'perf record -a -e \"kvm:*\" -e \"sched:*\"'; 'trapline facts --format json' on the host beside it.
+
+Examples:
+  trapline diagnose perf.data.guest
+  trapline diagnose --facts facts.json --domain dom.xml trace.dat
+  trapline diagnose vmexit.txt ioport.txt       tables that perf kvm stat report printed
+  trapline diagnose --domain win.xml --patch vmexit.txt ioport.txt | patch win.xml
+  virsh dumpxml web | trapline diagnose --domain - --format json trace.dat";
+
+/// `trapline rules`.
+#[derive(Debug, ClapArgs)]
+pub struct RulesArgs {
+    /// Rules to explain; none lists all.
+    #[arg(value_name = "ID")]
+    pub rule: Vec<String>,
+
+    /// Explain all.
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Output as text for people, as JSON or as comma separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
 }
 
 /// `trapline info`.

@@ -60,6 +60,7 @@ const MAX_FACTS: u64 = 64 << 20;
 /// What is told of the host beside the recordings.
 #[derive(Debug, Default)]
 pub struct Facts {
+    all: Option<facts::Facts>,
     told: Told,
     mtree: Option<String>,
     notes: Vec<String>,
@@ -98,15 +99,15 @@ impl Facts {
             told.extend(all.merge(found));
             notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
         }
-        let threads = all.threads.into_iter().map(|(tid, thread)| ToldThread {
-            tid,
+        let threads = all.threads.iter().map(|(tid, thread)| ToldThread {
+            tid: *tid,
             pid: thread.pid,
-            comm: thread.comm.map(Into::into),
+            comm: thread.comm.as_deref().map(Into::into),
         });
-        let vms = all.vms.into_iter().map(|vm| ToldVm {
+        let vms = all.vms.iter().map(|vm| ToldVm {
             pid: vm.pid,
-            name: vm.name,
-            uuid: vm.uuid,
+            name: vm.name.clone(),
+            uuid: vm.uuid.clone(),
             vcpus: vm
                 .vcpus
                 .iter()
@@ -121,9 +122,15 @@ impl Facts {
                 threads: threads.collect(),
                 vms: vms.collect(),
             },
-            mtree: all.mtree,
+            mtree: all.mtree.clone(),
             notes,
+            all: (!all.is_empty()).then_some(all),
         })
+    }
+
+    /// Returns all that is told, if anything is.
+    pub fn all(&self) -> Option<&facts::Facts> {
+        self.all.as_ref()
     }
 
     /// Returns what is told of threads and VMs.

@@ -8,6 +8,7 @@ mod commands;
 mod filter;
 mod input;
 mod output;
+mod picture;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
     let result = match args.command {
         Command::Report(args) => commands::report::run(&args),
         Command::Info(args) => commands::info::run(&args),
+        Command::Diagnose(args) => commands::diagnose::run(&args),
+        Command::Rules(args) => commands::rules::run(&args),
         Command::Events(args) => commands::events::run(&args),
         Command::Exits(args) => commands::exits::run(&args),
         Command::Paths(args) => commands::paths::run(&args),

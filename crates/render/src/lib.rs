@@ -8,6 +8,7 @@ other people's scripts.
 
 mod columns;
 pub mod csv;
+pub mod diagnose;
 mod digits;
 use stats::duration;
 mod event_line;
@@ -25,6 +26,7 @@ mod perf_maps;
 mod perf_stack;
 mod perf_threads;
 pub mod quality;
+pub mod rules;
 pub mod sched;
 pub mod text_line;
 mod times;

@@ -70,7 +70,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns all exits and their time.
-    pub fn all_exits(&self) -> Sum {
+    pub(crate) fn all_exits(&self) -> Sum {
         let report = self.picture.table(ExitTable::Vmexit);
         report.map_or(Sum::default(), |report| Sum {
             count: report.total_count,
@@ -95,7 +95,11 @@ impl<'a> Case<'a> {
         table: ExitTable,
         pick: impl Fn(&ExitRow) -> bool,
     ) -> Vec<&'a ExitRow> {
-        self.picture.rows(table).iter().filter(|row| pick(row)).collect()
+        self.picture
+            .rows(table)
+            .iter()
+            .filter(|row| pick(row))
+            .collect()
     }
 
     /// Returns a cost that the vCPUs bear: a share of their time, or where that is not known of all exits'.

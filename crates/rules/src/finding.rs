@@ -77,7 +77,11 @@ pub struct Cost {
 impl Cost {
     /// Returns a cost as a share of a whole.
     pub fn of(ns: u64, whole: u64, base: Base) -> Cost {
-        let share = if whole == 0 { 0.0 } else { ns as f64 / whole as f64 };
+        let share = if whole == 0 {
+            0.0
+        } else {
+            ns as f64 / whole as f64
+        };
         Cost { ns, share, base }
     }
 
@@ -196,7 +200,9 @@ impl Finding {
 
     /// Leaves only some of the remedies, in this order.
     pub fn only(mut self, remedies: &[usize]) -> Finding {
-        let kept = remedies.iter().filter_map(|at| self.remedies.get(*at).cloned());
+        let kept = remedies
+            .iter()
+            .filter_map(|at| self.remedies.get(*at).cloned());
         self.remedies = kept.collect();
         self
     }
@@ -257,7 +263,10 @@ impl Diagnosis {
     pub fn changes(&self) -> Vec<Change> {
         let mut out: Vec<Change> = Vec::new();
         for finding in &self.findings {
-            let first = finding.remedies.iter().find(|advice| !advice.changes.is_empty());
+            let first = finding
+                .remedies
+                .iter()
+                .find(|advice| !advice.changes.is_empty());
             for change in first.iter().flat_map(|advice| &advice.changes) {
                 if !out.contains(change) {
                     out.push(change.clone());

@@ -30,6 +30,28 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Returns sums without durations, as a table that somebody printed has them: without percentiles, of which
+    /// [`Stats::percentile`] then returns the maximum. `relative_error` is as in [`Stats::relative_error`].
+    pub fn of_sums(count: u64, total: u64, min: u64, max: u64, relative_error: f64) -> Stats {
+        let mean = total.checked_div(count).unwrap_or(0);
+        let error = relative_error * mean as f64;
+        let count_f = count as f64;
+        Stats {
+            count,
+            total: u128::from(total),
+            min,
+            max,
+            first: mean,
+            squares: error * error * count_f * (count_f - 1.0).max(0.0),
+            ..Stats::default()
+        }
+    }
+
+    /// Returns whether durations were added, so that there are percentiles.
+    pub fn has_percentiles(&self) -> bool {
+        !self.exact.is_empty() || !self.buckets.is_empty()
+    }
+
     /// Adds one duration.
     #[inline]
     pub fn add(&mut self, ns: u64) {
@@ -187,10 +209,14 @@ impl Stats {
             return 0;
         }
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count);
+        if !self.has_percentiles() {
+            return self.max;
+        }
         if self.buckets.is_empty() {
             let mut sorted = self.exact.clone();
             sorted.sort_unstable();
-            return sorted[(rank - 1) as usize];
+            // Fewer than the count where sums without durations were merged in.
+            return sorted.get((rank - 1) as usize).copied().unwrap_or(self.max);
         }
         let mut seen = 0u64;
         for (index, &count) in self.buckets.iter().enumerate() {

@@ -1,10 +1,12 @@
 //! One file a command.
 
+pub mod diagnose;
 pub mod events;
 pub mod exits;
 pub mod info;
 pub mod paths;
 pub mod report;
+pub mod rules;
 pub mod sched;
 pub mod vcpus;
 

@@ -72,7 +72,12 @@ fn look(case: &Case<'_>) -> Verdict {
     let page = case.exits(&["APIC_ACCESS"]);
     let windows = case.exits(&["INTERRUPT_WINDOW", "PENDING_INTERRUPT", "vintr"]);
     // These two happen with APICv only.
-    let virtualized = case.exits(&["EOI_INDUCED", "APIC_WRITE", "AVIC_INCOMPLETE_IPI", "avic_incomplete_ipi"]);
+    let virtualized = case.exits(&[
+        "EOI_INDUCED",
+        "APIC_WRITE",
+        "AVIC_INCOMPLETE_IPI",
+        "avic_incomplete_ipi",
+    ]);
     if virtualized.count > eoi.count + page.count {
         return Verdict::Clear;
     }
@@ -81,8 +86,12 @@ fn look(case: &Case<'_>) -> Verdict {
         ns: eoi.ns.saturating_add(page.ns).saturating_add(windows.ns),
     };
     let cost = case.vcpu_cost(sum.ns);
-    if eoi.count + page.count < 1000 || sum.ns < case.handling_ns() / 10 || sum.ns < case.picture.busy_ns() / 100 {
-        let tables = !case.picture.rows(ExitTable::Msr).is_empty() || !case.picture.rows(ExitTable::Mmio).is_empty();
+    if eoi.count + page.count < 1000
+        || sum.ns < case.handling_ns() / 10
+        || sum.ns < case.picture.busy_ns() / 100
+    {
+        let tables = !case.picture.rows(ExitTable::Msr).is_empty()
+            || !case.picture.rows(ExitTable::Mmio).is_empty();
         let writes = case.exits(&["MSR_WRITE", "msr"]);
         return if tables || page.count > 0 || writes.count < 1000 || case.printed() {
             Verdict::Clear
@@ -110,14 +119,21 @@ fn look(case: &Case<'_>) -> Verdict {
         }
     }
     let modules = case.host().map(|host| &host.modules);
-    let parameter = |module: &str, name: &str| modules.and_then(|all| all.get(module)?.get(name)).cloned();
+    let parameter =
+        |module: &str, name: &str| modules.and_then(|all| all.get(module)?.get(name)).cloned();
     for (module, name) in [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")] {
         if let Some(value) = parameter(module, name) {
             finding = finding.evidence(format!("The host's {module} has {name}={value}."));
         }
     }
-    if let Some(changes) = case.picture.events("kvm_apicv_inhibit_changed").filter(|count| *count > 0) {
-        finding = finding.evidence(format!("KVM set it aside or took it up again {changes} times in the recording."));
+    if let Some(changes) = case
+        .picture
+        .events("kvm_apicv_inhibit_changed")
+        .filter(|count| *count > 0)
+    {
+        finding = finding.evidence(format!(
+            "KVM set it aside or took it up again {changes} times in the recording."
+        ));
     }
     finding.found()
 }

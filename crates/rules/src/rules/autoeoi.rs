@@ -54,7 +54,10 @@ fn look(case: &Case<'_>) -> Verdict {
     let avic = case.domain.and_then(|domain| domain.hyperv_on("avic")) == Some(true);
     if signs.auto_eoi > 0 {
         let mut finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 })
-            .title(format!("The guest set up {} synthetic interrupts with AutoEOI", signs.auto_eoi))
+            .title(format!(
+                "The guest set up {} synthetic interrupts with AutoEOI",
+                signs.auto_eoi
+            ))
             .evidence(format!(
                 "{} writes of HV_X64_MSR_SINTx had the AutoEOI bit set, {} had not.",
                 signs.auto_eoi, signs.no_auto_eoi
@@ -78,7 +81,9 @@ fn look(case: &Case<'_>) -> Verdict {
                 .to_owned(),
         );
     }
-    let emulated = case.accesses(analysis::ExitTable::Msr, |row| row.write && row.address == Some(0x80b));
+    let emulated = case.accesses(analysis::ExitTable::Msr, |row| {
+        row.write && row.address == Some(0x80b)
+    });
     if emulated.is_empty() {
         return Verdict::Clear;
     }
@@ -94,7 +99,9 @@ fn look(case: &Case<'_>) -> Verdict {
 
 fn inhibited(case: &Case<'_>, finding: Finding) -> Finding {
     match case.picture.events("kvm_apicv_inhibit_changed") {
-        Some(count) if count > 0 => finding.evidence(format!("kvm_apicv_inhibit_changed came {count} times.")),
+        Some(count) if count > 0 => {
+            finding.evidence(format!("kvm_apicv_inhibit_changed came {count} times."))
+        }
         _ => finding,
     }
 }

@@ -54,7 +54,9 @@ const ENOUGH: u64 = 500;
 
 fn is_uart(access: &Access) -> bool {
     match *access {
-        Access::Port { port, .. } => matches!(port, 0x3f8..=0x3ff | 0x2f8..=0x2ff | 0x3e8..=0x3ef | 0x2e8..=0x2ef),
+        Access::Port { port, .. } => {
+            matches!(port, 0x3f8..=0x3ff | 0x2f8..=0x2ff | 0x3e8..=0x3ef | 0x2e8..=0x2ef)
+        }
         // QEMU's virt machine (hw/arm/virt.c); kvmtool has 8250s at 0x1000000.
         Access::Mmio { gpa, .. } => {
             (0x900_0000..0x900_1000).contains(&gpa) || (0x100_0000..0x100_1000).contains(&gpa)
@@ -65,18 +67,26 @@ fn is_uart(access: &Access) -> bool {
 
 fn of_uart(cause: &UserCause) -> bool {
     let name = cause.name.as_deref().unwrap_or_default();
-    let named = ["serial", "PL011", "pl011", "uart"].iter().any(|uart| name.starts_with(uart));
+    let named = ["serial", "PL011", "pl011", "uart"]
+        .iter()
+        .any(|uart| name.starts_with(uart));
     named || cause.access.as_ref().is_some_and(is_uart)
 }
 
 fn look(case: &Case<'_>) -> Verdict {
-    let rows: &[VcpuRow] = case.picture.vcpus.as_ref().map_or(&[], |report| &report.rows);
+    let rows: &[VcpuRow] = case
+        .picture
+        .vcpus
+        .as_ref()
+        .map_or(&[], |report| &report.rows);
     if rows.is_empty() && !case.has_exits() {
         return from_the_scheduler_alone(case);
     }
     let sums = rows.iter().map(|row| {
         let uart = row.user.iter().filter(|cause| of_uart(cause));
-        let (count, ns) = uart.fold((0u64, 0u64), |sum, cause| (sum.0 + cause.count, sum.1 + cause.ns));
+        let (count, ns) = uart.fold((0u64, 0u64), |sum, cause| {
+            (sum.0 + cause.count, sum.1 + cause.ns)
+        });
         (row, count, ns)
     });
     let Some((row, count, ns)) = sums.max_by_key(|(_, _, ns)| *ns) else {
@@ -88,14 +98,20 @@ fn look(case: &Case<'_>) -> Verdict {
     // Two per cent of one vCPU's time is a lot to print for.
     let prints = count >= ENOUGH && ns >= observed / 50;
     if !prints {
-        let told = rows.iter().any(|row| !row.user.is_empty()) || case.picture.events("kvm_userspace_exit").is_some();
+        let told = rows.iter().any(|row| !row.user.is_empty())
+            || case.picture.events("kvm_userspace_exit").is_some();
         return if told || case.printed() || !case.has_exits() {
             Verdict::Clear
         } else {
             lacks()
         };
     }
-    let takes = irqfd.map(|path| path.vcpus.iter().find(|(tid, ..)| *tid == row.tid).map_or(0, |one| one.1));
+    let takes = irqfd.map(|path| {
+        path.vcpus
+            .iter()
+            .find(|(tid, ..)| *tid == row.tid)
+            .map_or(0, |one| one.1)
+    });
     if takes == Some(0) && delayed.0 == 0 {
         // It prints, and no device interrupts it.
         return Verdict::Clear;
@@ -125,9 +141,17 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut causes: Vec<&UserCause> = row.user.iter().filter(|cause| of_uart(cause)).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
     for cause in causes.iter().take(2) {
-        let access = cause.access.as_ref().map(analysis::access_key).unwrap_or_default();
+        let access = cause
+            .access
+            .as_ref()
+            .map(analysis::access_key)
+            .unwrap_or_default();
         let name = cause.name.as_deref().unwrap_or("serial port");
-        finding = finding.evidence(format!("{access} ({name}): {} times, {}.", cause.count, human(cause.ns)));
+        finding = finding.evidence(format!(
+            "{access} ({name}): {} times, {}.",
+            cause.count,
+            human(cause.ns)
+        ));
     }
     match (irqfd, delayed) {
         (Some(path), (late @ 1.., late_ns)) => {
@@ -161,7 +185,10 @@ fn hit(path: &PathReport) -> (u64, u64) {
     // An instance may have one of the two, or both, and either for several registers: the largest is a lower bound.
     let of = |pick: &dyn Fn(&Trait) -> bool| {
         let having = path.traits.iter().filter(|had| pick(&had.what));
-        having.map(|had| (had.count, had.ns)).max().unwrap_or_default()
+        having
+            .map(|had| (had.count, had.ns))
+            .max()
+            .unwrap_or_default()
     };
     let busy = of(&|one| matches!(one, Trait::BusyWith(access) if is_uart(access)));
     let meanwhile = of(&|one| matches!(one, Trait::Accesses(access, true, 1) if is_uart(access)));

@@ -41,7 +41,12 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 /// Functions of the governors' work items; od_dbs_update and cs_dbs_update run under the first.
-const FUNCTIONS: [&str; 4] = ["dbs_work_handler", "od_dbs_update", "cs_dbs_update", "do_dbs_timer"];
+const FUNCTIONS: [&str; 4] = [
+    "dbs_work_handler",
+    "od_dbs_update",
+    "cs_dbs_update",
+    "do_dbs_timer",
+];
 
 /// Whether a name is that of a kworker bound to a CPU: `kworker/9:1-eve`, and not `kworker/u449:3`.
 fn is_bound(row: &TaskRow) -> bool {
@@ -63,12 +68,19 @@ fn look(case: &Case<'_>) -> Verdict {
     if !governors.is_empty() && sampling.is_none() {
         return Verdict::Clear;
     }
-    let work = sched.work.iter().find(|work| FUNCTIONS.contains(&work.function.as_str()));
+    let work = sched
+        .work
+        .iter()
+        .find(|work| FUNCTIONS.contains(&work.function.as_str()));
     let mut kworkers: Vec<&TaskRow> = sched.rows.iter().filter(|row| is_bound(row)).collect();
     kworkers.sort_by_key(|row| std::cmp::Reverse(row.delays.count()));
     let switches: u64 = kworkers.iter().map(|row| row.delays.count()).sum();
     let all: u64 = sched.rows.iter().map(|row| row.delays.count()).sum();
-    let ran = |rows: &[&TaskRow]| rows.iter().map(|row| row.runtime_ns.max(row.on_cpu_ns)).fold(0u64, u64::saturating_add);
+    let ran = |rows: &[&TaskRow]| {
+        rows.iter()
+            .map(|row| row.runtime_ns.max(row.on_cpu_ns))
+            .fold(0u64, u64::saturating_add)
+    };
     let per_second = switches as f64 / case.seconds();
     // A kernel's housekeeping is some ten a second on each CPU.
     let many = switches >= 1000 && switches * 5 >= all && (case.printed() || per_second >= 500.0);
@@ -79,7 +91,9 @@ fn look(case: &Case<'_>) -> Verdict {
     let stacks: u64 = sched.work.iter().map(|work| work.stacks).sum();
     // Interrupts that kworkers inject are another matter.
     let injects = case.picture.path("irqfd").is_some_and(|path| {
-        path.stages.iter().any(|stage| stage.name.contains("kworker woken"))
+        path.stages
+            .iter()
+            .any(|stage| stage.name.contains("kworker woken"))
     });
     let confidence = match (work, sampling) {
         (Some(_), _) => 0.95,
@@ -115,7 +129,10 @@ fn look(case: &Case<'_>) -> Verdict {
             ));
         }
         Some(work) => {
-            finding = finding.evidence(format!("{} of their stacks are in {}.", work.stacks, work.function));
+            finding = finding.evidence(format!(
+                "{} of their stacks are in {}.",
+                work.stacks, work.function
+            ));
         }
         None => {
             finding = finding.evidence(
@@ -126,7 +143,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(governor) = sampling {
         finding = finding.evidence(format!("The host's cpufreq governor is {governor}."));
     } else {
-        finding = finding.evidence("The host's cpufreq governor is not told; trapline facts on the host has it.");
+        finding = finding.evidence(
+            "The host's cpufreq governor is not told; trapline facts on the host has it.",
+        );
     }
     // Rates are not known of a table that does not say how long it is of.
     if case.printed() {

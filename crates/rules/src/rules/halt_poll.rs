@@ -29,13 +29,19 @@ pub(crate) static RULE: Rule = Rule {
             check: "trapline vcpus, and the host's halt_poll_fail_ns against halt_poll_success_ns.",
         },
     ],
-    sources: &["Linux, Documentation/virt/kvm/halt-polling.rst; virt/kvm/kvm_main.c (kvm_vcpu_halt)"],
+    sources: &[
+        "Linux, Documentation/virt/kvm/halt-polling.rst; virt/kvm/kvm_main.c (kvm_vcpu_halt)",
+    ],
     look,
 };
 
 fn look(case: &Case<'_>) -> Verdict {
     let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
-    let sum = |of: &dyn Fn(&model::Polls) -> u64| rows().map(|row| of(&row.polls)).fold(0u64, u64::saturating_add);
+    let sum = |of: &dyn Fn(&model::Polls) -> u64| {
+        rows()
+            .map(|row| of(&row.polls))
+            .fold(0u64, u64::saturating_add)
+    };
     let (hits, misses) = (sum(&|polls| polls.succeeded), sum(&|polls| polls.failed));
     if hits + misses == 0 {
         return from_statistics(case);
@@ -75,14 +81,18 @@ fn look(case: &Case<'_>) -> Verdict {
 fn from_statistics(case: &Case<'_>) -> Verdict {
     let counters = case.host().map(|host| &host.kvm_debug);
     let get = |name: &str| counters.and_then(|all| all.get(name).copied());
-    let (Some(fail_ns), Some(success_ns)) = (get("halt_poll_fail_ns"), get("halt_poll_success_ns")) else {
+    let (Some(fail_ns), Some(success_ns)) = (get("halt_poll_fail_ns"), get("halt_poll_success_ns"))
+    else {
         return Verdict::Lacks(
             "Record kvm:kvm_vcpu_wakeup, kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know, or give --facts of a host \
              whose KVM debug statistics are readable."
                 .to_owned(),
         );
     };
-    let (hits, tries) = (get("halt_successful_poll").unwrap_or(0), get("halt_attempted_poll").unwrap_or(0));
+    let (hits, tries) = (
+        get("halt_successful_poll").unwrap_or(0),
+        get("halt_attempted_poll").unwrap_or(0),
+    );
     if fail_ns < success_ns.saturating_mul(2) || tries < 1000 || hits * 4 > tries {
         return Verdict::Clear;
     }

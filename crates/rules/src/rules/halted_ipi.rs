@@ -61,7 +61,9 @@ fn look(case: &Case<'_>) -> Verdict {
         return followed(case, path);
     }
     if !case.has_exits() {
-        return Verdict::Lacks("Record kvm:* and sched:sched_switch, sched:sched_waking to know.".to_owned());
+        return Verdict::Lacks(
+            "Record kvm:* and sched:sched_switch, sched:sched_waking to know.".to_owned(),
+        );
     }
     by_sums(case)
 }
@@ -69,9 +71,8 @@ fn look(case: &Case<'_>) -> Verdict {
 /// The path itself was recorded.
 fn followed(case: &Case<'_>, path: &PathReport) -> Verdict {
     let (halted, halted_ns) = path.with(|one| matches!(one, Trait::Was(Was::Halted)));
-    let (awake, awake_ns) = path.with(|one| {
-        matches!(one, Trait::Was(was) if was.busy() || *was == Was::Polling)
-    });
+    let (awake, awake_ns) =
+        path.with(|one| matches!(one, Trait::Was(was) if was.busy() || *was == Was::Polling));
     let cost = case.span_cost(halted_ns);
     if halted < ENOUGH || halted * 10 < path.count || cost.share < 0.05 {
         return Verdict::Clear;
@@ -96,7 +97,11 @@ fn followed(case: &Case<'_>, path: &PathReport) -> Verdict {
             human(awake_ns / awake)
         ));
     }
-    let mut stages: Vec<_> = path.stages.iter().filter(|stage| stage.stats.count() >= halted / 10).collect();
+    let mut stages: Vec<_> = path
+        .stages
+        .iter()
+        .filter(|stage| stage.stats.count() >= halted / 10)
+        .collect();
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
     for stage in stages.iter().take(3) {
         finding = finding.evidence(format!(
@@ -182,8 +187,12 @@ fn by_sums(case: &Case<'_>) -> Verdict {
 /// Interrupts sent, and whether it is certain that they are.
 fn sent(case: &Case<'_>) -> (Sum, bool) {
     // x2APIC's ICR, and the xAPIC's (Intel SDM volume 3, 11.6.1).
-    let msr = case.accesses(ExitTable::Msr, |row| row.write && row.address == Some(0x830));
-    let mmio = case.accesses(ExitTable::Mmio, |row| row.write && row.address == Some(0xfee0_0300));
+    let msr = case.accesses(ExitTable::Msr, |row| {
+        row.write && row.address == Some(0x830)
+    });
+    let mmio = case.accesses(ExitTable::Mmio, |row| {
+        row.write && row.address == Some(0xfee0_0300)
+    });
     let written = Sum::of(msr.into_iter().chain(mmio));
     if written.count > 0 {
         return (written, true);

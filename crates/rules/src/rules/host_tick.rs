@@ -48,30 +48,41 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     if !case.has_exits() || case.printed() {
-        return Verdict::Lacks("Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned());
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+        );
     }
     let seconds = case.seconds();
     let signs = case.picture.signs.cpus.iter().zip(0u32..);
     let ticking: Vec<(u32, u64, u64)> = signs
         .filter(|(_, cpu)| isolated.contains(*cpu))
         .map(|(signs, cpu)| (cpu, signs.interrupt_exits, signs.timer_interrupts))
-        .filter(|(_, exits, timer)| (*exits).max(*timer) as f64 / seconds >= TICK_PER_SECOND && *exits > 0)
+        .filter(|(_, exits, timer)| {
+            (*exits).max(*timer) as f64 / seconds >= TICK_PER_SECOND && *exits > 0
+        })
         .collect();
     let count: u64 = ticking.iter().map(|(_, exits, _)| exits).sum();
     if ticking.is_empty() || count < 100 {
         return Verdict::Clear;
     }
     let rows = case.picture.rows(ExitTable::Vmexit).iter();
-    let of_interrupts: Vec<_> = rows.filter(|row| row.reason.is_some_and(analysis::is_interrupt)).collect();
+    let of_interrupts: Vec<_> = rows
+        .filter(|row| row.reason.is_some_and(analysis::is_interrupt))
+        .collect();
     let sum = crate::case::Sum::of(of_interrupts.iter().copied());
     let cost_ns = (u128::from(sum.ns) * u128::from(count) / u128::from(sum.count.max(1))) as u64;
-    let nohz = case.host().and_then(|host| host.nohz_full.as_ref()).filter(|set| !set.is_empty());
+    let nohz = case
+        .host()
+        .and_then(|host| host.nohz_full.as_ref())
+        .filter(|set| !set.is_empty());
     let timer: u64 = ticking.iter().map(|(.., timer)| timer).sum();
     let confidence = if timer > 0 { 0.9 } else { 0.7 };
-    let mut finding = Finding::new(&RULE, confidence).cost(case.vcpu_cost(cost_ns)).title(format!(
-        "Isolated CPUs were interrupted {:.0} times a second each",
-        count as f64 / seconds / ticking.len() as f64
-    ));
+    let mut finding = Finding::new(&RULE, confidence)
+        .cost(case.vcpu_cost(cost_ns))
+        .title(format!(
+            "Isolated CPUs were interrupted {:.0} times a second each",
+            count as f64 / seconds / ticking.len() as f64
+        ));
     finding = finding.evidence(format!(
         "The host isolates CPUs {isolated}; nohz_full is {}.",
         nohz.map_or_else(|| "not set".to_owned(), ToString::to_string)

@@ -62,11 +62,13 @@ fn look(case: &Case<'_>) -> Verdict {
     if hpet.count < 100 || !enough {
         return Verdict::Clear;
     }
-    let mut finding = Finding::new(&RULE, 0.95).cost(case.vcpu_cost(hpet.ns)).title(format!(
-        "The guest reads time from the HPET: {} accesses, {}",
-        hpet.count,
-        human(hpet.ns)
-    ));
+    let mut finding = Finding::new(&RULE, 0.95)
+        .cost(case.vcpu_cost(hpet.ns))
+        .title(format!(
+            "The guest reads time from the HPET: {} accesses, {}",
+            hpet.count,
+            human(hpet.ns)
+        ));
     for line in listed(&rows, all.count, 4) {
         finding = finding.evidence(line);
     }
@@ -81,7 +83,8 @@ fn look(case: &Case<'_>) -> Verdict {
 fn without_addresses(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return Verdict::Lacks(
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know.".to_owned(),
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know."
+                .to_owned(),
         );
     }
     let emulated = case.exits(&["EPT_MISCONFIG"]);

@@ -36,7 +36,13 @@ fn look(case: &Case<'_>) -> Verdict {
     if case.printed() || (quality.lost_events == 0 && !quality.truncated) {
         return Verdict::Clear;
     }
-    let kept: u64 = case.picture.info.events.iter().map(|event| event.count).sum();
+    let kept: u64 = case
+        .picture
+        .info
+        .events
+        .iter()
+        .map(|event| event.count)
+        .sum();
     let all = kept.saturating_add(quality.lost_events);
     let mut finding = Finding::new(&RULE, 0.99);
     if quality.lost_events > 0 {

@@ -55,7 +55,10 @@ const MANY_PER_SECOND: f64 = 500.0;
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Lacks("Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know.".to_owned());
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know."
+                .to_owned(),
+        );
     }
     let (faults, name) = match case.picture.isa {
         Some(Isa::Svm) => match without_devices(case, &["npf"]) {
@@ -68,7 +71,8 @@ fn look(case: &Case<'_>) -> Verdict {
         },
         _ => (case.exits(&["EPT_VIOLATION"]), "EPT_VIOLATION"),
     };
-    let often = faults.count as f64 / case.seconds() >= MANY_PER_SECOND || case.printed() && faults.count >= 5000;
+    let often = faults.count as f64 / case.seconds() >= MANY_PER_SECOND
+        || case.printed() && faults.count >= 5000;
     if !often || faults.ns < case.handling_ns() / 10 || !case.matters(faults.ns) {
         return Verdict::Clear;
     }
@@ -98,9 +102,11 @@ fn look(case: &Case<'_>) -> Verdict {
     let backing = case.domain.map(|domain| &domain.memory_backing);
     if let Some(backing) = backing {
         if backing.hugepages.is_some() {
-            finding = finding.evidence("The guest's definition asks for huge pages.").only(&[1, 2]);
+            finding = finding
+                .evidence("The guest's definition asks for huge pages.")
+                .only(&[1, 2]);
         } else {
-            finding = finding.changes(0, vec![domain::Change::HugePages]);
+            finding = finding.changes(0, vec![domain::Change::HugePages { size_kib: None }]);
         }
     }
     finding.found()
@@ -111,7 +117,10 @@ fn without_devices(case: &Case<'_>, names: &[&str]) -> Result<Sum, Verdict> {
     let all = case.exits(names);
     let emulated = Sum::of(case.picture.rows(ExitTable::Mmio));
     let recorded = case.picture.events("kvm_mmio").is_some() || emulated.count > 0;
-    let faults = case.picture.events("kvm_page_fault").or_else(|| case.picture.events("kvm_guest_fault"));
+    let faults = case
+        .picture
+        .events("kvm_page_fault")
+        .or_else(|| case.picture.events("kvm_guest_fault"));
     if !recorded && all.count >= 1000 && case.matters(all.ns) {
         // Neither tells devices from memory.
         return Err(match case.printed() {
@@ -124,7 +133,9 @@ fn without_devices(case: &Case<'_>, names: &[&str]) -> Result<Sum, Verdict> {
     }
     // arm64 tells of every abort, x86 of those that go to the fault handler; both count devices' accesses too.
     let count = all.count.saturating_sub(emulated.count);
-    let count = faults.filter(|faults| *faults > 0).map_or(count, |faults| count.min(faults));
+    let count = faults
+        .filter(|faults| *faults > 0)
+        .map_or(count, |faults| count.min(faults));
     let ns = all.ns.saturating_sub(emulated.ns);
     Ok(Sum { count, ns })
 }

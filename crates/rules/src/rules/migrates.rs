@@ -38,10 +38,18 @@ fn look(case: &Case<'_>) -> Verdict {
     if tids.is_empty() {
         return lacks();
     }
-    let mut rows: Vec<&TaskRow> = sched.rows.iter().filter(|row| tids.contains(&row.tid)).collect();
+    let mut rows: Vec<&TaskRow> = sched
+        .rows
+        .iter()
+        .filter(|row| tids.contains(&row.tid))
+        .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.migrations));
     let Some(worst) = rows.first() else {
-        return if sched.rows.is_empty() { lacks() } else { Verdict::Clear };
+        return if sched.rows.is_empty() {
+            lacks()
+        } else {
+            Verdict::Clear
+        };
     };
     let moves: u64 = rows.iter().map(|row| row.migrations).sum();
     let rate = worst.migrations as f64 / case.seconds();
@@ -66,7 +74,10 @@ fn look(case: &Case<'_>) -> Verdict {
     if let (Some(domain), Some(host)) = (case.domain, case.host()) {
         finding = finding.changes(0, pinning(domain, host));
     }
-    if case.domain.is_some_and(|domain| !domain.vcpu_pins.is_empty()) {
+    if case
+        .domain
+        .is_some_and(|domain| !domain.vcpu_pins.is_empty())
+    {
         finding = finding.evidence("The guest's definition pins vCPUs: those pins were not in force, or hold several CPUs.");
     }
     finding.found()

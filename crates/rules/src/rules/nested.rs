@@ -42,15 +42,28 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 const VMX: [&str; 12] = [
-    "VMCLEAR", "VMLAUNCH", "VMPTRLD", "VMPTRST", "VMREAD", "VMRESUME", "VMWRITE", "VMOFF", "VMXOFF", "VMON", "INVEPT", "INVVPID",
+    "VMCLEAR", "VMLAUNCH", "VMPTRLD", "VMPTRST", "VMREAD", "VMRESUME", "VMWRITE", "VMOFF",
+    "VMXOFF", "VMON", "INVEPT", "INVVPID",
 ];
-const SVM: [&str; 7] = ["vmrun", "vmload", "vmsave", "stgi", "clgi", "skinit", "invlpga"];
+const SVM: [&str; 7] = [
+    "vmrun", "vmload", "vmsave", "stgi", "clgi", "skinit", "invlpga",
+];
 
 fn look(case: &Case<'_>) -> Verdict {
-    let inner = ["kvm_nested_vmexit", "kvm_nested_vmenter", "kvm_nested_vmrun"];
-    let nested = inner.iter().filter_map(|name| case.picture.events(name)).max().unwrap_or(0);
+    let inner = [
+        "kvm_nested_vmexit",
+        "kvm_nested_vmenter",
+        "kvm_nested_vmrun",
+    ];
+    let nested = inner
+        .iter()
+        .filter_map(|name| case.picture.events(name))
+        .max()
+        .unwrap_or(0);
     if !case.has_exits() && nested == 0 {
-        return Verdict::Lacks("Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned());
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+        );
     }
     let sum = match case.picture.isa {
         Some(Isa::Svm) => case.exits(&SVM),
@@ -70,7 +83,11 @@ fn look(case: &Case<'_>) -> Verdict {
     let all = case.all_exits();
     let mut finding = Finding::new(&RULE, 0.95)
         .cost(case.vcpu_cost(sum.ns))
-        .title(format!("The guest is a hypervisor: {} exits for its virtualization instructions, {}", sum.count, human(sum.ns)))
+        .title(format!(
+            "The guest is a hypervisor: {} exits for its virtualization instructions, {}",
+            sum.count,
+            human(sum.ns)
+        ))
         .evidence(format!(
             "Virtualization instructions: {} of {} exits ({}), {} of the time without waiting.",
             sum.count,

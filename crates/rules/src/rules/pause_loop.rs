@@ -46,7 +46,9 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     if !case.has_exits() {
-        return Verdict::Lacks("Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned());
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+        );
     }
     let pauses = case.exits(&["PAUSE_INSTRUCTION", "pause"]);
     let all = case.all_exits();

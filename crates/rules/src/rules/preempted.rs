@@ -59,11 +59,18 @@ fn look(case: &Case<'_>) -> Verdict {
     let worst = report.rows.iter().max_by_key(|row| others(row));
     let Some(worst) = worst else { return lacks() };
     let busy = case.picture.busy_ns().max(1);
-    if cost.share < 0.02 && (others(worst) as f64) < 0.05 * worst.times.total() as f64 || total < busy / 50 {
+    if cost.share < 0.02 && (others(worst) as f64) < 0.05 * worst.times.total() as f64
+        || total < busy / 50
+    {
         return Verdict::Clear;
     }
     let mut tasks: Vec<(String, Option<i32>, u64, u64)> = Vec::new();
-    for behind in report.rows.iter().flat_map(|row| &row.behind).filter(|behind| behind.tid != Some(0)) {
+    for behind in report
+        .rows
+        .iter()
+        .flat_map(|row| &row.behind)
+        .filter(|behind| behind.tid != Some(0))
+    {
         match tasks.iter_mut().find(|task| task.1 == behind.tid) {
             Some(task) => {
                 task.2 += behind.count;
@@ -95,12 +102,21 @@ fn look(case: &Case<'_>) -> Verdict {
     ));
     let vcpus = case.vcpu_tids();
     for (name, tid, count, ns) in tasks.iter().take(4) {
-        let thread = tid.map(|tid| format!(" (thread {tid})")).unwrap_or_default();
+        let thread = tid
+            .map(|tid| format!(" (thread {tid})"))
+            .unwrap_or_default();
         let is_vcpu = tid.is_some_and(|tid| vcpus.contains(&tid));
         let which = if is_vcpu { ", a vCPU itself" } else { "" };
-        finding = finding.evidence(format!("{name}{thread}{which} ran {count} times meanwhile, {}.", human(*ns)));
+        finding = finding.evidence(format!(
+            "{name}{thread}{which} ran {count} times meanwhile, {}.",
+            human(*ns)
+        ));
     }
-    let guest = report.rows.iter().map(|row| row.times.get(State::Guest)).fold(0, u64::saturating_add);
+    let guest = report
+        .rows
+        .iter()
+        .map(|row| row.times.get(State::Guest))
+        .fold(0, u64::saturating_add);
     finding = finding.evidence(format!("In their guests they were {}.", human(guest)));
     pins(case, finding).found()
 }
@@ -133,7 +149,9 @@ pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<Change
     // Interrupts and the host's own tasks gather on the first CPU.
     let free = |cpus: &CpuSet| -> Vec<u32> {
         let isolated = host.isolated.as_ref().filter(|set| !set.is_empty());
-        let fits = |cpu: &u32| *cpu != 0 && online.contains(*cpu) && isolated.is_none_or(|set| set.contains(*cpu));
+        let fits = |cpu: &u32| {
+            *cpu != 0 && online.contains(*cpu) && isolated.is_none_or(|set| set.contains(*cpu))
+        };
         cpus.iter().filter(fits).collect()
     };
     let nodes = host.nodes.iter().map(|node| free(&node.cpus));

@@ -37,29 +37,47 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
-const WAITS: [&str; 3] = ["sk_stream_wait_memory", "sock_alloc_send_pskb", "sock_wait_for_wmem"];
+const WAITS: [&str; 3] = [
+    "sk_stream_wait_memory",
+    "sock_alloc_send_pskb",
+    "sock_wait_for_wmem",
+];
 
 fn look(case: &Case<'_>) -> Verdict {
     let Some(sleeps) = &case.picture.sleeps else {
         return without_stacks(case);
     };
-    let waits = sleeps.iter().filter(|row| WAITS.iter().any(|function| row.has(function)));
+    let waits = sleeps
+        .iter()
+        .filter(|row| WAITS.iter().any(|function| row.has(function)));
     let mut by_task: Vec<(&str, i32, u64, u64, &str)> = Vec::new();
     for row in waits {
-        let function = WAITS.into_iter().find(|function| row.has(function)).unwrap_or_default();
+        let function = WAITS
+            .into_iter()
+            .find(|function| row.has(function))
+            .unwrap_or_default();
         match by_task.iter_mut().find(|task| task.1 == row.tid) {
             Some(task) => {
                 task.2 += row.stats.count();
                 task.3 = task.3.saturating_add(row.stats.total());
             }
-            None => by_task.push((&row.comm, row.tid, row.stats.count(), row.stats.total(), function)),
+            None => by_task.push((
+                &row.comm,
+                row.tid,
+                row.stats.count(),
+                row.stats.total(),
+                function,
+            )),
         }
     }
     by_task.sort_by_key(|task| std::cmp::Reverse(task.3));
     let Some(&(comm, tid, count, ns, _)) = by_task.first() else {
         return Verdict::Clear;
     };
-    let total: u64 = by_task.iter().map(|task| task.3).fold(0, u64::saturating_add);
+    let total: u64 = by_task
+        .iter()
+        .map(|task| task.3)
+        .fold(0, u64::saturating_add);
     let cost = case.span_cost(total);
     if by_task.iter().map(|task| task.2).sum::<u64>() < 50 || cost.share < 0.05 {
         return Verdict::Clear;
@@ -70,23 +88,33 @@ fn look(case: &Case<'_>) -> Verdict {
     ));
     for (comm, tid, count, ns, function) in by_task.iter().take(4) {
         let run = case.picture.sched.iter().flat_map(|report| &report.rows);
-        let ran = run.filter(|row| row.tid == *tid).map(|row| row.runtime_ns.max(row.on_cpu_ns)).sum::<u64>();
+        let ran = run
+            .filter(|row| row.tid == *tid)
+            .map(|row| row.runtime_ns.max(row.on_cpu_ns))
+            .sum::<u64>();
         finding = finding.evidence(format!(
             "{comm} (thread {tid}) was away from its CPU {count} times under {function}, {} in all, and ran for {}.",
             human(*ns),
             human(ran),
         ));
     }
-    let deepest = sleeps.iter().find(|row| row.tid == tid && WAITS.iter().any(|function| row.has(function)));
+    let deepest = sleeps
+        .iter()
+        .find(|row| row.tid == tid && WAITS.iter().any(|function| row.has(function)));
     if let Some(row) = deepest {
         let frames: Vec<&str> = row.frames.iter().take(5).map(String::as_str).collect();
-        finding = finding.evidence(format!("Its stack, innermost first: {}.", frames.join(", ")));
+        finding = finding.evidence(format!(
+            "Its stack, innermost first: {}.",
+            frames.join(", ")
+        ));
     }
     finding.found()
 }
 
 /// Programs whose work is to send.
-const SENDERS: [&str; 7] = ["iperf", "iperf3", "netperf", "nuttcp", "uperf", "sockperf", "ttcp"];
+const SENDERS: [&str; 7] = [
+    "iperf", "iperf3", "netperf", "nuttcp", "uperf", "sockperf", "ttcp",
+];
 
 /// From switches alone: a program that sends, sleeps often and does not wait for a CPU.
 fn without_stacks(case: &Case<'_>) -> Verdict {

@@ -42,16 +42,26 @@ const LONG_NS: u64 = 100_000_000;
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Lacks("Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know.".to_owned());
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know.".to_owned(),
+        );
     }
     let rows = case.picture.rows(ExitTable::Vmexit).iter();
-    let mut exits: Vec<_> = rows.filter(|row| !row.waiting && row.stats.max() >= LONG_NS).collect();
+    let mut exits: Vec<_> = rows
+        .filter(|row| !row.waiting && row.stats.max() >= LONG_NS)
+        .collect();
     exits.sort_by_key(|row| std::cmp::Reverse(row.stats.max()));
     let vcpus = case.picture.vcpus.iter().flat_map(|report| &report.rows);
-    let mut waits: Vec<_> = vcpus.clone().filter(|row| row.waits.max() >= LONG_NS).collect();
+    let mut waits: Vec<_> = vcpus
+        .clone()
+        .filter(|row| row.waits.max() >= LONG_NS)
+        .collect();
     waits.sort_by_key(|row| std::cmp::Reverse(row.waits.max()));
     let asleep: Vec<_> = vcpus
-        .filter(|row| row.times.get(State::KernelBlocked) >= LONG_NS && row.times.get(State::KernelBlocked) >= row.times.total() / 20)
+        .filter(|row| {
+            row.times.get(State::KernelBlocked) >= LONG_NS
+                && row.times.get(State::KernelBlocked) >= row.times.total() / 20
+        })
         .collect();
     let longest = exits.first().map(|row| row.stats.max()).into_iter();
     let longest = longest.chain(waits.first().map(|row| row.waits.max()));
@@ -63,8 +73,16 @@ fn look(case: &Case<'_>) -> Verdict {
         .cost(case.vcpu_cost(longest))
         .title(format!("A vCPU stood still for {}", human(longest)));
     for row in exits.iter().take(4) {
-        let user = row.times.map_or(0, |times| times.get(State::User).saturating_add(times.get(State::UserBlocked)));
-        let vmm = if user > row.stats.total() / 2 { ", most of the time of these exits in the VMM" } else { "" };
+        let user = row.times.map_or(0, |times| {
+            times
+                .get(State::User)
+                .saturating_add(times.get(State::UserBlocked))
+        });
+        let vmm = if user > row.stats.total() / 2 {
+            ", most of the time of these exits in the VMM"
+        } else {
+            ""
+        };
         finding = finding.evidence(format!(
             "{}: the longest of {} took {}, their mean is {}{vmm}.",
             called(row),

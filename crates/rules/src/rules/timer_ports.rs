@@ -46,8 +46,14 @@ pub(crate) static RULE: Rule = Rule {
 
 /// Ports of the timers, where QEMU's machines and their successors have them.
 fn is_timer(row: &ExitRow) -> bool {
-    let named = row.name.as_deref().is_some_and(|name| name.contains("acpi-tmr"));
-    named || row.address.is_some_and(|port| is_rtc(port) || matches!(port, 0x40..=0x43 | 0x61 | 0x608 | 0xb008))
+    let named = row
+        .name
+        .as_deref()
+        .is_some_and(|name| name.contains("acpi-tmr"));
+    named
+        || row
+            .address
+            .is_some_and(|port| is_rtc(port) || matches!(port, 0x40..=0x43 | 0x61 | 0x608 | 0xb008))
 }
 
 fn is_rtc(port: u64) -> bool {
@@ -94,11 +100,13 @@ fn look(case: &Case<'_>) -> Verdict {
     if timers.count < 100 || !enough {
         return Verdict::Clear;
     }
-    let mut finding = Finding::new(&RULE, 0.95).cost(case.vcpu_cost(cost_ns)).title(format!(
-        "The guest reads time from I/O ports: {} exits, {}",
-        timers.count,
-        human(cost_ns)
-    ));
+    let mut finding = Finding::new(&RULE, 0.95)
+        .cost(case.vcpu_cost(cost_ns))
+        .title(format!(
+            "The guest reads time from I/O ports: {} exits, {}",
+            timers.count,
+            human(cost_ns)
+        ));
     let all = case.all_exits();
     if exits.count > 0 {
         finding = finding.evidence(format!(
@@ -113,7 +121,11 @@ fn look(case: &Case<'_>) -> Verdict {
     for line in listed(&rows, ports.count, 6) {
         finding = finding.evidence(line);
     }
-    let rtc = Sum::of(rows.iter().copied().filter(|row| row.address.is_some_and(is_rtc)));
+    let rtc = Sum::of(
+        rows.iter()
+            .copied()
+            .filter(|row| row.address.is_some_and(is_rtc)),
+    );
     advise(case, finding, rtc.count >= timers.count / 20).found()
 }
 

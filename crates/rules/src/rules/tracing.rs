@@ -29,7 +29,9 @@ pub(crate) static RULE: Rule = Rule {
             check: "trapline sched: run time of perf or trace-cmd.",
         },
     ],
-    sources: &["Linux, Documentation/trace/events.rst, kprobetrace.rst; tools/perf/Documentation/perf-record.txt"],
+    sources: &[
+        "Linux, Documentation/trace/events.rst, kprobetrace.rst; tools/perf/Documentation/perf-record.txt",
+    ],
     look,
 };
 
@@ -49,9 +51,19 @@ fn look(case: &Case<'_>) -> Verdict {
     if span == 0 {
         return Verdict::Clear;
     }
-    let all: u64 = case.picture.info.events.iter().map(|event| event.count).sum();
+    let all: u64 = case
+        .picture
+        .info
+        .events
+        .iter()
+        .map(|event| event.count)
+        .sum();
     let probes: u64 = (case.picture.info.events.iter())
-        .filter(|event| event.name.starts_with("probe") || event.name.contains("kprobes:") || event.name == "function")
+        .filter(|event| {
+            event.name.starts_with("probe")
+                || event.name.contains("kprobes:")
+                || event.name == "function"
+        })
         .map(|event| event.count)
         .sum();
     let each = (all.saturating_sub(probes) * EVENT_NS + probes * PROBE_NS) / all.max(1);
@@ -63,7 +75,10 @@ fn look(case: &Case<'_>) -> Verdict {
     let recorders: Vec<_> = (case.picture.sched.iter().flat_map(|report| &report.rows))
         .filter(|row| RECORDERS.contains(&row.comm.as_str()))
         .collect();
-    let ran = recorders.iter().map(|row| row.runtime_ns.max(row.on_cpu_ns)).fold(0u64, u64::saturating_add);
+    let ran = recorders
+        .iter()
+        .map(|row| row.runtime_ns.max(row.on_cpu_ns))
+        .fold(0u64, u64::saturating_add);
     let recorder = case.cpu_cost(ran);
     // A twentieth of a CPU is what a latency shows.
     if on_cpu.share < 0.05 && recorder.share < 0.05 {
@@ -73,7 +88,11 @@ fn look(case: &Case<'_>) -> Verdict {
     let confidence = if recorder.share >= 0.05 { 0.9 } else { 0.6 };
     let mut finding = Finding::new(&RULE, confidence).cost(Cost {
         ns: cost_ns,
-        ..if recorder.share > on_cpu.share { recorder } else { on_cpu }
+        ..if recorder.share > on_cpu.share {
+            recorder
+        } else {
+            on_cpu
+        }
     });
     finding = finding
         .title(format!(
@@ -95,7 +114,12 @@ fn look(case: &Case<'_>) -> Verdict {
             human(PROBE_NS)
         ));
     for event in case.picture.info.events.iter().take(3) {
-        finding = finding.evidence(format!("{}: {} events ({}).", event.name, event.count, percent(event.count, all)));
+        finding = finding.evidence(format!(
+            "{}: {} events ({}).",
+            event.name,
+            event.count,
+            percent(event.count, all)
+        ));
     }
     for row in recorders.iter().take(3) {
         finding = finding.evidence(format!(

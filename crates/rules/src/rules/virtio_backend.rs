@@ -51,7 +51,9 @@ fn look(case: &Case<'_>) -> Verdict {
         return if exits && scheduler {
             Verdict::Clear
         } else {
-            Verdict::Lacks("Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned())
+            Verdict::Lacks(
+                "Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned(),
+            )
         };
     };
     let (user, user_ns) = path.with(|one| matches!(one, Trait::BackEnd(What::Other)));
@@ -84,7 +86,11 @@ fn look(case: &Case<'_>) -> Verdict {
             human(vhost_ns / vhost)
         ));
     }
-    let mut stages: Vec<_> = path.stages.iter().filter(|stage| !is_idle(&stage.name)).collect();
+    let mut stages: Vec<_> = path
+        .stages
+        .iter()
+        .filter(|stage| !is_idle(&stage.name))
+        .collect();
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
     for stage in stages.iter().take(4) {
         finding = finding.evidence(format!(
@@ -98,7 +104,9 @@ fn look(case: &Case<'_>) -> Verdict {
     let net = ["tun_get_user", "tun_sendmsg", "tun_net_xmit", "handle_tx"].iter();
     let packets: u64 = net.map(|name| case.picture.events_about(name)).sum();
     if packets > 0 {
-        finding = finding.evidence(format!("The work is a network device's: {packets} events of its probes."));
+        finding = finding.evidence(format!(
+            "The work is a network device's: {packets} events of its probes."
+        ));
         finding = finding.only(&[0]);
     }
     patch(case, finding).found()
@@ -111,24 +119,33 @@ fn is_idle(stage: &str) -> bool {
 
 fn without_idle(path: &PathReport) -> u64 {
     let stages = path.stages.iter().filter(|stage| !is_idle(&stage.name));
-    stages.map(|stage| stage.stats.total()).fold(0, u64::saturating_add)
+    stages
+        .map(|stage| stage.stats.total())
+        .fold(0, u64::saturating_add)
 }
 
 fn patch(case: &Case<'_>, finding: Finding) -> Finding {
     let Some(domain) = case.domain else {
         return finding;
     };
-    let virtio = domain.interfaces.iter().zip(0usize..).filter(|(interface, _)| {
-        let model = interface.model.as_deref().unwrap_or_default();
-        model.starts_with("virtio") && interface.driver.as_deref() == Some("qemu")
-    });
+    let virtio = domain
+        .interfaces
+        .iter()
+        .zip(0usize..)
+        .filter(|(interface, _)| {
+            let model = interface.model.as_deref().unwrap_or_default();
+            model.starts_with("virtio") && interface.driver.as_deref() == Some("qemu")
+        });
     let changes: Vec<Change> = virtio
         .map(|(_, index)| Change::InterfaceDriver {
-            interface: index,
+            interface: index.into(),
             name: "vhost".to_owned(),
         })
         .collect();
-    let slirp = domain.interfaces.iter().any(|interface| interface.kind == "user");
+    let slirp = domain
+        .interfaces
+        .iter()
+        .any(|interface| interface.kind == "user");
     let finding = finding.changes(0, changes);
     if slirp {
         finding.note(

@@ -12,10 +12,11 @@ use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
 use render::{json, paths as render_paths, quality};
-use source::{Reader, Recording};
+use source::Recording;
 
 use crate::args::{Format, PathsArgs};
 use crate::commands::VERSION;
+use crate::picture::locate;
 use crate::{input, output};
 
 /// Path files are not read beyond this many bytes.
@@ -123,16 +124,4 @@ fn read(name: &str) -> Result<Path> {
         );
     }
     lang::parse(&text).with_context(|| format!("--path {name}"))
-}
-
-/// Tells where the functions are that paths ask for, for the function tracer's events.
-fn locate(follower: &mut Paths, reader: &Reader<'_>) {
-    let Some(formats) = reader.formats() else {
-        return;
-    };
-    for function in follower.functions() {
-        if let Some(range) = formats.kallsyms.range(&function) {
-            follower.function_at(&function, range);
-        }
-    }
 }

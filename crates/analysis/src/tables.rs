@@ -1,0 +1,178 @@
+//! Printed tables as pictures.
+
+use event::{ExitReason, Isa};
+use printed::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table};
+
+use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, TaskRow};
+
+/// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
+/// begins another picture; tables of different kinds go together, as those that perf printed of one recording.
+pub fn of_tables(tables: Vec<(String, Table)>) -> Vec<Picture> {
+    let mut out: Vec<Picture> = Vec::new();
+    for (name, table) in tables {
+        let place = out.iter_mut().find(|picture| !has(picture, &table));
+        let picture = match place {
+            Some(picture) => picture,
+            None => {
+                out.push(Picture {
+                    origin: Origin::Printed,
+                    ..Picture::default()
+                });
+                let last = out.len() - 1;
+                &mut out[last]
+            }
+        };
+        if !picture.names.contains(&name) {
+            picture.names.push(name);
+        }
+        add(picture, table);
+    }
+    out
+}
+
+fn table_of(event: Event) -> Option<ExitTable> {
+    match event {
+        Event::Vmexit => Some(ExitTable::Vmexit),
+        Event::Ioport => Some(ExitTable::Ioport),
+        Event::Mmio => Some(ExitTable::Mmio),
+        Event::Msr => Some(ExitTable::Msr),
+        _ => None,
+    }
+}
+
+fn has(picture: &Picture, table: &Table) -> bool {
+    match table {
+        Table::KvmStat(stat) => {
+            table_of(stat.event).is_some_and(|table| picture.table(table).is_some())
+        }
+        Table::SchedLatency(_) => picture.sched.is_some(),
+        _ => !picture.counts.is_empty(),
+    }
+}
+
+fn add(picture: &mut Picture, table: Table) {
+    match table {
+        Table::KvmStat(stat) => {
+            let Some(table) = table_of(stat.event) else {
+                picture.quality.warn(format!(
+                    "The table in line {} does not say what its rows are, and is left out.",
+                    stat.line
+                ));
+                return;
+            };
+            if let Some(lost) = stat.lost_events {
+                picture.quality.lost_events = picture.quality.lost_events.max(lost);
+            }
+            if table == ExitTable::Vmexit && picture.isa.is_none() {
+                picture.isa = isa(&stat);
+            }
+            let report = exits(&stat, table, picture.isa);
+            picture.exits.push(report);
+        }
+        Table::SchedLatency(latency) => picture.sched = Some(sched(&latency)),
+        _ => {}
+    }
+}
+
+/// Returns the instruction set whose table knows most of the reasons.
+fn isa(stat: &KvmStat) -> Option<Isa> {
+    let sets = [Isa::Vmx, Isa::Svm, Isa::Arm64, Isa::S390, Isa::Powerpc];
+    let known = |isa: Isa| {
+        let rows = stat.rows.iter();
+        rows.filter(|row| ExitReason::from_name(Some(isa), &row.key).is_some())
+            .count()
+    };
+    let best = sets.into_iter().rev().max_by_key(|isa| known(*isa))?;
+    (known(best) > 0).then_some(best)
+}
+
+fn exits(stat: &KvmStat, table: ExitTable, isa: Option<Isa>) -> ExitsReport {
+    let rows: Vec<ExitRow> = stat.rows.iter().map(|row| exit(row, table, isa)).collect();
+    let sum = |of: &dyn Fn(&ExitRow) -> u64| rows.iter().map(of).fold(0u64, u64::saturating_add);
+    let total_count = stat
+        .total_count
+        .unwrap_or_else(|| sum(&|row| row.stats.count()));
+    let total_ns = stat
+        .total_ns
+        .unwrap_or_else(|| sum(&|row| row.stats.total()));
+    let waiting = sum(&|row| if row.waiting { row.stats.total() } else { 0 });
+    ExitsReport {
+        table,
+        total_count,
+        total_ns,
+        // What is rounded in print may make waiting more than all there is.
+        handling_ns: total_ns.saturating_sub(waiting),
+        seen: None,
+        rows,
+    }
+}
+
+fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
+    let reason = match table {
+        ExitTable::Vmexit => ExitReason::from_name(isa, &row.key),
+        _ => None,
+    };
+    let access = (table != ExitTable::Vmexit)
+        .then(|| access(&row.key))
+        .flatten();
+    ExitRow {
+        key: row.key.clone(),
+        name: None,
+        reason,
+        address: access.map(|(address, _)| address),
+        write: access.is_some_and(|(_, write)| write),
+        waiting: reason.is_some_and(ExitReason::is_waiting),
+        vm_pid: None,
+        vcpu: None,
+        stats: Stats::of_sums(
+            row.count,
+            row.total_ns,
+            row.min_ns.unwrap_or(row.mean_ns),
+            row.max_ns.unwrap_or(row.mean_ns),
+            row.error.unwrap_or(0.0),
+        ),
+        times: None,
+        user_count: 0,
+    }
+}
+
+/// Returns address and direction of a key as `0x608:PIN`, `0xfed000f0:R`, `0x6e0:W`.
+fn access(key: &str) -> Option<(u64, bool)> {
+    let (address, direction) = key.split_once(':')?;
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+    Some((address, matches!(direction, "POUT" | "W")))
+}
+
+fn sched(latency: &SchedLatency) -> SchedReport {
+    let mut delays = Stats::default();
+    let rows: Vec<TaskRow> = latency.rows.iter().map(task).collect();
+    for row in &rows {
+        delays.merge(&row.delays);
+    }
+    SchedReport {
+        rows,
+        cpus: Vec::new(),
+        work: Vec::new(),
+        delays,
+        lacks: Vec::new(),
+    }
+}
+
+fn task(row: &SchedRow) -> TaskRow {
+    let total = row.delay_mean_ns.saturating_mul(row.switches);
+    TaskRow {
+        comm: row.comm.clone(),
+        tid: row.tid.unwrap_or(0),
+        pid: None,
+        threads: row.threads.unwrap_or(1),
+        runtime_ns: row.runtime_ns,
+        on_cpu_ns: 0,
+        delays: Stats::of_sums(row.switches, total, 0, row.delay_max_ns, 0.0),
+        delay_max_at: row.delay_max_at_ns.unwrap_or(0),
+        woken_waits: Stats::default(),
+        preempted: Stats::default(),
+        preempted_by: Vec::new(),
+        woken_by: Vec::new(),
+        migrations: 0,
+    }
+}

@@ -1,0 +1,175 @@
+//! All that a recording or a printed table tells, gathered in one walk.
+
+use std::path::{Path, PathBuf};
+
+use analysis::{
+    Exits, Info, Merge, Options, Origin, Picture, Sched, Series, Signs, Sleeps, Slices, Study,
+    Vcpus,
+};
+use anyhow::{Result, bail};
+use model::Access;
+use paths::{Paths, lang};
+use render::exits;
+use source::{Reader, Recording};
+
+use crate::args::Common;
+use crate::filter::Scope;
+use crate::input;
+
+/// What pictures are taken with.
+pub struct Camera<'a> {
+    pub common: &'a Common,
+    pub lender: &'a input::Lender,
+    pub facts: &'a input::Facts,
+    pub devices: &'a input::Devices,
+    /// Paths that are followed.
+    pub paths: Vec<lang::Path>,
+    /// Whether it counts by slice of time, to tell noise from news.
+    pub slices: bool,
+}
+
+impl Camera<'_> {
+    /// Returns a picture of each recording, and of all printed tables together.
+    ///
+    /// # Errors
+    /// An input cannot be read, or is neither a recording nor a printed table.
+    pub fn take(&self, inputs: &[PathBuf]) -> Result<Vec<Picture>> {
+        let mut pictures = Vec::new();
+        let mut tables = Vec::new();
+        let mut notes = Vec::new();
+        for path in inputs {
+            let name = input::name(path);
+            let recording = Recording::open(path)?;
+            if printed::looks_like(recording.bytes()) {
+                let (found, told) = printed::read(recording.bytes());
+                if found.is_empty() {
+                    bail!("{name}: looks like a printed table, and none could be read from it");
+                }
+                notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
+                tables.extend(found.into_iter().map(|table| (name.clone(), table)));
+                continue;
+            }
+            pictures.push(self.of_recording(&recording, path)?);
+        }
+        if !tables.is_empty() {
+            if self.common.filter.any() {
+                bail!("printed tables cannot be filtered: they hold sums");
+            }
+            let mut of_tables = analysis::of_tables(tables);
+            for picture in &mut of_tables {
+                self.devices
+                    .name(picture.isa, &mut picture.exits, &mut picture.quality);
+            }
+            if let Some(first) = of_tables.first_mut() {
+                for note in notes {
+                    first.quality.warn(note);
+                }
+            }
+            pictures.append(&mut of_tables);
+        }
+        Ok(pictures)
+    }
+
+    fn of_recording(&self, recording: &Recording, path: &Path) -> Result<Picture> {
+        let reader = recording.reader(self.lender.options(true))?;
+        let name = input::name(path);
+        let filter = input::Filter::new(&self.common.filter, self.facts, &reader, &name)?;
+        let mut follower = Paths::new(self.paths.clone());
+        follower.only(filter.instances(&reader));
+        locate(&mut follower, &reader);
+        let mut sched = Sched::new();
+        let formats = reader.formats();
+        sched.caller_at(formats.and_then(|formats| formats.kallsyms.range(Sched::caller())));
+        let mut study = Study::default()
+            .info(Info::new())
+            .exits_split(Exits::new(Options::default()))
+            .vcpus(Vcpus::new(filter.window(&reader)))
+            .sched(sched)
+            .sleeps(Sleeps::new())
+            .signs(Signs::new());
+        if !self.paths.is_empty() {
+            study = study.paths(follower);
+        }
+        if self.slices {
+            study = study.slices(Slices::new());
+        }
+        study.saved_names(input::saved_names(&reader));
+        study.told(self.facts.told());
+        let nanoseconds = input::nanoseconds(reader.header());
+        if !nanoseconds {
+            study.counts_ticks();
+        }
+        let outcome = filter.walk(&reader, &mut study, Scope::Threads);
+        study.finish();
+        let mut picture = Picture {
+            names: vec![name],
+            origin: Origin::Recording,
+            quality: outcome.quality,
+            ..Picture::default()
+        };
+        self.fill(&mut picture, study, &reader, &filter);
+        if !nanoseconds {
+            picture.span_ns = None;
+            picture.quality.warn(
+                "The recording's clock counts ticks of unknown rate: what is told in seconds is in ticks.",
+            );
+        }
+        self.facts.warn(&mut picture.quality);
+        Ok(picture)
+    }
+
+    /// Takes out of a study what it found.
+    fn fill(
+        &self,
+        picture: &mut Picture,
+        mut study: Study,
+        reader: &Reader<'_>,
+        filter: &input::Filter<'_>,
+    ) {
+        let quality = &mut picture.quality;
+        let info = study.info.as_ref().map(Info::report).unwrap_or_default();
+        let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
+        picture.span_ns = Some(end.saturating_sub(start));
+        picture.info = info;
+        picture.series = Series::of(&mut study, end);
+        let symbol = |address: u64| {
+            let (name, _) = reader.formats()?.kallsyms.lookup(address)?;
+            Some(name.to_owned())
+        };
+        if let Some(exits) = &study.exits {
+            picture.isa = exits.isa();
+            for warning in exits::unpaired(&exits.unpaired()) {
+                quality.warn(warning);
+            }
+            picture.exits = exits.reports(study.machine.as_ref());
+            self.devices.name(picture.isa, &mut picture.exits, quality);
+        }
+        picture.vcpus = study.vcpus_report().map(|mut report| {
+            self.devices.name_causes(&mut report, quality);
+            report
+        });
+        let keep = |tid, pid| filter.keeps(tid, pid);
+        let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
+        picture.sched = sched.map(|sched| sched.report(Merge::No, &keep, &symbol));
+        if let (Some(paths), Some(machine)) = (&study.paths, &study.machine) {
+            let names = self.devices.names(paths.isa(), quality);
+            let name_access = |access: &Access| analysis::name_access(access, &names);
+            picture.paths = paths.report(machine, &name_access);
+        }
+        let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
+        picture.sleeps = sleeps.map(|sleeps| sleeps.report(&symbol));
+        picture.signs = study.signs.take().unwrap_or_default();
+    }
+}
+
+/// Tells where the functions are that paths ask for, for the function tracer's events.
+pub fn locate(follower: &mut Paths, reader: &Reader<'_>) {
+    let Some(formats) = reader.formats() else {
+        return;
+    };
+    for function in follower.functions() {
+        if let Some(range) = formats.kallsyms.range(&function) {
+            follower.function_at(&function, range);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Findings.
+
+use rules::{Advice, Diagnosis, Finding};
+use serde_json::{Map, Value, json};
+
+use crate::quality::wrap;
+use crate::{csv, duration};
+
+/// Returns findings as text, most time first.
+pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
+    let mut out = String::new();
+    if diagnosis.findings.is_empty() {
+        wrap(&mut out, "", "No finding.", width);
+    }
+    for (at, finding) in diagnosis.findings.iter().enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        out.push_str(&one(at + 1, finding, width));
+    }
+    if !diagnosis.lacks.is_empty() {
+        out.push_str("\nnot known, for want of what tells:\n");
+        for lack in &diagnosis.lacks {
+            wrap(
+                &mut out,
+                &format!("  {}: ", lack.rule.id),
+                &lack.what,
+                width,
+            );
+        }
+    }
+    if !diagnosis.clear.is_empty() {
+        let ids: Vec<&str> = diagnosis.clear.iter().map(|rule| rule.id).collect();
+        out.push('\n');
+        wrap(
+            &mut out,
+            "looked for and not found: ",
+            &ids.join(", "),
+            width,
+        );
+    }
+    out
+}
+
+/// Returns a finding's first line: how severe, and what it costs.
+pub fn head(finding: &Finding) -> String {
+    let mut out = format!("{}, {}", finding.rule.id, finding.severity().name());
+    if let Some(cost) = finding.cost {
+        out.push_str(&format!(", {}", duration::human(cost.ns)));
+        if cost.share > 0.0 {
+            out.push_str(&format!(
+                ": {} % {}",
+                duration::percent(cost.share),
+                cost.base.words()
+            ));
+        }
+    }
+    out
+}
+
+fn one(number: usize, finding: &Finding, width: usize) -> String {
+    let mut out = String::new();
+    wrap(&mut out, &format!("{number}. "), &head(finding), width);
+    wrap(&mut out, "   ", &finding.title, width);
+    wrap(
+        &mut out,
+        "   ",
+        &format!("confidence {:.2}", finding.confidence),
+        width,
+    );
+    for name in &finding.inputs {
+        wrap(&mut out, "   in ", name, width);
+    }
+    for evidence in &finding.evidence {
+        wrap(&mut out, "   - ", evidence, width);
+    }
+    wrap(&mut out, "   cause: ", &finding.cause, width);
+    for (at, advice) in finding.remedies.iter().enumerate() {
+        let label = format!("   remedy {}: ", at + 1);
+        wrap(&mut out, &label, advice.remedy.what, width);
+        wrap(&mut out, "     price: ", advice.remedy.price, width);
+        wrap(&mut out, "     unless: ", advice.remedy.unless, width);
+        wrap(&mut out, "     check: ", advice.remedy.check, width);
+        if let Some(note) = &advice.note {
+            wrap(&mut out, "     here: ", note, width);
+        }
+        if !advice.changes.is_empty() {
+            let text = "the definition can be changed for it; --patch prints how.";
+            wrap(&mut out, "     patch: ", text, width);
+        }
+    }
+    out
+}
+
+/// Appends the contract's fields, and what is told beside them, to a JSON document.
+pub fn json(document: &mut Map<String, Value>, diagnosis: &Diagnosis) {
+    let findings = diagnosis.findings.iter().map(finding_json).collect();
+    document.insert("findings".to_owned(), Value::Array(findings));
+    let lacks = diagnosis
+        .lacks
+        .iter()
+        .map(|lack| json!({"id": lack.rule.id, "needs": lack.what}));
+    document.insert("unknown".to_owned(), lacks.collect());
+    let clear = diagnosis.clear.iter().map(|rule| json!(rule.id));
+    document.insert("not_found".to_owned(), clear.collect());
+}
+
+fn advice_json(advice: &Advice) -> Value {
+    json!({
+        "do": advice.remedy.what,
+        "price": advice.remedy.price,
+        "check": advice.remedy.check,
+        "unless": advice.remedy.unless,
+        "note": advice.note,
+        "patches_domain": !advice.changes.is_empty(),
+    })
+}
+
+/// Returns a finding as the contract has it.
+pub fn finding_json(finding: &Finding) -> Value {
+    let remedies: Vec<Value> = finding.remedies.iter().map(advice_json).collect();
+    json!({
+        "id": finding.rule.id,
+        "severity": finding.severity().name(),
+        "confidence": finding.confidence,
+        "title": finding.title,
+        "evidence": finding.evidence,
+        "cause": finding.cause,
+        "remedy": remedies,
+        "cost_ns": finding.cost.map(|cost| cost.ns),
+        "cost_share": finding.cost.map(|cost| cost.share),
+        "cost_of": finding.cost.map(|cost| cost.base.name()),
+        "inputs": finding.inputs,
+    })
+}
+
+/// Returns findings as comma separated values, a line each.
+pub fn csv(diagnosis: &Diagnosis) -> String {
+    let mut out = String::from("id,severity,confidence,cost_ns,cost_share,cost_of,title\n");
+    for finding in &diagnosis.findings {
+        let cost = finding.cost;
+        let fields = [
+            finding.rule.id.to_owned(),
+            finding.severity().name().to_owned(),
+            format!("{:.2}", finding.confidence),
+            cost.map(|cost| cost.ns.to_string()).unwrap_or_default(),
+            cost.map(|cost| format!("{:.6}", cost.share))
+                .unwrap_or_default(),
+            cost.map(|cost| cost.base.name().to_owned())
+                .unwrap_or_default(),
+            finding.title.clone(),
+        ];
+        csv::row(&mut out, fields);
+    }
+    out
+}
