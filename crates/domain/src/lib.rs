@@ -1,26 +1,48 @@
 /*!
-libvirt's domain XML: read into a [`Domain`].
+libvirt's domain XML: read into a [`Domain`], and changed without touching the rest of its text.
+
+[`parse`] reads what matters for where a guest's time goes; [`apply`] makes [`Change`]s by editing the text itself, so
+that comments, indentation and order stay; [`diff`] tells what is different as `patch` takes it. There is no I/O, and
+no document type or entity is ever read.
 
 ```
-let text = "<domain type='kvm'>\n  <name>a</name>\n  <vcpu>2</vcpu>\n  <clock offset='utc'/>\n</domain>\n";
-let (domain, notes) = domain::parse(text).unwrap();
-assert_eq!((domain.name.as_str(), domain.vcpus), ("a", Some(2)));
-assert!(notes.is_empty());
+use domain::Change;
+
+let before = "<domain type='kvm'>\n  <name>a</name>\n  <clock offset='utc'/>\n</domain>\n";
+let (domain, notes) = domain::parse(before).unwrap();
+assert_eq!((domain.name.as_str(), notes.len()), ("a", 0));
+
+let timer = Change::Timer { name: "hypervclock".to_owned(), present: true };
+let (after, _) = domain::apply(before, &[timer]).unwrap();
+assert_eq!(
+    domain::diff("a.xml", before, &after),
+    "--- a/a.xml\n+++ b/a.xml\n@@ -1,4 +1,6 @@\n <domain type='kvm'>\n   <name>a</name>\n\
+     -  <clock offset='utc'/>\n+  <clock offset='utc'>\n\
+     +    <timer name='hypervclock' present='yes'/>\n+  </clock>\n </domain>\n"
+);
 ```
 */
 #![forbid(unsafe_code)]
 
+mod apply;
+mod change;
 mod data;
 mod devices;
+mod diff;
 mod error;
+mod order;
 mod os;
+mod page;
 mod read;
 mod scan;
 mod tree;
 
+pub use apply::apply;
+pub use change::{Change, Which};
 pub use data::{
     Cell, Console, Controller, CpuFeature, Disk, Domain, GuestOs, Hostdev, HugePages, Hyperv,
     Interface, MemoryBacking, NumaMemory, Sched, Timer, Topology,
 };
+pub use diff::diff;
 pub use error::{Error, ErrorKind, Note, NoteKind};
 pub use read::{decode, parse, parse_bytes};

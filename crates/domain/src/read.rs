@@ -488,7 +488,7 @@ impl Reader {
         let mut states = BTreeMap::new();
         for element in elements(node) {
             let name = element.tag_name().name();
-            // Without a state it is on (virDomainFeaturesHyperVDefParse).
+            // libvirt's schema wants a state; without one an element that is there is taken to be on.
             let on = self.switch(element, "state").unwrap_or(true);
             states.insert(name.to_owned(), on);
             for inner in elements(element) {
@@ -501,7 +501,7 @@ impl Reader {
 }
 
 /// Returns how many bytes a unit is (`virScaleInteger`).
-fn scale(unit: &str) -> Option<u64> {
+pub(crate) fn scale(unit: &str) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     if matches!(unit.as_str(), "b" | "byte" | "bytes") {
         return Some(1);

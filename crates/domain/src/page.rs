@@ -1,0 +1,507 @@
+/*!
+Places in a document, and pieces of text to put there, so that what is new looks like what is around it: its
+indentation, its line ends, its quotes. Nothing else of the document is touched.
+*/
+
+use std::ops::Range;
+
+use roxmltree::Document;
+
+use crate::order;
+use crate::scan;
+use crate::tree::{self, Node};
+
+/// A piece of text in the place of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// The bytes that go.
+    pub(crate) range: Range<usize>,
+    /// What comes there.
+    pub(crate) text: String,
+}
+
+/// An element to be put into a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Element {
+    name: String,
+    attributes: Vec<(&'static str, String)>,
+    children: Vec<Element>,
+    text: String,
+}
+
+impl Element {
+    /// Returns an empty element.
+    pub(crate) fn new(name: &str) -> Element {
+        Element {
+            name: name.to_owned(),
+            attributes: Vec::new(),
+            children: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    /// Gives it an attribute.
+    pub(crate) fn with(mut self, name: &'static str, value: impl ToString) -> Element {
+        self.attributes.push((name, value.to_string()));
+        self
+    }
+
+    /// Gives it a text; one with a text has no elements in it.
+    pub(crate) fn text(mut self, text: impl ToString) -> Element {
+        self.text = text.to_string();
+        self
+    }
+
+    /// Puts an element into it.
+    pub(crate) fn holding(mut self, child: Element) -> Element {
+        self.children.push(child);
+        self
+    }
+
+    /// Returns the element's own name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the value of an attribute.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
+        let named = self.attributes.iter().find(|(key, _)| *key == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// Writes it: on lines of its own if there is an indentation, on one otherwise.
+    fn write(&self, out: &mut String, style: &Style, indent: Option<&str>) {
+        out.push('<');
+        out.push_str(&self.name);
+        for (name, value) in &self.attributes {
+            out.push(' ');
+            write_attribute(out, name, value, style.quote);
+        }
+        if self.children.is_empty() && self.text.is_empty() {
+            out.push_str("/>");
+            return;
+        }
+        out.push('>');
+        escape(out, &self.text, None);
+        let inner = indent.map(|indent| format!("{indent}{}", style.unit));
+        for child in &self.children {
+            if let Some(inner) = &inner {
+                out.push_str(style.newline);
+                out.push_str(inner);
+            }
+            child.write(out, style, inner.as_deref());
+        }
+        if let (Some(indent), false) = (indent, self.children.is_empty()) {
+            out.push_str(style.newline);
+            out.push_str(indent);
+        }
+        out.push_str("</");
+        out.push_str(&self.name);
+        out.push('>');
+    }
+}
+
+/// How new elements look.
+struct Style {
+    unit: String,
+    newline: &'static str,
+    quote: char,
+}
+
+/// Writes an attribute.
+fn write_attribute(out: &mut String, name: &str, value: &str, quote: char) {
+    out.push_str(name);
+    out.push('=');
+    out.push(quote);
+    escape(out, value, Some(quote));
+    out.push(quote);
+}
+
+/// Writes a text with the characters escaped that cannot stand there: in an attribute that has a quote also the
+/// quote and what would become a blank.
+fn escape(out: &mut String, text: &str, quote: Option<char>) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\'' if quote == Some('\'') => out.push_str("&apos;"),
+            '"' if quote == Some('"') => out.push_str("&quot;"),
+            '\n' | '\t' if quote.is_some() => out.push_str(&format!("&#{};", u32::from(c))),
+            '\r' => out.push_str("&#13;"),
+            _ => out.push(c),
+        }
+    }
+}
+
+/// A document with its text.
+pub(crate) struct Page<'t> {
+    text: &'t str,
+    doc: Document<'t>,
+}
+
+/// Where an element's tags are.
+struct Tags {
+    /// The end of its start tag.
+    open_end: usize,
+    /// The beginning of its end tag; none if it is `<empty/>`.
+    close: Option<usize>,
+}
+
+impl<'t> Page<'t> {
+    /// Parses a text.
+    pub(crate) fn new(text: &'t str) -> Result<Page<'t>, crate::Error> {
+        let doc = tree::document(text)?;
+        Ok(Page { text, doc })
+    }
+
+    /// Returns the document's tree.
+    pub(crate) fn doc(&self) -> &Document<'t> {
+        &self.doc
+    }
+
+    /// Returns a part of the text.
+    fn part(&self, range: Range<usize>) -> &'t str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// Returns where the line of a byte begins.
+    fn line_start(&self, at: usize) -> usize {
+        let start = self.part(0..at).rfind('\n').map_or(0, |at| at + 1);
+        let marked = start == 0 && self.text.starts_with('\u{feff}');
+        if marked {
+            '\u{feff}'.len_utf8().min(at)
+        } else {
+            start
+        }
+    }
+
+    /// Returns the blanks before a byte if there is nothing else before it on its line.
+    fn indent(&self, at: usize) -> Option<&'t str> {
+        let before = self.part(self.line_start(at)..at);
+        let blank = before.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
+        blank.then_some(before)
+    }
+
+    /// Returns the blanks that a byte's line begins with.
+    fn leading(&self, at: usize) -> &'t str {
+        let line = self.part(self.line_start(at)..at);
+        let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+        line.get(..blanks).unwrap_or_default()
+    }
+
+    /// Returns the end of a byte's line, before its line end, if only blanks and comments come before it. Comments
+    /// behind an element are about that element.
+    fn end_of_line(&self, at: usize) -> Option<usize> {
+        let mut at = at;
+        loop {
+            let rest = self.part(at..self.text.len());
+            let skipped = rest.trim_start_matches([' ', '\t']);
+            at += rest.len() - skipped.len();
+            if skipped.is_empty() || skipped.starts_with('\n') || skipped.starts_with("\r\n") {
+                return Some(at);
+            }
+            let comment = skipped.strip_prefix("<!--")?;
+            at += "<!--".len() + comment.find("-->")? + "-->".len();
+        }
+    }
+
+    /// Returns the line end that is in use at a byte: that of its line, else of the line before, else `\n`.
+    fn newline(&self, at: usize) -> &'static str {
+        let before = |end: usize| self.part(0..end).ends_with('\r');
+        let next = self.part(at..self.text.len()).find('\n').map(|n| at + n);
+        let found = next.or_else(|| self.part(0..at).rfind('\n'));
+        match found {
+            Some(end) if before(end) => "\r\n",
+            _ => "\n",
+        }
+    }
+
+    /// Returns the quote that most attributes of the document have.
+    fn quote(&self) -> char {
+        let double = self.text.matches("=\"").count();
+        let single = self.text.matches("='").count();
+        if double > single { '"' } else { '\'' }
+    }
+
+    /// Returns one step of indentation, as it is between an element and what is in or around it.
+    fn unit(&self, parent: Node<'_, '_>) -> String {
+        let step = |outer: Node<'_, '_>, inner: Node<'_, '_>| {
+            let outer = self.indent(outer.range().start)?;
+            let step = self.indent(inner.range().start)?.strip_prefix(outer)?;
+            (!step.is_empty()).then(|| step.to_owned())
+        };
+        let within = parent
+            .first_element_child()
+            .and_then(|child| step(parent, child));
+        let around = || {
+            parent
+                .parent_element()
+                .and_then(|outer| step(outer, parent))
+        };
+        let root = || {
+            let root = self.doc.root_element();
+            root.children()
+                .filter(Node::is_element)
+                .find_map(|child| step(root, child))
+        };
+        within
+            .or_else(around)
+            .or_else(root)
+            .unwrap_or_else(|| "  ".to_owned())
+    }
+
+    fn tags(&self, node: Node<'_, '_>) -> Tags {
+        let range = node.range();
+        let open_end = scan::tag_end(self.text, range.start).unwrap_or(range.end);
+        let empty = open_end >= range.end;
+        let content = self.part(open_end..range.end);
+        let close = content.rfind("</").map(|at| open_end + at);
+        Tags {
+            open_end,
+            close: close.filter(|_| !empty),
+        }
+    }
+
+    /// Puts an element into another, behind those that libvirt writes before it.
+    pub(crate) fn insert(&self, parent: Node<'_, '_>, element: &Element) -> Edit {
+        let style = |at: usize| Style {
+            unit: self.unit(parent),
+            newline: self.newline(at),
+            quote: self.quote(),
+        };
+        let flat = |at: usize| {
+            let mut text = String::new();
+            element.write(&mut text, &style(at), None);
+            Edit {
+                range: at..at,
+                text,
+            }
+        };
+        // A line of its own behind the line that ends there.
+        let line_after = |at: usize, indent: &str| {
+            let style = style(at);
+            let mut text = format!("{}{indent}", style.newline);
+            element.write(&mut text, &style, Some(indent));
+            Edit {
+                range: at..at,
+                text,
+            }
+        };
+        // A line of its own before the line that begins there.
+        let line_before = |at: usize, indent: &str| {
+            let style = style(at);
+            let mut text = indent.to_owned();
+            element.write(&mut text, &style, Some(indent));
+            text.push_str(style.newline);
+            Edit {
+                range: at..at,
+                text,
+            }
+        };
+
+        let name = parent.tag_name().name();
+        let place = order::of_new(name, element);
+        let mut anchor = None;
+        for child in tree::elements(parent) {
+            if order::of(name, child).is_some_and(|known| known <= place) {
+                anchor = Some(child);
+            }
+        }
+        let tags = self.tags(parent);
+        if let Some(anchor) = anchor {
+            let range = anchor.range();
+            let own_line = self.line_start(range.start) > parent.range().start;
+            return match self.end_of_line(range.end) {
+                Some(end) if own_line => line_after(end, self.leading(range.start)),
+                _ => flat(range.end),
+            };
+        }
+        if let Some(first) = parent.first_element_child() {
+            let start = first.range().start;
+            let own_line = self.line_start(start) > parent.range().start;
+            return match (own_line, self.end_of_line(tags.open_end)) {
+                (true, Some(end)) if end < start => line_after(end, self.leading(start)),
+                (true, _) if self.indent(start).is_some() => {
+                    line_before(self.line_start(start), self.leading(start))
+                }
+                _ => flat(tags.open_end),
+            };
+        }
+        // There is no element in it yet.
+        let outer = self.indent(parent.range().start);
+        let outer = outer.filter(|_| self.text.contains('\n'));
+        let inner = outer.map(|outer| format!("{outer}{}", self.unit(parent)));
+        let blank = tags.close.is_none_or(|close| {
+            let content = self.part(tags.open_end..close);
+            content.bytes().all(|byte| byte.is_ascii_whitespace())
+        });
+        if let (false, Some(close)) = (blank, tags.close) {
+            return match (self.indent(close), inner) {
+                (Some(_), Some(inner)) => line_before(self.line_start(close), &inner),
+                _ => flat(close),
+            };
+        }
+        let mut text = String::new();
+        let style = style(parent.range().start);
+        if let Some(inner) = &inner {
+            text.push_str(style.newline);
+            text.push_str(inner);
+        }
+        element.write(&mut text, &style, inner.as_deref());
+        if let Some(outer) = outer {
+            text.push_str(style.newline);
+            text.push_str(outer);
+        }
+        if let Some(close) = tags.close {
+            let range = tags.open_end..close;
+            return Edit { range, text };
+        }
+        let tag = self.part(parent.range().start..tags.open_end);
+        let kept = tag.strip_suffix("/>").unwrap_or(tag).trim_end();
+        let start = parent.range().start + kept.len();
+        let full_name = scan::tag_name(self.text, parent.range().start);
+        Edit {
+            range: start..tags.open_end,
+            text: format!(">{text}</{full_name}>"),
+        }
+    }
+
+    /// Gives an element an attribute, or another value to one that it has.
+    pub(crate) fn set(&self, node: Node<'_, '_>, name: &str, value: &str) -> Edit {
+        if let Some(attribute) = tree::attribute(node, name) {
+            let range = attribute.range();
+            let quote = self.part(range.clone()).chars().last().unwrap_or('\'');
+            let mut text = String::new();
+            write_attribute(&mut text, name, value, quote);
+            // The value alone: what stands before it stays as it is written.
+            let written = self.part(range.clone());
+            let before = written.find(quote).map_or(0, |at| at + quote.len_utf8());
+            let skipped = name.len() + 1 + quote.len_utf8();
+            return Edit {
+                range: range.start + before..range.end,
+                text: text.get(skipped..).unwrap_or_default().to_owned(),
+            };
+        }
+        let last = node.attributes().next_back();
+        let (at, quote, between) = match last {
+            Some(last) => {
+                let range = last.range();
+                let quote = self.part(range.clone()).chars().last();
+                let own_line = self.line_start(range.start) > node.range().start;
+                let between = match self.indent(range.start) {
+                    Some(indent) if own_line => format!("{}{indent}", self.newline(range.start)),
+                    _ => " ".to_owned(),
+                };
+                (range.end, quote.unwrap_or('\''), between)
+            }
+            None => {
+                let start = node.range().start;
+                let name = scan::tag_name(self.text, start);
+                (start + 1 + name.len(), self.quote(), " ".to_owned())
+            }
+        };
+        let mut text = between;
+        write_attribute(&mut text, name, value, quote);
+        Edit {
+            range: at..at,
+            text,
+        }
+    }
+
+    /// Takes an attribute away, with the blanks before it.
+    pub(crate) fn unset(&self, node: Node<'_, '_>, name: &str) -> Option<Edit> {
+        let range = tree::attribute(node, name)?.range();
+        let start = self.part(0..range.start).trim_end().len();
+        Some(Edit {
+            range: start..range.end,
+            text: String::new(),
+        })
+    }
+
+    /// Takes an element away, with its line if there is nothing else on it.
+    pub(crate) fn remove(&self, node: Node<'_, '_>) -> Edit {
+        let range = node.range();
+        let rest = self.part(range.end..self.text.len());
+        let skipped = rest.trim_start_matches([' ', '\t']);
+        let end = range.end + rest.len() - skipped.len();
+        let alone = self.indent(range.start).is_some();
+        let line_end = ["\r\n", "\n"]
+            .iter()
+            .find(|newline| skipped.starts_with(**newline));
+        let range = match line_end {
+            Some(newline) if alone => self.line_start(range.start)..end + newline.len(),
+            _ => range,
+        };
+        Edit {
+            range,
+            text: String::new(),
+        }
+    }
+
+    /// Gives an element another text; comments in it and the blanks around the text stay.
+    pub(crate) fn set_text(&self, node: Node<'_, '_>, value: &str) -> Vec<Edit> {
+        let mut text = String::new();
+        escape(&mut text, value, None);
+        let tags = self.tags(node);
+        let Some(close) = tags.close else {
+            let start = node.range().start;
+            let tag = self.part(start..tags.open_end);
+            let kept = tag.strip_suffix("/>").unwrap_or(tag).trim_end();
+            let name = scan::tag_name(self.text, start);
+            return vec![Edit {
+                range: start + kept.len()..tags.open_end,
+                text: format!(">{text}</{name}>"),
+            }];
+        };
+        let mut edits: Vec<Edit> = Vec::new();
+        let mut at = tags.open_end;
+        while at < close {
+            let rest = self.part(at..close);
+            let (end, is_text) = if let Some(comment) = rest.strip_prefix("<!--") {
+                (comment.find("-->").map(|n| at + n + 7), false)
+            } else if rest.starts_with("<?") {
+                (rest.find("?>").map(|n| at + n + 2), false)
+            } else if rest.starts_with("<![CDATA[") {
+                (rest.find("]]>").map(|n| at + n + 3), true)
+            } else {
+                // An element is nothing that belongs here: it stays.
+                let from = usize::from(rest.starts_with('<'));
+                let next = rest.get(from..).and_then(|rest| rest.find('<'));
+                (next.map(|n| at + from + n), from == 0)
+            };
+            let end = end.unwrap_or(close);
+            let piece = self.part(at..end);
+            if is_text && !piece.trim().is_empty() {
+                let start = at + piece.len() - piece.trim_start().len();
+                let first = edits.is_empty();
+                edits.push(Edit {
+                    range: start..at + piece.trim_end().len(),
+                    text: if first { text.clone() } else { String::new() },
+                });
+            }
+            at = end;
+        }
+        if edits.is_empty() {
+            edits.push(Edit {
+                range: close..close,
+                text,
+            });
+        }
+        edits
+    }
+}
+
+/// Returns a text with edits made, which must not overlap; `None` if they do.
+pub(crate) fn edited(text: &str, mut edits: Vec<Edit>) -> Option<String> {
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let mut out = String::with_capacity(text.len() + 256);
+    let mut at = 0;
+    for edit in edits {
+        out.push_str(text.get(at..edit.range.start)?);
+        out.push_str(&edit.text);
+        at = edit.range.end;
+    }
+    out.push_str(text.get(at..)?);
+    Some(out)
+}
