@@ -243,6 +243,12 @@ impl Words<'_> {
                 stats: stats.clone(),
             })
             .collect();
+        if tally.other_groups.count() > 0 {
+            groups.push(GroupReport {
+                label: "others".to_owned(),
+                stats: tally.other_groups.clone(),
+            });
+        }
         groups.sort_by(|a, b| {
             let counts = b.stats.count().cmp(&a.stats.count());
             counts.then_with(|| a.label.cmp(&b.label))

@@ -50,9 +50,11 @@ fn no_step_is_reached_twice() {
         "#,
     );
     let mut text = Text::default();
-    for (at, event) in ["ev_a", "ev_b", "ev_c", "ev_d", "ev_b", "ev_c", "ev_d", "ev_e"]
-        .iter()
-        .enumerate()
+    for (at, event) in [
+        "ev_a", "ev_b", "ev_c", "ev_d", "ev_b", "ev_c", "ev_d", "ev_e",
+    ]
+    .iter()
+    .enumerate()
     {
         text.event(QEMU, 1, at as u64, event);
     }
@@ -109,7 +111,12 @@ fn exits_without_their_access_do_not_pile_up() {
     let mut text = Text::default();
     for n in 0..2000u64 {
         text.exits(VCPU0, 1, 10 * n, "EPT_MISCONFIG");
-        text.event(VCPU0, 1, 10 * n + 1, "kvm_fast_mmio fast mmio at gpa 0xfe003000");
+        text.event(
+            VCPU0,
+            1,
+            10 * n + 1,
+            "kvm_fast_mmio fast mmio at gpa 0xfe003000",
+        );
         text.enters(VCPU0, 1, 10 * n + 2);
     }
     let walked = text.walk(paths::all_builtin());
@@ -252,9 +259,19 @@ fn what_was_raised_before_a_loss_is_forgotten() {
     let mut text = Text::default();
     text.enters(VCPU0, 1, 0);
     text.exits(VCPU0, 1, 5, "MSR_WRITE");
-    text.event(VCPU0, 1, 6, "kvm_apic_ipi dst 1 vec 251 (Fixed|physical|de-assert|edge|dst)");
+    text.event(
+        VCPU0,
+        1,
+        6,
+        "kvm_apic_ipi dst 1 vec 251 (Fixed|physical|de-assert|edge|dst)",
+    );
     text.lost(1);
-    text.event(VCPU0, 1, 50, "kvm_apic_accept_irq apicid 0 vec 236 (Fixed|edge)");
+    text.event(
+        VCPU0,
+        1,
+        50,
+        "kvm_apic_accept_irq apicid 0 vec 236 (Fixed|edge)",
+    );
     text.event(VCPU0, 1, 51, "kvm_inj_virq IRQ 0xec");
     text.enters(VCPU0, 1, 52);
     let steps = text.walk(vec![builtin("timer")]).steps();
@@ -268,8 +285,18 @@ fn numbers_of_vcpus_are_not_cut() {
     text.enters(VCPU0, 1, 0);
     text.enters(VCPU1, 2, 1);
     text.exits(VCPU1, 2, 5, "MSR_WRITE");
-    text.event(VCPU1, 2, 6, "kvm_apic_ipi dst 0 vec 251 (Fixed|physical|de-assert|edge|dst)");
-    text.event(VCPU1, 2, 7, "kvm_apic_accept_irq apicid 100000000 vec 251 (Fixed|edge)");
+    text.event(
+        VCPU1,
+        2,
+        6,
+        "kvm_apic_ipi dst 0 vec 251 (Fixed|physical|de-assert|edge|dst)",
+    );
+    text.event(
+        VCPU1,
+        2,
+        7,
+        "kvm_apic_accept_irq apicid 100000000 vec 251 (Fixed|edge)",
+    );
     text.event(VCPU0, 1, 8, "kvm_inj_virq IRQ 0xfb");
     text.enters(VCPU0, 1, 9);
     let walked = text.walk(vec![builtin("ipi")]);
@@ -304,7 +331,8 @@ fn interrupts_of_large_vms_are_told_apart() {
                 text.sleeps(target, cpu + 10, us + 1);
             }
             text.exits(sender, cpu, us + 2, "MSR_WRITE");
-            let ipi = format!("kvm_apic_ipi dst {to:x} vec 251 (Fixed|physical|de-assert|edge|dst)");
+            let ipi =
+                format!("kvm_apic_ipi dst {to:x} vec 251 (Fixed|physical|de-assert|edge|dst)");
             text.event(sender, cpu, us + 3, &ipi);
             let accept = format!("kvm_apic_accept_irq apicid {to:x} vec 251 (Fixed|edge)");
             text.event(sender, cpu, us + 4, &accept);
@@ -342,22 +370,74 @@ fn interrupts_of_large_vms_are_told_apart() {
 #[test]
 fn the_only_vcpu_of_a_number_may_be_another_vms() {
     let line = |comm: &str, pid: i32, tid: i32, cpu: i32, us: u64, event: &str| {
-        format!("{comm:>16} {pid:>6}/{tid:<6} [{cpu:03}] {:>5}.{us:06}: {event}\n", 10)
+        format!(
+            "{comm:>16} {pid:>6}/{tid:<6} [{cpu:03}] {:>5}.{us:06}: {event}\n",
+            10
+        )
     };
     let mut text = String::new();
     let (mine, other) = ((100, 101), (200, 201));
-    text += &line("CPU 1/KVM", mine.0, mine.1, 1, 1, "kvm:kvm_entry: vcpu 1, rip 0xffffffff81a17a0b");
-    text += &line("CPU 0/KVM", other.0, other.1, 2, 2, "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b");
-    text += &line("CPU 1/KVM", mine.0, mine.1, 1, 3, "kvm:kvm_exit: vcpu 1 reason MSR_WRITE rip 0x1 info1 0 info2 0");
+    text += &line(
+        "CPU 1/KVM",
+        mine.0,
+        mine.1,
+        1,
+        1,
+        "kvm:kvm_entry: vcpu 1, rip 0xffffffff81a17a0b",
+    );
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        2,
+        "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b",
+    );
+    text += &line(
+        "CPU 1/KVM",
+        mine.0,
+        mine.1,
+        1,
+        3,
+        "kvm:kvm_exit: vcpu 1 reason MSR_WRITE rip 0x1 info1 0 info2 0",
+    );
     let ipi = "kvm:kvm_apic_ipi: dst 0 vec 251 (Fixed|physical|de-assert|edge|dst)";
     text += &line("CPU 1/KVM", mine.0, mine.1, 1, 4, ipi);
     let accept = "kvm:kvm_apic_accept_irq: apicid 0 vec 251 (Fixed|edge)";
     text += &line("CPU 1/KVM", mine.0, mine.1, 1, 5, accept);
-    text += &line("CPU 1/KVM", mine.0, mine.1, 1, 6, "kvm:kvm_entry: vcpu 1, rip 0xffffffff81a17a0b");
+    text += &line(
+        "CPU 1/KVM",
+        mine.0,
+        mine.1,
+        1,
+        6,
+        "kvm:kvm_entry: vcpu 1, rip 0xffffffff81a17a0b",
+    );
     // It injects the same vector, which something else sent it.
-    text += &line("CPU 0/KVM", other.0, other.1, 2, 7, "kvm:kvm_exit: vcpu 0 reason EXTERNAL_INTERRUPT rip 0x1 info1 0 info2 0");
-    text += &line("CPU 0/KVM", other.0, other.1, 2, 8, "kvm:kvm_inj_virq: IRQ 0xfb");
-    text += &line("CPU 0/KVM", other.0, other.1, 2, 9, "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b");
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        7,
+        "kvm:kvm_exit: vcpu 0 reason EXTERNAL_INTERRUPT rip 0x1 info1 0 info2 0",
+    );
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        8,
+        "kvm:kvm_inj_virq: IRQ 0xfb",
+    );
+    text += &line(
+        "CPU 0/KVM",
+        other.0,
+        other.1,
+        2,
+        9,
+        "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b",
+    );
     let walked = common::walk(text.into(), Paths::new(vec![builtin("ipi")]));
     assert_eq!(walked.reports()[0].count, 0, "{:?}", walked.told());
 }

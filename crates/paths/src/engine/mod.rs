@@ -22,10 +22,12 @@ use crate::tasks::{self, Raised, Tasks};
 use bind::{Binding, Index, Watch};
 pub(crate) use instance::Live;
 pub use instance::Reached;
-use waiting::Waiting;
+use waiting::{Waiting, Watchers};
 
 /// Instances under way, at most; the oldest is given up for one more.
 const MAX_LIVE: usize = 1 << 16;
+/// Levels of interrupt lines, and roles of earlier instances, that are remembered at most.
+const MAX_REMEMBERED: usize = 1 << 16;
 
 /// An instance that completed, for whoever wants each.
 #[derive(Debug, Clone)]
@@ -91,10 +93,8 @@ pub struct Paths {
     tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
-    /// By vCPU's thread, the instances that watch it.
-    watched: FxHashMap<u32, Vec<u32>>,
-    /// How many instances watch one.
-    watching: usize,
+    /// Instances that are told what goes on around them.
+    watchers: Watchers,
     tallies: Vec<Tally>,
     isa: Option<Isa>,
     only: Only,
@@ -158,8 +158,7 @@ impl Paths {
             unique: FxHashMap::default(),
             tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
-            watched: FxHashMap::default(),
-            watching: 0,
+            watchers: Watchers::default(),
             tallies,
             isa: None,
             only: Only::default(),

@@ -60,13 +60,22 @@ impl Text {
 
     /// A vCPU leaves its guest.
     pub fn exits(&mut self, thread: (&str, i32), cpu: i32, us: u64, reason: &str) {
-        let text = format!("kvm_exit vcpu 0 reason {reason} rip 0xffffffff81a17a0a info1 0x0 info2 0x0");
-        self.event(thread, cpu, us, &text.replace("vcpu 0", &format!("vcpu {}", number(thread.0))));
+        let text =
+            format!("kvm_exit vcpu 0 reason {reason} rip 0xffffffff81a17a0a info1 0x0 info2 0x0");
+        self.event(
+            thread,
+            cpu,
+            us,
+            &text.replace("vcpu 0", &format!("vcpu {}", number(thread.0))),
+        );
     }
 
     /// A vCPU enters its guest.
     pub fn enters(&mut self, thread: (&str, i32), cpu: i32, us: u64) {
-        let text = format!("kvm_entry vcpu {}, rip 0xffffffff81a17a0b", number(thread.0));
+        let text = format!(
+            "kvm_entry vcpu {}, rip 0xffffffff81a17a0b",
+            number(thread.0)
+        );
         self.event(thread, cpu, us, &text);
     }
 
