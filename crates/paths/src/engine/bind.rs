@@ -406,9 +406,11 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
 pub(crate) fn compare(value: &Val<'_>, op: Op, wanted: &Value) -> bool {
     match (value, wanted) {
         (Val::Number(number), Value::Number(wanted)) => {
-            // A field may be signed; what is negative there has its high bit set here.
+            // A field may be signed; what is negative there has its high bit set here. To ask whether a number is below 0
+            // makes no sense of one that is not.
             let unsigned = i128::from(*number);
-            let number = if *wanted < 0 {
+            let sign = *wanted == 0 && matches!(op, Op::Less | Op::AtLeast);
+            let number = if *wanted < 0 || sign {
                 i128::from(*number as i64)
             } else {
                 unsigned
