@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 
 use analysis::{By, Convention, Exits, Info, Merge, Options, Sched, Study, Vcpus, Window};
 use event::{Event, EventType, Side, Sink};
+use paths::Paths;
 use render::text_line::TextStyle;
 use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
@@ -177,7 +178,8 @@ fn analyse(reader: &Reader<'_>) {
         .info(Info::new())
         .exits(Exits::new(Options::default()))
         .vcpus(Vcpus::new(Window::default()))
-        .sched(Sched::new());
+        .sched(Sched::new())
+        .paths(Paths::new(paths::all_builtin()));
     let mut perf = Exits::new(Options {
         tables: Vec::new(),
         convention: Convention::Perf,
@@ -243,6 +245,29 @@ fn analyse(reader: &Reader<'_>) {
         text.push_str(&render::sched::histogram(&report, layout));
         text.push_str(&render::sched::csv(&report));
     }
+    let (paths, machine) = (study.paths.as_ref(), study.machine.as_ref());
+    let (paths, machine) = (paths.expect("paths"), machine.expect("a machine"));
+    assert_eq!(paths.in_flight(), 0);
+    let found = paths.report(machine, &|_| None);
+    for report in &found {
+        assert_eq!(report.total.count(), report.count);
+        let slow = report.slow.iter().flat_map(|slow| &slow.because);
+        for one in slow {
+            let shares = [one.slow_share, one.fast_share];
+            assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)));
+        }
+        // Sums stop at the largest number; times that are damaged reach it.
+        let stages = report.stages.iter().map(|stage| stage.stats.total());
+        let stages = stages.fold(0, u64::saturating_add);
+        assert_eq!(stages, report.total.total(), "{}", report.name);
+    }
+    let layout = render::paths::Layout {
+        width: 80,
+        limit: usize::MAX,
+        nanoseconds: true,
+    };
+    text.push_str(&render::paths::table(&found, layout));
+    text.push_str(&render::paths::csv(&found));
     let report = study.info.as_ref().expect("info").report();
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
