@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use analysis::{Exits, Info, Merge, Sched, Study, Vcpus, Window};
 use event::{Event, EventType, Side, Sink};
 use libfuzzer_sys::fuzz_target;
+use paths::Paths;
 use render::text_line::TextStyle;
 use render::{EventPrinter, PerfPrinter, PerfStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
@@ -82,7 +83,8 @@ fuzz_target!(|data: &[u8]| {
             .info(Info::new())
             .exits(Exits::default())
             .vcpus(Vcpus::new(Window::default()))
-            .sched(Sched::new()),
+            .sched(Sched::new())
+            .paths(Paths::new(paths::all_builtin())),
     };
     black_box(reader.walk(&mut all));
     let mut study = all.study;

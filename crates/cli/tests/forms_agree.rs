@@ -171,6 +171,52 @@ fn vcpus_of_a_recording_and_its_text_agree() {
     failures.finish(200);
 }
 
+/// The same instances of every path are found in a recording and in its text.
+#[test]
+fn paths_of_a_recording_and_its_text_agree() {
+    let mut failures = Failures::default();
+    let mut instances = 0;
+    for case in cases() {
+        let ticks = json(&["info"], &case.path).is_ok_and(|info| info["start_ns"].is_null());
+        let Ok(ours) = json(&["paths"], &case.path) else {
+            continue;
+        };
+        for name in ["script", "report-N", "report"] {
+            let Some(path) = case.references.get(name) else {
+                continue;
+            };
+            let what = format!("{} as text of {name}", case.name);
+            let text = match json(&["paths"], path) {
+                Ok(text) => text,
+                Err(error) => {
+                    failures.check(false, || format!("{what}: {error}"));
+                    continue;
+                }
+            };
+            let lost = |document: &Value| number(&document["quality"], "lost_events");
+            if lost(&text) != lost(&ours) {
+                continue;
+            }
+            let paths =
+                |document: &Value| document["paths"].as_array().cloned().unwrap_or_default();
+            for (ours, text) in paths(&ours).iter().zip(paths(&text)) {
+                let what = format!("{what}: {}", ours["path"]);
+                let count = number(ours, "count");
+                instances += count;
+                failures.equal(&what, &number(&text, "count"), &count);
+                failures.equal(&what, &text["dropped"], &ours["dropped"]);
+                let slack = if ticks { 0 } else { MICROSECOND * count };
+                let total = |path: &Value| number(&path["total"], "total_ns");
+                failures.check(total(ours).abs_diff(total(&text)) <= slack, || {
+                    format!("{what}: {} and {}", total(ours), total(&text))
+                });
+            }
+        }
+    }
+    common::tell(&format!("{instances} instances"));
+    failures.finish(200);
+}
+
 /// Every kind of event is as frequent in the text as in the recording.
 #[test]
 fn a_text_has_the_events_of_its_recording() {

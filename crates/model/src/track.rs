@@ -88,6 +88,8 @@ pub(crate) struct Track {
     pub exits: u64,
     /// Whether the exit under way, or the last one, has been in the VMM.
     pub vmm: bool,
+    /// Whether the halt of the exit under way is over, as far as it has not slept again.
+    pub halt_over: bool,
     pending: Vec<Pending>,
 }
 
@@ -112,6 +114,7 @@ impl Track {
             polls: Polls::default(),
             exits: 0,
             vmm: false,
+            halt_over: false,
             pending: Vec::new(),
         }
     }
@@ -277,6 +280,7 @@ impl Track {
             self.polls.failed_ns += on_cpu;
         }
         self.place = Place::Kernel;
+        self.halt_over = true;
     }
 
     /// Makes a span end where another is to begin.

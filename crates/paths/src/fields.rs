@@ -50,6 +50,7 @@ enum Place {
     Text {
         label: Cow<'static, str>,
         radix: Radix,
+        mask: u64,
     },
     /// In the typed view.
     Typed(fn(&Data) -> Option<u64>),
@@ -109,7 +110,7 @@ const fn known(
 
 const ALL: (u32, u64) = (0, u64::MAX);
 
-const KNOWN: [Known; 27] = [
+const KNOWN: [Known; 30] = [
     known("kvm_apic_accept_irq", "level", "tm", ALL, "", Radix::Any),
     known(
         "kvm_apic_accept_irq",
@@ -161,6 +162,23 @@ const KNOWN: [Known; 27] = [
     known("kvm_set_irq", "gsi", "gsi", ALL, "gsi", Radix::Any),
     known("kvm_set_irq", "level", "level", ALL, "level", Radix::Any),
     known("kvm_fast_mmio", "address", "gpa", ALL, "gpa", Radix::Hex),
+    known("kvm_hypercall", "vector", "a2", (0, 0xff), "a2", Radix::Hex),
+    known(
+        "kvm_hv_send_ipi",
+        "vector",
+        "vector",
+        ALL,
+        "vector",
+        Radix::Any,
+    ),
+    known(
+        "kvm_hv_send_ipi_ex",
+        "vector",
+        "vector",
+        ALL,
+        "vector",
+        Radix::Any,
+    ),
     known("kvm_hypercall", "nr", "nr", ALL, "nr", Radix::Hex),
     known(
         "vgic_update_irq_pending",
@@ -242,10 +260,17 @@ impl Getter {
                     Some(known) => Place::Text {
                         label: known.label.into(),
                         radix: known.radix,
+                        // What is shifted in the record is printed as it is meant.
+                        mask: if known.shift == 0 {
+                            known.mask
+                        } else {
+                            u64::MAX
+                        },
                     },
                     None => Place::Text {
                         label: name.to_owned().into(),
                         radix: Radix::Any,
+                        mask: u64::MAX,
                     },
                 },
             });
@@ -327,11 +352,17 @@ impl Getter {
             (Place::Words(words), Body::Text { text, .. }) => {
                 Some(Val::Number(u64::from(text.contains(words))))
             }
-            (Place::Text { label, radix }, Body::Text { text, .. }) => behind(text, label, *radix),
+            (Place::Text { label, radix, mask }, Body::Text { text, .. }) => {
+                Some(match behind(text, label, *radix)? {
+                    Val::Number(number) => Val::Number(number & mask),
+                    text => text,
+                })
+            }
             (Place::ModeText, Body::Text { text, .. }) => mode(text).map(Val::Number),
             (Place::SysregText, Body::Text { text, .. }) => sysreg(text).map(Val::Number),
             (Place::WriteText, Body::Text { text, .. }) => {
-                Some(Val::Number(u64::from(text.trim_end().ends_with("write"))))
+                let write = text.trim_end().ends_with("write") || text.contains("is_write=1");
+                Some(Val::Number(u64::from(write)))
             }
             _ => None,
         }
@@ -484,7 +515,17 @@ fn mode(text: &str) -> Option<u64> {
         .map(|at| at as u64)
 }
 
+/// libtraceevent cannot parse the event's print format, and prints all fields by name.
 fn sysreg(text: &str) -> Option<u64> {
+    if text.contains("Op0=") {
+        return ["Op0", "Op1", "CRn", "CRm", "Op2"].iter().try_fold(
+            0u64,
+            |sum, name| match behind(text, name, Radix::Any)? {
+                Val::Number(number) => Some(sum * 100 + (number & 0xff)),
+                Val::Text(_) => None,
+            },
+        );
+    }
     let inside = text.split_once('(')?.1.split_once(')')?.0;
     let mut numbers = inside.split(',');
     let mut sum = 0u64;
@@ -520,6 +561,8 @@ mod tests {
         assert_eq!(number(line, "num:", Radix::Any), Some(77));
         let sys = "PC: ffffb72f0d5fca40 ffffac60ee3efe10 (3,0,12,11,5) write";
         assert_eq!(sysreg(sys), Some(300_121_105));
+        let unparsed = "[FAILED TO PARSE] vcpu_pc=0xff is_write=1 Op0=3 Op1=0 CRn=12 CRm=11 Op2=5";
+        assert_eq!(sysreg(unparsed), Some(300_121_105));
         assert_eq!(
             behind("comm=CPU 0/KVM pid=7 prio=120", "comm", Radix::Any),
             Some(Val::Text("CPU 0/KVM".into()))

@@ -67,8 +67,8 @@ impl Interrupts {
     fn join(&mut self, a: u32, b: u32, tasks: &Tasks) {
         let (a, b) = (self.root(a), self.root(b));
         for slot in [a, b] {
-            if !self.group.contains_key(&slot) {
-                self.group.insert(slot, (slot, 1));
+            if let std::collections::hash_map::Entry::Vacant(place) = self.group.entry(slot) {
+                place.insert((slot, 1));
                 self.member(slot, tasks);
             }
         }
@@ -157,12 +157,18 @@ impl Interrupts {
         }
     }
 
+    /// Returns the vCPU that an interrupt which waits to be resolved is for, if it can be for one only.
+    pub fn only_of(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> Option<u32> {
+        let waiting = self
+            .waiting
+            .iter()
+            .find(|w| UNRESOLVED | w.ticket == ticket)?;
+        Interrupts::only(waiting.thread, waiting.number, tasks, threads)
+    }
+
     /// Returns whether an interrupt that waits to be resolved can be for one vCPU only.
     pub fn has_one(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> bool {
-        self.waiting.iter().any(|w| {
-            UNRESOLVED | w.ticket == ticket
-                && Interrupts::only(w.thread, w.number, tasks, threads).is_some()
-        })
+        self.only_of(ticket, tasks, threads).is_some()
     }
 
     /// Returns the interrupts that wait to be resolved and may be for a vCPU on a CPU.

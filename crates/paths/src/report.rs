@@ -243,12 +243,6 @@ impl Words<'_> {
                 stats: stats.clone(),
             })
             .collect();
-        if tally.other_groups.count() > 0 {
-            groups.push(GroupReport {
-                label: "others".to_owned(),
-                stats: tally.other_groups.clone(),
-            });
-        }
         groups.sort_by(|a, b| {
             let counts = b.stats.count().cmp(&a.stats.count());
             counts.then_with(|| a.label.cmp(&b.label))
@@ -547,6 +541,7 @@ impl Words<'_> {
 
     fn group(&self, what: &Trait) -> String {
         match what {
+            Trait::Others => "others".to_owned(),
             Trait::Waker(waker) => waker_name(*waker).to_owned(),
             Trait::BackEnd(what) => back_end(*what).to_owned(),
             Trait::For(_, Some(access)) => self.access(access),
@@ -565,6 +560,7 @@ impl Words<'_> {
     /// A trait in few words.
     fn feature(&self, what: &Trait) -> String {
         match what {
+            Trait::Others => "others".to_owned(),
             Trait::Chain(_) => format!("went: {}", self.group(what)),
             Trait::Reached(chain, step) => format!("reached: {}", self.step(*chain, *step)),
             Trait::Longest(chain, from, to) => format!(

@@ -10,7 +10,7 @@ const FEW: u64 = 20;
 /// At most so many reasons are told.
 const MAX_REASONS: usize = 6;
 /// A reason has to explain this share of what there is to explain.
-const MIN_GAIN: f64 = 0.1;
+const MIN_GAIN: f64 = 0.05;
 /// How probable it may be that a reason is one by chance, among all that were tried.
 const MAX_CHANCE: f64 = 0.01;
 
@@ -192,7 +192,7 @@ fn family(what: &Trait) -> (u8, u64) {
         hasher.finish()
     };
     match what {
-        Trait::Chain(_) => (0, 0),
+        Trait::Chain(_) | Trait::Others => (0, 0),
         Trait::Reached(..) => (1, 0),
         Trait::Longest(..) => (2, 0),
         Trait::Coalesced => (3, 0),

@@ -10,9 +10,10 @@ use crate::engine::Reached;
 use crate::lang::{MAX_STEPS, Path};
 use crate::traits::Trait;
 
-/// Different traits that one path's instances are told by, and groups that it has; traits beyond are not counted, groups
-/// beyond are one.
+/// Different traits that one path's instances are told by; what is beyond is not counted.
 const MAX_TRAITS: usize = 4096;
+/// Groups that are told apart.
+const MAX_GROUPS: usize = 1024;
 /// Instances that a bucket keeps as examples.
 const EXAMPLES: usize = 3;
 /// Buckets to a power of two.
@@ -161,8 +162,6 @@ pub(crate) struct Tally {
     pub dropped: [u64; Dropped::ALL.len()],
     pub coalesced_into: u64,
     pub groups: FxHashMap<Trait, Stats>,
-    /// Instances of more groups than are told apart.
-    pub other_groups: Stats,
     /// What instances are grouped by: which of their traits.
     by: fn(&Trait) -> bool,
     pub traits: Vec<Trait>,
@@ -186,7 +185,6 @@ impl Tally {
             dropped: [0; Dropped::ALL.len()],
             coalesced_into: 0,
             groups: FxHashMap::default(),
-            other_groups: Stats::default(),
             by: match path.by {
                 None => |_| false,
                 Some(By::Waker) => |t| matches!(t, Trait::Waker(_)),
@@ -240,12 +238,12 @@ impl Tally {
         numbers.clear();
         for one in traits {
             if (self.by)(one) {
-                let full = self.groups.len() >= MAX_TRAITS;
-                match self.groups.get_mut(one) {
-                    Some(group) => group.add(total_ns),
-                    None if full => self.other_groups.add(total_ns),
-                    None => self.groups.entry(*one).or_default().add(total_ns),
-                }
+                let group = if self.groups.len() < MAX_GROUPS || self.groups.contains_key(one) {
+                    *one
+                } else {
+                    Trait::Others
+                };
+                self.groups.entry(group).or_default().add(total_ns);
             }
             let next = self.traits.len();
             let number = match self.trait_of.get(one) {

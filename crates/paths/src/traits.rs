@@ -9,6 +9,8 @@ use crate::tasks::{Run, What};
 /// Something that is true of an instance. Slots are those of [`model::Threads`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trait {
+    /// A group of its own for what is beyond the groups that are told apart.
+    Others,
     /// It went this chain.
     Chain(u8),
     /// It reached this step of the chain.

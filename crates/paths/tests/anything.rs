@@ -15,7 +15,7 @@ use paths::{Instance, PathReport, Paths};
 use proptest::prelude::*;
 
 /// The kinds of events that the built-in paths are made of: name, kind, and whether the text alone says it.
-const KINDS: [(&str, Kind); 31] = [
+const KINDS: [(&str, Kind); 36] = [
     ("kvm_exit", Kind::KvmExit),
     ("kvm_entry", Kind::KvmEntry),
     ("kvm_fpu", Kind::KvmFpu),
@@ -47,6 +47,12 @@ const KINDS: [(&str, Kind); 31] = [
     ("eventfd_signal", Kind::Other),
     ("irqfd_wakeup", Kind::Other),
     ("irqfd_inject", Kind::Other),
+    ("kvm_apicv_accept_irq", Kind::Other),
+    ("kvm_hv_send_ipi", Kind::Other),
+    ("kvm_hv_send_ipi_ex", Kind::Other),
+    ("kvm_pv_send_ipi", Kind::Other),
+    // The function tracer's, which are calls of any function.
+    ("function", Kind::Other),
 ];
 
 /// Threads: name, id, process. Two VMs with vCPUs of the same numbers.
@@ -188,12 +194,24 @@ fn text(one: &One) -> String {
     let n = one.number;
     let (vcpu, vector, level) = (n % 4, n % 300, u8::from(one.flag));
     match KINDS[one.kind].0 {
-        "kvm_apic_accept_irq" => format!("apicid {n:x} vec {vector} (Fixed|edge)"),
+        "kvm_apic_accept_irq" | "kvm_apicv_accept_irq" => {
+            format!("apicid {n:x} vec {vector} (Fixed|edge)")
+        }
         "kvm_apic_ipi" => format!("dst {vcpu:x} vec {vector} (Fixed|physical|de-assert|edge|dst)"),
         "kvm_msi_set_irq" => format!("dst {vcpu:x} vec {vector} (Fixed|physical|edge)"),
         "kvm_set_irq" => format!("gsi {n} level {level} source 0"),
         "kvm_inj_virq" => format!("IRQ {vector:#x}"),
-        "kvm_hypercall" => format!("nr {n:#x} a0 0x0 a1 0x0 a2 0x0 a3 0x0"),
+        "kvm_hypercall" => format!("nr {n:#x} a0 0x0 a1 0x0 a2 {vector:#x} a3 0x0"),
+        "kvm_hv_send_ipi" | "kvm_hv_send_ipi_ex" => format!("vector {vector} cpu_mask 0x{vcpu:x}"),
+        "function" => {
+            let names = [
+                "eventfd_signal",
+                "irqfd_wakeup",
+                "irqfd_inject",
+                "kvm_set_msi",
+            ];
+            format!("{} <-vhost_signal", names[vcpu as usize])
+        }
         "kvm_fast_mmio" => format!("fast mmio at gpa {n:#x}"),
         "kvm_irq_line" => {
             format!("Inject SPI interrupt (1), vcpu->idx: {vcpu}, num: {n}, level: {level}")
@@ -361,7 +379,7 @@ fn check(seen: &Seen, limit: usize) {
 type Script = &'static [(&'static str, usize, usize, u64, bool)];
 
 /// What the built-in paths are, each as it happens.
-const SCRIPTS: [(&str, Script); 7] = [
+const SCRIPTS: [(&str, Script); 12] = [
     (
         "halt-wake",
         &[
@@ -447,6 +465,64 @@ const SCRIPTS: [(&str, Script); 7] = [
             ("kvm_userspace_exit", 0, 0, 0, true),
             ("kvm_fpu", 0, 0, 0, true),
             ("kvm_entry", 0, 0, 0, true),
+        ],
+    ),
+    // APICv: to a vCPU that is in its guest, and to one that is not.
+    (
+        "ipi",
+        &[
+            ("kvm_entry", 0, 0, 0, true),
+            ("kvm_exit", 1, 0, 2, false),
+            ("kvm_hv_send_ipi", 1, 0, 0, false),
+            ("kvm_apic_accept_irq", 1, 0, 0, false),
+            ("kvm_apicv_accept_irq", 1, 0, 0, false),
+            ("kvm_entry", 1, 0, 1, true),
+        ],
+    ),
+    (
+        "ipi",
+        &[
+            ("kvm_entry", 0, 0, 0, true),
+            ("kvm_exit", 0, 0, 0, true),
+            ("kvm_exit", 1, 0, 2, false),
+            ("kvm_apic_ipi", 1, 0, 0, false),
+            ("kvm_apic_accept_irq", 1, 0, 0, false),
+            ("kvm_apicv_accept_irq", 1, 0, 0, false),
+            ("kvm_entry", 1, 0, 1, true),
+            ("kvm_entry", 0, 0, 0, true),
+        ],
+    ),
+    (
+        "irqfd",
+        &[
+            ("kvm_entry", 0, 0, 0, true),
+            ("irqfd_wakeup", 4, 0, 0, false),
+            ("kvm_msi_set_irq", 4, 0, 0, false),
+            ("kvm_apic_accept_irq", 4, 0, 0, false),
+            ("kvm_apicv_accept_irq", 4, 0, 0, false),
+        ],
+    ),
+    (
+        "irqfd",
+        &[
+            ("kvm_entry", 0, 0, 0, true),
+            ("kvm_exit", 0, 0, 0, true),
+            ("function", 4, 0, 1, false),
+            ("kvm_msi_set_irq", 4, 0, 0, false),
+            ("kvm_apic_accept_irq", 4, 0, 0, false),
+            ("kvm_apicv_accept_irq", 4, 0, 0, false),
+            ("sched_waking", 4, 0, 0, false),
+            ("kvm_entry", 0, 0, 0, true),
+        ],
+    ),
+    (
+        "timer",
+        &[
+            ("kvm_entry", 1, 0, 1, true),
+            ("kvm_exit", 1, 0, 4, true),
+            ("kvm_apic_accept_irq", 1, 0, 1, false),
+            ("kvm_apicv_accept_irq", 1, 0, 1, false),
+            ("kvm_entry", 1, 0, 1, true),
         ],
     ),
 ];

@@ -75,10 +75,7 @@ fn what_is_no_toml_is_refused_briefly() {
     says(&"x".repeat(1 << 20), &["line 1"]);
     says(&format!("name = \"{}", "y".repeat(1 << 20)), &["line 1"]);
     says(&format!("{} = 1", "z".repeat(100_000)), &["unknown field"]);
-    says(
-        &format!("{}1{}", "x = [".repeat(1), "]"),
-        &["unknown field"],
-    );
+    says("x = [1]", &["unknown field"]);
     says(&format!("name = {}", "[".repeat(200_000)), &["line 1"]);
     says(&format!("name = {}", "{a=".repeat(200_000)), &["line 1"]);
     says(&format!("{} = 1", vec!["a"; 100_000].join(".")), &[]);
@@ -401,13 +398,13 @@ fn selectors_that_are_none() {
     };
     says("", "b", &["--from", "names no event"]);
     says("a", "", &["--to", "names no event"]);
-    says("a[", "b", &["--from 'a['", "EVENT[COND, COND]"]);
-    says("a[x==1", "b", &["--from 'a[x==1'", "no ']'"]);
+    says("a[", "b", &["--from a[", "EVENT[COND, COND]"]);
+    says("a[x==1", "b", &["--from a[x==1", "no ']'"]);
     says("a[x==1]y", "b", &["--from", "no ']'"]);
-    says("a[x]", "b", &["--from 'a[x]'", "no condition"]);
-    says("a", "b[x==]", &["--to 'b[x==]'", "nothing stands behind"]);
+    says("a[x]", "b", &["--from a[x]", "no condition"]);
+    says("a", "b[x==]", &["--to b[x==]", "nothing stands behind"]);
     says("a", "b[x=='1]", &["--to", "no closing"]);
-    says("fn:", "b", &["--from 'fn:'", "fn:NAME"]);
+    says("fn:", "b", &["--from fn:", "fn:NAME"]);
     for (join, good) in [
         ("thread", true),
         ("vcpu", true),

@@ -143,6 +143,13 @@ pub fn csv(reports: &[PathReport]) -> String {
     out
 }
 
+/// Columns of a stage's name.
+const NAME: usize = 36;
+
+/// What to record, where nothing was found.
+const NEEDED: &str = "Paths are made of the events of KVM and of the scheduler: record on the host with \
+                      'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'.";
+
 /// Returns all paths as text.
 pub fn table(reports: &[PathReport], layout: Layout) -> String {
     let mut out = String::new();
@@ -162,6 +169,9 @@ pub fn table(reports: &[PathReport], layout: Layout) -> String {
         let names: Vec<String> = none.iter().map(|report| clean(&report.name)).collect();
         let text = format!("not found in this recording: {}", names.join(", "));
         quality::wrap(&mut out, "", &text, layout.width);
+        if found.is_empty() {
+            quality::wrap(&mut out, "", NEEDED, layout.width);
+        }
     }
     out
 }
@@ -173,7 +183,7 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
     if report.count > 0 {
         let _ = writeln!(
             out,
-            "{:<38}{:>8}{:>9}{:>9}{:>9}  {:>8}",
+            "{:<36}{:>7}{:>9}{:>9}{:>9}{:>9}",
             "", "count", "p50", "p90", "p99", "max"
         );
         line(out, "total", &report.total, layout);
@@ -243,10 +253,15 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
 
 fn line(out: &mut String, name: &str, stats: &Stats, layout: Layout) {
     let time = |ns: u64| duration::of(ns, layout.nanoseconds);
-    let name = clean(name);
+    let mut name = clean(name);
+    // What is longer than its column has a line of its own.
+    if name.chars().count() > NAME {
+        let _ = writeln!(out, "{name}");
+        name = String::new();
+    }
     let _ = writeln!(
         out,
-        "{name:<38}{:>8}{:>9}{:>9}{:>9}  {:>8}",
+        "{name:<NAME$}{:>7}{:>9}{:>9}{:>9}{:>9}",
         stats.count(),
         time(stats.percentile(0.5)),
         time(stats.percentile(0.9)),

@@ -15,7 +15,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+pub mod instances;
+pub mod lines;
 pub mod perf_kvm;
+pub mod pings;
+pub mod related;
 pub mod walk;
 
 /// A recording of a corpus, and what the standard tools say of it.

@@ -218,6 +218,7 @@ impl Machine {
         let asks = track.waiting() || track.place == (Place::User { halted: true });
         (asks && track.place != Place::Guest).then_some(match track.sched {
             Sched::Blocked => Halt::Asleep,
+            Sched::Running if track.halt_over => return None,
             Sched::Running => Halt::Running,
             Sched::Runnable => Halt::Runnable,
         })
@@ -301,6 +302,7 @@ impl Machine {
                 };
                 track.exits += 1;
                 track.vmm = false;
+                track.halt_over = false;
             }
             Data::KvmEntry(entry) => {
                 let vcpu = self.kvm(event, entry.vcpu);

@@ -119,7 +119,10 @@ impl Machine {
                 track.sched = Sched::Runnable;
                 self.enter_queue(vcpu, event.cpu);
             }
-            Leaves::Blocked => track.sched = Sched::Blocked,
+            Leaves::Blocked => {
+                track.sched = Sched::Blocked;
+                track.halt_over = false;
+            }
             Leaves::Dead => {
                 track.ended = Some(event.time);
                 self.by_tid.remove(&self.tracks[vcpu as usize].tid);

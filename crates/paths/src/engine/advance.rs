@@ -161,6 +161,7 @@ impl Paths {
             Class::Kernel => what == What::Kernel,
             Class::Vhost => what == What::Vhost,
             Class::Idle => what == What::Idle,
+            Class::Guest => self.in_guest(slot, machine),
             Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
             Class::Polling => what == What::Vcpu && halt(machine) == Some(Halt::Running),
             Class::Vmm => what == What::Other && works_for(now.thread, slot, machine.threads()),
@@ -204,6 +205,11 @@ impl Paths {
             found.sort_by_key(|at| self.live[*at as usize].born);
         }
         for &at in &found {
+            // What another one of them displaced is gone, and its place may hold another instance.
+            let here = &self.live[at as usize];
+            if !here.live || !here.waits.contains(&(bound.alt, key)) {
+                continue;
+            }
             let fits = bound.checks.iter().all(|(read, role, differs)| {
                 let value = self.read(read, now);
                 let held = self.live[at as usize].role(*role);
@@ -378,7 +384,7 @@ impl Paths {
         live.counted |= this.counts;
         for (role, by) in &this.recall {
             if live.role(*role).is_none()
-                && let Some(by) = live.role(*by)
+                && let Some(by) = live.key(by)
                 && let Some(Some(value)) = self.memory.get(&(chain, *role as u8, by))
             {
                 live.set(*role, *value);
@@ -407,15 +413,7 @@ impl Paths {
         }
         let coalesces = this.coalesces;
         let live = &self.live[at as usize];
-        let mut key = Some(0u64);
-        for role in &this.unique {
-            key = match (key, live.role(*role)) {
-                (Some(key), Some(value)) if !live.is_pending(*role) => {
-                    Some(key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-                }
-                _ => None,
-            };
-        }
+        let key = live.key(&this.unique);
         let scope = self.index.first_step[chain as usize] + step as u32;
         self.vacate(at);
         let Some(key) = key else {
@@ -465,7 +463,20 @@ impl Paths {
             }
             let this = &self.paths[path as usize].chains[place as usize].steps[step];
             let live = &self.live[at as usize];
+            let recalled = |role: usize| {
+                this.recall.iter().any(|(known, by)| {
+                    let by = live.key(by);
+                    *known == role
+                        && by.is_some_and(|by| {
+                            matches!(self.memory.get(&(chain, role as u8, by)), Some(Some(_)))
+                        })
+                })
+            };
             let barred = live.late && this.soon
+                || this
+                    .needs
+                    .iter()
+                    .any(|role| live.role(*role).is_none() && !recalled(*role))
                 || this.not_after.iter().any(|s| live.has(*s))
                 || this.only_after.iter().any(|s| !live.has(*s));
             if !barred {
@@ -473,11 +484,12 @@ impl Paths {
                     let (_, _, what) = &self.index.alts[alt as usize];
                     if what.joins.is_empty()
                         || what.not_after.iter().any(|s| live.has(*s))
+                        || what.only_after.iter().any(|s| !live.has(*s))
                         || what.instead_of.is_some()
                     {
                         continue;
                     }
-                    if let Some(key) = live.key(what) {
+                    if let Some(key) = live.found_by(what) {
                         waits.push((alt, key));
                     }
                 }
@@ -501,7 +513,7 @@ impl Paths {
                 continue;
             }
             if !what.joins.is_empty()
-                && let Some(key) = live.key(what)
+                && let Some(key) = live.found_by(what)
             {
                 waits.push((*alt, key));
             }
@@ -537,6 +549,9 @@ impl Paths {
         let mut found = Vec::new();
         self.cancels.get(step, u64::from(now.thread), &mut found);
         for at in found {
+            if !self.live[at as usize].live {
+                continue;
+            }
             // What was reached by this very event has yet to be followed.
             if self.live[at as usize].seq == self.seq {
                 continue;
@@ -640,17 +655,19 @@ impl Paths {
         let (path, chain) = self.index.chains[live.chain as usize];
         for step in &self.paths[path as usize].chains[chain as usize].steps {
             for (role, by) in &step.recall {
-                let (Some(value), Some(by)) = (live.role(*role), live.role(*by)) else {
+                let (Some(value), Some(by)) = (live.role(*role), live.key(by)) else {
                     continue;
                 };
                 if live.is_pending(*role) {
                     continue;
                 }
-                let key = (live.chain, *role as u8, by);
-                if self.memory.len() >= MAX_REMEMBERED && !self.memory.contains_key(&key) {
-                    continue;
+                if self.memory.len() >= MAX_REMEMBERED {
+                    self.memory.clear();
                 }
-                let known = self.memory.entry(key).or_insert(Some(value));
+                let known = self
+                    .memory
+                    .entry((live.chain, *role as u8, by))
+                    .or_insert(Some(value));
                 // What is not always the same cannot be recalled.
                 if *known != Some(value) {
                     *known = None;
@@ -662,14 +679,14 @@ impl Paths {
 
 impl Live {
     /// What it is found by when it waits for an alternative; nothing if it does not hold what that joins.
-    fn key(&self, alt: &Alt) -> Option<u64> {
+    fn found_by(&self, alt: &Alt) -> Option<u64> {
         let same = alt.joins.iter().filter(|join| !join.differs);
         key_of(same.map(|join| self.role(join.role)))
     }
 }
 
 /// Whether a thread belongs to the process that another one works for: its own, or the one that a vhost worker has in its
-/// name. ftrace does not record processes: there, threads of one name are taken to be of one.
+/// name. ftrace does not record processes, so that of other threads nothing is known there.
 fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
     let (Some((_, worker)), Some((tid, thread))) = (threads.at(worker), threads.at(thread)) else {
         return false;
@@ -682,6 +699,6 @@ fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
     match (process, thread.pid) {
         (Some(process), Some(pid)) => process == pid,
         (Some(process), None) => process == tid,
-        (None, _) => worker.comm.is_some() && worker.comm == thread.comm,
+        (None, _) => false,
     }
 }

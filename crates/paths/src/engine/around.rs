@@ -209,12 +209,15 @@ impl Paths {
     /// Takes what the event changes, once instances have gone on.
     pub(super) fn after(&mut self, now: &Now<'_, '_>, machine: &Machine) {
         for (key, level) in self.rising.drain(..) {
-            // A level of 0 is what is not remembered.
+            // A line that is not remembered is low.
             if level == 0 {
                 self.levels.remove(&key);
-            } else if self.levels.len() < MAX_REMEMBERED {
-                self.levels.insert(key, level);
+                continue;
             }
+            if self.levels.len() >= MAX_REMEMBERED {
+                self.levels.clear();
+            }
+            self.levels.insert(key, level);
         }
         let threads: &Threads = machine.threads();
         match now.data {

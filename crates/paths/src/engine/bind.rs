@@ -126,6 +126,8 @@ pub(crate) enum Watch {
     Raise(crate::tasks::Raised),
     /// An interrupt is accepted for a vCPU.
     Accept,
+    /// The interrupt just accepted is posted: the vCPU's hardware takes it without an injection.
+    Posted,
     /// An interrupt is injected.
     Inject,
     /// The VMM sets a line of the vGIC.
@@ -165,6 +167,8 @@ pub(crate) struct Binding {
     /// Steps and alternatives that count for nothing from now on.
     pub disables: Vec<u32>,
     pub disables_alts: Vec<u32>,
+    /// The same for calls of functions, where the events are the function tracer's: steps, and alternatives.
+    pub calls_disable: Vec<(Functions, Option<u32>, Option<u32>)>,
 }
 
 /// Roles of a chain, by what their names mean.
@@ -257,14 +261,24 @@ pub(crate) fn bind(
     for ((path, at), first) in index.chains.iter().zip(&index.first_step) {
         let chain = &paths[*path as usize].chains[*at as usize];
         for (step, number) in chain.steps.iter().zip(*first..) {
-            if matches(&step.unless) {
+            if tracer {
+                let called = Functions::of(&step.unless, ty, symbols);
+                binding
+                    .calls_disable
+                    .extend(called.map(|called| (called, Some(number), None)));
+            } else if matches(&step.unless) {
                 binding.disables.push(number);
             }
             if matches(&step.until) {
                 binding.cancels.push(number);
             }
             for (alt, alt_number) in step.alts.iter().zip(index.of_step[number as usize].clone()) {
-                if matches(&alt.unless) {
+                if tracer {
+                    let called = Functions::of(&alt.unless, ty, symbols);
+                    binding
+                        .calls_disable
+                        .extend(called.map(|called| (called, None, Some(alt_number))));
+                } else if matches(&alt.unless) {
                     binding.disables_alts.push(alt_number);
                 }
                 if !matches(&alt.events) {
@@ -290,7 +304,8 @@ pub(crate) fn bind(
     binding.wanted |= !binding.alts.is_empty()
         || !binding.cancels.is_empty()
         || !binding.disables.is_empty()
-        || !binding.disables_alts.is_empty();
+        || !binding.disables_alts.is_empty()
+        || !binding.calls_disable.is_empty();
     binding
 }
 
@@ -373,6 +388,7 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
         // kvm_ioapic_set_irq comes behind what it raised, this one before.
         "kvm_set_irq" if of_kvm => Watch::Raise(Raised::Pin),
         "kvm_apic_accept_irq" if of_kvm => Watch::Accept,
+        "kvm_apicv_accept_irq" if of_kvm => Watch::Posted,
         "kvm_inj_virq" if of_kvm => Watch::Inject,
         "kvm_irq_line" if of_kvm => Watch::Line,
         "kvm_sys_access" if of_kvm => Watch::Sgi,

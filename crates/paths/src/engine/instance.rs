@@ -60,7 +60,9 @@ impl Live {
         self.reached().last().copied().unwrap_or_default()
     }
 
-    pub fn reach(&mut self, reached: Reached) {
+    /// Adds a step. Time does not run backwards, though the times of a damaged recording may.
+    pub fn reach(&mut self, mut reached: Reached) {
+        reached.time = reached.time.max(self.last().time);
         if let Some(place) = self.reached.get_mut(self.len as usize) {
             *place = reached;
             self.len += 1;
@@ -78,6 +80,14 @@ impl Live {
 
     pub fn role(&self, role: usize) -> Option<u64> {
         (self.bound & 1 << role != 0).then(|| self.roles[role])
+    }
+
+    /// Returns what several roles hold as one value, if all of them hold something that is known.
+    pub fn key(&self, roles: &[usize]) -> Option<u64> {
+        roles.iter().try_fold(0u64, |key, role| {
+            let value = self.role(*role).filter(|_| !self.is_pending(*role))?;
+            Some(key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        })
     }
 
     pub fn set(&mut self, role: usize, value: u64) {

@@ -7,11 +7,12 @@
 mod bind;
 mod instance;
 mod waiting;
+mod watchers;
 
 use std::ops::Range;
 
 use event::{Data, Event, EventType, Isa, NONE};
-use model::{Halt, Machine, Threads};
+use model::{Halt, Machine, State, Threads};
 use rustc_hash::FxHashMap;
 
 use crate::interrupts::{Found, Interrupts, UNRESOLVED};
@@ -22,11 +23,12 @@ use crate::tasks::{self, Raised, Tasks};
 use bind::{Binding, Index, Watch};
 pub(crate) use instance::Live;
 pub use instance::Reached;
-use waiting::{Waiting, Watchers};
+use waiting::Waiting;
+use watchers::Watchers;
 
 /// Instances under way, at most; the oldest is given up for one more.
 const MAX_LIVE: usize = 1 << 16;
-/// Levels of interrupt lines, and roles of earlier instances, that are remembered at most.
+/// Levels of lines, and roles of earlier instances, that are remembered: a machine has few of either.
 const MAX_REMEMBERED: usize = 1 << 16;
 
 /// An instance that completed, for whoever wants each.
@@ -72,8 +74,10 @@ pub struct Paths {
     tasks: Tasks,
     interrupts: Interrupts,
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
-    raised: FxHashMap<u32, Raised>,
+    raised: FxHashMap<u32, (Raised, Option<u64>)>,
     accepted: FxHashMap<u32, Raised>,
+    /// By thread: whom the last interrupt was for that it accepted.
+    last_target: FxHashMap<u32, u64>,
     /// Levels of interrupt lines, by kind of event, thread and line.
     levels: FxHashMap<(u32, u32, u64), u64>,
     live: Vec<Live>,
@@ -146,6 +150,7 @@ impl Paths {
             interrupts: Interrupts::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),
+            last_target: FxHashMap::default(),
             levels: FxHashMap::default(),
             live: Vec::new(),
             free: Vec::new(),
@@ -262,11 +267,8 @@ impl Paths {
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
         let wanted = binding.wanted;
-        // A recording that lists its kinds says what is recorded; a text asks when it comes upon one.
+        // What is recorded need not happen: with APICv nothing is ever injected. But it says what is not to be guessed.
         if ty.recorded && ty.format.is_some() {
-            for step in &binding.marks {
-                self.recorded[*step as usize] = true;
-            }
             self.disable(&binding);
         }
         let at = ty.index as usize;
@@ -282,7 +284,45 @@ impl Paths {
             self.disabled[*step as usize] = true;
         }
         for alt in &binding.disables_alts {
-            self.disabled_alts[*alt as usize] = true;
+            self.disable_alt(*alt);
+        }
+    }
+
+    /// The function tracer's event is the call of a function without which alternatives count.
+    fn calls_disable(&mut self, event: &Event<'_>, data: &Data, binding: &Binding) {
+        for (functions, step, alt) in &binding.calls_disable {
+            let known = step.is_none_or(|step| self.disabled[step as usize])
+                && alt.is_none_or(|alt| self.disabled_alts[alt as usize]);
+            if known || !functions.called(event, data) {
+                continue;
+            }
+            if let Some(step) = step {
+                self.disabled[*step as usize] = true;
+            }
+            if let Some(alt) = alt {
+                self.disable_alt(*alt);
+            }
+        }
+    }
+
+    fn disable_alt(&mut self, alt: u32) {
+        if std::mem::replace(&mut self.disabled_alts[alt as usize], true) {
+            return;
+        }
+        // What began by it before that was known is none.
+        let (chain, step, alt) = &self.index.alts[alt as usize];
+        if !alt.joins.is_empty() {
+            return;
+        }
+        let (chain, step) = (*chain, *step as u8);
+        let began: Vec<u32> = (0u32..)
+            .zip(&self.live)
+            .filter(|(_, live)| live.live && live.chain == chain)
+            .filter(|(_, live)| live.reached().first().is_some_and(|r| r.step == step))
+            .map(|(at, _)| at)
+            .collect();
+        for at in began {
+            self.give_up(at, None);
         }
     }
 
@@ -321,6 +361,9 @@ impl Paths {
                 self.recorded[*step as usize] = true;
             }
             self.disable(binding);
+        }
+        if !binding.calls_disable.is_empty() {
+            self.calls_disable(event, data, binding);
         }
         let mut now = Now {
             event,
@@ -399,7 +442,8 @@ impl Paths {
         if now.thread < tasks::IDLE && event.cpu != NONE {
             self.tasks.seen_on(now.thread, event.cpu);
         }
-        if self.interrupts.is_waiting() {
+        // That it is posted comes between an interrupt and the wake-up.
+        if self.interrupts.is_waiting() && binding.watch != Watch::Posted {
             self.settle(now, machine.threads());
         }
         let number = |getter: &Option<crate::fields::Getter>| {
@@ -407,10 +451,30 @@ impl Paths {
         };
         match binding.watch {
             Watch::Nothing | Watch::HostIrq => {}
+            Watch::Posted => {
+                now.target = self.last_target.get(&now.thread).copied();
+                // A vCPU in its guest is not woken, so nothing more will tell.
+                let only = now
+                    .target
+                    .filter(|target| target & UNRESOLVED != 0)
+                    .and_then(|ticket| {
+                        self.interrupts
+                            .only_of(ticket, &self.tasks, machine.threads())
+                    });
+                if let Some(slot) = only
+                    && self.in_guest(slot, machine)
+                {
+                    self.interrupts
+                        .goes_on(now.thread, &self.tasks, machine.threads());
+                    now.target = Some(u64::from(slot));
+                }
+            }
             Watch::Raise(raised) => {
                 let level = number(&binding.number);
                 if raised != Raised::Pin || level != Some(0) {
-                    self.raised.insert(now.thread, raised);
+                    // The interrupt that it makes accepted has the same vector, if it tells one.
+                    let vector = number(&binding.vector);
+                    self.raised.insert(now.thread, (raised, vector));
                 }
             }
             // arm64 has no event for what the vGIC accepts: who raises it is all that is told.
@@ -444,10 +508,13 @@ impl Paths {
                 // Only fixed and lowest-priority interrupts are injected by their vector; the others are not
                 // told apart here.
                 let mode = number(&binding.mode).unwrap_or(0);
-                let raised = self.raised.get(&now.thread).copied().unwrap_or_default();
                 if let (Some(vcpu), Some(vector)) =
                     (number(&binding.number), number(&binding.vector))
                 {
+                    let raised = match self.raised.get(&now.thread) {
+                        Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
+                        _ => Raised::Local,
+                    };
                     now.raised = raised;
                     if matches!(raised, Raised::Msi | Raised::Pin) {
                         self.raised.remove(&now.thread);
@@ -493,14 +560,16 @@ impl Paths {
             .map(|(tid, _)| tid);
         let track = tid.and_then(|tid| machine.vcpu_of(tid));
         let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
-        now.target = Some(self.interrupts.accept(
+        let target = self.interrupts.accept(
             now.thread,
             vcpu,
             vector,
             &self.tasks,
             machine.threads(),
             |_| polls,
-        ));
+        );
+        now.target = Some(target);
+        self.last_target.insert(now.thread, target);
     }
 
     /// What the event tells of interrupts of which it is not known whose they are.
@@ -521,6 +590,13 @@ impl Paths {
             // The thread that accepts an interrupt wakes the vCPU before anything else.
             _ => self.interrupts.goes_on(now.thread, &self.tasks, threads),
         }
+    }
+
+    /// Whether a thread is a vCPU's that is in its guest.
+    fn in_guest(&self, slot: u32, machine: &mut Machine) -> bool {
+        let tid = machine.threads().at(slot).map(|(tid, _)| tid);
+        let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
+        vcpu.is_some_and(|vcpu| machine.state(vcpu) == State::Guest)
     }
 
     fn vcpu(&mut self, thread: u32, number: Option<u32>, machine: &Machine) {
@@ -545,9 +621,11 @@ impl Paths {
             match slot {
                 None => self.give_up(at, Some(Dropped::Unresolved)),
                 Some(slot) => {
-                    let Some(live) = self.live.get_mut(at as usize) else {
+                    // One of them may have displaced another.
+                    let live = &mut self.live[at as usize];
+                    if !live.live || !live.roles_hold(ticket) {
                         continue;
-                    };
+                    }
                     live.replace(ticket, u64::from(slot));
                     self.unregister(at);
                     let step = self.live[at as usize].last().step as usize;

@@ -1,28 +1,118 @@
 //! Instances by what they wait for.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
-/// Instances that are told what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many.
-const MOST_OF_ONE: usize = 256;
-const MOST_ON_CPU: usize = 1024;
-/// CPUs are not believed beyond this number.
-const MAX_CPU: i32 = 1 << 16;
+use rustc_hash::FxHashMap;
 
-/// Longer lists are sets: one that leaves must not be searched for among thousands.
+/// In longer lists one that leaves is not searched for.
 const LONG: usize = 64;
 
 /// Instances that wait for one thing: mostly one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 enum Few {
+    #[default]
+    None,
     One(u32),
     Many(Vec<u32>),
-    Crowd(FxHashSet<u32>),
+    Crowd(Box<Crowd>),
 }
+
+impl Few {
+    fn add(&mut self, instance: u32) {
+        match self {
+            Few::None => *self = Few::One(instance),
+            Few::One(first) => *self = Few::Many(vec![*first, instance]),
+            Few::Many(all) if all.len() >= LONG => {
+                let mut crowd = Crowd::default();
+                for one in all.iter().chain([&instance]) {
+                    crowd.add(*one);
+                }
+                *self = Few::Crowd(Box::new(crowd));
+            }
+            Few::Many(all) => all.push(instance),
+            Few::Crowd(all) => all.add(instance),
+        }
+    }
+
+    /// Returns whether it was there.
+    fn remove(&mut self, instance: u32) -> bool {
+        match self {
+            Few::One(one) if *one == instance => *self = Few::None,
+            Few::Many(all) => {
+                let Some(at) = all.iter().position(|one| *one == instance) else {
+                    return false;
+                };
+                all.remove(at);
+                if all.is_empty() {
+                    *self = Few::None;
+                }
+            }
+            Few::Crowd(all) => {
+                if !all.remove(instance) {
+                    return false;
+                }
+                if all.places.is_empty() {
+                    *self = Few::None;
+                }
+            }
+            Few::None | Few::One(_) => return false,
+        }
+        true
+    }
+
+    fn get(&self, out: &mut Vec<u32>) {
+        match self {
+            Few::None => {}
+            Few::One(one) => out.push(*one),
+            Few::Many(all) => out.extend_from_slice(all),
+            Few::Crowd(all) => out.extend(all.order.iter().flatten()),
+        }
+    }
+}
+
+/// Many instances that wait for one thing, in the order in which they came. None of them is in it twice.
+#[derive(Debug, Clone, Default)]
+struct Crowd {
+    /// Those that left are holes, until half of it is.
+    order: Vec<Option<u32>>,
+    /// By instance, where in `order` it is.
+    places: FxHashMap<u32, usize>,
+}
+
+impl Crowd {
+    fn add(&mut self, instance: u32) {
+        if let Entry::Vacant(place) = self.places.entry(instance) {
+            place.insert(self.order.len());
+            self.order.push(Some(instance));
+        }
+    }
+
+    /// Returns whether it was there.
+    fn remove(&mut self, instance: u32) -> bool {
+        let Some(at) = self.places.remove(&instance) else {
+            return false;
+        };
+        if let Some(place) = self.order.get_mut(at) {
+            *place = None;
+        }
+        if self.order.len() > 2 * self.places.len() {
+            self.order.retain(Option::is_some);
+            for (at, one) in self.order.iter().flatten().enumerate() {
+                self.places.insert(*one, at);
+            }
+        }
+        true
+    }
+}
+
+/// Keys below this are looked up in a list: slots of threads and numbers of CPUs, as most keys are.
+const SMALL: u64 = 1 << 12;
 
 /// By alternative (or step, for what gives an instance up) and the value of its key, the instances that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    by_key: FxHashMap<(u32, u64), Few>,
+    small: Vec<Vec<Few>>,
+    large: FxHashMap<(u32, u64), Few>,
     /// By alternative, how many wait: most events are waited for by nobody.
     counts: Vec<u32>,
 }
@@ -30,7 +120,8 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub fn new(alts: usize) -> Waiting {
         Waiting {
-            by_key: FxHashMap::default(),
+            small: vec![Vec::new(); alts],
+            large: FxHashMap::default(),
             counts: vec![0; alts],
         }
     }
@@ -42,144 +133,89 @@ impl Waiting {
     }
 
     pub fn add(&mut self, alt: u32, key: u64, instance: u32) {
-        if let Some(count) = self.counts.get_mut(alt as usize) {
-            *count += 1;
-        }
-        match self.by_key.get_mut(&(alt, key)) {
-            None => {
-                self.by_key.insert((alt, key), Few::One(instance));
+        let Some(count) = self.counts.get_mut(alt as usize) else {
+            return;
+        };
+        *count += 1;
+        if key < SMALL {
+            let list = &mut self.small[alt as usize];
+            let at = key as usize;
+            if list.len() <= at {
+                list.resize(at + 1, Few::None);
             }
-            Some(few) => match few {
-                Few::One(first) => *few = Few::Many(vec![*first, instance]),
-                Few::Many(all) if all.len() >= LONG => {
-                    let crowd = all.iter().copied().chain([instance]);
-                    *few = Few::Crowd(crowd.collect());
-                }
-                Few::Many(all) => all.push(instance),
-                Few::Crowd(all) => {
-                    all.insert(instance);
-                }
-            },
+            list[at].add(instance);
+        } else {
+            self.large.entry((alt, key)).or_default().add(instance);
         }
     }
 
     pub fn remove(&mut self, alt: u32, key: u64, instance: u32) {
-        let Some(few) = self.by_key.get_mut(&(alt, key)) else {
-            return;
-        };
-        let empty = match few {
-            Few::One(first) if *first == instance => true,
-            Few::One(_) => return,
-            Few::Many(all) => {
-                let Some(at) = all.iter().position(|one| *one == instance) else {
-                    return;
-                };
-                all.remove(at);
-                all.is_empty()
-            }
-            Few::Crowd(all) => {
-                if !all.remove(&instance) {
-                    return;
+        let removed = if key < SMALL {
+            let list = self.small.get_mut(alt as usize);
+            list.and_then(|list| list.get_mut(key as usize))
+                .is_some_and(|few| few.remove(instance))
+        } else {
+            match self.large.get_mut(&(alt, key)) {
+                None => false,
+                Some(few) => {
+                    let removed = few.remove(instance);
+                    if matches!(few, Few::None) {
+                        self.large.remove(&(alt, key));
+                    }
+                    removed
                 }
-                all.is_empty()
             }
         };
-        if empty {
-            self.by_key.remove(&(alt, key));
-        }
-        if let Some(count) = self.counts.get_mut(alt as usize) {
+        if removed && let Some(count) = self.counts.get_mut(alt as usize) {
             *count -= 1;
         }
     }
 
-    /// Puts those that wait into `out`.
+    /// Puts those that wait into `out`, in the order in which they came.
     #[inline]
     pub fn get(&self, alt: u32, key: u64, out: &mut Vec<u32>) {
-        match self.by_key.get(&(alt, key)) {
-            None => {}
-            Some(Few::One(one)) => out.push(*one),
-            Some(Few::Many(all)) => out.extend_from_slice(all),
-            Some(Few::Crowd(all)) => out.extend(all.iter().copied()),
+        let few = if key < SMALL {
+            let list = self.small.get(alt as usize);
+            list.and_then(|list| list.get(key as usize))
+        } else {
+            self.large.get(&(alt, key))
+        };
+        if let Some(few) = few {
+            few.get(out);
         }
     }
 }
 
-/// Instances that are told what goes on around them: by their vCPU's thread, and by the CPU that has it.
-#[derive(Debug, Default)]
-pub(crate) struct Watchers {
-    by_thread: FxHashMap<u32, Vec<u32>>,
-    by_cpu: FxHashMap<i32, Vec<u32>>,
-    count: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Watchers {
-    /// Whether there are none at all.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Those of a vCPU's thread.
-    pub fn of(&self, thread: u32) -> &[u32] {
-        self.by_thread.get(&thread).map_or(&[], Vec::as_slice)
-    }
-
-    /// Those whose vCPU has a CPU, or had it last.
-    pub fn on(&self, cpu: i32) -> &[u32] {
-        self.by_cpu.get(&cpu).map_or(&[], Vec::as_slice)
-    }
-
-    /// An instance begins to watch. Beyond a number that no vCPU reaches but by intent it is not told anything.
-    pub fn add(&mut self, thread: u32, cpu: i32, instance: u32) {
-        let all = self.by_thread.entry(thread).or_default();
-        if all.len() < MOST_OF_ONE {
-            all.push(instance);
-            self.count += 1;
-            self.arrives(cpu, instance);
-        }
-    }
-
-    /// It ends. Lists stay: a vCPU is watched again and again.
-    pub fn remove(&mut self, thread: u32, cpu: i32, instance: u32) {
-        let Some(all) = self.by_thread.get_mut(&thread) else {
-            return;
-        };
-        if let Some(at) = all.iter().position(|one| *one == instance) {
-            all.remove(at);
-            self.count -= 1;
-            self.leaves(cpu, instance);
-        }
-    }
-
-    /// The instances of a vCPU's thread go with it to another CPU. `from` tells where each was, once, and changes it.
-    pub fn moved(&mut self, thread: u32, to: i32, mut from: impl FnMut(u32) -> Option<i32>) {
-        let Some(all) = self.by_thread.remove(&thread) else {
-            return;
-        };
-        for instance in &all {
-            if let Some(from) = from(*instance).filter(|from| *from != to) {
-                self.leaves(from, *instance);
-                self.arrives(to, *instance);
+    /// However many wait and leave, those that are left come in the order in which they came, for small keys and large ones.
+    #[test]
+    fn a_crowd_keeps_its_order() {
+        for key in [7, SMALL, u64::MAX] {
+            let mut waiting = Waiting::new(1);
+            let mut left: Vec<u32> = Vec::new();
+            let mut out = Vec::new();
+            for n in 0..1000u32 {
+                waiting.add(0, key, n);
+                left.push(n);
+                if n % 3 != 0 {
+                    let gone = left.remove(n as usize * 7 % left.len());
+                    waiting.remove(0, key, gone);
+                    // It is not there any more.
+                    waiting.remove(0, key, gone);
+                }
+                out.clear();
+                waiting.get(0, key, &mut out);
+                assert_eq!(out, left);
             }
-        }
-        self.by_thread.insert(thread, all);
-    }
-
-    fn arrives(&mut self, cpu: i32, instance: u32) {
-        if !(0..MAX_CPU).contains(&cpu) {
-            return;
-        }
-        let all = self.by_cpu.entry(cpu).or_default();
-        if all.len() < MOST_ON_CPU {
-            all.push(instance);
-        }
-    }
-
-    fn leaves(&mut self, cpu: i32, instance: u32) {
-        if let Some(all) = self.by_cpu.get_mut(&cpu)
-            && let Some(at) = all.iter().position(|one| *one == instance)
-        {
-            all.remove(at);
+            assert!(left.len() > LONG);
+            for one in left {
+                assert!(waiting.any(0));
+                waiting.remove(0, key, one);
+            }
+            assert!(!waiting.any(0));
         }
     }
 }

@@ -57,15 +57,24 @@ impl Pattern {
                 system: wanted,
                 name: pattern,
             } => {
-                let of_system = wanted.as_deref().is_none_or(|wanted| {
-                    system.is_empty() || WildMatch::new(wanted).matches(system)
-                });
-                of_system && WildMatch::new(pattern).matches(name)
+                let of_system = wanted
+                    .as_deref()
+                    .is_none_or(|wanted| system.is_empty() || like(wanted, system));
+                of_system && like(pattern, name)
             }
             Pattern::Function(function) => {
                 is_function_tracer(system, name) || is_probe_of(name, function)
             }
         }
+    }
+}
+
+/// Whether a name fits a pattern, which mostly is a name.
+fn like(pattern: &str, name: &str) -> bool {
+    if pattern.contains(['*', '?']) {
+        WildMatch::new(pattern).matches(name)
+    } else {
+        pattern == name
     }
 }
 
@@ -151,6 +160,8 @@ pub enum Class {
     Kernel,
     /// A CPU's idle task.
     Idle,
+    /// A vCPU that is in its guest.
+    Guest,
     /// A vCPU that is in a halt, asleep.
     Halted,
     /// A vCPU that is in a halt, and has its CPU.
@@ -269,13 +280,14 @@ impl Cond {
                     "vhost" => Class::Vhost,
                     "kernel" => Class::Kernel,
                     "idle" => Class::Idle,
+                    "guest" => Class::Guest,
                     "halted" => Class::Halted,
                     "polling" => Class::Polling,
                     "vmm" => Class::Vmm,
                     "other" => Class::Other,
                     _ => {
                         return Err(LangError(format!(
-                            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, halted, polling, vmm, other behind 'is'"
+                            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, vmm, other behind 'is'"
                         )));
                     }
                 };

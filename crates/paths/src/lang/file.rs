@@ -82,6 +82,8 @@ struct StepToml {
     #[serde(default)]
     only_after: Many,
     #[serde(default)]
+    needs: Many,
+    #[serde(default)]
     recall: Many,
     #[serde(default)]
     event: Many,
@@ -103,6 +105,8 @@ struct AltToml {
     unless: Many,
     #[serde(default)]
     not_after: Many,
+    #[serde(default)]
+    only_after: Many,
     instead_of: Option<String>,
     #[serde(default, rename = "where")]
     conds: Many,
@@ -248,6 +252,12 @@ fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> 
         }
         chain.steps.push(step);
     }
+    // Where nothing is said of it, every instance counts.
+    if !chain.steps.iter().any(|step| step.counts) {
+        for step in &mut chain.steps {
+            step.counts = true;
+        }
+    }
     let last = chain.steps.last().map(|step| step.optional);
     let all_optional = chain
         .steps
@@ -303,6 +313,7 @@ fn step(
         let mut one = alt(&on.event, &on.conds, &on.join, &on.bind, roles)?;
         one.unless = patterns(&on.unless)?;
         one.not_after = named(&on.not_after)?;
+        one.only_after = named(&on.only_after)?;
         one.instead_of.clone_from(&on.instead_of);
         alts.push(one);
     }
@@ -333,13 +344,26 @@ fn step(
         .iter()
         .map(|text| {
             let (role, by) = text.split_once(" by ").ok_or_else(|| {
-                LangError(format!("recall = \"{text}\": expected \"ROLE by ROLE\""))
+                LangError(format!(
+                    "recall = \"{text}\": expected \"ROLE by ROLE\" or \"ROLE by ROLE and ROLE\""
+                ))
             })?;
-            Ok((self::role(roles, role)?, known_role(roles, by)?))
+            let by = by
+                .split(" and ")
+                .map(|name| known_role(roles, name))
+                .collect::<Result<Vec<usize>, LangError>>()?;
+            Ok((self::role(roles, role)?, by))
         })
         .collect::<Result<_, LangError>>()?;
+    let needs = table
+        .needs
+        .list()
+        .iter()
+        .map(|name| known_role(roles, name))
+        .collect::<Result<_, _>>()?;
     Ok(Step {
         name: table.name.clone(),
+        needs,
         optional,
         counts: table.counts,
         each: table.each,
@@ -411,6 +435,7 @@ fn alt(
     Ok(Alt {
         events,
         not_after: Vec::new(),
+        only_after: Vec::new(),
         instead_of: None,
         unless: Vec::new(),
         conds,

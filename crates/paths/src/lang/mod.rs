@@ -107,9 +107,11 @@ pub struct Step {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// It cannot be reached by an instance without these roles, recalled ones included.
+    pub needs: Vec<usize>,
     /// Roles that are taken from the last instance that went the same way, where it had them: role, and the
-    /// role it is remembered by.
-    pub recall: Vec<(usize, usize)>,
+    /// roles it is remembered by.
+    pub recall: Vec<(usize, Vec<usize>)>,
     /// The events that reach it: any of them.
     pub alts: Vec<Alt>,
 }
@@ -121,6 +123,8 @@ pub struct Alt {
     pub events: Vec<Pattern>,
     /// It cannot follow these steps.
     pub not_after: Vec<usize>,
+    /// It has to follow these steps.
+    pub only_after: Vec<usize>,
     /// A step that was reached in error, if it was the last one: reaching this one takes it back. It may be a later step.
     pub instead_of: Option<String>,
     /// Once one of these events has been seen, the alternative counts for nothing.

@@ -32,8 +32,8 @@ impl Join {
 /// A selector is none.
 pub fn pair(from: &str, to: &str, join: &Join) -> Result<Path, LangError> {
     let mut roles = Vec::new();
-    let mut first = selector(from).map_err(|e| LangError(format!("--from '{from}': {e}")))?;
-    let mut second = selector(to).map_err(|e| LangError(format!("--to '{to}': {e}")))?;
+    let mut first = selector(from).map_err(|e| LangError(format!("--from {from}: {e}")))?;
+    let mut second = selector(to).map_err(|e| LangError(format!("--to {to}: {e}")))?;
     let mut unique = Vec::new();
     {
         let attr = match join {

@@ -245,32 +245,52 @@ fn analyse(reader: &Reader<'_>) {
         text.push_str(&render::sched::histogram(&report, layout));
         text.push_str(&render::sched::csv(&report));
     }
-    let (paths, machine) = (study.paths.as_ref(), study.machine.as_ref());
-    let (paths, machine) = (paths.expect("paths"), machine.expect("a machine"));
-    assert_eq!(paths.in_flight(), 0);
-    let found = paths.report(machine, &|_| None);
-    for report in &found {
-        assert_eq!(report.total.count(), report.count);
-        let slow = report.slow.iter().flat_map(|slow| &slow.because);
-        for one in slow {
-            let shares = [one.slow_share, one.fast_share];
-            assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)));
-        }
-        // Sums stop at the largest number; times that are damaged reach it.
-        let stages = report.stages.iter().map(|stage| stage.stats.total());
-        let stages = stages.fold(0, u64::saturating_add);
-        assert_eq!(stages, report.total.total(), "{}", report.name);
-    }
-    let layout = render::paths::Layout {
-        width: 80,
-        limit: usize::MAX,
-        nanoseconds: true,
-    };
-    text.push_str(&render::paths::table(&found, layout));
-    text.push_str(&render::paths::csv(&found));
+    text.push_str(&latencies(&study));
     let report = study.info.as_ref().expect("info").report();
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
     text.push_str(&render::quality::lines("input", &outcome.quality, 80));
     assert!(!text.is_empty());
+}
+
+/// What the recording tells of paths: stages add up to totals, and groups to all instances.
+fn latencies(study: &Study) -> String {
+    let (Some(paths), Some(machine)) = (&study.paths, &study.machine) else {
+        return String::new();
+    };
+    assert_eq!(paths.in_flight(), 0);
+    let reports = paths.report(machine, &|_| None);
+    for report in &reports {
+        assert_eq!(report.total.count(), report.count, "{}", report.name);
+        let stages = report.stages.iter().map(|stage| stage.stats.total());
+        let stages = stages.fold(0u64, u64::saturating_add);
+        assert_eq!(stages, report.total.total(), "{}", report.name);
+        let grouped: u64 = report.groups.iter().map(|group| group.stats.count()).sum();
+        assert!(grouped <= report.count, "{}", report.name);
+        if let Some(slow) = &report.slow {
+            assert!(slow.count <= report.count, "{}", report.name);
+            for one in &slow.because {
+                for share in [one.slow_share, one.fast_share] {
+                    assert!(
+                        (0.0..=1.0).contains(&share),
+                        "{}: {}",
+                        report.name,
+                        one.text
+                    );
+                }
+            }
+        }
+    }
+    let layout = render::paths::Layout {
+        width: 80,
+        limit: 3,
+        nanoseconds: true,
+    };
+    let mut document = serde_json::Map::new();
+    render::paths::json(&mut document, &reports);
+    assert_eq!(
+        document["paths"].as_array().map(Vec::len),
+        Some(reports.len())
+    );
+    render::paths::table(&reports, layout) + &render::paths::csv(&reports)
 }

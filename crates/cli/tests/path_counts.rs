@@ -1,0 +1,81 @@
+//! Instances are as many as the events that each of them has one of, over every recording of the corpus: what does not
+//! complete is counted, and nothing is made up.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Failures, cases, json, number, tell};
+use serde_json::Value;
+
+/// Returns how many events of a name a recording has.
+fn events(info: &Value, name: &str) -> u64 {
+    let all = info["events"].as_array().map_or(&[][..], Vec::as_slice);
+    let named = |event: &&Value| {
+        let full = event["name"].as_str().unwrap_or_default();
+        full.rsplit(':').next() == Some(name)
+    };
+    all.iter()
+        .filter(named)
+        .map(|event| number(event, "count"))
+        .sum()
+}
+
+#[test]
+fn instances_are_as_many_as_the_events_that_each_has_one_of() {
+    let mut failures = Failures::default();
+    let mut compared: BTreeMap<&str, u64> = BTreeMap::new();
+    for case in cases() {
+        let Ok(info) = json(&["info"], &case.path) else {
+            continue;
+        };
+        let exits = events(&info, "kvm_exit") > 0 && events(&info, "kvm_entry") > 0;
+        // A text's events may be damaged, and a recording cut short.
+        if !exits || case.kind == "text" || info["quality"]["truncated"] == true {
+            continue;
+        }
+        let lost = number(&info["quality"], "lost_events");
+        let vms = info["vms"].as_array().map_or(&[][..], Vec::as_slice);
+        let vcpus: u64 = vms
+            .iter()
+            .map(|vm| vm["vcpus"].as_array().map_or(0, |all| all.len() as u64))
+            .sum();
+        // The guest of vmx/ has its timer in other modes than the one whose lateness KVM tells of.
+        let tsc_deadline =
+            events(&info, "kvm_hv_timer_state") > 0 && !case.name.starts_with("vmx/");
+        for (path, event, comparable) in [
+            ("user-exit", "kvm_userspace_exit", true),
+            ("ipi", "kvm_apic_ipi", true),
+            ("irqfd", "irqfd_wakeup", true),
+            // KVM tells how late its timer was, just after it has entered the guest with it (kvm_wait_lapic_expire,
+            // arch/x86/kvm/lapic.c).
+            ("timer", "kvm_wait_lapic_expire", tsc_deadline),
+        ] {
+            let there = events(&info, event);
+            if there == 0 || !comparable {
+                continue;
+            }
+            let report = json(&["paths", "--path", path], &case.path).unwrap();
+            let report = &report["paths"][0];
+            let dropped = report["dropped"].as_object().unwrap().values();
+            let told = number(report, "count") + dropped.filter_map(Value::as_u64).sum::<u64>();
+            // Of each vCPU one may have been under way when the recording began or ended; and of what was lost, any.
+            failures.check(there.abs_diff(told) <= vcpus + lost, || {
+                format!("{}: {path}: {told} instances, {there} {event}", case.name)
+            });
+            if lost == 0 {
+                *compared.entry(path).or_default() += told;
+            }
+        }
+    }
+    for (path, instances) in &compared {
+        tell(&format!("{path}: {instances} instances compared"));
+    }
+    for (path, at_least) in [("user-exit", 10_000), ("ipi", 40), ("timer", 10)] {
+        let told = compared.get(path).copied().unwrap_or(0);
+        failures.check(told >= at_least, || {
+            format!("{path}: only {told} instances")
+        });
+    }
+    failures.finish(15);
+}

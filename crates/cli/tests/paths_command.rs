@@ -1,0 +1,431 @@
+//! `trapline paths` as its users meet it: the contract's fields, every format, what filters choose, what is refused and how.
+
+mod common;
+
+use std::fs;
+
+use common::{Failures, case, cases, file, json, number, run};
+use serde_json::Value;
+
+/// Fields of the contract, and what stands behind them.
+const PATH: [&str; 8] = [
+    "path", "count", "total", "stages", "slow", "by", "groups", "dropped",
+];
+const TOTAL: [&str; 7] = [
+    "p50_ns", "p90_ns", "p99_ns", "max_ns", "min_ns", "mean_ns", "total_ns",
+];
+const STAGE: [&str; 13] = [
+    "name",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "max_ns",
+    "min_ns",
+    "mean_ns",
+    "total_ns",
+    "count",
+    "chain",
+    "slow_mean_ns",
+    "fast_mean_ns",
+    "saving_estimate_ns",
+];
+const SLOW: [&str; 7] = [
+    "threshold_ns",
+    "count",
+    "because",
+    "found",
+    "mean_ns",
+    "fast_mean_ns",
+    "slowest",
+];
+const BECAUSE: [&str; 7] = [
+    "feature",
+    "slow_share",
+    "fast_share",
+    "text",
+    "gain",
+    "slow_instances",
+    "fast_instances",
+];
+const NAMES: [&str; 6] = ["halt-wake", "irqfd", "ipi", "timer", "kick", "user-exit"];
+
+fn keys(value: &Value) -> Vec<&str> {
+    let object = value.as_object();
+    object
+        .map(|o| o.keys().map(String::as_str).collect())
+        .unwrap_or_default()
+}
+
+#[test]
+fn documents_have_the_contracts_fields_and_add_up() {
+    let mut failures = Failures::default();
+    let mut reasons = 0;
+    for case in cases() {
+        let Ok(document) = json(&["paths"], &case.path) else {
+            continue;
+        };
+        let what = &case.name;
+        let all = keys(&document);
+        failures.equal(
+            what,
+            &all,
+            &vec!["trapline", "command", "inputs", "quality", "paths"],
+        );
+        let paths = document["paths"].as_array().unwrap();
+        let names: Vec<&str> = paths
+            .iter()
+            .filter_map(|path| path["path"].as_str())
+            .collect();
+        failures.equal(what, &names, &NAMES.to_vec());
+        for path in paths {
+            let what = format!("{what}, {}", path["path"]);
+            failures.equal(&what, &keys(path), &PATH.to_vec());
+            failures.equal(&what, &keys(&path["total"]), &TOTAL.to_vec());
+            let mut sum = 0;
+            for stage in path["stages"].as_array().unwrap() {
+                failures.equal(&what, &keys(stage), &STAGE.to_vec());
+                sum += number(stage, "total_ns");
+            }
+            // Stages are what totals are made of.
+            failures.equal(&what, &sum, &number(&path["total"], "total_ns"));
+            let groups = path["groups"].as_array().unwrap();
+            let grouped: u64 = groups.iter().map(|group| number(group, "count")).sum();
+            let counts = [0, number(path, "count")];
+            failures.check(
+                counts.contains(&grouped) || path["by"] == "back end",
+                || format!("{what}: groups have {grouped} of {}", counts[1]),
+            );
+            let slow = &path["slow"];
+            if slow.is_null() {
+                continue;
+            }
+            failures.equal(&what, &keys(slow), &SLOW.to_vec());
+            failures.check(number(slow, "count") <= counts[1], || {
+                format!("{what}: {slow}")
+            });
+            for one in slow["because"].as_array().unwrap() {
+                reasons += 1;
+                failures.equal(&what, &keys(one), &BECAUSE.to_vec());
+                let share =
+                    |name: &str| one[name].as_f64().is_some_and(|s| (0.0..=1.0).contains(&s));
+                failures.check(share("slow_share") && share("fast_share"), || {
+                    format!("{what}: {one}")
+                });
+                let text = one["text"].as_str().unwrap_or_default();
+                failures.check(text.ends_with('.'), || format!("{what}: {text}"));
+            }
+        }
+    }
+    failures.check(reasons > 20, || format!("only {reasons} reasons"));
+    failures.finish(1000);
+}
+
+#[test]
+fn tables_fit_80_columns() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        let run = run(["paths".as_ref(), case.path.as_os_str()]);
+        if run.status != 0 {
+            continue;
+        }
+        for line in run.text().lines() {
+            // Names of devices and events may be long; the numbers behind them stay in their columns.
+            let long = line.chars().count() > 80 && !line.starts_with("  ");
+            failures.check(!long, || format!("{}: {line}", case.name));
+        }
+    }
+    failures.finish(500);
+}
+
+/// Rows of `--each` are the instances of the report, in JSON and CSV alike.
+#[test]
+fn each_instance_is_told_once() {
+    let mut failures = Failures::default();
+    let path = case("arm64/vhost-mmio/boot1/trace.dat.zst").path;
+    let report = json(&["paths"], &path).unwrap();
+    let each = json(&["paths", "--each"], &path).unwrap();
+    let instances = each["instances"].as_array().unwrap();
+    let csv = run([
+        "paths".as_ref(),
+        "--each".as_ref(),
+        "--format".as_ref(),
+        "csv".as_ref(),
+        path.as_os_str(),
+    ]);
+    let lines = run(["paths".as_ref(), "--each".as_ref(), path.as_os_str()]);
+    failures.equal("CSV", &csv.text().lines().count(), &(instances.len() + 1));
+    failures.equal("lines", &lines.text().lines().count(), &instances.len());
+    for one in report["paths"].as_array().unwrap() {
+        let of_path = || instances.iter().filter(|i| i["path"] == one["path"]);
+        let what = one["path"].to_string();
+        failures.equal(&what, &(of_path().count() as u64), &number(one, "count"));
+        let total: u64 = of_path().map(|i| number(i, "total_ns")).sum();
+        failures.equal(&what, &total, &number(&one["total"], "total_ns"));
+        for (instance, at) in of_path().zip(1u64..) {
+            failures.equal(&what, &number(instance, "instance"), &at);
+            let steps = instance["steps"].as_array().unwrap();
+            let times: Vec<u64> = steps.iter().map(|step| number(step, "time_ns")).collect();
+            failures.check(times.is_sorted() && times.len() > 1, || {
+                format!("{what}: {times:?}")
+            });
+            let (first, last) = (times[0], times[times.len() - 1]);
+            failures.equal(&what, &number(instance, "start_ns"), &first);
+            failures.equal(&what, &number(instance, "total_ns"), &(last - first));
+        }
+    }
+    failures.finish(2000);
+}
+
+#[test]
+fn one_instance_is_shown_with_its_events() {
+    let mut failures = Failures::default();
+    let path = file("seed-text/case4-vhost.trace-cmd.txt");
+    let path = path.to_str().unwrap();
+    let text = run(["paths", "--path", "kick", "--instance", "1", path]).text();
+    for words in [
+        "kick, instance 1: 187.0us",
+        "back end woken",
+        "vhost-1781:1793",
+        "\n*  qemu-system-aar-1781",
+        "kp_tun_get_user",
+    ] {
+        failures.check(text.contains(words), || format!("{words}: {text}"));
+    }
+    let mermaid = [
+        "paths",
+        "--path",
+        "kick",
+        "--instance",
+        "1",
+        "--diagram",
+        "mermaid",
+    ];
+    let text = run(mermaid.into_iter().chain([path])).text();
+    failures.check(
+        text.contains("\nsequenceDiagram\n    participant p0 as "),
+        || text.clone(),
+    );
+    let arrows = text.lines().filter(|line| line.contains("->>")).count();
+    failures.check(arrows >= 3, || text.clone());
+    let whole = json(
+        &["paths", "--path", "kick", "--instance", "1"],
+        path.as_ref(),
+    )
+    .unwrap();
+    let events = whole["instance"]["events"].as_array().map_or(0, Vec::len);
+    failures.check(events >= 8, || whole.to_string());
+    failures.finish(8);
+}
+
+/// Filters choose instances by the vCPU they are about and by their beginning, and never tear one apart.
+#[test]
+fn filters_choose_instances() {
+    let mut failures = Failures::default();
+    let path = case("arm64/vhost-mmio/boot1/trace.dat.zst").path;
+    let instances = |filter: &[&str]| {
+        let args: Vec<&str> = ["paths", "--each"].iter().chain(filter).copied().collect();
+        let each = json(&args, &path).unwrap();
+        each["instances"].as_array().unwrap().clone()
+    };
+    // Numbers change with what is chosen.
+    let plain = |mut one: Value| {
+        one["instance"] = Value::Null;
+        one.to_string()
+    };
+    let all = instances(&[]);
+    let info = json(&["info"], &path).unwrap();
+    let vcpus = info["vms"][0]["vcpus"].as_array().unwrap().clone();
+    let mut by_vcpu = 0;
+    for vcpu in &vcpus {
+        let id = vcpu["id"].to_string();
+        let chosen = instances(&["--vcpu", &id]);
+        let wanted: Vec<String> = all
+            .iter()
+            .filter(|one| one["vcpu_tid"] == vcpu["tid"])
+            .map(|one| plain(one.clone()))
+            .collect();
+        by_vcpu += chosen.len();
+        let chosen: Vec<String> = chosen.into_iter().map(plain).collect();
+        failures.check(chosen == wanted, || {
+            format!("vCPU {id}: {} of {}", chosen.len(), wanted.len())
+        });
+    }
+    failures.equal("all vCPUs", &by_vcpu, &all.len());
+    let middle = number(&all[all.len() / 2], "start_ns");
+    let seconds = format!("{}.{:09},", middle / 1_000_000_000, middle % 1_000_000_000);
+    let late: Vec<String> = instances(&["--time", &seconds])
+        .into_iter()
+        .map(plain)
+        .collect();
+    let wanted: Vec<String> = all
+        .iter()
+        .filter(|one| number(one, "start_ns") >= middle)
+        .map(|one| plain(one.clone()))
+        .collect();
+    failures.check(late == wanted, || {
+        format!("from {seconds} {} of {}", late.len(), wanted.len())
+    });
+    failures.finish(4);
+}
+
+#[test]
+fn any_pair_of_events_is_a_path() {
+    let mut failures = Failures::default();
+    let path = case("arm64/vhost-mmio/boot1/trace.dat.zst").path;
+    let pair = |from: &str, to: &str, join: &str| {
+        let args = ["paths", "--from", from, "--to", to, "--join", join];
+        json(&args, &path).unwrap()["paths"][0].clone()
+    };
+    // An exit and the entry after it are what exits counts.
+    let exits = json(&["exits"], &path).unwrap();
+    let ours = pair("kvm_exit", "kvm_entry", "vcpu");
+    failures.equal(
+        "exits",
+        &number(&ours, "count"),
+        &number(&exits, "total_count"),
+    );
+    failures.equal(
+        "exits",
+        &number(&ours["total"], "total_ns"),
+        &number(&exits, "total_ns"),
+    );
+    let rows = exits["rows"].as_array().unwrap();
+    for row in rows {
+        let key = row["key"].as_str().unwrap();
+        let ours = pair(&format!("kvm_exit[reason=={key}]"), "kvm_entry", "thread");
+        failures.equal(key, &number(&ours, "count"), &number(row, "count"));
+    }
+    // What is not there is not found, and that is no failure.
+    let none = pair("kvm_nothing", "kvm_entry", "any");
+    failures.equal("nothing", &number(&none, "count"), &0);
+    failures.finish(rows.len() + 3);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().unwrap();
+    let recording = file("seed-text/case4-vhost.trace-cmd.txt");
+    let recording = recording.to_str().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let step = "[[step]]\nname = \"a\"\nevent = \"kvm_exit\"\nbind = \"v = thread\"\n";
+    let garbage = write("garbage.toml", &"\u{1}[[[".repeat(100_000));
+    let unknown_key = write("key.toml", &format!("name = \"x\"\ncolour = 1\n{step}"));
+    let one_step = write("one.toml", &format!("name = \"x\"\n{step}"));
+    let no_join = write(
+        "join.toml",
+        &format!("name = \"x\"\n{step}[[step]]\nname = \"b\"\nevent = \"kvm_entry\"\n"),
+    );
+    let no_role = write(
+        "role.toml",
+        &format!(
+            "name = \"x\"\n{step}[[step]]\nname = \"b\"\nevent = \"kvm_entry\"\njoin = \"thread = w\"\n"
+        ),
+    );
+    let condition = write(
+        "condition.toml",
+        &format!("name = \"x\"\n{step}where = \"task is purple\"\n{step}").replacen(
+            "\"a\"\nevent = \"kvm_exit\"\nbind = \"v = thread\"\n[[",
+            "\"a\"\n[[",
+            0,
+        ),
+    );
+    for (args, status, words) in [
+        (
+            vec!["--path", "hlat-wake"],
+            1,
+            vec!["hlat-wake", "halt-wake", "irqfd"],
+        ),
+        (
+            vec!["--path", folder.path().to_str().unwrap()],
+            1,
+            vec!["--path"],
+        ),
+        (vec!["--path", &garbage], 1, vec!["garbage.toml", "line 1"]),
+        (vec!["--path", &unknown_key], 1, vec!["key.toml", "colour"]),
+        (vec!["--path", &one_step], 1, vec!["one.toml", "1 steps"]),
+        (
+            vec!["--path", &no_join],
+            1,
+            vec!["join.toml", "step \"b\"", "join"],
+        ),
+        (
+            vec!["--path", &no_role],
+            1,
+            vec!["role.toml", "\"w\"", "bound are: v"],
+        ),
+        (
+            vec!["--path", &condition],
+            1,
+            vec!["step \"a\"", "purple", "kworker"],
+        ),
+        (vec!["--from", "kvm_exit"], 2, vec!["--to"]),
+        (vec!["--to", "kvm_exit"], 2, vec!["--from"]),
+        (
+            vec!["--from", "kvm_exit[", "--to", "kvm_entry"],
+            1,
+            vec!["--from kvm_exit[", "]"],
+        ),
+        (
+            vec!["--from", "kvm_exit", "--to", "kvm_entry[x <]"],
+            1,
+            vec!["--to", "nothing stands behind"],
+        ),
+        (
+            vec!["--from", "a", "--to", "b", "--join", "x y"],
+            1,
+            vec!["--join x y"],
+        ),
+        (vec!["--slow", "5 parsecs"], 2, vec!["5 parsecs", "ms"]),
+        (vec!["--slow", "1.5"], 2, vec!["1.5"]),
+        (vec!["--instance", "1"], 1, vec!["--path", "6"]),
+        (
+            vec!["--path", "kick", "--instance", "2"],
+            1,
+            vec!["no instance 2", "1 completed"],
+        ),
+        (
+            vec!["--path", "kick", "--instance", "0"],
+            1,
+            vec!["no instance 0"],
+        ),
+        (
+            vec!["--path", "kick", "--instance", "1", "--format", "csv"],
+            1,
+            vec!["--each"],
+        ),
+        (
+            vec!["--path", "kick", "--instance", "1", "--each"],
+            2,
+            vec!["--each"],
+        ),
+    ] {
+        let what = format!("{args:?}");
+        let run = run(["paths"].into_iter().chain(args).chain([recording]));
+        failures.equal(&what, &run.status, &status);
+        failures.check(run.stdout.is_empty(), || {
+            format!("{what} prints {}", run.text())
+        });
+        for word in words {
+            failures.check(run.stderr.contains(word), || {
+                format!("{what}: {} does not say {word:?}", run.stderr)
+            });
+        }
+    }
+    failures.finish(60);
+}
+
+/// A recording without any of the events tells so, and what to record.
+#[test]
+fn nothing_found_is_said_plainly() {
+    let path = case("host/sender-flows/perf.data.zst");
+    let run = run(["paths".as_ref(), path.path.as_os_str()]);
+    let text = run.text();
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    assert!(text.contains("not found in this recording"), "{text}");
+    assert!(text.contains("trace-cmd record -e kvm -e sched"), "{text}");
+}
