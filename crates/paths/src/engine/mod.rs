@@ -606,7 +606,16 @@ impl Paths {
     /// A ticket's vCPU is known, or will never be.
     fn resolve(&mut self, found: Found, now: &Now<'_, '_>, machine: &mut Machine) {
         let (ticket, slot) = match found {
-            Found::Target(ticket, slot) => (UNRESOLVED | ticket, Some(slot)),
+            Found::Target { ticket, slot, by } => {
+                let ticket = UNRESOLVED | ticket;
+                // It may be posted yet, after something on another CPU has told whose it is.
+                if let Some(last) = self.last_target.get_mut(&by)
+                    && *last == ticket
+                {
+                    *last = u64::from(slot);
+                }
+                (ticket, Some(slot))
+            }
             Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
         };
         let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
