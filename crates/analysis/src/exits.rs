@@ -21,10 +21,10 @@ use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sin
 use model::{Access, Machine, Seen, State, Threads, Times, Told, Vm, find_vms};
 use rustc_hash::FxHashMap;
 
-use crate::Stats;
+use crate::{Amount, Counter, Stats};
 
 /// One table of exit statistics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ExitTable {
     /// Exits by reason.
     Vmexit,
@@ -304,6 +304,26 @@ impl Exits {
         [IOPORT, MMIO, MSR]
             .iter()
             .any(|&table| self.tables[table].wanted)
+    }
+
+    /// Tells the sums so far of every row, in the order in which rows came up.
+    pub(crate) fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
+        for (table, rows) in ExitTable::ALL.into_iter().zip(&self.tables) {
+            for (row, number) in rows.rows.iter().zip(0u32..) {
+                let amount = Amount {
+                    count: row.stats.count(),
+                    ns: row.stats.total(),
+                };
+                tell(Counter::Exits(table, number), amount);
+            }
+        }
+    }
+
+    /// Returns the key of a row, by the number it has in [`Counter::Exits`].
+    pub fn key_of(&self, table: ExitTable, number: u32) -> Option<String> {
+        let at = ExitTable::ALL.iter().position(|one| *one == table)?;
+        let row = self.tables.get(at)?.rows.get(number as usize)?;
+        Some(make_row(table, row.key).key)
     }
 
     /// Returns whether any exit or entry was seen.

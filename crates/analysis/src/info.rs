@@ -62,6 +62,13 @@ impl Info {
         }
     }
 
+    /// Returns the name that a kind of events goes by.
+    pub fn label(&self, index: u32) -> Option<&str> {
+        self.counts
+            .get(index as usize)
+            .map(|count| count.0.as_str())
+    }
+
     /// Takes thread names that the recorder saved apart from the events.
     pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
         self.threads.saved_names(names);

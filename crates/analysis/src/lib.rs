@@ -9,7 +9,11 @@ knows nothing of containers, files or output.
 mod exits;
 mod info;
 mod names;
+mod picture;
 mod sched;
+mod signs;
+mod sleeps;
+mod slices;
 mod study;
 mod vcpus;
 
@@ -19,7 +23,11 @@ pub use exits::{
 };
 pub use info::{EventCount, Info, InfoReport};
 pub use names::{builtin_names, name_access, name_rows};
+pub use picture::{Measured, Origin, Picture, Series};
 pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
+pub use signs::{CpuSigns, Signs, is_interrupt};
+pub use sleeps::{SleepRow, Sleeps};
+pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
 pub use stats::Stats;
 pub use study::Study;
 pub use vcpus::{

@@ -6,7 +6,9 @@ use event::{Data, Event, EventType, Side, Sink};
 use model::{Machine, Told};
 use paths::Paths;
 
-use crate::{Exits, Info, Sched, Vcpus, VcpusReport};
+use crate::{
+    Amount, Counter, Exits, Info, Sched, Signs, Sleeps, Slice, Slices, Vcpus, VcpusReport,
+};
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
 #[derive(Debug, Default)]
@@ -21,8 +23,16 @@ pub struct Study {
     pub sched: Option<Sched>,
     /// Latency paths, which need `machine`.
     pub paths: Option<Paths>,
+    /// Where tasks sleep.
+    pub sleeps: Option<Sleeps>,
+    /// Single events that tell of causes.
+    pub signs: Option<Signs>,
+    /// How much of everything happened when.
+    pub slices: Option<Slices>,
     /// What the vCPUs do.
     pub machine: Option<Machine>,
+    /// By kind, how many events there were, for slices.
+    counts: Vec<u64>,
     /// By kind of event, who wants it.
     wanted: Vec<Wanted>,
 }
@@ -33,6 +43,7 @@ struct Wanted {
     machine: bool,
     sched: bool,
     paths: bool,
+    sleeps: bool,
 }
 
 impl Study {
@@ -92,6 +103,61 @@ impl Study {
         }
     }
 
+    /// Asks where tasks sleep.
+    pub fn sleeps(self, sleeps: Sleeps) -> Study {
+        Study {
+            sleeps: Some(sleeps),
+            ..self
+        }
+    }
+
+    /// Asks for single events that tell of causes.
+    pub fn signs(self, signs: Signs) -> Study {
+        Study {
+            signs: Some(signs),
+            ..self
+        }
+    }
+
+    /// Asks how much of everything that is asked for happened when.
+    pub fn slices(self, slices: Slices) -> Study {
+        Study {
+            slices: Some(slices),
+            ..self
+        }
+    }
+
+    /// Tells all sums so far.
+    fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
+        if let Some(exits) = &self.exits {
+            exits.counters(tell);
+        }
+        if let Some(vcpus) = &self.vcpus {
+            vcpus.counters(tell);
+        }
+        if let Some(sched) = &self.sched {
+            sched.counters(tell);
+        }
+        if let Some(paths) = &self.paths {
+            for ((count, ns), number) in paths.sums().zip(0u32..) {
+                tell(Counter::Path(number), Amount { count, ns });
+            }
+        }
+        for (&count, number) in self.counts.iter().zip(0u32..) {
+            if count > 0 {
+                tell(Counter::Events(number), Amount { count, ns: 0 });
+            }
+        }
+    }
+
+    #[cold]
+    fn cut(&mut self, time: u64) {
+        if let Some(mut slices) = self.slices.take() {
+            slices.cut(time, |tell| self.counters(tell));
+            self.slices = Some(slices);
+        }
+    }
+
     /// Says that the recording's clock counts ticks and no nanoseconds.
     pub fn counts_ticks(&mut self) {
         if let Some(machine) = &mut self.machine {
@@ -109,6 +175,9 @@ impl Study {
         }
         if let Some(sched) = &mut self.sched {
             sched.saved_names(names.clone());
+        }
+        if let Some(sleeps) = &mut self.sleeps {
+            sleeps.saved_names(names.clone());
         }
         if let Some(machine) = &mut self.machine {
             machine.saved_names(names);
@@ -134,6 +203,15 @@ impl Study {
         if let Some(machine) = &mut self.machine {
             machine.told(told);
         }
+    }
+
+    /// Returns the slices up to the time of the last event, if they were asked for. What it is asked after
+    /// [`Study::finish`] has all that was under way in the last one.
+    pub fn take_slices(&mut self, end: u64) -> Vec<Slice> {
+        let slices = self.slices.take();
+        slices.map_or_else(Vec::new, |slices| {
+            slices.finish(end, |tell| self.counters(tell))
+        })
     }
 
     /// Ends the walk.
@@ -164,18 +242,45 @@ impl Sink for Study {
                 .is_some_and(|machine| machine.wants(ty)),
             sched: self.sched.as_mut().is_some_and(|sched| sched.wants(ty)),
             paths: self.paths.as_mut().is_some_and(|paths| paths.wants(ty)),
+            sleeps: self.sleeps.is_some() && (ty.kind.is_sched() || ty.name == "kernel_stack"),
         };
         self.wanted[index] = wanted;
+        if let Some(signs) = &mut self.signs {
+            signs.learn(ty);
+        }
         let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
-        info || wanted.exits || wanted.machine || wanted.sched || wanted.paths
+        let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths;
+        info || any || wanted.sleeps || self.signs.is_some() || self.slices.is_some()
+    }
+
+    fn wants_samples(&self) -> bool {
+        self.sleeps.is_some()
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let index = event.ty.index as usize;
         let wanted = self.wanted.get(index).copied().unwrap_or_default();
-        if wanted.exits || wanted.machine || wanted.sched || wanted.paths {
+        if let Some(slices) = &mut self.slices {
+            if slices.is_due(event.time) {
+                self.cut(event.time);
+            }
+            if self.counts.len() <= index {
+                self.counts.resize(index + 1, 0);
+            }
+            self.counts[index] += 1;
+        }
+        let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths || wanted.sleeps;
+        if any || self.signs.is_some() {
             let data = event.data();
+            if let Some(signs) = &mut self.signs {
+                signs.take(event, &data);
+            }
+            if wanted.sleeps
+                && let Some(sleeps) = &mut self.sleeps
+            {
+                sleeps.take(event, &data);
+            }
             // Paths look at what vCPUs were doing before the event.
             if wanted.paths
                 && let (Some(paths), Some(machine)) = (&mut self.paths, &mut self.machine)
@@ -232,6 +337,9 @@ impl Sink for Study {
         }
         if let Some(sched) = &mut self.sched {
             sched.side(side);
+        }
+        if let Some(sleeps) = &mut self.sleeps {
+            sleeps.side(side);
         }
         if let Some(paths) = &mut self.paths {
             paths.side(side);

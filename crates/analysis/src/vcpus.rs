@@ -7,7 +7,7 @@ use event::ExitReason;
 use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, Vm};
 use rustc_hash::FxHashMap;
 
-use crate::Stats;
+use crate::{Amount, Counter, Stats};
 
 /// Tasks and causes that a row lists; what is beyond is summed up in the last one.
 pub const LISTED: usize = 16;
@@ -234,6 +234,15 @@ impl Vcpus {
             self.vcpus.resize_with(index + 1, Vcpu::default);
         }
         &mut self.vcpus[index]
+    }
+
+    /// Tells the sums so far of every state, over all vCPUs.
+    pub(crate) fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
+        for state in State::ALL {
+            let times = self.vcpus.iter().map(|vcpu| vcpu.times.get(state));
+            let ns = times.fold(0u64, u64::saturating_add);
+            tell(Counter::State(state as u8), Amount { count: 0, ns });
+        }
     }
 
     /// A vCPU left its guest.

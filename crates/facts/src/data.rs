@@ -2,12 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cpuset::CpuSet;
+
+use crate::Host;
+
 /// Most threads, vCPUs and VMs that are kept; large hosts have some ten thousand threads.
 const MAX_THREADS: usize = 1 << 18;
 const MAX_VCPUS: usize = 1 << 18;
 const MAX_VMS: usize = 1 << 14;
 /// Longest name in bytes; the kernel's have 15, those of VMs are what somebody typed.
 const MAX_NAME: usize = 256;
+/// Most words of a VMM's command line; libvirt's have some hundred.
+const MAX_ARGS: usize = 4096;
+/// Most threads of vhost workers of a VM: one for each of its devices that has one.
+const MAX_VHOST: usize = 4096;
 /// Highest thread id of any kernel: `PID_MAX_LIMIT` of `linux/threads.h`.
 const MAX_TID: i64 = 4 << 20;
 
@@ -21,6 +29,8 @@ pub struct Facts {
     pub vms: Vec<Vm>,
     /// Text of QEMU's `info mtree`, for one VM.
     pub mtree: Option<String>,
+    /// The host itself, as `trapline facts` tells it.
+    pub host: Option<Host>,
 }
 
 /// One thread.
@@ -30,6 +40,32 @@ pub struct Thread {
     pub pid: Option<i32>,
     /// Its name as the kernel has it, where that is told.
     pub comm: Option<String>,
+    /// CPUs that it may run on (`Cpus_allowed_list`), where that is told.
+    pub affinity: Option<CpuSet>,
+    /// How it is scheduled, where that is told.
+    pub policy: Option<Policy>,
+}
+
+/// How a thread is scheduled (`sched(7)`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// The policy: `SCHED_OTHER`, `SCHED_FIFO`, `SCHED_RR`, `SCHED_BATCH`, `SCHED_IDLE`, `SCHED_DEADLINE`,
+    /// or the kernel's number for one that is not known.
+    pub name: String,
+    /// Priority of `SCHED_FIFO` and `SCHED_RR`, 1 to 99; 0 for others.
+    pub rt_priority: u32,
+    /// Nice value, -20 to 19; lower ones get more of a CPU.
+    pub nice: i32,
+}
+
+impl Policy {
+    /// Returns whether the thread goes before all threads of `SCHED_OTHER`.
+    pub fn is_realtime(&self) -> bool {
+        matches!(
+            self.name.as_str(),
+            "SCHED_FIFO" | "SCHED_RR" | "SCHED_DEADLINE"
+        )
+    }
 }
 
 /// One VM.
@@ -41,30 +77,56 @@ pub struct Vm {
     pub name: Option<String>,
     /// The guest's UUID.
     pub uuid: Option<String>,
+    /// The VMM's program, as its command line has it: `/usr/bin/qemu-system-x86_64`.
+    pub emulator: Option<String>,
+    /// The VMM's command line, word by word, the program first; what is or may be secret is masked. Empty
+    /// where it is not told.
+    pub args: Vec<String>,
+    /// Threads of its vhost workers: the kernel's threads that do the work of its devices.
+    pub vhost: Vec<i32>,
     /// Its vCPUs whose threads are told.
     pub vcpus: Vec<Vcpu>,
 }
 
 /// One vCPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vcpu {
     /// Its number.
     pub id: u32,
     /// Its thread.
     pub tid: i32,
+    /// CPUs that its thread may run on (`Cpus_allowed_list`), where that is told.
+    pub affinity: Option<CpuSet>,
+    /// How its thread is scheduled, where that is told.
+    pub policy: Option<Policy>,
+}
+
+impl Vcpu {
+    /// Returns a vCPU of which nothing but number and thread is told.
+    pub fn new(id: u32, tid: i32) -> Vcpu {
+        Vcpu {
+            id,
+            tid,
+            ..Vcpu::default()
+        }
+    }
 }
 
 impl Facts {
     /// Returns whether nothing is told.
     pub fn is_empty(&self) -> bool {
-        self.threads.is_empty() && self.vms.is_empty() && self.mtree.is_none()
+        self.threads.is_empty()
+            && self.vms.is_empty()
+            && self.mtree.is_none()
+            && self.host.is_none()
     }
 
-    /// Adds facts told later: they fill gaps, what was told first stays. Returns what was left out.
+    /// Adds facts told later: they fill gaps, what was told first stays. Returns what was left out, and where the
+    /// two contradict each other about the host.
     pub fn merge(&mut self, later: Facts) -> Vec<String> {
         let mut gather = Gather::of(std::mem::take(self));
         for (tid, thread) in later.threads {
-            gather.thread(tid, thread.pid, thread.comm.as_deref());
+            gather.thread(tid, thread);
         }
         for vm in later.vms {
             gather.vm(vm);
@@ -79,6 +141,9 @@ impl Facts {
                         .to_owned(),
                 );
             }
+        }
+        if let Some(host) = later.host {
+            notes.extend(gather.host(host));
         }
         let (facts, left_out) = gather.finish();
         *self = facts;
@@ -101,15 +166,25 @@ fn name(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+/// Fills a gap.
+pub(crate) fn fill<T>(known: &mut Option<T>, told: Option<T>) {
+    if known.is_none() {
+        *known = told;
+    }
+}
+
 /// Facts on their way in.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     facts: Facts,
     /// Index of the VM with a process, and of the one a thread is a vCPU of.
     vm_of_pid: HashMap<i32, usize>,
-    vm_of_tid: HashMap<i32, usize>,
+    vm_of_tid: HashMap<i32, Place>,
     left_out: usize,
 }
+
+/// Where a vCPU stands: index of its VM, and among that VM's vCPUs.
+type Place = (usize, usize);
 
 impl Gather {
     fn of(facts: Facts) -> Gather {
@@ -118,8 +193,8 @@ impl Gather {
             if let Some(pid) = vm.pid {
                 gather.vm_of_pid.entry(pid).or_insert(at);
             }
-            for vcpu in &vm.vcpus {
-                gather.vm_of_tid.entry(vcpu.tid).or_insert(at);
+            for (place, vcpu) in vm.vcpus.iter().enumerate() {
+                gather.vm_of_tid.entry(vcpu.tid).or_insert((at, place));
             }
         }
         gather.facts = facts;
@@ -127,15 +202,27 @@ impl Gather {
     }
 
     /// Takes a thread.
-    pub(crate) fn thread(&mut self, tid: i32, pid: Option<i32>, comm: Option<&str>) {
+    pub(crate) fn thread(&mut self, tid: i32, told: Thread) {
         if self.facts.threads.len() >= MAX_THREADS && !self.facts.threads.contains_key(&tid) {
             self.left_out += 1;
             return;
         }
         let thread = self.facts.threads.entry(tid).or_default();
-        thread.pid = thread.pid.or(pid);
-        if thread.comm.is_none() {
-            thread.comm = comm.and_then(name);
+        thread.pid = thread.pid.or(told.pid);
+        let comm = || name(told.comm.as_deref()?);
+        thread.comm = thread.comm.take().or_else(comm);
+        fill(&mut thread.affinity, told.affinity);
+        fill(&mut thread.policy, told.policy);
+    }
+
+    /// Takes what is told of the host. Returns where it contradicts what was told before.
+    pub(crate) fn host(&mut self, host: Host) -> Vec<String> {
+        match &mut self.facts.host {
+            Some(known) => known.merge(host),
+            None => {
+                self.facts.host = Some(host);
+                Vec::new()
+            }
         }
     }
 
@@ -144,8 +231,8 @@ impl Gather {
     pub(crate) fn vm(&mut self, vm: Vm) -> Option<usize> {
         let of_pid = vm.pid.and_then(|pid| self.vm_of_pid.get(&pid).copied());
         let of_tid = || {
-            let mut owners = vm.vcpus.iter().map(|v| self.vm_of_tid.get(&v.tid).copied());
-            owners.find_map(|owner| owner).filter(|at| {
+            let mut owners = vm.vcpus.iter().map(|v| self.vm_of_tid.get(&v.tid));
+            owners.find_map(|owner| Some(owner?.0)).filter(|at| {
                 let known = self.facts.vms.get(*at).and_then(|known| known.pid);
                 known.is_none() || vm.pid.is_none() || known == vm.pid
             })
@@ -168,16 +255,32 @@ impl Gather {
         }
         known.name = known.name.take().or_else(|| name(vm.name.as_deref()?));
         known.uuid = known.uuid.take().or_else(|| name(vm.uuid.as_deref()?));
+        known.emulator = known.emulator.take().or(vm.emulator);
+        if known.args.is_empty() {
+            known.args = vm.args;
+            known.args.truncate(MAX_ARGS);
+        }
+        if known.vhost.is_empty() {
+            known.vhost = vm.vhost;
+            known.vhost.truncate(MAX_VHOST);
+        }
         for vcpu in vm.vcpus {
-            if self.vm_of_tid.contains_key(&vcpu.tid) {
+            if let Some((vm, place)) = self.vm_of_tid.get(&vcpu.tid) {
+                let vm = self.facts.vms.get_mut(*vm);
+                if let Some(known) = vm.and_then(|vm| vm.vcpus.get_mut(*place)) {
+                    fill(&mut known.affinity, vcpu.affinity);
+                    fill(&mut known.policy, vcpu.policy);
+                }
                 continue;
             }
             if self.vm_of_tid.len() >= MAX_VCPUS {
                 self.left_out += 1;
                 continue;
             }
-            self.vm_of_tid.insert(vcpu.tid, at);
-            known.vcpus.push(vcpu);
+            if let Some(known) = self.facts.vms.get_mut(at) {
+                self.vm_of_tid.insert(vcpu.tid, (at, known.vcpus.len()));
+                known.vcpus.push(vcpu);
+            }
         }
         Some(at)
     }

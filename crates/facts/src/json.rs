@@ -7,7 +7,7 @@ use serde_json::{Map, StreamDeserializer, Value, de::StrRead};
 
 use crate::data::id;
 use crate::reader::{Reader, Session};
-use crate::{Vcpu, Vm};
+use crate::{Thread, Vcpu, Vm};
 
 /// JSON is not read beyond this many bytes: a large host's facts have some hundred thousand.
 const MAX_JSON: usize = 8 << 20;
@@ -81,10 +81,10 @@ fn take_cpus(list: &Value, reader: &mut Reader) -> bool {
         .iter()
         .filter_map(|entry| {
             let number = |names: [&str; 2]| names.iter().find_map(|n| entry.get(n)?.as_i64());
-            Some(Vcpu {
-                id: u32::try_from(number(["cpu-index", "CPU"])?).ok()?,
-                tid: id(number(["thread-id", "thread_id"])?)?,
-            })
+            Some(Vcpu::new(
+                u32::try_from(number(["cpu-index", "CPU"])?).ok()?,
+                id(number(["thread-id", "thread_id"])?)?,
+            ))
         })
         .collect();
     if vcpus.is_empty() {
@@ -105,13 +105,13 @@ fn document(object: &Map<String, Value>, reader: &mut Reader) {
             pid: thread_id(vm, "pid", &path, reader),
             name: text(vm, "name", &path, reader),
             uuid: text(vm, "uuid", &path, reader),
-            vcpus: Vec::new(),
+            ..Vm::default()
         };
         for vcpu in list(vm, "vcpus", reader) {
             let number = vcpu.get("id").and_then(Value::as_u64);
             let tid = vcpu.get("tid").and_then(Value::as_i64).and_then(id);
             match number.and_then(|n| u32::try_from(n).ok()).zip(tid) {
-                Some((id, tid)) => told.vcpus.push(Vcpu { id, tid }),
+                Some((id, tid)) => told.vcpus.push(Vcpu::new(id, tid)),
                 None => wrong(&format!("{path}.vcpus"), "numbers 'id' and 'tid'", reader),
             }
         }
@@ -129,7 +129,12 @@ fn document(object: &Map<String, Value>, reader: &mut Reader) {
         };
         let pid = thread_id(thread, "pid", &path, reader);
         let comm = text(thread, "comm", &path, reader);
-        reader.gather.thread(tid, pid, comm.as_deref());
+        let thread = Thread {
+            pid,
+            comm,
+            ..Thread::default()
+        };
+        reader.gather.thread(tid, thread);
     }
     if let Some(mtree) = text(object, "mtree", "the document", reader) {
         for line in mtree.lines() {

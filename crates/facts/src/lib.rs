@@ -18,13 +18,14 @@ bounded, and nothing is guessed from a line that does not say what it is.
 ```
 let text = b"* CPU #0: thread_id=1700\n  CPU #1: thread_id=1703\n";
 let (facts, notes) = facts::read(text);
-assert_eq!(facts.vms[0].vcpus[1], facts::Vcpu { id: 1, tid: 1703 });
+assert_eq!(facts.vms[0].vcpus[1], facts::Vcpu::new(1, 1703));
 assert!(notes.is_empty());
 ```
 */
 #![forbid(unsafe_code)]
 
 mod data;
+mod host;
 mod json;
 mod monitor;
 mod notes;
@@ -32,5 +33,6 @@ mod ps;
 mod reader;
 mod vmm;
 
-pub use data::{Facts, Thread, Vcpu, Vm};
+pub use data::{Facts, Policy, Thread, Vcpu, Vm};
+pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
 pub use reader::read;

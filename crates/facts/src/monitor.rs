@@ -47,7 +47,7 @@ fn cpu(line: &str) -> Option<Option<Vcpu>> {
         .split_ascii_whitespace()
         .find_map(|word| word.strip_prefix("thread_id="));
     let tid = tid.and_then(|tid| crate::data::id(tid.parse().ok()?));
-    Some(tid.map(|tid| Vcpu { id, tid }))
+    Some(tid.map(|tid| Vcpu::new(id, tid)))
 }
 
 /// Headings and regions of `info mtree` in its forms (see the crate `devices`, which reads the text).
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn lines_of_the_monitor() {
-        let cpu = |id, tid| Line::Cpu(Some(Vcpu { id, tid }));
+        let cpu = |id, tid| Line::Cpu(Some(Vcpu::new(id, tid)));
         for (line, expected) in [
             ("* CPU #0: thread_id=1700", cpu(0, 1700)),
             ("  CPU #11: thread_id=1703", cpu(11, 1703)),

@@ -6,7 +6,7 @@ use crate::data::Gather;
 use crate::monitor::{self, Line};
 use crate::notes::Notes;
 use crate::ps::{Bare, Columns, Row};
-use crate::{Facts, Vcpu, Vm, json, vmm};
+use crate::{Facts, Thread, Vcpu, Vm, json, vmm};
 
 /// Most lines without a header that wait for the end of their list.
 const MAX_BARE: usize = 1 << 14;
@@ -220,7 +220,7 @@ impl Reader {
     pub(crate) fn end_of_part(&mut self) {
         match std::mem::take(&mut self.part) {
             Part::Cpus(vcpus) => {
-                let vcpus = vcpus.into_iter().map(|(id, tid)| Vcpu { id, tid });
+                let vcpus = vcpus.into_iter().map(|(id, tid)| Vcpu::new(id, tid));
                 self.vcpus(vcpus.collect());
             }
             Part::Bare(rows) => self.bare(&rows),
@@ -262,7 +262,12 @@ fn take_row(gather: &mut Gather, row: &Row<'_>) {
         .comm
         .map(kernels_name)
         .or_else(|| program.filter(|_| row.pid == Some(row.tid)));
-    gather.thread(row.tid, row.pid, comm);
+    let thread = Thread {
+        pid: row.pid,
+        comm: comm.map(str::to_owned),
+        ..Thread::default()
+    };
+    gather.thread(row.tid, thread);
     if let (Some(vmm), Some(pid)) = (found, row.pid)
         && (vmm.vm.name.is_some() || vmm.vm.uuid.is_some())
     {

@@ -22,7 +22,7 @@ mod traits;
 pub use engine::{Instance, Only, Paths, Reached};
 pub use notes::{Waker, Was};
 pub use report::{
-    Because, GroupReport, NameAccess, PathReport, SlowReport, StageReport, Told, ToldStep,
+    Because, GroupReport, Had, NameAccess, PathReport, SlowReport, StageReport, Told, ToldStep,
 };
 pub use slow::Found;
 pub use tally::Dropped;

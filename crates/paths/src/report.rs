@@ -95,8 +95,38 @@ pub struct PathReport {
     pub groups: Vec<GroupReport>,
     /// Instances that did not complete, by reason; reasons without any are left out.
     pub dropped: Vec<(Dropped, u64)>,
+    /// What instances had: how many had it, and the sum of their totals. Slots of threads are [`model::Threads`]'.
+    pub traits: Vec<Had>,
+    /// The vCPUs that instances were about: thread, how many, and the sum of their totals.
+    pub vcpus: Vec<(i32, u64, u64)>,
     /// The slow ones, if there are any.
     pub slow: Option<SlowReport>,
+}
+
+/// Something that instances had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Had {
+    /// What.
+    pub what: Trait,
+    /// How many had it.
+    pub count: u64,
+    /// The sum of their totals.
+    pub ns: u64,
+}
+
+impl PathReport {
+    /// Returns how many instances had something, and the sum of their totals.
+    pub fn with(&self, what: impl Fn(&Trait) -> bool) -> (u64, u64) {
+        let having = self.traits.iter().filter(|had| what(&had.what));
+        having.fold((0, 0), |sum, had| {
+            (sum.0 + had.count, sum.1.saturating_add(had.ns))
+        })
+    }
+
+    /// Returns the durations of a stage, by the names of its steps.
+    pub fn stage(&self, name: &str) -> Option<&StageReport> {
+        self.stages.iter().find(|stage| stage.name == name)
+    }
 }
 
 /// Names a device and register behind an access, if it can.
@@ -266,6 +296,25 @@ impl Words<'_> {
             }),
             groups,
             dropped,
+            traits: tally
+                .traits
+                .iter()
+                .zip(&tally.trait_sums)
+                .map(|(what, sum)| Had {
+                    what: *what,
+                    count: sum.count,
+                    ns: sum.ns,
+                })
+                .collect(),
+            vcpus: tally
+                .traits
+                .iter()
+                .zip(&tally.trait_sums)
+                .filter_map(|(what, sum)| match what {
+                    Trait::Vcpu(slot) => Some((self.tid(*slot), sum.count, sum.ns)),
+                    _ => None,
+                })
+                .collect(),
             slow: split.map(|split| self.slow(tally, &split)),
         }
     }

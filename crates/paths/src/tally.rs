@@ -165,6 +165,8 @@ pub(crate) struct Tally {
     /// What instances are grouped by: which of their traits.
     by: fn(&Trait) -> bool,
     pub traits: Vec<Trait>,
+    /// By trait's number, how many instances have it and the sum of their totals.
+    pub trait_sums: Vec<Sum>,
     trait_of: FxHashMap<Trait, u32>,
     buckets: Vec<Option<Box<Bucket>>>,
     pub slow_from: Option<u64>,
@@ -193,6 +195,7 @@ impl Tally {
                 Some(By::Chain) => |t| matches!(t, Trait::Chain(_)),
             },
             traits: Vec::new(),
+            trait_sums: Vec::new(),
             trait_of: FxHashMap::default(),
             buckets: Vec::new(),
             slow_from: None,
@@ -250,11 +253,15 @@ impl Tally {
                 Some(number) => *number,
                 None if next < MAX_TRAITS => {
                     self.traits.push(*one);
+                    self.trait_sums.push(Sum::default());
                     self.trait_of.insert(*one, next as u32);
                     next as u32
                 }
                 None => continue,
             };
+            if let Some(sum) = self.trait_sums.get_mut(number as usize) {
+                sum.add(total_ns);
+            }
             numbers.push(number);
         }
         let mut ns_of = [(0u32, 0u64); MAX_STEPS];

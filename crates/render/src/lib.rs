@@ -9,7 +9,7 @@ other people's scripts.
 mod columns;
 pub mod csv;
 mod digits;
-pub mod duration;
+use stats::duration;
 mod event_line;
 pub mod exits;
 pub mod html;

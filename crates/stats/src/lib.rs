@@ -3,6 +3,8 @@ Count, sum, extremes and percentiles of durations, in bounded memory. This crate
 */
 #![forbid(unsafe_code)]
 
+pub mod duration;
+
 /// Durations kept as they are before they are only counted in buckets.
 const EXACT: usize = 128;
 /// Buckets to a power of two: a bucket is at most 1/64 of its value wide.

@@ -17,7 +17,7 @@ use task::Task;
 
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
-use crate::Stats;
+use crate::{Amount, Counter, Stats};
 
 /// Event that ftrace makes of a stack, behind the event whose it is.
 const KERNEL_STACK: &str = "kernel_stack";
@@ -115,6 +115,29 @@ impl Sched {
     /// Returns whether any task was seen getting a CPU.
     pub fn saw_switches(&self) -> bool {
         self.has.switches
+    }
+
+    /// Tells the sums so far of every task.
+    pub(crate) fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
+        for (task, slot) in self.tasks.iter().zip(0u32..) {
+            let delays = Amount {
+                count: task.delays.count(),
+                ns: task.delays.total(),
+            };
+            let ran = Amount {
+                count: 0,
+                ns: task.runtime_ns.max(task.on_cpu_ns(self.end)),
+            };
+            tell(Counter::Delays(slot), delays);
+            tell(Counter::Ran(slot), ran);
+        }
+    }
+
+    /// Returns the name of the task with a slot, as [`Counter`] has it; the idle tasks have none.
+    pub fn comm_of(&self, slot: u32) -> Option<String> {
+        let (tid, thread) = self.threads.at(slot).filter(|(tid, _)| *tid != 0)?;
+        let comm = thread.comm.as_deref();
+        Some(comm.map_or_else(|| format!(":{tid}"), str::to_owned))
     }
 
     fn task(&mut self, slot: u32) -> &mut Task {

@@ -191,6 +191,12 @@ impl Paths {
         self.isa
     }
 
+    /// Returns of each path how many instances have completed so far, and the sum of their totals.
+    pub fn sums(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let tallies = self.tallies.iter();
+        tallies.map(|tally| (tally.count, tally.total.total()))
+    }
+
     pub(crate) fn tallies(&self) -> &[Tally] {
         &self.tallies
     }

@@ -1,0 +1,216 @@
+//! All that one recording, or one set of printed tables, tells: what causes are looked for in, and what is compared.
+
+use std::collections::BTreeMap;
+
+use event::{Isa, Quality};
+use model::State;
+use paths::PathReport;
+
+use crate::{
+    Amount, Counter, ExitRow, ExitTable, ExitsReport, InfoReport, SchedReport, Signs, SleepRow,
+    Study, VcpusReport,
+};
+
+/// Where a picture's numbers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// From events.
+    #[default]
+    Recording,
+    /// From tables that a tool printed: sums only, without percentiles, without order.
+    Printed,
+}
+
+/// What one recording tells.
+#[derive(Debug, Clone, Default)]
+pub struct Picture {
+    /// The files it comes from.
+    pub names: Vec<String>,
+    /// Whether from events or from tables.
+    pub origin: Origin,
+    /// Instruction set of the exits.
+    pub isa: Option<Isa>,
+    /// What is in it.
+    pub info: InfoReport,
+    /// Tables of exits.
+    pub exits: Vec<ExitsReport>,
+    /// Where the vCPUs' time went.
+    pub vcpus: Option<VcpusReport>,
+    /// Scheduling.
+    pub sched: Option<SchedReport>,
+    /// Latency paths.
+    pub paths: Vec<PathReport>,
+    /// Where tasks slept; `None` where no stacks were recorded.
+    pub sleeps: Option<Vec<SleepRow>>,
+    /// Single events that tell of causes.
+    pub signs: Signs,
+    /// What happened when.
+    pub series: Series,
+    /// Counts that `perf stat` printed, by event.
+    pub counts: Vec<(String, u64)>,
+    /// From the first to the last event, or what a printed table was told to be of.
+    pub span_ns: Option<u64>,
+    /// What it lacks.
+    pub quality: Quality,
+}
+
+/// What is counted by slice.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measured {
+    /// A row of a table of exits, by its key.
+    Exits(ExitTable, String),
+    /// A state of the vCPUs, as [`State::ALL`] numbers them.
+    State(u8),
+    /// Delays of the tasks of a name.
+    Delays(String),
+    /// Run time of the tasks of a name.
+    Ran(String),
+    /// A path.
+    Path(String),
+    /// Events of a kind.
+    Events(String),
+}
+
+/// Counts in slices of time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// How long each slice is.
+    pub slice_ns: Vec<u64>,
+    /// What happened in each.
+    pub of: BTreeMap<Measured, Vec<Amount>>,
+}
+
+impl Series {
+    /// Names what a study counted by slice, up to the time of its last event.
+    pub fn of(study: &mut Study, end: u64) -> Series {
+        let slices = study.take_slices(end);
+        let mut out = Series {
+            slice_ns: slices.iter().map(|slice| slice.ns).collect(),
+            of: BTreeMap::new(),
+        };
+        for (at, slice) in slices.iter().enumerate() {
+            for (counter, amount) in &slice.amounts {
+                let Some(measured) = named(study, *counter) else {
+                    continue;
+                };
+                let list = out
+                    .of
+                    .entry(measured)
+                    .or_insert_with(|| vec![Amount::default(); slices.len()]);
+                if let Some(sum) = list.get_mut(at) {
+                    sum.count = sum.count.saturating_add(amount.count);
+                    sum.ns = sum.ns.saturating_add(amount.ns);
+                }
+            }
+        }
+        out
+    }
+}
+
+fn named(study: &Study, counter: Counter) -> Option<Measured> {
+    Some(match counter {
+        Counter::Exits(table, row) => {
+            Measured::Exits(table, study.exits.as_ref()?.key_of(table, row)?)
+        }
+        Counter::State(state) => Measured::State(state),
+        Counter::Delays(slot) => Measured::Delays(study.sched.as_ref()?.comm_of(slot)?),
+        Counter::Ran(slot) => Measured::Ran(study.sched.as_ref()?.comm_of(slot)?),
+        Counter::Path(number) => {
+            let paths = study.paths.as_ref()?.paths();
+            Measured::Path(paths.get(number as usize)?.name.clone())
+        }
+        Counter::Events(index) => Measured::Events(study.info.as_ref()?.label(index)?.to_owned()),
+    })
+}
+
+impl Picture {
+    /// Returns a table of exits.
+    pub fn table(&self, table: ExitTable) -> Option<&ExitsReport> {
+        self.exits.iter().find(|report| report.table == table)
+    }
+
+    /// Returns the rows of a table of exits.
+    pub fn rows(&self, table: ExitTable) -> &[ExitRow] {
+        self.table(table).map_or(&[], |report| &report.rows)
+    }
+
+    /// Returns the exits of a reason that goes by one of these names.
+    pub fn reason(&self, names: &[&str]) -> Vec<&ExitRow> {
+        let rows = self.rows(ExitTable::Vmexit).iter();
+        rows.filter(|row| names.contains(&row.key.as_str()))
+            .collect()
+    }
+
+    /// Returns how many events of a name were recorded, whatever their subsystem; `None` if nothing tells that any
+    /// were asked for.
+    pub fn events(&self, name: &str) -> Option<u64> {
+        let counts = self.info.events.iter();
+        let of_name = counts.filter(|count| bare(&count.name) == name);
+        of_name
+            .map(|count| count.count)
+            .reduce(|a, b| a.saturating_add(b))
+    }
+
+    /// Returns how many events have a part of a name in theirs, as probes are called after their function.
+    pub fn events_about(&self, part: &str) -> u64 {
+        let counts = self.info.events.iter();
+        let about = counts.filter(|count| bare(&count.name).contains(part));
+        about.map(|count| count.count).sum()
+    }
+
+    /// Returns the sum of the vCPUs' time in a state.
+    pub fn state_ns(&self, state: State) -> u64 {
+        let rows = self.vcpus.iter().flat_map(|report| &report.rows);
+        let times = rows.map(|row| row.times.get(state));
+        times.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the time that vCPUs were observed, all together.
+    pub fn observed_ns(&self) -> u64 {
+        let rows = self.vcpus.iter().flat_map(|report| &report.rows);
+        rows.map(|row| row.times.total())
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Returns the time in which vCPUs had something to do: observed and neither halted nor polling.
+    pub fn busy_ns(&self) -> u64 {
+        let idle = self
+            .state_ns(State::Halted)
+            .saturating_add(self.state_ns(State::Poll));
+        self.observed_ns().saturating_sub(idle)
+    }
+
+    /// Returns a path.
+    pub fn path(&self, name: &str) -> Option<&PathReport> {
+        self.paths
+            .iter()
+            .find(|path| path.name == name && path.count > 0)
+    }
+}
+
+/// Returns the name of a kind of events without its subsystem and without perf's modifiers.
+fn bare(label: &str) -> &str {
+    let mut parts = label.split(':');
+    match (parts.next(), parts.next()) {
+        (Some(_), Some(name)) if !name.is_empty() => name,
+        (Some(first), _) => first.split('/').next().unwrap_or(first),
+        _ => label,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bare;
+
+    #[test]
+    fn names_of_events_are_found_in_labels() {
+        for (label, name) in [
+            ("kvm:kvm_exit", "kvm_exit"),
+            ("kvm_exit", "kvm_exit"),
+            ("kvm:kvm_exit:k", "kvm_exit"),
+            ("cycles/", "cycles"),
+        ] {
+            assert_eq!(bare(label), name);
+        }
+    }
+}

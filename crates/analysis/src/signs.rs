@@ -1,0 +1,96 @@
+//! Single events that tell of a cause by themselves, counted: what no table has.
+
+use event::{Data, Event, EventType, ExitReason, Isa};
+
+/// CPUs beyond this are not told apart: the kernel has fewer.
+const MAX_CPUS: usize = 1 << 16;
+
+/// `HV_X64_MSR_SINT0` to `SINT15` (Hypervisor Top Level Functional Specification, 11.9).
+const SINTS: std::ops::RangeInclusive<u32> = 0x4000_0090..=0x4000_009f;
+/// AutoEOI, bit 17 of a SINT; bit 16 masks it.
+const AUTO_EOI: u64 = 1 << 17;
+const MASKED: u64 = 1 << 16;
+
+/// What happened on one CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuSigns {
+    /// All events recorded on it.
+    pub events: u64,
+    /// Exits of guests because of an interrupt for the host.
+    pub interrupt_exits: u64,
+    /// Interrupts of its own timer that the host took: `local_timer_entry`, or the architected timer's
+    /// `irq_handler_entry`.
+    pub timer_interrupts: u64,
+}
+
+/// Counts them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// By CPU.
+    pub cpus: Vec<CpuSigns>,
+    /// Hyper-V synthetic interrupts that a guest set up with AutoEOI.
+    pub auto_eoi: u64,
+    /// Those that it set up without.
+    pub no_auto_eoi: u64,
+    /// By kind of event: whether it is a timer's interrupt.
+    timers: Vec<bool>,
+}
+
+impl Signs {
+    /// Returns a counter that has seen nothing.
+    pub fn new() -> Signs {
+        Signs::default()
+    }
+
+    /// Takes a kind of events.
+    pub fn learn(&mut self, ty: &EventType<'_>) {
+        let index = ty.index as usize;
+        if self.timers.len() <= index {
+            self.timers.resize(index + 1, false);
+        }
+        self.timers[index] = ty.name == "local_timer_entry";
+    }
+
+    /// Takes an event.
+    #[inline]
+    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
+        let Ok(cpu) = usize::try_from(event.cpu) else {
+            return;
+        };
+        if cpu >= MAX_CPUS {
+            return;
+        }
+        if self.cpus.len() <= cpu {
+            self.cpus.resize(cpu + 1, CpuSigns::default());
+        }
+        let signs = &mut self.cpus[cpu];
+        signs.events += 1;
+        match data {
+            Data::KvmExit(exit) if is_interrupt(exit.reason) => signs.interrupt_exits += 1,
+            Data::KvmMsr(msr)
+                if msr.write && SINTS.contains(&msr.msr) && msr.value & MASKED == 0 =>
+            {
+                if msr.value & AUTO_EOI != 0 {
+                    self.auto_eoi += 1;
+                } else {
+                    self.no_auto_eoi += 1;
+                }
+            }
+            _ => {
+                let timer = self.timers.get(event.ty.index as usize);
+                signs.timer_interrupts += u64::from(timer.copied().unwrap_or(false));
+            }
+        }
+    }
+}
+
+/// Whether a guest was left for an interrupt of the host.
+pub fn is_interrupt(reason: ExitReason) -> bool {
+    let name = reason.name();
+    match reason.isa {
+        Isa::Vmx => name == Some("EXTERNAL_INTERRUPT"),
+        Isa::Svm => name == Some("interrupt"),
+        Isa::Arm64 => name == Some("IRQ"),
+        _ => false,
+    }
+}

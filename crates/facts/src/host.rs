@@ -1,0 +1,313 @@
+//! The host itself: its CPUs, how its kernel was started and set, what KVM counts.
+//!
+//! Every member may be missing: a fact that is not told is not known, and no default stands in for it. Names are
+//! those of the files they are from (`Documentation/ABI` and `Documentation/admin-guide` of the kernel).
+
+use std::collections::BTreeMap;
+
+use cpuset::CpuSet;
+
+use crate::data::fill;
+
+/// Most paths that are listed as unreadable.
+const MAX_UNREADABLE: usize = 1024;
+
+/// What is told of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Release of its kernel, as `uname -r` prints it (`/proc/sys/kernel/osrelease`).
+    pub kernel: Option<String>,
+    /// Architecture, as `uname -m` prints it (`/proc/sys/kernel/arch`).
+    pub arch: Option<String>,
+    /// What the CPUs call themselves: `model name` of `/proc/cpuinfo`.
+    pub cpu_model: Option<String>,
+    /// Whether the host is a virtual machine itself, as the `hypervisor` flag of `/proc/cpuinfo` says (x86).
+    pub virtualized: Option<bool>,
+    /// The kernel's command line (`/proc/cmdline`); what is or may be secret is masked.
+    pub cmdline: Option<String>,
+    /// CPUs that are online.
+    pub online: Option<CpuSet>,
+    /// CPUs that the scheduler does not balance load over (`isolcpus=`; `/sys/devices/system/cpu/isolated`).
+    pub isolated: Option<CpuSet>,
+    /// CPUs whose tick stops while one task runs (`/sys/devices/system/cpu/nohz_full`).
+    pub nohz_full: Option<CpuSet>,
+    /// CPUs whose RCU callbacks other threads run (`rcu_nocbs=` and `nohz_full=` of the command line).
+    pub rcu_nocbs: Option<CpuSet>,
+    /// The CPUs that are online, by number.
+    pub cpus: Vec<HostCpu>,
+    /// NUMA nodes, by number.
+    pub nodes: Vec<Node>,
+    /// How clock frequencies are set; empty where no driver does, as in most virtual machines.
+    pub cpufreq: Vec<FreqPolicy>,
+    /// How idle CPUs are put to sleep.
+    pub cpuidle: Option<CpuIdle>,
+    /// The clock source in use.
+    pub clocksource: Option<String>,
+    /// The clock sources there are.
+    pub clocksources: Vec<String>,
+    /// Ticks in a second, of the kernel's configuration (`CONFIG_HZ`).
+    pub hz: Option<u32>,
+    /// Parameters of modules by module and name (`/sys/module/*/parameters`): `kvm`, `kvm_intel`, `kvm_amd`, `vhost`,
+    /// `vhost_net`, of those that are there. Values are the kernel's words (`Y`, `N`, `200000`).
+    pub modules: BTreeMap<String, BTreeMap<String, String>>,
+    /// What KVM has counted over all VMs that exist, by the counter's name (`/sys/kernel/debug/kvm`).
+    pub kvm_debug: BTreeMap<String, u64>,
+    /// Interrupts that a device uses, by number.
+    pub irqs: Vec<Irq>,
+    /// When memory is backed by huge pages without being asked: `always`, `madvise` or `never`
+    /// (`/sys/kernel/mm/transparent_hugepage/enabled`).
+    pub thp: Option<String>,
+    /// Whether equal pages are being merged (`/sys/kernel/mm/ksm/run` is 1).
+    pub ksm: Option<bool>,
+    /// Whether tasks and memory are moved to each other between NUMA nodes (`/proc/sys/kernel/numa_balancing`).
+    pub numa_balancing: Option<bool>,
+    /// What is done about the CPU's vulnerabilities, by their names (`/sys/devices/system/cpu/vulnerabilities`).
+    pub mitigations: BTreeMap<String, String>,
+    /// Whether cores run several threads: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`
+    /// (`/sys/devices/system/cpu/smt/control`).
+    pub smt: Option<String>,
+    /// How many values of command lines were masked.
+    pub masked: u64,
+    /// What could not be read.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// One CPU of a host (`/sys/devices/system/cpu/cpuN/topology`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// Its socket.
+    pub package: Option<u32>,
+    /// Its die in the socket.
+    pub die: Option<u32>,
+    /// Its core; numbers are unique within a package or die only.
+    pub core: Option<u32>,
+    /// Its NUMA node.
+    pub node: Option<u32>,
+    /// The CPUs of its core, itself among them; empty where that is not told.
+    pub siblings: CpuSet,
+}
+
+/// One NUMA node (`/sys/devices/system/node`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Node {
+    /// Its number.
+    pub node: u32,
+    /// Its CPUs; some nodes are memory alone.
+    pub cpus: CpuSet,
+    /// Its memory (`MemTotal`).
+    pub memory_bytes: Option<u64>,
+}
+
+/// CPUs whose clock is set together (`/sys/devices/system/cpu/cpufreq/policyN`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FreqPolicy {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// What sets the clock: `acpi-cpufreq`, `intel_pstate`, `amd-pstate-epp`, `cppc_cpufreq` and others.
+    pub driver: Option<String>,
+    /// What decides how fast it goes: `performance`, `powersave`, `schedutil`, `ondemand` and others.
+    pub governor: Option<String>,
+    /// The governors that can be chosen.
+    pub governors: Vec<String>,
+    /// Lowest frequency that may be chosen, in kHz (`scaling_min_freq`).
+    pub min_khz: Option<u64>,
+    /// Highest frequency that may be chosen, in kHz (`scaling_max_freq`).
+    pub max_khz: Option<u64>,
+}
+
+/// How idle CPUs are put to sleep (`/sys/devices/system/cpu/cpuidle`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CpuIdle {
+    /// What knows the sleep states: `intel_idle`, `acpi_idle`, `haltpoll`, `none` and others.
+    pub driver: Option<String>,
+    /// What picks one: `menu`, `teo`, `haltpoll`, `ladder`.
+    pub governor: Option<String>,
+}
+
+/// One interrupt that a device uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Irq {
+    /// Its number.
+    pub irq: u32,
+    /// What it is for, as `/proc/interrupts` has it: `eth0-rx-0`, or several names with commas.
+    pub name: String,
+    /// CPUs that it may be handled on (`smp_affinity_list`).
+    pub affinity: Option<CpuSet>,
+    /// CPUs that it is sent to (`effective_affinity_list`).
+    pub effective: Option<CpuSet>,
+}
+
+/// Something that could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unreadable {
+    /// Where it is on the host.
+    pub path: String,
+    /// Why, in a few words: `permission denied`.
+    pub why: String,
+}
+
+impl Host {
+    /// Adds what is told later of the same host: gaps are filled, what was told first stays. Returns where the two
+    /// contradict each other. What is told of another host, by its kernel, architecture or CPUs, is left out as a
+    /// whole: its facts would be wrong for this one.
+    pub(crate) fn merge(&mut self, later: Host) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(what) = self.is_another(&later) {
+            return vec![format!(
+                "tells of another host than the facts before it, whose {what}: what it tells of the host is \
+                 left out"
+            )];
+        }
+        let mut conflicts = Vec::new();
+        macro_rules! gaps {
+            ($($field:ident),*) => {$(
+                if self.$field.is_some() && later.$field.is_some() && self.$field != later.$field {
+                    conflicts.push(stringify!($field));
+                }
+                fill(&mut self.$field, later.$field);
+            )*};
+        }
+        macro_rules! lists {
+            ($($field:ident),*) => {$(
+                if !self.$field.is_empty() && !later.$field.is_empty() && self.$field != later.$field {
+                    conflicts.push(stringify!($field));
+                }
+                if self.$field.is_empty() {
+                    self.$field = later.$field;
+                }
+            )*};
+        }
+        gaps!(kernel, arch, cpu_model, virtualized, cmdline, online);
+        gaps!(isolated, nohz_full, rcu_nocbs, cpuidle, clocksource);
+        gaps!(hz, thp, ksm, numa_balancing, smt);
+        lists!(cpus, nodes, cpufreq, clocksources, modules, mitigations);
+        // Counters go on, and irqbalance moves interrupts: that they differ says nothing.
+        if self.kvm_debug.is_empty() {
+            self.kvm_debug = later.kvm_debug;
+        }
+        if self.irqs.is_empty() {
+            self.irqs = later.irqs;
+        }
+        if self.masked == 0 {
+            self.masked = later.masked;
+        }
+        for one in later.unreadable {
+            if self.unreadable.len() < MAX_UNREADABLE && !self.unreadable.contains(&one) {
+                self.unreadable.push(one);
+            }
+        }
+        if !conflicts.is_empty() {
+            notes.push(format!(
+                "tells another {} of the host than the facts before it; what was told first stays",
+                conflicts.join(", ")
+            ));
+        }
+        notes
+    }
+
+    /// Returns what says that facts are of another host, or of this one started with another kernel.
+    fn is_another(&self, other: &Host) -> Option<String> {
+        let texts = [
+            ("kernel", &self.kernel, &other.kernel),
+            ("architecture", &self.arch, &other.arch),
+            ("CPU", &self.cpu_model, &other.cpu_model),
+        ];
+        for (what, ours, theirs) in texts {
+            if let (Some(ours), Some(theirs)) = (ours, theirs)
+                && ours != theirs
+            {
+                return Some(format!("{what} is {ours}, not {theirs}"));
+            }
+        }
+        None
+    }
+
+    /// Returns the CPU with a number, if it is told.
+    pub fn cpu(&self, cpu: u32) -> Option<&HostCpu> {
+        self.cpus.iter().find(|known| known.cpu == cpu)
+    }
+
+    /// Returns how the clock of a CPU is set, if that is told.
+    pub fn freq_policy(&self, cpu: u32) -> Option<&FreqPolicy> {
+        self.cpufreq.iter().find(|policy| policy.cpus.contains(cpu))
+    }
+
+    /// Returns the value of a module's parameter, if it is told: `parameter("kvm", "halt_poll_ns")`.
+    pub fn parameter(&self, module: &str, name: &str) -> Option<&str> {
+        Some(self.modules.get(module)?.get(name)?.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(kernel: &str) -> Host {
+        Host {
+            kernel: Some(kernel.to_owned()),
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn gaps_are_filled_and_contradictions_told() {
+        let mut first = Host {
+            clocksource: Some("tsc".to_owned()),
+            ..host("6.1.0")
+        };
+        let second = Host {
+            clocksource: Some("hpet".to_owned()),
+            hz: Some(250),
+            ..host("6.1.0")
+        };
+        let notes = first.merge(second);
+        assert_eq!(first.hz, Some(250));
+        assert_eq!(first.clocksource.as_deref(), Some("tsc"));
+        assert!(
+            notes.len() == 1 && notes[0].contains("another clocksource of"),
+            "{notes:?}"
+        );
+        let before = first.clone();
+        assert!(first.merge(before.clone()).is_empty());
+        assert_eq!(first, before);
+    }
+
+    #[test]
+    fn what_is_told_of_another_host_is_left_out() {
+        let mut first = host("6.1.0");
+        let second = Host {
+            hz: Some(250),
+            ..host("5.14.0")
+        };
+        let notes = first.merge(second);
+        assert_eq!(first, host("6.1.0"));
+        assert!(
+            notes.len() == 1 && notes[0].contains("kernel is 6.1.0, not 5.14.0"),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn parameters_policies_and_cpus_are_found() {
+        let parameters = BTreeMap::from([("halt_poll_ns".to_owned(), "200000".to_owned())]);
+        let host = Host {
+            modules: BTreeMap::from([("kvm".to_owned(), parameters)]),
+            cpufreq: vec![FreqPolicy {
+                cpus: "2-3".parse().unwrap(),
+                governor: Some("ondemand".to_owned()),
+                ..FreqPolicy::default()
+            }],
+            cpus: vec![HostCpu {
+                cpu: 3,
+                ..HostCpu::default()
+            }],
+            ..Host::default()
+        };
+        assert_eq!(host.parameter("kvm", "halt_poll_ns"), Some("200000"));
+        assert_eq!(host.parameter("kvm_intel", "ept"), None);
+        assert!(host.freq_policy(3).is_some() && host.freq_policy(4).is_none());
+        assert!(host.cpu(3).is_some() && host.cpu(2).is_none());
+    }
+}
