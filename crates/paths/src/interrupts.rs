@@ -30,8 +30,8 @@ struct Waiting {
 /// What was found out of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The vCPU's thread.
-    Target(u64, u32),
+    /// The vCPU's thread, and the thread that accepted the interrupt.
+    Target { ticket: u64, slot: u32, by: u32 },
     /// Nothing, and nothing will be.
     Nothing(u64),
 }
@@ -275,7 +275,11 @@ impl Interrupts {
         }
         self.member(slot, tasks);
         self.stays(slot, found.vector);
-        self.found.push(Found::Target(found.ticket, slot));
+        self.found.push(Found::Target {
+            ticket: found.ticket,
+            slot,
+            by: found.thread,
+        });
     }
 }
 

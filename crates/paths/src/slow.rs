@@ -245,7 +245,7 @@ fn chance(a: u64, b: u64, slow: u64, fast: u64) -> f64 {
         for k in a..=most {
             let term = p(k);
             sum += term;
-            if term < sum * 1e-12 {
+            if term <= sum * 1e-12 {
                 break;
             }
         }
@@ -253,7 +253,7 @@ fn chance(a: u64, b: u64, slow: u64, fast: u64) -> f64 {
         for k in (least..=a).rev() {
             let term = p(k);
             sum += term;
-            if term < sum * 1e-12 {
+            if term <= sum * 1e-12 {
                 break;
             }
         }
@@ -288,5 +288,7 @@ mod tests {
         assert!(chance(10, 0, 10, 10_000) < 1e-20);
         // Large counts neither overflow nor cost much.
         assert!(chance(500_000, 500_000, 1_000_000, 1_000_000) > 0.99);
+        // Even where each term is too small for a number: a sum over all of them would not end.
+        assert!(chance(1 << 40, 1, 1 << 50, 1 << 50) < 1e-20);
     }
 }

@@ -7,12 +7,25 @@ use super::instance::{Live, Reached};
 use super::{Instance, MAX_LIVE, MAX_REMEMBERED, Now, Paths};
 use crate::fields::Val;
 use crate::interrupts::UNRESOLVED;
-use crate::lang::{Class, MAX_ROLES, Op, Optional, Step, Value};
+use crate::lang::{Alt, Class, MAX_ROLES, Op, Optional, Step, Value};
 use crate::tally::Dropped;
 use crate::tasks::{Raised, What};
 
 /// The key of what has no other.
 const ANY: u64 = u64::MAX;
+
+/// Makes one key of the values that joins compare: one is itself.
+fn key_of(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    let mut key: Option<u64> = None;
+    for value in values {
+        let value = value?;
+        key = Some(match key {
+            None => value,
+            Some(key) => key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        });
+    }
+    Some(key.unwrap_or(ANY))
+}
 
 impl Paths {
     /// Returns a step, by chain and position.
@@ -45,7 +58,7 @@ impl Paths {
     }
 
     /// Returns the value of an attribute, as joins compare it.
-    fn read(&self, read: &Read, now: &Now<'_, '_>, machine: &mut Machine) -> Option<u64> {
+    fn read(&self, read: &Read, now: &Now<'_, '_>) -> Option<u64> {
         match read {
             Read::Thread => Some(u64::from(now.thread)),
             Read::Task => now.task.map(u64::from),
@@ -55,10 +68,7 @@ impl Paths {
             Read::Target => now.target,
             Read::Raised => Some(now.raised as u64),
             Read::Reason => None,
-            Read::Field(getter) => {
-                let _ = machine;
-                getter.get(now.event, now.data).map(|value| value.key())
-            }
+            Read::Field(getter) => getter.get(now.event, now.data).map(|value| value.key()),
         }
     }
 
@@ -184,11 +194,8 @@ impl Paths {
             }
             return;
         }
-        let key = match &bound.key {
-            Some((read, _)) => self.read(read, now, machine),
-            None => Some(ANY),
-        };
-        let Some(key) = key else {
+        let values = bound.keys.iter();
+        let Some(key) = key_of(values.map(|(read, _)| self.read(read, now))) else {
             return;
         };
         let mut found = std::mem::take(&mut self.found);
@@ -204,7 +211,7 @@ impl Paths {
                 continue;
             }
             let fits = bound.checks.iter().all(|(read, role, differs)| {
-                let value = self.read(read, now, machine);
+                let value = self.read(read, now);
                 let held = self.live[at as usize].role(*role);
                 match (value, held) {
                     (Some(value), Some(held)) => (value == held) != *differs,
@@ -358,7 +365,7 @@ impl Paths {
             }
         }
         for (role, read) in &bound.binds {
-            if let Some(value) = self.read(read, now, machine) {
+            if let Some(value) = self.read(read, now) {
                 let live = &mut self.live[at as usize];
                 live.set(*role, value);
                 if matches!(read, Read::Target) && value & UNRESOLVED != 0 {
@@ -475,19 +482,14 @@ impl Paths {
             if !barred {
                 for alt in self.index.of_step[number as usize].clone() {
                     let (_, _, what) = &self.index.alts[alt as usize];
-                    if what.not_after.iter().any(|s| live.has(*s))
+                    if what.joins.is_empty()
+                        || what.not_after.iter().any(|s| live.has(*s))
                         || what.only_after.iter().any(|s| !live.has(*s))
                         || what.instead_of.is_some()
                     {
                         continue;
                     }
-                    let positive = what.joins.iter().find(|join| !join.differs);
-                    let key = match positive {
-                        Some(join) => live.role(join.role),
-                        None if what.joins.is_empty() => None,
-                        None => Some(ANY),
-                    };
-                    if let Some(key) = key {
+                    if let Some(key) = live.found_by(what) {
                         waits.push((alt, key));
                     }
                 }
@@ -510,8 +512,8 @@ impl Paths {
             if live.late || before.is_some_and(|before| before >= *step) {
                 continue;
             }
-            if let Some(join) = what.joins.iter().find(|join| !join.differs)
-                && let Some(key) = live.role(join.role)
+            if !what.joins.is_empty()
+                && let Some(key) = live.found_by(what)
             {
                 waits.push((*alt, key));
             }
@@ -672,6 +674,14 @@ impl Paths {
                 }
             }
         }
+    }
+}
+
+impl Live {
+    /// What it is found by when it waits for an alternative; nothing if it does not hold what that joins.
+    fn found_by(&self, alt: &Alt) -> Option<u64> {
+        let same = alt.joins.iter().filter(|join| !join.differs);
+        key_of(same.map(|join| self.role(join.role)))
     }
 }
 

@@ -31,9 +31,8 @@ impl Paths {
             let mut notes = self.live[at as usize].spare.take().unwrap_or_default();
             notes.clear();
             self.look_at(&mut notes, subject, now, machine);
+            self.watchers.add(subject, notes.cpu, at);
             self.live[at as usize].notes = Some(notes);
-            self.watched.entry(subject).or_default().push(at);
-            self.watching += 1;
         }
         if let Some(back_end) = back_end
             && self.live[at as usize]
@@ -103,24 +102,26 @@ impl Paths {
     }
 
     pub(super) fn unwatch(&mut self, at: u32) {
-        if let Some(notes) = &self.live[at as usize].notes
-            && let Some(all) = self.watched.get_mut(&notes.subject)
-        {
-            // The list stays: a vCPU is watched again and again.
-            all.retain(|one| *one != at);
-            self.watching -= 1;
+        if let Some(notes) = &self.live[at as usize].notes {
+            self.watchers.remove(notes.subject, notes.cpu, at);
         }
     }
 
     fn watchers(&mut self, slot: u32, mut with: impl FnMut(&mut Notes)) {
-        let Some(all) = self.watched.get(&slot) else {
-            return;
-        };
-        for at in all {
+        for at in self.watchers.of(slot) {
             if let Some(notes) = &mut self.live[*at as usize].notes {
                 with(notes);
             }
         }
+    }
+
+    /// A vCPU's thread is on another CPU.
+    fn moves(&mut self, slot: u32, cpu: i32) {
+        let live = &mut self.live;
+        self.watchers.moved(slot, cpu, |at| {
+            let notes = live[at as usize].notes.as_mut()?;
+            Some(std::mem::replace(&mut notes.cpu, cpu))
+        });
     }
 
     /// A vCPU's own timer interrupts it: what woke it, if nothing else did.
@@ -135,7 +136,7 @@ impl Paths {
 
     /// Tells the instances under way what happens, before they go on.
     pub(super) fn watch(&mut self, now: &Now<'_, '_>, machine: &mut Machine, irq: Option<u64>) {
-        if self.watching == 0 {
+        if self.watchers.is_empty() {
             return;
         }
         match now.data {
@@ -172,44 +173,32 @@ impl Paths {
                     if notes.behind.is_none() && prev < tasks::IDLE {
                         notes.behind = Some(prev);
                     }
-                    if notes.cpu != cpu {
-                        notes.migrated |= notes.cpu != NONE;
-                        notes.cpu = cpu;
-                    }
+                    notes.migrated |= notes.cpu != cpu && notes.cpu != NONE;
                 });
+                self.moves(next, cpu);
                 if next < tasks::IDLE {
-                    for all in self.watched.values() {
-                        for at in all {
-                            if let Some(notes) = &mut self.live[*at as usize].notes
-                                && notes.cpu == cpu
-                                && notes.subject != next
-                                && notes.beside.len() < MAX_LISTED
-                                && !notes.beside.contains(&next)
-                            {
-                                notes.beside.push(next);
-                            }
+                    for at in self.watchers.on(cpu) {
+                        if let Some(notes) = &mut self.live[*at as usize].notes
+                            && notes.subject != next
+                            && notes.beside.len() < MAX_LISTED
+                            && !notes.beside.contains(&next)
+                        {
+                            notes.beside.push(next);
                         }
                     }
                 }
             }
             Data::SchedMigrateTask(migrate) => {
                 if let Some(task) = now.task {
-                    self.watchers(task, |notes| {
-                        notes.migrated = true;
-                        notes.cpu = migrate.dest_cpu;
-                    });
+                    self.watchers(task, |notes| notes.migrated = true);
+                    self.moves(task, migrate.dest_cpu);
                 }
             }
             _ => {
                 if let Some(irq) = irq {
-                    let cpu = now.event.cpu;
-                    for all in self.watched.values() {
-                        for at in all {
-                            if let Some(notes) = &mut self.live[*at as usize].notes
-                                && notes.cpu == cpu
-                            {
-                                notes::count(&mut notes.host_irqs, irq as u32);
-                            }
+                    for at in self.watchers.on(now.event.cpu) {
+                        if let Some(notes) = &mut self.live[*at as usize].notes {
+                            notes::count(&mut notes.host_irqs, irq as u32);
                         }
                     }
                 }
@@ -219,10 +208,15 @@ impl Paths {
 
     /// Takes what the event changes, once instances have gone on.
     pub(super) fn after(&mut self, now: &Now<'_, '_>, machine: &Machine) {
-        if self.levels.len() >= MAX_REMEMBERED {
-            self.levels.clear();
-        }
         for (key, level) in self.rising.drain(..) {
+            // A line that is not remembered is low.
+            if level == 0 {
+                self.levels.remove(&key);
+                continue;
+            }
+            if self.levels.len() >= MAX_REMEMBERED {
+                self.levels.clear();
+            }
             self.levels.insert(key, level);
         }
         let threads: &Threads = machine.threads();

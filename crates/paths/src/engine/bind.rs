@@ -60,7 +60,7 @@ pub(crate) struct Bound {
     pub functions: Option<Functions>,
     pub asks: Vec<Ask>,
     /// What waiting instances are found by: of the event, and their role.
-    pub key: Option<(Read, usize)>,
+    pub keys: Vec<(Read, usize)>,
     /// What else has to be the same, or different.
     pub checks: Vec<(Read, usize, bool)>,
     pub binds: Vec<(usize, Read)>,
@@ -334,14 +334,16 @@ fn bound(
         },
     });
     let asks = asks.collect();
-    let positive = alt.joins.iter().position(|join| !join.differs);
-    let key = positive.map(|at| (Read::of(&alt.joins[at].attr, ty), alt.joins[at].role));
+    let same = alt.joins.iter().filter(|join| !join.differs);
+    let keys: Vec<_> = same
+        .map(|join| (Read::of(&join.attr, ty), join.role))
+        .collect();
+    // One value is its own key; several have one that others may have too.
     let checks = alt
         .joins
         .iter()
-        .enumerate()
-        .filter(|(at, _)| Some(*at) != positive)
-        .map(|(_, join)| (Read::of(&join.attr, ty), join.role, join.differs))
+        .filter(|join| join.differs || keys.len() > 1)
+        .map(|join| (Read::of(&join.attr, ty), join.role, join.differs))
         .collect();
     let binds = alt
         .binds
@@ -355,7 +357,7 @@ fn bound(
         number: 0,
         functions,
         asks,
-        key,
+        keys,
         checks,
         binds,
         joins: !alt.joins.is_empty(),
@@ -420,9 +422,11 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
 pub(crate) fn compare(value: &Val<'_>, op: Op, wanted: &Value) -> bool {
     match (value, wanted) {
         (Val::Number(number), Value::Number(wanted)) => {
-            // A field may be signed; what is negative there has its high bit set here.
+            // A field may be signed; what is negative there has its high bit set here. To ask whether a number is below 0
+            // makes no sense of one that is not.
             let unsigned = i128::from(*number);
-            let number = if *wanted < 0 {
+            let sign = *wanted == 0 && matches!(op, Op::Less | Op::AtLeast);
+            let number = if *wanted < 0 || sign {
                 i128::from(*number as i64)
             } else {
                 unsigned

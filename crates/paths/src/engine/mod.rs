@@ -7,6 +7,7 @@
 mod bind;
 mod instance;
 mod waiting;
+mod watchers;
 
 use std::ops::Range;
 
@@ -23,6 +24,7 @@ use bind::{Binding, Index, Watch};
 pub(crate) use instance::Live;
 pub use instance::Reached;
 use waiting::Waiting;
+use watchers::Watchers;
 
 /// Instances under way, at most; the oldest is given up for one more.
 const MAX_LIVE: usize = 1 << 16;
@@ -95,10 +97,8 @@ pub struct Paths {
     tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
-    /// By vCPU's thread, the instances that watch it.
-    watched: FxHashMap<u32, Vec<u32>>,
-    /// How many instances watch one.
-    watching: usize,
+    /// Instances that are told what goes on around them.
+    watchers: Watchers,
     tallies: Vec<Tally>,
     isa: Option<Isa>,
     only: Only,
@@ -163,8 +163,7 @@ impl Paths {
             unique: FxHashMap::default(),
             tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
-            watched: FxHashMap::default(),
-            watching: 0,
+            watchers: Watchers::default(),
             tallies,
             isa: None,
             only: Only::default(),
@@ -613,7 +612,16 @@ impl Paths {
     /// A ticket's vCPU is known, or will never be.
     fn resolve(&mut self, found: Found, now: &Now<'_, '_>, machine: &mut Machine) {
         let (ticket, slot) = match found {
-            Found::Target(ticket, slot) => (UNRESOLVED | ticket, Some(slot)),
+            Found::Target { ticket, slot, by } => {
+                let ticket = UNRESOLVED | ticket;
+                // It may be posted yet, after something on another CPU has told whose it is.
+                if let Some(last) = self.last_target.get_mut(&by)
+                    && *last == ticket
+                {
+                    *last = u64::from(slot);
+                }
+                (ticket, Some(slot))
+            }
             Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
         };
         let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();

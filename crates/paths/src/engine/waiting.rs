@@ -1,6 +1,11 @@
 //! Instances by what they wait for.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
+
+/// In longer lists one that leaves is not searched for.
+const LONG: usize = 64;
 
 /// Instances that wait for one thing: mostly one.
 #[derive(Debug, Clone, Default)]
@@ -9,6 +14,7 @@ enum Few {
     None,
     One(u32),
     Many(Vec<u32>),
+    Crowd(Box<Crowd>),
 }
 
 impl Few {
@@ -16,7 +22,15 @@ impl Few {
         match self {
             Few::None => *self = Few::One(instance),
             Few::One(first) => *self = Few::Many(vec![*first, instance]),
+            Few::Many(all) if all.len() >= LONG => {
+                let mut crowd = Crowd::default();
+                for one in all.iter().chain([&instance]) {
+                    crowd.add(*one);
+                }
+                *self = Few::Crowd(Box::new(crowd));
+            }
             Few::Many(all) => all.push(instance),
+            Few::Crowd(all) => all.add(instance),
         }
     }
 
@@ -33,7 +47,15 @@ impl Few {
                     *self = Few::None;
                 }
             }
-            _ => return false,
+            Few::Crowd(all) => {
+                if !all.remove(instance) {
+                    return false;
+                }
+                if all.places.is_empty() {
+                    *self = Few::None;
+                }
+            }
+            Few::None | Few::One(_) => return false,
         }
         true
     }
@@ -43,7 +65,43 @@ impl Few {
             Few::None => {}
             Few::One(one) => out.push(*one),
             Few::Many(all) => out.extend_from_slice(all),
+            Few::Crowd(all) => out.extend(all.order.iter().flatten()),
         }
+    }
+}
+
+/// Many instances that wait for one thing, in the order in which they came. None of them is in it twice.
+#[derive(Debug, Clone, Default)]
+struct Crowd {
+    /// Those that left are holes, until half of it is.
+    order: Vec<Option<u32>>,
+    /// By instance, where in `order` it is.
+    places: FxHashMap<u32, usize>,
+}
+
+impl Crowd {
+    fn add(&mut self, instance: u32) {
+        if let Entry::Vacant(place) = self.places.entry(instance) {
+            place.insert(self.order.len());
+            self.order.push(Some(instance));
+        }
+    }
+
+    /// Returns whether it was there.
+    fn remove(&mut self, instance: u32) -> bool {
+        let Some(at) = self.places.remove(&instance) else {
+            return false;
+        };
+        if let Some(place) = self.order.get_mut(at) {
+            *place = None;
+        }
+        if self.order.len() > 2 * self.places.len() {
+            self.order.retain(Option::is_some);
+            for (at, one) in self.order.iter().flatten().enumerate() {
+                self.places.insert(*one, at);
+            }
+        }
+        true
     }
 }
 
@@ -124,6 +182,40 @@ impl Waiting {
         };
         if let Some(few) = few {
             few.get(out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many wait and leave, those that are left come in the order in which they came, for small keys and large ones.
+    #[test]
+    fn a_crowd_keeps_its_order() {
+        for key in [7, SMALL, u64::MAX] {
+            let mut waiting = Waiting::new(1);
+            let mut left: Vec<u32> = Vec::new();
+            let mut out = Vec::new();
+            for n in 0..1000u32 {
+                waiting.add(0, key, n);
+                left.push(n);
+                if n % 3 != 0 {
+                    let gone = left.remove(n as usize * 7 % left.len());
+                    waiting.remove(0, key, gone);
+                    // It is not there any more.
+                    waiting.remove(0, key, gone);
+                }
+                out.clear();
+                waiting.get(0, key, &mut out);
+                assert_eq!(out, left);
+            }
+            assert!(left.len() > LONG);
+            for one in left {
+                assert!(waiting.any(0));
+                waiting.remove(0, key, one);
+            }
+            assert!(!waiting.any(0));
         }
     }
 }

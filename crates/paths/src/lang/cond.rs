@@ -213,6 +213,9 @@ pub enum Cond {
     Rises(Attr),
 }
 
+/// Who can raise an interrupt.
+const RAISED: [&str; 4] = ["ipi", "msi", "pin", "local"];
+
 impl Cond {
     /// Parses one: `field == 1`, `comm ~ "CPU*"`, `task is vcpu`, `task is not kworker`, `level rises`.
     ///
@@ -236,6 +239,14 @@ impl Cond {
         if let Some((at, sign, op)) = found {
             let attr = Attr::parse(&text[..at])?;
             let value = value(&text[at + sign.len()..])?;
+            if let (Attr::Raised, Op::Equal | Op::Differs, Value::Text(word)) = (&attr, op, &value)
+                && !RAISED.contains(&word.as_str())
+            {
+                return Err(LangError(format!(
+                    "'{text}': expected one of {} behind {sign}",
+                    RAISED.join(", ")
+                )));
+            }
             let value = match (op, value) {
                 (Op::Like, Value::Number(_)) => {
                     Value::Text(text[at + sign.len()..].trim().to_owned())
@@ -310,6 +321,11 @@ fn value(text: &str) -> Result<Value, LangError> {
         return Err(LangError(
             "nothing stands behind the comparison; expected a number or a text".to_owned(),
         ));
+    }
+    if text.starts_with(['=', '<', '>', '~', '!']) {
+        return Err(LangError(format!(
+            "'{text}' stands behind the comparison; expected a number or a text, in quotes if it begins so"
+        )));
     }
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

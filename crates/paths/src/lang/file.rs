@@ -8,7 +8,7 @@ use super::{
 };
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 enum Many {
     One(String),
     Several(Vec<String>),
@@ -30,7 +30,7 @@ impl Many {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected true, false or \"unrecorded\"")]
 enum Skip {
     Always(bool),
     When(String),
@@ -121,8 +121,51 @@ struct AltToml {
 /// # Errors
 /// It is no TOML, has unknown keys, or does not make sense: the message says where.
 pub fn parse(text: &str) -> Result<Path, LangError> {
-    let file: FileToml =
-        toml::from_str(text).map_err(|error| LangError(error.to_string().trim().to_owned()))?;
+    understand(text).map_err(|LangError(error)| LangError(short(&error, MAX_ERROR)))
+}
+
+/// Characters of an error, and of a line of the file in it.
+const MAX_ERROR: usize = 400;
+const MAX_EXCERPT: usize = 60;
+
+/// Makes one line of a text that may be long, and steer a terminal: it is whatever stands in the file.
+fn short(text: &str, most: usize) -> String {
+    let mut out: String = text
+        .chars()
+        .take(most)
+        .map(|c| match c {
+            '\n' => ' ',
+            c if c.is_control() => '?',
+            c => c,
+        })
+        .collect();
+    if text.chars().nth(most).is_some() {
+        out.push_str("...");
+    }
+    out
+}
+
+/// Says where a file is no TOML, or not what is expected.
+fn toml_error(text: &str, error: &toml::de::Error) -> LangError {
+    let Some(at) = error.span().map(|span| span.start) else {
+        return LangError(error.message().to_owned());
+    };
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count();
+    let excerpt = text.lines().nth(line).unwrap_or_default().trim();
+    let message = error.message().trim();
+    LangError(match excerpt {
+        "" => format!("line {}: {message}", line + 1),
+        excerpt => format!(
+            "line {}, '{}': {message}",
+            line + 1,
+            short(excerpt, MAX_EXCERPT)
+        ),
+    })
+}
+
+fn understand(text: &str) -> Result<Path, LangError> {
+    let file: FileToml = toml::from_str(text).map_err(|error| toml_error(text, &error))?;
     let by = match file.by.as_deref() {
         None => None,
         Some("waker") => Some(By::Waker),
@@ -184,6 +227,12 @@ fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> 
     };
     for (position, table) in tables.iter().enumerate() {
         let known: Vec<&str> = tables[..position].iter().map(|t| t.name.as_str()).collect();
+        if table.name.trim().is_empty() {
+            return Err(fail(format!(
+                "the name of step {} is empty; stages are named by their steps",
+                position + 1
+            )));
+        }
         if known.contains(&table.name.as_str()) {
             return Err(fail(format!("two steps are called \"{}\"", table.name)));
         }

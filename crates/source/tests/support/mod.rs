@@ -258,6 +258,7 @@ fn latencies(study: &Study) -> String {
     let (Some(paths), Some(machine)) = (&study.paths, &study.machine) else {
         return String::new();
     };
+    assert_eq!(paths.in_flight(), 0);
     let reports = paths.report(machine, &|_| None);
     for report in &reports {
         assert_eq!(report.total.count(), report.count, "{}", report.name);

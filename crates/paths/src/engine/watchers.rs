@@ -1,0 +1,102 @@
+//! Instances that are told what goes on around them.
+
+use rustc_hash::FxHashMap;
+
+/// Instances that are told what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many.
+const MOST_OF_ONE: usize = 256;
+const MOST_ON_CPU: usize = 1024;
+/// CPUs are not believed beyond this number.
+const MAX_CPU: usize = 1 << 16;
+
+/// Instances that watch, by their vCPU's thread, and by the CPU that has it.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers {
+    by_thread: FxHashMap<u32, Vec<u32>>,
+    by_cpu: ByCpu,
+    count: usize,
+}
+
+/// By CPU, the instances whose vCPU has it, or had it last; none where the CPU is not known.
+#[derive(Debug, Default)]
+struct ByCpu(Vec<Vec<u32>>);
+
+impl ByCpu {
+    fn get(&self, cpu: i32) -> &[u32] {
+        let at = usize::try_from(cpu).ok();
+        at.and_then(|at| self.0.get(at)).map_or(&[], Vec::as_slice)
+    }
+
+    fn add(&mut self, cpu: i32, instance: u32) {
+        let Some(at) = usize::try_from(cpu).ok().filter(|at| *at < MAX_CPU) else {
+            return;
+        };
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, Vec::new);
+        }
+        if self.0[at].len() < MOST_ON_CPU {
+            self.0[at].push(instance);
+        }
+    }
+
+    fn remove(&mut self, cpu: i32, instance: u32) {
+        if let Ok(at) = usize::try_from(cpu)
+            && let Some(all) = self.0.get_mut(at)
+            && let Some(at) = all.iter().position(|one| *one == instance)
+        {
+            all.remove(at);
+        }
+    }
+}
+
+impl Watchers {
+    /// Whether there are none at all.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Those of a vCPU's thread.
+    pub fn of(&self, thread: u32) -> &[u32] {
+        self.by_thread.get(&thread).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those whose vCPU has a CPU, or had it last.
+    pub fn on(&self, cpu: i32) -> &[u32] {
+        self.by_cpu.get(cpu)
+    }
+
+    /// An instance begins to watch. Beyond a number that no vCPU reaches but by intent it is not told anything.
+    pub fn add(&mut self, thread: u32, cpu: i32, instance: u32) {
+        let all = self.by_thread.entry(thread).or_default();
+        if all.len() < MOST_OF_ONE {
+            all.push(instance);
+            self.count += 1;
+            self.by_cpu.add(cpu, instance);
+        }
+    }
+
+    /// It ends. Lists stay: a vCPU is watched again and again.
+    pub fn remove(&mut self, thread: u32, cpu: i32, instance: u32) {
+        let Some(all) = self.by_thread.get_mut(&thread) else {
+            return;
+        };
+        if let Some(at) = all.iter().position(|one| *one == instance) {
+            all.remove(at);
+            self.count -= 1;
+            self.by_cpu.remove(cpu, instance);
+        }
+    }
+
+    /// The instances of a vCPU's thread go with it to another CPU. `from` tells where each was, once, and changes it.
+    pub fn moved(&mut self, thread: u32, to: i32, mut from: impl FnMut(u32) -> Option<i32>) {
+        let Some(all) = self.by_thread.get(&thread) else {
+            return;
+        };
+        for instance in all {
+            if let Some(from) = from(*instance).filter(|from| *from != to) {
+                self.by_cpu.remove(from, *instance);
+                self.by_cpu.add(to, *instance);
+            }
+        }
+    }
+}
