@@ -1,6 +1,6 @@
 //! Tables of `perf kvm stat` (`print_result` in `tools/perf/builtin-kvm.c`).
 
-use crate::lines::{Line, joined};
+use crate::lines::{Line, joined, squeezed};
 use crate::number::{self, Time, count, is_unit, share, words};
 use crate::types::Event;
 
@@ -44,7 +44,17 @@ pub(crate) fn header(view: &[Line]) -> Option<(Header, usize)> {
             }
         }
     }
-    found
+    // What is left of a heading, when enough of it was in the first line.
+    let (header, used) = found?;
+    let ends = view.get(used).is_some_and(|line| {
+        // The first word may be the end of one.
+        let column = |word: &str| {
+            let columns = ["Min", "Max", "Avg", "Mean", "Time", "time", "(ns)"];
+            columns.iter().any(|column| column.ends_with(word))
+        };
+        line.text.split_whitespace().all(column) && !line.text.trim().is_empty()
+    });
+    Some((header, used + usize::from(ends)))
 }
 
 fn header_in(text: &str) -> Option<Header> {
@@ -66,9 +76,10 @@ fn header_in(text: &str) -> Option<Header> {
         "HCALL EVENT" => Event::Hcall,
         _ => Event::Untold,
     };
-    let layout = if text.contains("(ns)") {
+    let columns = squeezed(text);
+    let layout = if columns.contains("(ns)") {
         Layout::Nanoseconds
-    } else if text.contains("Min Time") || text.contains("Max Time") {
+    } else if columns.contains("MinTime") || columns.contains("MaxTime") {
         Layout::MinMaxMean
     } else {
         Layout::Mean
@@ -130,7 +141,7 @@ pub(crate) fn total(view: &[Line]) -> Option<(Total, usize)> {
 fn total_in(text: &str) -> Option<Total> {
     let (_, rest) = text.split_once("Total Samples")?;
     let (samples, rest) = rest.split_once("Total events handled time")?;
-    let blank = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | '|');
+    let blank = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | '\u{ff0c}' | '|');
     let time = rest.trim_matches(blank).trim_end_matches('.');
     Some(Total {
         count: count(samples.trim_matches(blank))?,
@@ -208,7 +219,7 @@ fn unbarred(text: &str) -> String {
 }
 
 /// Splits `( +-   0.28% )` off a row.
-fn error_of(text: &str) -> Option<(&str, f64)> {
+pub(crate) fn error_of(text: &str) -> Option<(&str, f64)> {
     let signs = ["+-", "+/-", "\u{b1}"];
     let (at, len) = signs
         .iter()
@@ -372,18 +383,21 @@ fn ends_row(text: &str) -> bool {
 /// Reads a row that may be broken in two or three. Returns it and how many lines it takes.
 pub(crate) fn row_of(view: &[Line], layout: Option<Layout>) -> Option<(Printed, usize)> {
     let first = &view.first()?.text;
-    if let Some(row) = row(first, layout) {
-        return Some((row, 1));
-    }
-    if !begins_row(first) {
-        return None;
-    }
-    (2..=view.len())
-        .take_while(|lines| view.get(lines - 1).is_some_and(|line| ends_row(&line.text)))
-        .find_map(|lines| {
-            let texts = joined(view, lines);
-            Some((texts.iter().find_map(|text| row(text, layout))?, lines))
-        })
+    let (row, used) = match row(first, layout) {
+        Some(row) => (row, 1),
+        None if begins_row(first) => (2..=view.len())
+            .take_while(|lines| view.get(lines - 1).is_some_and(|line| ends_row(&line.text)))
+            .find_map(|lines| {
+                let texts = joined(view, lines);
+                Some((texts.iter().find_map(|text| row(text, layout))?, lines))
+            })?,
+        None => return None,
+    };
+    // The end of the error is not needed, but may be there.
+    let ends = view
+        .get(used)
+        .is_some_and(|line| matches!(line.text.trim(), ")" | ") |" | ")|"));
+    Some((row, used + usize::from(ends)))
 }
 
 #[cfg(test)]

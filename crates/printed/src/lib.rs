@@ -5,9 +5,10 @@ The printed tables of the standard tools, as they come in tickets, mails and rep
 | --- | --- | --- |
 | [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `Event name` to `Mean Time (ns)` |
 | [`SchedLatency`] | `perf sched latency` | with the time of the longest delay, with its begin and end, or without; `Switches` or `Count` |
+| [`PerfStat`] | `perf stat` | people's layout with `#` metrics, `-r`, `-I`, `-A` and `--per-*`; separated with `-x` |
 
-The layouts are those of `tools/perf/builtin-kvm.c` (`print_result`) and `builtin-sched.c` (`output_lat_thread`,
-`perf_sched__lat`) of Linux 3.7 to 6.12. What trapline itself prints with `--as perf`
+The layouts are those of `tools/perf/builtin-kvm.c` (`print_result`), `builtin-sched.c` (`output_lat_thread`,
+`perf_sched__lat`) and `util/stat-display.c` of Linux 3.7 to 6.12. What trapline itself prints with `--as perf`
 is the same layout.
 
 [`read`] takes any text and returns every table in it, of all kinds, with the line where each begins. Around and
@@ -52,9 +53,13 @@ mod number;
 mod open;
 mod reader;
 mod sched;
+mod stat;
+mod stat_csv;
 mod types;
 
-pub use types::{Event, KvmRow, KvmStat, Note, SchedLatency, SchedRow, Table};
+pub use types::{
+    Count, Event, KvmRow, KvmStat, Metric, Note, PerfStat, SchedLatency, SchedRow, Table, Value,
+};
 
 /// Bytes of a text that [`looks_like`] reads.
 const HEAD: usize = 64 << 10;

@@ -96,6 +96,9 @@ fn clean(line: &[u8]) -> String {
             chars.next();
         }
     }
+    if !out.is_ascii() {
+        out = plain_blanks(&out);
+    }
     let kept = unquoted(&out);
     if kept.len() < out.len() {
         out.drain(..out.len() - kept.len());
@@ -104,17 +107,44 @@ fn clean(line: &[u8]) -> String {
     out
 }
 
-/// Returns what a character stands for; nothing if it takes no room. Blanks that do not break stay what they are,
-/// since they stand between groups of digits in some languages.
+/// Returns the text without blanks.
+pub(crate) fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Returns whether a character is a blank that does not break, or a narrow one, which stand between groups of digits
+/// in some languages.
+pub(crate) fn is_group_blank(c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}')
+}
+
+/// Returns the text with plain blanks for those that do not stand between groups of digits.
+fn plain_blanks(text: &str) -> String {
+    let mut digit = false;
+    let plain = text.char_indices().map(|(at, c)| {
+        let groups = std::mem::replace(&mut digit, c.is_ascii_digit()) && is_group_blank(c) && {
+            let rest = &text[at + c.len_utf8()..];
+            rest.bytes().take_while(u8::is_ascii_digit).count() == 3
+        };
+        if c.is_whitespace() && c != '\t' && !groups {
+            ' '
+        } else {
+            c
+        }
+    });
+    plain.collect()
+}
+
+/// Returns what a character stands for; nothing if it takes no room.
 fn plain(c: char) -> Option<char> {
     Some(match c {
-        '\t' => ' ',
+        '\t' => '\t',
         // Zero-width characters and the byte order mark.
         '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => return None,
         '\0'..='\u{1f}' | '\u{7f}' => return None,
-        // Full-width forms of ASCII.
+        // Full-width forms of ASCII, without the comma, which is a sign of prose.
+        '\u{ff0c}' => c,
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
-        '\u{3000}' => ' ',
         // Hyphens and dashes.
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
         // Lines of boxes.
@@ -214,8 +244,12 @@ mod tests {
 
     #[test]
     fn pasted_characters_become_those_printed() {
-        cleaned("> > a\tb \u{200b}", " a b");
-        cleaned("&gt; 1&nbsp;2 &amp; &#37; &x;", " 1\u{a0}2 & % &x;");
+        cleaned("> > a\tb \u{200b}", " a\tb");
+        cleaned("&gt; 1&nbsp;2 &amp; &#37; &x;", " 1 2 & % &x;");
+        cleaned(
+            "a\u{a0}1\u{202f}234\u{a0}567\u{a0}89",
+            "a 1\u{202f}234\u{a0}567 89",
+        );
         cleaned("\x1b[1;31mred\x1b[0m \x1b]0;t\x07x\x1b[", "red x");
         cleaned("１２．５％（＋－", "12.5%(+-");
         cleaned("a\u{3000}b \u{2502} c", "a b | c");

@@ -3,7 +3,8 @@
 use crate::kvm::{Head, Header, Printed, Total};
 use crate::kvm_check;
 use crate::sched;
-use crate::types::{Event, KvmStat, Note, SchedLatency, SchedRow, Table};
+use crate::stat::{self, Header as StatHeader, MAX_METRICS, Seconds};
+use crate::types::{Count, Event, KvmStat, Metric, Note, PerfStat, SchedLatency, SchedRow, Table};
 
 /// Rows that are kept of a table.
 const MAX_ROWS: usize = 65536;
@@ -124,6 +125,9 @@ impl OpenKvm {
         self.foreign.note(notes);
         too_many(self.line, self.beyond, notes);
         let rows = kvm_check::rows(self.rows, self.total, notes);
+        if rows.is_empty() && self.total.is_none() {
+            return None;
+        }
         let told = self
             .header
             .map(|header| header.event)
@@ -223,5 +227,100 @@ impl OpenSched {
             sched::check(&table, notes);
         }
         Some(Table::SchedLatency(table))
+    }
+}
+
+/// Counts of `perf stat`.
+#[derive(Debug, Default)]
+pub(crate) struct OpenStat {
+    line: u64,
+    label: Option<String>,
+    pub header: Option<StatHeader>,
+    counts: Vec<Count>,
+    seconds: Vec<Seconds>,
+    beyond: u64,
+}
+
+impl OpenStat {
+    pub fn new(line: u64, label: Option<String>) -> OpenStat {
+        OpenStat {
+            line,
+            label,
+            ..OpenStat::default()
+        }
+    }
+
+    /// Returns whether its last counts were read: the time elapsed was.
+    pub fn is_whole(&self) -> bool {
+        !self.seconds.is_empty()
+    }
+
+    pub fn push(&mut self, count: Count) {
+        if self.counts.len() < MAX_ROWS {
+            self.counts.push(count);
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    /// Takes metrics that stand on a line of their own.
+    pub fn push_metrics(&mut self, metrics: Vec<Metric>) {
+        if let Some(count) = self.counts.last_mut() {
+            let room = MAX_METRICS.saturating_sub(count.metrics.len());
+            count.metrics.extend(metrics.into_iter().take(room));
+        }
+    }
+
+    /// Takes a time. Returns whether it is one that is not known yet.
+    pub fn push_seconds(&mut self, seconds: Seconds) -> bool {
+        let kind = std::mem::discriminant(&seconds);
+        let new = self
+            .seconds
+            .iter()
+            .all(|s| std::mem::discriminant(s) != kind);
+        if new {
+            self.seconds.push(seconds);
+        }
+        new
+    }
+
+    pub fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+        // A number and a word are not enough.
+        let strong = |count: &Count| stat::is_known(&count.event) || !count.metrics.is_empty();
+        let known = match &self.header {
+            Some(_) => true,
+            None => self.is_whole() || (self.counts.len() > 1 && self.counts.iter().any(strong)),
+        };
+        if !known {
+            return None;
+        }
+        if self.counts.is_empty() {
+            empty(self.line, notes);
+            return None;
+        }
+        too_many(self.line, self.beyond, notes);
+        let header = self.header.unwrap_or_default();
+        let mut table = PerfStat {
+            line: self.line,
+            label: self.label,
+            target: header.target,
+            runs: header.runs,
+            counts: self.counts,
+            elapsed_ns: None,
+            elapsed_error: None,
+            user_ns: None,
+            sys_ns: None,
+        };
+        for seconds in self.seconds {
+            match seconds {
+                Seconds::Elapsed { ns, error } => {
+                    table.elapsed_ns = Some(ns);
+                    table.elapsed_error = error;
+                }
+                Seconds::User(ns) => table.user_ns = Some(ns),
+                Seconds::Sys(ns) => table.sys_ns = Some(ns),
+            }
+        }
+        Some(Table::PerfStat(table))
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::kvm;
 use crate::lines::{Line, Lines};
-use crate::open::{OpenKvm, OpenSched};
+use crate::open::{OpenKvm, OpenSched, OpenStat};
 use crate::sched;
-use crate::types::{Event, Note, Table};
+use crate::stat;
+use crate::stat_csv;
+use crate::types::{Count, Event, Note, Table, Value};
 
 /// Tables that are kept.
 const MAX_TABLES: usize = 4096;
@@ -22,6 +24,7 @@ struct Reader {
     notes: Vec<Note>,
     kvm: Option<OpenKvm>,
     sched: Option<OpenSched>,
+    stat: Option<OpenStat>,
     label: Option<(u64, String)>,
     /// `--event=` of the last command line, and its line.
     asked: Option<(u64, Event)>,
@@ -70,6 +73,10 @@ impl Reader {
             self.open_sched(first.number).header = Some(header);
             return used;
         }
+        if let Some(header) = stat::header(text) {
+            self.open_stat(first.number).header = Some(header);
+            return 1;
+        }
         match self.row(view) {
             Some(used) => {
                 if used > 1 {
@@ -112,6 +119,9 @@ impl Reader {
             open.push(row);
             return Some(used);
         }
+        if self.stat_line(first) {
+            return Some(1);
+        }
         if let Some(open) = &mut self.sched {
             return open.info(&first.text).then_some(1);
         }
@@ -126,6 +136,37 @@ impl Reader {
         Some(1)
     }
 
+    /// Reads a line of `perf stat`. Returns whether it is one.
+    fn stat_line(&mut self, line: &Line) -> bool {
+        let text = &line.text;
+        if let Some(open) = &mut self.stat {
+            if let Some(seconds) = stat::seconds(text) {
+                return open.push_seconds(seconds);
+            }
+            if let Some(metrics) = stat::metrics_alone(text) {
+                open.push_metrics(metrics);
+                return true;
+            }
+        }
+        let Some(count) = stat::row(text, line.number).or_else(|| stat_csv::row(text, line.number))
+        else {
+            return false;
+        };
+        let open = match self.stat.take_if(|open| !open.is_whole()) {
+            Some(open) => self.stat.insert(open),
+            None => {
+                let inside = self.kvm.as_ref().is_some_and(|open| open.total.is_none())
+                    || self.sched.as_ref().is_some_and(|open| !open.is_whole());
+                if !begins_stat(text, &count, inside) {
+                    return false;
+                }
+                self.open_stat(line.number)
+            }
+        };
+        open.push(count);
+        true
+    }
+
     /// Takes a line that belongs to no table.
     fn other(&mut self, line: &Line) {
         let text = line.text.trim();
@@ -137,12 +178,18 @@ impl Reader {
         if foreign.is_some_and(|foreign| foreign.add(line.number)) {
             self.close();
         }
+        // Other text ends counts, which have no last line of their own.
+        if self.stat.is_some() {
+            self.close();
+        }
         if is_command(text) {
             self.asked = asked(text).map(|event| (line.number, event));
             return;
         }
-        let label = text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:".contains(c));
-        if is_fence(text) || label.is_empty() || label.chars().count() > MAX_LABEL {
+        let label = label(text);
+        // The titles of perf stat -o and of the full-screen view of perf kvm stat.
+        let title = label.starts_with("started on ") || label.starts_with("KVM event statistics");
+        if is_fence(text) || title || label.is_empty() || label.chars().count() > MAX_LABEL {
             return;
         }
         self.label = Some((line.number, label.to_owned()));
@@ -162,6 +209,12 @@ impl Reader {
         self.sched.insert(OpenSched::new(line, label))
     }
 
+    fn open_stat(&mut self, line: u64) -> &mut OpenStat {
+        self.close();
+        let label = self.take_label(line);
+        self.stat.insert(OpenStat::new(line, label))
+    }
+
     /// Takes the label for a table that begins.
     fn take_label(&mut self, line: u64) -> Option<String> {
         let (_, label) = self.label.take().filter(|(at, _)| is_near(*at, line))?;
@@ -173,7 +226,8 @@ impl Reader {
         let mut notes = Vec::new();
         let kvm = self.kvm.take().and_then(|open| open.close(&mut notes));
         let sched = self.sched.take().and_then(|open| open.close(&mut notes));
-        for table in [kvm, sched].into_iter().flatten() {
+        let stat = self.stat.take().and_then(|open| open.close(&mut notes));
+        for table in [kvm, sched, stat].into_iter().flatten() {
             if self.tables.len() < MAX_TABLES {
                 self.tables.push(table);
             } else {
@@ -213,6 +267,18 @@ impl Reader {
     }
 }
 
+/// Returns whether counts without a heading may begin with this one: the event is one of perf's, or the line has
+/// what perf puts there. Inside another table only the first counts.
+fn begins_stat(text: &str, count: &Count, inside: bool) -> bool {
+    if inside || stat::is_known(&count.event) {
+        return stat::is_known(&count.event);
+    }
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let grouped = matches!(count.value, Value::Count(n) if n >= 1000)
+        && first.contains([',', '.', '\'', '\u{2019}']);
+    grouped || !count.metrics.is_empty() || count.event.contains([':', '/'])
+}
+
 /// Counts one more, and keeps the line of the first.
 fn count(times: &mut (u64, u64), line: u64) {
     if times.0 == 0 {
@@ -223,6 +289,22 @@ fn count(times: &mut (u64, u64), line: u64) {
 
 fn is_near(at: u64, line: u64) -> bool {
     line.saturating_sub(at) <= LABEL_NEAR
+}
+
+/// Returns a line without the marks of a heading.
+fn label(text: &str) -> &str {
+    // The codes of perf kvm stat live that clear the screen, without their escape characters.
+    let text = text.strip_prefix("[H[2J").unwrap_or(text);
+    let jira = text
+        .strip_prefix('h')
+        .and_then(|rest| rest.split_once(". "));
+    let text = match jira {
+        Some((level, rest)) if level.len() == 1 && level.bytes().all(|b| b.is_ascii_digit()) => {
+            rest
+        }
+        _ => text,
+    };
+    text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:".contains(c))
 }
 
 /// Returns whether a line only divides.

@@ -1,6 +1,6 @@
 //! Tables of `perf sched latency` (`output_lat_thread` and `perf_sched__lat` in `tools/perf/builtin-sched.c`).
 
-use crate::lines::{Line, joined};
+use crate::lines::{Line, joined, squeezed};
 use crate::number::{count, scaled};
 use crate::types::{Note, SchedLatency, SchedRow};
 
@@ -19,20 +19,22 @@ pub(crate) fn header(view: &[Line]) -> Option<(Header, usize)> {
     if !first.contains('|') || !first.contains("Task") {
         return None;
     }
-    // What goes on in the next line has words of the heading and no numbers.
+    // What goes on in the next line has letters and bars alone.
     let goes_on = |line: &&Line| {
-        let text = &line.text;
-        (text.contains("elay") || text.contains("ms") || text.contains("end"))
-            && !text.contains("---")
-            && !text.bytes().any(|b| b.is_ascii_digit())
+        let text = line.text.trim();
+        let column = |word: &str| ["ms", "s", "at", "end", "start", "delay"].contains(&word);
+        let letters = |c: char| c.is_ascii_alphabetic() || c == '|' || c.is_whitespace();
+        let bars = text.contains('|') || text.split_whitespace().all(column);
+        !text.is_empty() && bars && text.chars().all(letters)
     };
     let lines = 1 + view[1..].iter().take_while(goes_on).count();
     joined(view, lines).iter().find_map(|text| {
+        let barred = text.trim_start().starts_with('|');
+        let words = squeezed(text);
         let quoted = text.contains('"');
         let header =
-            text.contains("Runtime ms") && (text.contains("Switches") || text.contains("Count"));
-        let barred = text.trim_start().starts_with('|');
-        let at = text.contains("delay at") || text.contains("delay end");
+            words.contains("Runtimems") && (words.contains("Switches") || words.contains("Count"));
+        let at = words.contains("delayat") || words.contains("delayend");
         (header && !quoted).then_some((Header { at, barred }, lines))
     })
 }
@@ -60,7 +62,7 @@ fn cell(text: &str) -> Option<Cell<'_>> {
         .find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',')
         .unwrap_or(rest.len());
     Some(Cell {
-        label: text[..from].replace([' ', ':'], ""),
+        label: squeezed(&text[..from]).replace(':', ""),
         number: &rest[..len],
         unit: rest[len..].trim(),
     })

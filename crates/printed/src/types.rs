@@ -10,6 +10,8 @@ pub enum Table {
     KvmStat(KvmStat),
     /// `perf sched latency`.
     SchedLatency(SchedLatency),
+    /// `perf stat`.
+    PerfStat(PerfStat),
 }
 
 impl Table {
@@ -18,6 +20,7 @@ impl Table {
         match self {
             Table::KvmStat(table) => table.line,
             Table::SchedLatency(table) => table.line,
+            Table::PerfStat(table) => table.line,
         }
     }
 
@@ -27,6 +30,7 @@ impl Table {
         match self {
             Table::KvmStat(table) => table.label.as_deref(),
             Table::SchedLatency(table) => table.label.as_deref(),
+            Table::PerfStat(table) => table.label.as_deref(),
         }
     }
 }
@@ -162,4 +166,75 @@ pub struct SchedRow {
     pub delay_max_start_ns: Option<u64>,
     /// When the longest ended and the thread ran (`max at`, `max end`); `None` where there was no delay.
     pub delay_max_at_ns: Option<u64>,
+}
+
+/// Counts of one run of `perf stat`, or of several put together with `-r`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerfStat {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// The line of text before it, see [`Table::label`].
+    pub label: Option<String>,
+    /// What was measured (`Performance counter stats for 'system wide'`), without quotes; `None` where that line
+    /// is missing.
+    pub target: Option<String>,
+    /// How many runs were put together (`(5 runs)`).
+    pub runs: Option<u64>,
+    /// Counts, in the order of the text. With `-I`, `-A` and `--per-*` an event is there many times.
+    pub counts: Vec<Count>,
+    /// `seconds time elapsed`.
+    pub elapsed_ns: Option<u64>,
+    /// Standard error of the time elapsed relative to it, with `-r`.
+    pub elapsed_error: Option<f64>,
+    /// `seconds user`.
+    pub user_ns: Option<u64>,
+    /// `seconds sys`.
+    pub sys_ns: Option<u64>,
+}
+
+/// A line of `perf stat`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Count {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// When it was printed, from the beginning, with `-I`.
+    pub at_ns: Option<u64>,
+    /// What was counted apart: `CPU0` with `-A`, `S0-D0-C1` and the like with `--per-core`, a thread's name and
+    /// number with `--per-thread`, a control group with `-G`.
+    pub of: Option<String>,
+    /// The event, with its modifiers.
+    pub event: String,
+    /// How many.
+    pub value: Value,
+    /// Unit of [`Count::value`], where it is none of its own (`msec`, `Joules`).
+    pub unit: Option<String>,
+    /// What perf makes of it (behind `#`).
+    pub metrics: Vec<Metric>,
+    /// Standard error of the mean relative to it, with `-r`; 0.005 for `+- 0.50%`.
+    pub error: Option<f64>,
+    /// Share of the time that the event was counted, where counters were too few and [`Count::value`] is
+    /// extrapolated; 0.8333 for `(83.33%)`.
+    pub running: Option<f64>,
+}
+
+/// A number of `perf stat`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Count(u64),
+    /// A number with a fraction, of an event with a scale.
+    Amount(f64),
+    /// `<not counted>`: the counter never ran.
+    NotCounted,
+    /// `<not supported>`: the machine has no such counter.
+    NotSupported,
+}
+
+/// A number that perf computes of counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// The number.
+    pub value: f64,
+    /// Its unit and what it is, in perf's words: `insn per cycle`, `% of all cache refs`.
+    pub unit: String,
 }

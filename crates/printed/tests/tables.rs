@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use printed::{Event, KvmStat, Note, SchedLatency, Table, looks_like, read};
+use printed::{Event, KvmStat, Note, SchedLatency, Table, Value, looks_like, read};
 
 fn text(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -220,4 +220,51 @@ fn sched_tables_of_documents() {
     assert_eq!((table.rows.len(), table.total_switches), (2, None));
     assert_eq!(table.rows[1].comm, "jbd2/sda2-8");
     assert_eq!(notes, []);
+}
+
+#[test]
+fn counts_of_a_document() {
+    let (tables, notes) = tables("case5-perf-stat.txt");
+    let mut counts = Vec::new();
+    for table in &tables {
+        let Table::PerfStat(stat) = table else {
+            panic!("{table:?}");
+        };
+        let last = stat.counts.last().unwrap();
+        counts.push((
+            stat.line,
+            table.label().unwrap(),
+            stat.counts.len(),
+            stat.elapsed_ns,
+        ));
+        assert!(
+            stat.counts
+                .iter()
+                .all(|count| matches!(count.value, Value::Count(_))),
+            "{last:?}"
+        );
+    }
+    let want = [
+        (2, "slow host (ondemand governor)", 4, Some(10_047_327_675)),
+        (10, "good host", 4, Some(10_050_243_036)),
+        (18, "slow host (performance governor)", 8, None),
+    ];
+    assert_eq!(counts, want);
+    assert_eq!(notes, []);
+    let Table::PerfStat(stat) = &tables[2] else {
+        unreachable!()
+    };
+    let cycles = &stat.counts[2];
+    assert_eq!(
+        (cycles.event.as_str(), cycles.value),
+        ("cycles", Value::Count(111_003_587_975))
+    );
+    assert_eq!(
+        (
+            stat.counts[3].metrics[0].value,
+            stat.counts[3].metrics[0].unit.as_str()
+        ),
+        (0.05, "insn per cycle")
+    );
+    assert_eq!(stat.counts[7].event, "irq:softirq_entry");
 }

@@ -1,0 +1,24 @@
+//! Printed tables in any text: what was read fits into it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use printed::Table;
+
+fn rows(tables: &[Table]) -> usize {
+    let rows = tables.iter().map(|table| match table {
+        Table::KvmStat(table) => table.rows.len(),
+        Table::SchedLatency(table) => table.rows.len(),
+        Table::PerfStat(table) => table.counts.len(),
+        _ => 0,
+    });
+    rows.sum()
+}
+
+fuzz_target!(|data: &[u8]| {
+    let (tables, notes) = printed::read(data);
+    let lines = 1 + data.iter().filter(|b| matches!(**b, b'\n' | b'\r')).count();
+    assert!(notes.len() <= 100);
+    assert!(rows(&tables) <= lines);
+    assert!(tables.iter().all(|table| (1..=lines as u64).contains(&table.line())));
+    let _ = printed::looks_like(data);
+});
