@@ -155,10 +155,18 @@ pub(crate) fn lost(text: &str) -> Option<u64> {
     count(rest.trim_matches(|c: char| c.is_whitespace() || c == ':'))
 }
 
+/// Reads perf's message of a reason without a name (`get_exit_reason`): `unknown kvm exit code:78 on VMX`.
+pub(crate) fn unknown(text: &str) -> Option<u64> {
+    let rest = text.trim_start().strip_prefix("unknown kvm exit code:")?;
+    count(rest.split_whitespace().next()?)
+}
+
 /// A row as printed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Printed {
     pub key: String,
+    /// Of the message before the row.
+    pub unknown_code: Option<u64>,
     pub count: u64,
     pub count_share: f64,
     pub time_share: f64,
@@ -310,6 +318,7 @@ fn columns(left: &str, layout: Option<Layout>, error: Option<f64>) -> Option<Pri
     };
     Some(Printed {
         key: columns.key()?,
+        unknown_code: None,
         count,
         count_share,
         time_share,
@@ -340,6 +349,7 @@ fn row_ns(text: &str) -> Option<Printed> {
     total_ns?;
     Some(Printed {
         key: columns.key()?.trim_start_matches(['+', ' ']).to_owned(),
+        unknown_code: None,
         count,
         count_share,
         time_share,

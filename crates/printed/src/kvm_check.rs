@@ -32,6 +32,7 @@ pub(crate) fn rows(
         Some(KvmRow {
             line,
             key: p.key,
+            unknown_code: p.unknown_code,
             count: p.count,
             count_share: p.count_share,
             time_share: p.time_share,

@@ -154,13 +154,14 @@ fn plain(c: char) -> Option<char> {
     })
 }
 
-/// Returns the text without the marks that mailers and forums put before quoted lines.
+/// Returns the text without the marks that mailers, forums and terminals put before lines.
 fn unquoted(text: &str) -> &str {
     let mut rest = text;
     while let Some(inner) = rest.trim_start().strip_prefix('>') {
         rest = inner;
     }
-    rest
+    // What a terminal shows of an interrupt.
+    rest.strip_prefix("^C").unwrap_or(rest)
 }
 
 /// Returns how many characters of a terminal's escape sequence follow the escape.

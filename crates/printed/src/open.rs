@@ -87,6 +87,8 @@ pub(crate) struct OpenKvm {
     pub total: Option<Total>,
     pub lost_events: Option<u64>,
     pub foreign: Foreign,
+    /// Code of the reason that the next row counts, if perf has no name of it.
+    pub unknown: Option<u64>,
     beyond: u64,
 }
 
@@ -105,8 +107,10 @@ impl OpenKvm {
         self.header.is_none() && self.rows.is_empty() && self.total.is_none()
     }
 
-    pub fn push(&mut self, line: u64, row: Printed) {
+    pub fn push(&mut self, line: u64, mut row: Printed) {
         self.foreign.end();
+        let unknown = self.unknown.take();
+        row.unknown_code = unknown.filter(|_| row.key == "UNKNOWN");
         if self.rows.len() < MAX_ROWS {
             self.rows.push((line, row));
         } else {
@@ -268,6 +272,14 @@ impl OpenStat {
         if let Some(count) = self.counts.last_mut() {
             let room = MAX_METRICS.saturating_sub(count.metrics.len());
             count.metrics.extend(metrics.into_iter().take(room));
+        }
+    }
+
+    /// Takes the end of the last line, which was broken off it.
+    pub fn push_tail(&mut self, (error, running): (Option<f64>, Option<f64>)) {
+        if let Some(count) = self.counts.last_mut() {
+            count.error = count.error.or(error);
+            count.running = count.running.or(running);
         }
     }
 

@@ -56,6 +56,12 @@ impl Reader {
         if text.is_empty() || is_ruler(text) {
             return 1;
         }
+        if let Some(code) = kvm::unknown(text) {
+            if let Some(open) = &mut self.kvm {
+                open.unknown = Some(code);
+            }
+            return 1;
+        }
         if let Some(head) = kvm::head(text) {
             self.open_kvm(first.number).head = head;
             return 1;
@@ -145,6 +151,10 @@ impl Reader {
             }
             if let Some(metrics) = stat::metrics_alone(text) {
                 open.push_metrics(metrics);
+                return true;
+            }
+            if let Some(tail) = stat::tail(text) {
+                open.push_tail(tail);
                 return true;
             }
         }
@@ -304,7 +314,7 @@ fn label(text: &str) -> &str {
         }
         _ => text,
     };
-    text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:".contains(c))
+    text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:-".contains(c))
 }
 
 /// Returns whether a line only divides.

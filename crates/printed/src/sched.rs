@@ -23,7 +23,7 @@ pub(crate) fn header(view: &[Line]) -> Option<(Header, usize)> {
     let goes_on = |line: &&Line| {
         let text = line.text.trim();
         let column = |word: &str| ["ms", "s", "at", "end", "start", "delay"].contains(&word);
-        let letters = |c: char| c.is_ascii_alphabetic() || c == '|' || c.is_whitespace();
+        let letters = |c: char| c.is_ascii_alphabetic() || "|=".contains(c) || c.is_whitespace();
         let bars = text.contains('|') || text.split_whitespace().all(column);
         !text.is_empty() && bars && text.chars().all(letters)
     };
@@ -153,15 +153,14 @@ fn begins_row(text: &str) -> bool {
 
 /// Returns whether a line may be the end of a row that began in the one before.
 fn ends_row(text: &str) -> bool {
-    // A word may be broken too, so its end is enough.
+    // A word may be broken too, so its end is enough. A mail's soft break ends with a sign of its own.
     let known = |word: &str| {
-        let number = |c: char| c.is_ascii_digit() || "|.,".contains(c);
-        let tail = word.trim_start_matches(number).trim_end_matches(':');
-        ["ms", "avg", "max", "start", "end", "at"]
-            .iter()
-            .any(|label| label.ends_with(tail))
+        let tail = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".,".contains(c));
+        let labels = ["ms", "avg", "max", "sum", "start", "end", "at"];
+        labels.iter().any(|label| label.ends_with(tail))
     };
-    !text.trim().is_empty() && text.split_whitespace().all(known)
+    let apart = |c: char| c.is_whitespace() || ":|=".contains(c);
+    !text.trim().is_empty() && text.split(apart).all(known)
 }
 
 /// Reads a row that may be broken in two or three. Returns it and how many lines it takes.

@@ -75,6 +75,19 @@ pub(crate) fn metrics_alone(text: &str) -> Option<Vec<Metric>> {
     (!metrics.is_empty()).then_some(metrics)
 }
 
+/// Reads a line with the error, the share of time or both, broken off the line above.
+pub(crate) fn tail(text: &str) -> Option<(Option<f64>, Option<f64>)> {
+    if !text.trim_start().starts_with(['(', '[']) {
+        return None;
+    }
+    let (rest, running) = running_of(text);
+    let (rest, error) = match error_of(rest) {
+        Some((rest, error)) => (rest, Some(error)),
+        None => (rest, None),
+    };
+    (rest.trim().is_empty() && (error.is_some() || running.is_some())).then_some((error, running))
+}
+
 /// Reads a line with one count.
 pub(crate) fn row(text: &str, line: u64) -> Option<Count> {
     if text.contains('|') || text.contains('"') {

@@ -99,6 +99,9 @@ pub struct KvmRow {
     /// Reason, port, address or register, as printed. perf 6.3 and older cut it off at 19 characters; an unknown
     /// reason is `UNKNOWN`.
     pub key: String,
+    /// The code of a reason that perf has no name of, from its message before the row (`unknown kvm exit code:78 on
+    /// VMX`), which goes to the standard error of perf 6.3 and older.
+    pub unknown_code: Option<u64>,
     /// How many.
     pub count: u64,
     /// Share of all samples, 1 for 100%, printed to 0.0001.

@@ -329,6 +329,94 @@ fn counts_in_another_language() {
 }
 
 #[test]
+fn reasons_without_a_name_keep_their_code() {
+    let text = "  VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time\n\n\
+                unknown kvm exit code:131072 on VMX\n\
+                  UNKNOWN       60    60.00%    60.00%      1.00us    9.00us     6.00us ( +-  1.00% )\n\
+                      HLT       10    10.00%    10.00%      1.00us    9.00us     6.00us ( +-  1.00% )\n\
+                unknown kvm exit code:327680 on VMX\n\
+                  UNKNOWN       30    30.00%    30.00%      1.00us    9.00us     6.00us ( +-  1.00% )\n\n\
+                Total Samples:100, Total events handled time:600.00us.\n";
+    let (tables, notes) = read(text.as_bytes());
+    assert_eq!(notes, []);
+    let [Table::KvmStat(table)] = &tables[..] else {
+        panic!("{tables:?}")
+    };
+    let codes: Vec<Option<u64>> = table.rows.iter().map(|row| row.unknown_code).collect();
+    assert_eq!(codes, [Some(131072), None, Some(327680)]);
+}
+
+#[test]
+fn counts_as_mailers_and_terminals_leave_them() {
+    let text = "# perf stat -e cycles:H,cycles:G -I 1000 -C 1\n\
+                #           time             counts unit events\n     \
+                     1.001000004         2900000001      cycles:H\n\
+                ^C     1.745000006          108000002      cycles:G\n\n \
+                Performance counter stats for 'CPU(s) 0,1' (10 runs):\n\n\
+                >     23,700,011  cache-references\n>                         (+-  0.04% )  (79.95%)\n\
+                >      3,600,433      BR_INST_RETIRED.NEAR_TAKEN\n>                        (80.00%)\n\n\
+                S0-D0-C0           1               1,56 Joules power/energy-cores/\n\n        \
+                1.002000709 seconds time elapsed\n";
+    let (tables, notes) = read(text.as_bytes());
+    assert_eq!(notes, []);
+    let [Table::PerfStat(every), Table::PerfStat(all)] = &tables[..] else {
+        panic!("{tables:?}")
+    };
+    let at: Vec<_> = every
+        .counts
+        .iter()
+        .map(|count| (count.at_ns, count.event.as_str()))
+        .collect();
+    assert_eq!(
+        at,
+        [
+            (Some(1_001_000_004), "cycles:H"),
+            (Some(1_745_000_006), "cycles:G")
+        ]
+    );
+    let ends: Vec<_> = all
+        .counts
+        .iter()
+        .map(|count| (count.error, count.running))
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            (Some(0.04 / 100.0), Some(79.95 / 100.0)),
+            (None, Some(0.8)),
+            (None, None)
+        ]
+    );
+    assert_eq!(
+        (all.counts[2].value, all.counts[2].of.as_deref()),
+        (Value::Amount(1.56), Some("S0-D0-C0"))
+    );
+    assert_eq!(
+        (all.target.as_deref(), all.elapsed_ns),
+        (Some("CPU(s) 0,1"), Some(1_002_000_709))
+    );
+}
+
+#[test]
+fn mails_break_lines_softly() {
+    let text = "  Task   |   Runtime ms  | Switches | Avg delay ms    | Max=\n \
+                delay ms    | Sum delay ms     | Max delay start           | Max delay en=\nd          |\n  \
+                massive:(9)      |1500000.500 ms |   64000 | avg:   0.940 ms | max=\n\
+                :  25.125 ms | sum:60160.000 ms | max start:   400.000875 s | max end:   =\n400.026000 s\n  \
+                TOTAL:           |1500000.500 ms |   64000 |                      =\n               |   60160.000 ms |\n";
+    let (tables, _) = read(text.as_bytes());
+    let [Table::SchedLatency(table)] = &tables[..] else {
+        panic!("{tables:?}")
+    };
+    assert_eq!((table.rows.len(), table.total_switches), (1, Some(64000)));
+    let row = &table.rows[0];
+    assert_eq!(
+        (row.delay_max_ns, row.delay_max_at_ns),
+        (25_125_000, Some(400_026_000_000))
+    );
+}
+
+#[test]
 fn other_texts_are_no_tables() {
     for text in [
         "",
