@@ -173,6 +173,11 @@ pub struct DiagnoseArgs {
     #[arg(long, requires = "domain")]
     pub patch: bool,
 
+    /// Name functions after a copy of the host's /proc/kallsyms that root made, where the recording has no
+    /// symbols itself.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
     /// Only what this rule says. May be repeated.
     #[arg(long, value_name = "ID")]
     pub rule: Vec<String>,

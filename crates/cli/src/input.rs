@@ -12,7 +12,7 @@ use event::{Isa, Quality, Sink};
 use model::{Told, ToldThread, ToldVcpu, ToldVm};
 use paths::Only;
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
-use tracefmt::Formats;
+use tracefmt::{Formats, Kallsyms};
 
 use crate::args::{Common, FilterArgs};
 use crate::filter::{Filtered, Scope};
@@ -152,6 +152,33 @@ impl Facts {
             quality.warn(note.clone());
         }
     }
+}
+
+/// Files of symbols are not read beyond this many bytes: a kernel with many modules has some 20 MB.
+const MAX_KALLSYMS: u64 = 128 << 20;
+
+/// Reads symbols, as /proc/kallsyms has them.
+///
+/// # Errors
+/// The file cannot be read, or has no symbols.
+pub fn kallsyms(path: Option<&Path>) -> Result<Option<Kallsyms>> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_KALLSYMS).read_to_end(&mut text));
+    if let Err(error) = read {
+        bail!("--kallsyms {}: {}", name(path), why(&error));
+    }
+    let symbols = Kallsyms::parse(&text);
+    if !symbols.has_addresses() {
+        bail!(
+            "--kallsyms {}: holds no symbols with addresses; expected a copy of /proc/kallsyms that root made \
+             (others see zeros)",
+            name(path)
+        );
+    }
+    Ok(Some(symbols))
 }
 
 /// Returns why a file cannot be read, in the words that are used for recordings.

@@ -11,6 +11,7 @@ use model::Access;
 use paths::{Paths, lang};
 use render::exits;
 use source::{Reader, Recording};
+use tracefmt::Kallsyms;
 
 use crate::args::Common;
 use crate::filter::Scope;
@@ -22,6 +23,8 @@ pub struct Camera<'a> {
     pub lender: &'a input::Lender,
     pub facts: &'a input::Facts,
     pub devices: &'a input::Devices,
+    /// Symbols of the recording's kernel, where it has none itself.
+    pub kallsyms: Option<&'a Kallsyms>,
     /// Paths that are followed.
     pub paths: Vec<lang::Path>,
     /// Whether it counts by slice of time, to tell noise from news.
@@ -40,14 +43,18 @@ impl Camera<'_> {
         for path in inputs {
             let name = input::name(path);
             let recording = Recording::open(path)?;
+            let is_recording = recording.reader(self.lender.options(false)).is_ok();
             if printed::looks_like(recording.bytes()) {
                 let (found, told) = printed::read(recording.bytes());
-                if found.is_empty() {
+                if found.is_empty() && !is_recording {
                     bail!("{name}: looks like a printed table, and none could be read from it");
                 }
                 notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
                 tables.extend(found.into_iter().map(|table| (name.clone(), table)));
-                continue;
+                // A ticket may hold both.
+                if !is_recording {
+                    continue;
+                }
             }
             pictures.push(self.of_recording(&recording, path)?);
         }
@@ -79,7 +86,8 @@ impl Camera<'_> {
         locate(&mut follower, &reader);
         let mut sched = Sched::new();
         let formats = reader.formats();
-        sched.caller_at(formats.and_then(|formats| formats.kallsyms.range(Sched::caller())));
+        let of_recording = formats.and_then(|formats| formats.kallsyms.range(Sched::caller()));
+        sched.caller_at(of_recording.or_else(|| self.kallsyms?.range(Sched::caller())));
         let mut study = Study::default()
             .info(Info::new())
             .exits_split(Exits::new(Options::default()))
@@ -133,7 +141,10 @@ impl Camera<'_> {
         picture.info = info;
         picture.series = Series::of(&mut study, end);
         let symbol = |address: u64| {
-            let (name, _) = reader.formats()?.kallsyms.lookup(address)?;
+            let own = reader
+                .formats()
+                .and_then(|formats| formats.kallsyms.lookup(address));
+            let (name, _) = own.or_else(|| self.kallsyms?.lookup(address))?;
             Some(name.to_owned())
         };
         if let Some(exits) = &study.exits {

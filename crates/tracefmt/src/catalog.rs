@@ -93,6 +93,11 @@ impl Kallsyms {
         table
     }
 
+    /// Returns whether symbols have addresses: whoever may not see them is shown zeros.
+    pub fn has_addresses(&self) -> bool {
+        self.symbols.last().is_some_and(|symbol| symbol.0 != 0)
+    }
+
     /// Returns the symbol that covers `address`, and how far into it the address is.
     ///
     /// The last symbol covers only its own address: nothing says where it ends.

@@ -31,7 +31,9 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
+    let kallsyms = input::kallsyms(args.kallsyms.as_deref())?;
     let camera = Camera {
+        kallsyms: kallsyms.as_ref(),
         common: &args.common,
         lender: &lender,
         facts: &facts,

@@ -116,6 +116,10 @@ fn look(case: &Case<'_>) -> Verdict {
         // It prints, and no device interrupts it.
         return Verdict::Clear;
     }
+    // Without irqfds the VMM sends messages for devices itself; a serial port's own interrupt is a pin.
+    if irqfd.is_none() && case.picture.events("kvm_msi_set_irq").unwrap_or(0) < 50 {
+        return Verdict::Clear;
+    }
     let vm = row.vm_name.clone().unwrap_or_else(|| "its VM".to_owned());
     let confidence = match (delayed.0, takes) {
         (1.., _) => 0.95,
@@ -155,6 +159,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     match (irqfd, delayed) {
         (Some(path), (late @ 1.., late_ns)) => {
+            finding.at_least = Severity::Medium;
             let others = path.count.saturating_sub(late);
             let others_ns = path.total.total().saturating_sub(late_ns);
             finding = finding.evidence(format!(
@@ -175,6 +180,12 @@ fn look(case: &Case<'_>) -> Verdict {
             finding = finding.evidence(
                 "Which vCPU takes the devices' interrupts is not recorded; probes on irqfd_wakeup and irqfd_inject tell.",
             );
+        }
+    }
+    if let Some(domain) = case.domain {
+        let virtio = |console: &domain::Console| console.target_type.as_deref() == Some("virtio");
+        if !domain.consoles.iter().any(virtio) {
+            finding = finding.changes(1, vec![domain::Change::ConsoleVirtio]);
         }
     }
     finding.found()

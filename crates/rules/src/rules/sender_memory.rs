@@ -1,6 +1,6 @@
 //! A sender of TCP data sleeps until its socket has room.
 
-use analysis::TaskRow;
+use analysis::{SleepRow, TaskRow};
 use stats::duration::human;
 
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
@@ -37,6 +37,9 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// How much oftener receivers run out of data than senders wait, where the buffer is what is too small.
+const STARVED: u64 = 2;
+
 const WAITS: [&str; 3] = [
     "sk_stream_wait_memory",
     "sock_alloc_send_pskb",
@@ -72,7 +75,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     by_task.sort_by_key(|task| std::cmp::Reverse(task.3));
     let Some(&(comm, tid, count, ns, _)) = by_task.first() else {
-        return Verdict::Clear;
+        return without_names(case, sleeps);
     };
     let total: u64 = by_task
         .iter()
@@ -82,10 +85,23 @@ fn look(case: &Case<'_>) -> Verdict {
     if by_task.iter().map(|task| task.2).sum::<u64>() < 50 || cost.share < 0.05 {
         return Verdict::Clear;
     }
-    let mut finding = Finding::new(&RULE, 0.9).cost(cost).title(format!(
-        "{comm} (thread {tid}) slept {count} times, {}, until its socket had room",
-        human(ns)
-    ));
+    let waits: u64 = by_task.iter().map(|task| task.2).sum();
+    // Where the receivers are recorded too, they tell whose fault it is: one that is slow has data all the time, and one
+    // that runs out of data several times for each time that a sender gets room is given too little at once.
+    let starved: u64 = sleeps
+        .iter()
+        .filter(|row| row.has("sk_wait_data") && row.stats.count() >= 10)
+        .map(|row| row.stats.count())
+        .sum();
+    if starved > 0 && starved < waits.saturating_mul(STARVED) {
+        return Verdict::Clear;
+    }
+    let mut finding = Finding::new(&RULE, if starved > 0 { 0.9 } else { 0.7 })
+        .cost(cost)
+        .title(format!(
+            "{comm} (thread {tid}) slept {count} times, {}, until its socket had room",
+            human(ns)
+        ));
     for (comm, tid, count, ns, function) in by_task.iter().take(4) {
         let run = case.picture.sched.iter().flat_map(|report| &report.rows);
         let ran = run
@@ -97,6 +113,17 @@ fn look(case: &Case<'_>) -> Verdict {
             human(*ns),
             human(ran),
         ));
+    }
+    if starved > 0 {
+        finding = finding.evidence(format!(
+            "Receivers ran out of data {starved} times (sk_wait_data), {:.1} times for each time that a sender had to wait: \
+             what may be under way at once is too little.",
+            starved as f64 / waits as f64
+        ));
+    } else {
+        finding = finding.evidence(
+            "No receiver is in the recording: whether it is slow, or the buffer is too small, its own recording tells.",
+        );
     }
     let deepest = sleeps
         .iter()
@@ -151,6 +178,70 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
         .evidence(
             "Where it sleeps is not in this table; a sender mostly does in tcp_sendmsg_locked, for memory. Stacks of \
              sched:sched_switch (perf record -g) tell.",
+        )
+        .found()
+}
+
+/// From stacks that nothing names: two groups of threads of one program that sends, each with a stack of its own to sleep in.
+fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
+    let unnamed = |row: &&SleepRow| {
+        row.frames
+            .first()
+            .is_some_and(|frame| frame.starts_with("0x"))
+    };
+    let sender = |row: &&SleepRow| SENDERS.contains(&row.comm.as_str());
+    let rows: Vec<&SleepRow> = sleeps.iter().filter(unnamed).filter(sender).collect();
+    if rows.is_empty() {
+        return Verdict::Clear;
+    }
+    // The stack in which each thread sleeps most often is the one it waits for its peer in.
+    let mut most: Vec<&SleepRow> = Vec::new();
+    for row in &rows {
+        match most.iter_mut().find(|known| known.tid == row.tid) {
+            Some(known) if known.stats.count() < row.stats.count() => *known = row,
+            Some(_) => {}
+            None => most.push(row),
+        }
+    }
+    let mut groups: Vec<(&[String], u64, u64)> = Vec::new();
+    for row in most.iter().filter(|row| row.stats.count() >= 20) {
+        // Where in its functions a thread was differs by the innermost frames only where loops do.
+        let stack = row.frames.as_slice();
+        match groups.iter_mut().find(|group| group.0 == stack) {
+            Some(group) => {
+                group.1 += row.stats.count();
+                group.2 = group.2.saturating_add(row.stats.total());
+            }
+            None => groups.push((stack, row.stats.count(), row.stats.total())),
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.1));
+    let lacks = Verdict::Lacks(
+        "The recording has stacks and no symbols; give --kallsyms of its host (a copy of /proc/kallsyms) to know where tasks \
+         sleep."
+            .to_owned(),
+    );
+    let [first, second, ..] = groups.as_slice() else {
+        return lacks;
+    };
+    let (starved, waits, ns) = (first.1, second.1, second.2);
+    let cost = case.span_cost(ns);
+    if waits < 50 || starved < waits.saturating_mul(STARVED) || cost.share < 0.05 {
+        return lacks;
+    }
+    let comm = most.first().map_or("", |row| row.comm.as_str());
+    Finding::new(&RULE, 0.5)
+        .cost(cost)
+        .title(format!("Threads of {comm} wait for each other: {waits} sleeps of senders, {starved} of receivers"))
+        .evidence(format!(
+            "Threads of {comm} slept {waits} times with one stack, {} in all, and others {starved} times with another: those run \
+             out of data {:.1} times for each time that these get room.",
+            human(ns),
+            starved as f64 / waits as f64
+        ))
+        .evidence(
+            "The stacks have no symbols, so this only fits; --kallsyms with a copy of the host's /proc/kallsyms tells whether it is \
+             sk_stream_wait_memory.",
         )
         .found()
 }
