@@ -86,10 +86,10 @@ fn look(case: &Case<'_>) -> Verdict {
             human(user_ns / user),
             human(each),
         ));
-    if vhost > 0 {
+    if let Some(each) = vhost_ns.checked_div(vhost) {
         finding = finding.evidence(format!(
             "{vhost} were answered by a vhost thread, and took {}.",
-            human(vhost_ns / vhost)
+            human(each)
         ));
     }
     let mut stages: Vec<_> = path
