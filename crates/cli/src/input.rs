@@ -91,7 +91,11 @@ impl Facts {
             }
             let (found, mut told) = facts::read(&text);
             if found.is_empty() {
-                bail!("{name}: tells nothing of threads, VMs or devices; {EXPECTED}");
+                let first = told.first().map(|note| format!(" ({note})"));
+                let first = first.unwrap_or_default();
+                bail!(
+                    "{name}: tells nothing of threads, VMs, devices or its host{first}; {EXPECTED}"
+                );
             }
             if text.len() as u64 == MAX_FACTS {
                 told.push(format!("is not read beyond {} MiB", MAX_FACTS >> 20));
@@ -182,7 +186,7 @@ pub fn kallsyms(path: Option<&Path>) -> Result<Option<Kallsyms>> {
 }
 
 /// Returns why a file cannot be read, in the words that are used for recordings.
-fn why(error: &io::Error) -> String {
+pub fn why(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
         io::ErrorKind::IsADirectory => "is a directory".to_owned(),
