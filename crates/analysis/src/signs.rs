@@ -1,6 +1,6 @@
 //! Single events that tell of a cause by themselves, counted: what no table has.
 
-use event::{Data, Event, EventType, ExitReason, Isa};
+use event::{Data, Event, EventType, ExitReason, Isa, MmioAccess};
 
 /// CPUs beyond this are not told apart: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -10,6 +10,11 @@ const SINTS: std::ops::RangeInclusive<u32> = 0x4000_0090..=0x4000_009f;
 /// AutoEOI, bit 17 of a SINT; bit 16 masks it.
 const AUTO_EOI: u64 = 1 << 17;
 const MASKED: u64 = 1 << 16;
+
+/// `MSR_IA32_TSC_DEADLINE` and the x2APIC's initial count; the xAPIC's (Intel SDM volume 3, 11.5.4): writes of anything
+/// but 0 start the guest's timer.
+const TIMER_MSRS: [u32; 2] = [0x6e0, 0x838];
+const TIMER_GPA: u64 = 0xfee0_0380;
 
 /// What happened on one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,6 +26,16 @@ pub struct CpuSigns {
     /// Interrupts of its own timer that the host took: `local_timer_entry`, or the architected timer's
     /// `irq_handler_entry`.
     pub timer_interrupts: u64,
+    /// Times that a guest started its own timer, which may end in an interrupt for the host (AMD has no timer that counts
+    /// while a guest runs); on arm64 changes of its timer's line, each of which begins with one.
+    pub guest_timers: u64,
+}
+
+/// Whose timer an event is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    Host,
+    Guest,
 }
 
 /// Counts them.
@@ -32,8 +47,8 @@ pub struct Signs {
     pub auto_eoi: u64,
     /// Those that it set up without.
     pub no_auto_eoi: u64,
-    /// By kind of event: whether it is a timer's interrupt.
-    timers: Vec<bool>,
+    /// By kind of event: whether it is a timer's interrupt, and whose.
+    timers: Vec<Option<Timer>>,
 }
 
 impl Signs {
@@ -46,9 +61,13 @@ impl Signs {
     pub fn learn(&mut self, ty: &EventType<'_>) {
         let index = ty.index as usize;
         if self.timers.len() <= index {
-            self.timers.resize(index + 1, false);
+            self.timers.resize(index + 1, None);
         }
-        self.timers[index] = ty.name == "local_timer_entry";
+        self.timers[index] = match &*ty.name {
+            "local_timer_entry" => Some(Timer::Host),
+            "kvm_timer_update_irq" => Some(Timer::Guest),
+            _ => None,
+        };
     }
 
     /// Takes an event.
@@ -67,6 +86,12 @@ impl Signs {
         signs.events += 1;
         match data {
             Data::KvmExit(exit) if is_interrupt(exit.reason) => signs.interrupt_exits += 1,
+            Data::KvmMsr(msr) if msr.write && TIMER_MSRS.contains(&msr.msr) && msr.value != 0 => {
+                signs.guest_timers += 1;
+            }
+            Data::KvmMmio(mmio) if mmio.gpa == TIMER_GPA && mmio.access == MmioAccess::Write => {
+                signs.guest_timers += u64::from(mmio.value != 0);
+            }
             Data::KvmMsr(msr)
                 if msr.write && SINTS.contains(&msr.msr) && msr.value & MASKED == 0 =>
             {
@@ -76,10 +101,11 @@ impl Signs {
                     self.no_auto_eoi += 1;
                 }
             }
-            _ => {
-                let timer = self.timers.get(event.ty.index as usize);
-                signs.timer_interrupts += u64::from(timer.copied().unwrap_or(false));
-            }
+            _ => match self.timers.get(event.ty.index as usize) {
+                Some(Some(Timer::Host)) => signs.timer_interrupts += 1,
+                Some(Some(Timer::Guest)) => signs.guest_timers += 1,
+                _ => {}
+            },
         }
     }
 }

@@ -18,6 +18,7 @@
 //! - `says TEXT`: its title or its evidence says so (of a rule that cannot tell: what it lacks),
 //! - `severity high`, `first`: how it is ranked,
 //! - `remedy TEXT`: what is to be done first says so, and `other TEXT`: one of the others,
+//! - `note TEXT`: what is particular to the first remedy here,
 //! - `patch TEXT`: a line that the patch adds,
 //! - `cost TIME`: what it costs, in nanoseconds, exactly.
 //!
@@ -271,6 +272,9 @@ fn meets(
         "first" => at == 0,
         "remedy" => remedies.first().is_some_and(|one| one.contains(text)),
         "other" => remedies.iter().skip(1).any(|one| one.contains(text)),
+        "note" => finding["remedy"][0]["note"]
+            .as_str()
+            .is_some_and(|note| note.contains(text)),
         "cost" => finding["cost_ns"].as_u64() == text.parse().ok(),
         "patch" => patch.lines().any(|line| {
             line.strip_prefix('+')

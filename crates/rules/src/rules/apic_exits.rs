@@ -27,9 +27,10 @@ pub(crate) static RULE: Rule = Rule {
         },
         Remedy {
             what: "If it is on: find out what sets it aside for this guest: kvm:kvm_apicv_inhibit_changed says why (the PIT's \
-                   reinjection, SynIC's AutoEOI, an irqchip that is split or in user space, nested guests, ExtINT).",
+                   reinjection, SynIC's AutoEOI, an irqchip that is split or in user space, nested guests, ExtINT). On AMD processors before \
+                   x2AVIC a guest in x2APIC mode exits for its registers all the same.",
             price: "None to look.",
-            unless: "Not on kernels before 5.6, which do not have the event.",
+            unless: "Not on kernels that do not have the event: some before 5.18 call it kvm_apicv_update_request.",
             check: "trapline events --event kvm_apicv_inhibit_changed.",
         },
         Remedy {

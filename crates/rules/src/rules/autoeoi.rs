@@ -15,10 +15,11 @@ pub(crate) static RULE: Rule = Rule {
             all its interrupts are then emulated.",
     remedies: &[
         Remedy {
-            what: "Tell the guest that AutoEOI is deprecated, so that it does not use it: <avic state='on'/> in <hyperv> (QEMU: \
-                   hv-avic, 6.2 and later; Linux 5.15 and later on the host).",
+            what: "Tell the guest that AutoEOI is deprecated, so that it does not use it: <avic state='on'/> in <hyperv> (libvirt 8.10; \
+                   QEMU 6.2: hv-avic; Linux 5.15 on the host).",
             price: "The guest has to be started anew.",
-            unless: "Not with Windows before Server 2012 R2, which needs AutoEOI; check that the guest boots.",
+            unless: "Not on hosts without APICv or AVIC, where interrupts get slower by it; not with Windows before Server 2012 R2, \
+                     which needs AutoEOI.",
             check: "trapline events --event kvm_apicv_inhibit_changed: Hyper-V's reason is gone; trapline exits --event msr: no \
                     writes of 0x80b.",
         },

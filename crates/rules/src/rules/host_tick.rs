@@ -56,14 +56,37 @@ fn look(case: &Case<'_>) -> Verdict {
         return lacks;
     }
     let seconds = case.seconds();
+    let nohz = case
+        .host()
+        .and_then(|host| host.nohz_full.as_ref())
+        .filter(|set| !set.is_empty());
+    // Without nohz_full a CPU that runs a vCPU has its tick. With it the interrupts may be the guest's own timer's.
+    let adaptive = |cpu: u32| nohz.is_some_and(|set| set.contains(cpu));
+    let often = |count: u64| count as f64 / seconds >= TICK_PER_SECOND;
     let signs = case.picture.signs.cpus.iter().zip(0u32..);
-    let ticking: Vec<(u32, u64, u64)> = signs
-        .filter(|(_, cpu)| isolated.contains(*cpu))
-        .map(|(signs, cpu)| (cpu, signs.interrupt_exits, signs.timer_interrupts))
-        .filter(|(_, exits, timer)| {
-            (*exits).max(*timer) as f64 / seconds >= TICK_PER_SECOND && *exits > 0
+    let isolated_cpus: Vec<_> = signs.filter(|(_, cpu)| isolated.contains(*cpu)).collect();
+    let ticking: Vec<(u32, u64, u64)> = isolated_cpus
+        .iter()
+        .map(|(signs, cpu)| {
+            let guests = if adaptive(*cpu) {
+                signs.guest_timers
+            } else {
+                0
+            };
+            let exits = signs.interrupt_exits.saturating_sub(guests);
+            (*cpu, exits, signs.timer_interrupts)
         })
+        .filter(|(_, exits, _)| often(*exits))
         .collect();
+    let told = ["kvm_msr", "kvm_mmio", "kvm_timer_update_irq"];
+    let told = told.iter().any(|name| case.picture.events(name).is_some());
+    if !told && ticking.iter().any(|(cpu, ..)| adaptive(*cpu)) {
+        return Verdict::Lacks(
+            "Isolated CPUs are interrupted often though nohz_full stops their tick; record kvm:kvm_msr (arm64: \
+             kvm:kvm_timer_update_irq) to tell the guest's own timer from what the host does."
+                .to_owned(),
+        );
+    }
     let count: u64 = ticking.iter().map(|(_, exits, _)| exits).sum();
     if ticking.is_empty() || count < 100 {
         return Verdict::Clear;
@@ -74,10 +97,6 @@ fn look(case: &Case<'_>) -> Verdict {
         .collect();
     let sum = crate::case::Sum::of(of_interrupts.iter().copied());
     let cost_ns = (u128::from(sum.ns) * u128::from(count) / u128::from(sum.count.max(1))) as u64;
-    let nohz = case
-        .host()
-        .and_then(|host| host.nohz_full.as_ref())
-        .filter(|set| !set.is_empty());
     let timer: u64 = ticking.iter().map(|(.., timer)| timer).sum();
     let confidence = if timer > 0 { 0.9 } else { 0.7 };
     let mut finding = Finding::new(&RULE, confidence)
@@ -106,6 +125,11 @@ fn look(case: &Case<'_>) -> Verdict {
     ));
     if let Some(hz) = case.host().and_then(|host| host.hz) {
         finding = finding.evidence(format!("The host's CONFIG_HZ is {hz}."));
+    }
+    if ticking.iter().all(|(cpu, ..)| adaptive(*cpu)) {
+        finding = finding
+            .also("Here nohz_full is set for these CPUs and does not help: more than one task runs there, or it is another interrupt.")
+            .only(&[1]);
     }
     if timer == 0 {
         finding = finding.evidence("Which interrupts these are is not recorded; irq_vectors:local_timer_entry and irq:irq_handler_entry tell.");

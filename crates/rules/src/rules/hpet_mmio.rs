@@ -150,7 +150,10 @@ fn advise(case: &Case<'_>, finding: Finding) -> Finding {
         _ => Vec::new(),
     };
     match case.guest() {
-        GuestOs::Linux => finding.changes(0, changes).only(&[1, 0]),
+        GuestOs::Linux => {
+            let clock = super::timer_ports::kvmclock(case);
+            finding.changes(0, changes).changes(1, clock).only(&[1, 0])
+        }
         GuestOs::Windows => {
             let clock = case.domain.and_then(|domain| domain.timer("hypervclock"));
             let mut changes = changes;

@@ -128,6 +128,13 @@ fn look(case: &Case<'_>) -> Verdict {
             "No receiver is in the recording: whether it is slow, or the buffer is too small, its own recording tells.",
         );
     }
+    if by_task.first().is_some_and(|task| task.4 != WAITS[0]) {
+        finding = finding.note(
+            0,
+            "This socket is none of TCP: its limits are SO_SNDBUF, net.core.wmem_default and net.core.wmem_max (a tap device's: \
+             sndbuf).",
+        );
+    }
     let deepest = sleeps
         .iter()
         .find(|row| row.tid == tid && WAITS.iter().any(|function| row.has(function)));

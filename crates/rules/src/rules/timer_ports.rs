@@ -24,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
                     controller can stop KVM from using APICv or AVIC (its AutoEOI does), which interrupt-heavy guests \
                     then feel.",
             unless: "Not for guests that do not know Hyper-V's interface. Where APICv or AVIC is in use, check that it \
-                     still is afterwards: a guest that is told that AutoEOI is deprecated (<avic state='on'/>, libvirt 8.9, QEMU 6.2) \
+                     still is afterwards: a guest that is told that AutoEOI is deprecated (<avic state='on'/>, libvirt 8.10, QEMU 6.2) \
                      does not use it.",
             check: "trapline compare BEFORE AFTER: the exits for these ports are gone.",
         },
@@ -135,7 +135,7 @@ fn advise(case: &Case<'_>, finding: Finding, reads_rtc: bool) -> Finding {
     let changes = case.domain.map(missing).unwrap_or_default();
     match case.guest() {
         GuestOs::Windows => finding.changes(0, changes).only(&[0]),
-        GuestOs::Linux => finding.only(&[1]),
+        GuestOs::Linux => finding.changes(1, kvmclock(case)).only(&[1]),
         _ if reads_rtc => finding
             .also(
                 "Reads of the RTC beside it are how Windows keeps time; Linux has the RTC's time from its start.",
@@ -143,6 +143,18 @@ fn advise(case: &Case<'_>, finding: Finding, reads_rtc: bool) -> Finding {
             .changes(0, changes),
         // Nothing says that it is Windows: that remedy comes second, and is no patch.
         _ => finding.only(&[1, 0]),
+    }
+}
+
+/// Returns the change that gives a Linux guest back the clock that its definition takes away.
+pub(super) fn kvmclock(case: &Case<'_>) -> Vec<Change> {
+    let timer = case.domain.and_then(|domain| domain.timer("kvmclock"));
+    match timer.and_then(|timer| timer.present) {
+        Some(false) => vec![Change::Timer {
+            name: "kvmclock".to_owned(),
+            present: true,
+        }],
+        _ => Vec::new(),
     }
 }
 

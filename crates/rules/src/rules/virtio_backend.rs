@@ -4,7 +4,7 @@ use domain::Change;
 use paths::{PathReport, Trait, What};
 use stats::duration::human;
 
-use crate::case::percent;
+use crate::case::{percent, plural};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -65,10 +65,12 @@ fn look(case: &Case<'_>) -> Verdict {
         return lacks;
     }
     let rate = user as f64 / case.seconds();
+    // Pauses of a guest that has nothing to send are no cost: means would count them, medians hardly do.
+    let loop_ns = median_ns(path, "VMM thread").unwrap_or(user_ns / user);
     let each = match vhost {
         0 => typical_ns(path),
-        // Stages are sums over both kinds of back ends; the middle of these loops is what is known of them.
-        _ => user_ns / user.max(1),
+        // Stages are of both kinds of back ends; the loops of each kind are known as wholes.
+        _ => loop_ns,
     };
     let cost = case.span_cost(user.saturating_mul(each));
     // Some loops a second are a device that is hardly used.
@@ -78,20 +80,24 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, if user >= 10 { 0.9 } else { 0.6 })
         .cost(cost)
         .title(format!(
-            "A thread of the VMM answers the guest's notifications: {user} loops of {} each",
+            "A thread of the VMM answers the guest's notifications: {} of {} each",
+            plural(user, "loop"),
             human(each)
         ))
         .evidence(format!(
-            "{user} of {} notifications ({}) were answered by a thread of the VMM, and took {} each until the guest went on, \
-             of which {} are not the guest's own.",
-            path.count,
+            "{user} of {} ({}) were answered by a thread of the VMM: half of them took no longer than {} until the guest went on{}.",
+            plural(path.count, "notification"),
             percent(user, path.count),
-            human(user_ns / user),
-            human(each),
+            human(loop_ns),
+            match vhost {
+                0 => format!(", of which {} are not the guest's own", human(each)),
+                _ => String::new(),
+            }
         ));
-    if let Some(each) = vhost_ns.checked_div(vhost) {
+    if let Some(mean) = vhost_ns.checked_div(vhost) {
+        let each = median_ns(path, "vhost thread").unwrap_or(mean);
         finding = finding.evidence(format!(
-            "{vhost} were answered by a vhost thread, and took {}.",
+            "{vhost} were answered by a vhost thread, half of them in {}.",
             human(each)
         ));
     }
@@ -101,11 +107,12 @@ fn look(case: &Case<'_>) -> Verdict {
         .filter(|stage| !is_guests(&stage.name))
         .collect();
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
+    let of_both = if vhost > 0 { " (of both kinds)" } else { "" };
     for stage in stages.iter().take(4) {
         finding = finding.evidence(format!(
-            "{}: {} times, p50 {}, p99 {}.",
+            "{}{of_both}: {}, p50 {}, p99 {}.",
             stage.name,
-            stage.stats.count(),
+            plural(stage.stats.count(), "time"),
             human(stage.stats.percentile(0.5)),
             human(stage.stats.percentile(0.99)),
         ));
@@ -114,7 +121,8 @@ fn look(case: &Case<'_>) -> Verdict {
     let packets: u64 = net.map(|name| case.picture.events_about(name)).sum();
     if packets > 0 {
         finding = finding.evidence(format!(
-            "The work is a network device's: {packets} events of its probes."
+            "The work is a network device's: {} of its probes.",
+            plural(packets, "event")
         ));
         finding = finding.only(&[0]);
     }
@@ -126,6 +134,12 @@ fn is_guests(stage: &str) -> bool {
     stage.ends_with("→ next access")
         || stage.ends_with("→ next kick")
         || stage.starts_with("interrupt →")
+}
+
+/// Returns the median of the loops with one kind of back end.
+fn median_ns(path: &PathReport, label: &str) -> Option<u64> {
+    let group = path.groups.iter().find(|group| group.label == label)?;
+    Some(group.stats.percentile(0.5))
 }
 
 /// Returns what a loop typically takes without the guest's own part: each stage by its median, which pauses of a
