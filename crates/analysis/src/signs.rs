@@ -63,7 +63,7 @@ impl Signs {
         if self.timers.len() <= index {
             self.timers.resize(index + 1, None);
         }
-        self.timers[index] = match &*ty.name {
+        self.timers[index] = match ty.name {
             "local_timer_entry" => Some(Timer::Host),
             "kvm_timer_update_irq" => Some(Timer::Guest),
             _ => None,
