@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let result = match args.command {
         Command::Report(args) => commands::report::run(&args),
+        Command::Facts(args) => commands::facts::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Events(args) => commands::events::run(&args),
         Command::Exits(args) => commands::exits::run(&args),

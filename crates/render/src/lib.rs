@@ -12,6 +12,7 @@ mod digits;
 pub mod duration;
 mod event_line;
 pub mod exits;
+pub mod facts;
 pub mod html;
 pub mod info;
 pub mod json;

@@ -2,6 +2,7 @@
 
 pub mod events;
 pub mod exits;
+pub mod facts;
 pub mod info;
 pub mod paths;
 pub mod report;
