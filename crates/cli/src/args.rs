@@ -426,7 +426,7 @@ Examples:
   trapline facts
   trapline facts --format json > facts.json      to be given to other commands with --facts
   trapline vcpus --facts facts.json trace.dat
-  trapline facts --root /proc/1/root             the host, from a container that shares its processes
+  trapline facts --root /proc/1/root             the host, from inside a container
   trapline facts --root sosreport-web1/
   trapline facts facts.json                      what the file tells
   trapline facts --format csv | grep halt_poll";

@@ -285,7 +285,16 @@ fn one_vm(page: &mut Page, vm: &Vm) {
         vm.uuid.clone(),
     ]);
     page.line("VM", &text);
-    page.line("command", &vm.args.join(" "));
+    // Quotes show which blanks are a word's own.
+    let words = vm.args.iter().map(|word| {
+        let plain = !word.is_empty() && !word.contains(char::is_whitespace);
+        if plain {
+            word.clone()
+        } else {
+            format!("'{word}'")
+        }
+    });
+    page.line("command", &words.collect::<Vec<_>>().join(" "));
     let few = page.layout.rows.saturating_mul(4);
     for vcpu in vm.vcpus.iter().take(few) {
         let name = format!("vCPU {}", vcpu.id);
@@ -458,7 +467,7 @@ mod tests {
               "irqs": [{"irq": 24, "name": "nvme0q0", "affinity": "0-7"}, {"irq": 25, "name": "x, y", "effective": "3"}],
               "masked": 2,
               "unreadable": [{"path": "/sys/kernel/debug/kvm", "why": "permission denied"}]},
-            "vms": [{"pid": 1689, "name": "web", "args": ["qemu-kvm", "-name", "web"], "vhost": [1710],
+            "vms": [{"pid": 1689, "name": "web", "args": ["qemu-kvm", "-name", "web 1", ""], "vhost": [1710],
               "vcpus": [{"id": 0, "tid": 1700, "affinity": "2", "policy": {"name": "SCHED_FIFO", "rt_priority": 10, "nice": 0}},
                         {"id": 1, "tid": 1703}]}],
             "threads": [{"tid": 1700, "pid": 1689, "comm": "CPU 0/KVM", "affinity": "2"},
@@ -488,7 +497,7 @@ mod tests {
             "vhost_net  loaded",
             "counted    exits 7",
             "VM         web, process 1689",
-            "command    qemu-kvm -name web",
+            "command    qemu-kvm -name 'web 1' ''",
             "vCPU 0     thread 1700     CPUs 2         SCHED_FIFO 10",
             "vCPU 1     thread 1703     -",
             "vhost      threads 1710",
