@@ -25,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   trapline sched --by cpu trace.dat        who waited for which CPU, and how long
   trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
   trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
+  trapline facts --format json > facts.json the host's own settings, for --facts
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
 
 Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for, 2 wrong usage.";
@@ -50,6 +51,8 @@ pub enum Command {
     Paths(PathsArgs),
     /// Show scheduling latency per task or CPU: delays, preemption, wakers, kworkers by function.
     Sched(SchedArgs),
+    /// Show the facts of this host: CPUs, clocks, settings, KVM, VMs and what they are pinned to.
+    Facts(FactsArgs),
 }
 
 /// What every command understands.
@@ -66,7 +69,7 @@ pub struct Common {
 
     /// Take from FILE what the recording does not tell of its host: threads and VMs from the text of
     /// 'ps -eLo pid,tid,comm,args', vCPUs from 'info cpus' of QEMU's monitor or QMP's query-cpus-fast, devices
-    /// from 'info mtree', or all of it from trapline's own JSON. Names that the recording has stay. - is
+    /// from 'info mtree', or all of it and the host's settings from the JSON of 'trapline facts'. Names that the recording has stay. - is
     /// standard input. May be repeated.
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
@@ -455,6 +458,47 @@ Examples:
   trapline paths --path irqfd --each --format csv trace.dat
   trapline paths --from 'kvm_exit[reason==HLT]' --to kvm_entry --join vcpu perf.data
   trapline paths --from netdev_rxq_recv --to netdev_send__return ovs.perf.data";
+
+/// `trapline facts`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = FACTS_HELP)]
+pub struct FactsArgs {
+    /// Show what these files tell (see --facts of the other commands) instead of looking at a host; - is standard
+    /// input.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Read the host's files below DIR: those of another host, as a container has them mounted or as
+    /// sosreport copied them.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/",
+        conflicts_with = "files"
+    )]
+    pub root: PathBuf,
+
+    /// Output as a table for people, as JSON or as comma separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// All of the lists in the table.
+    #[arg(long)]
+    pub wide: bool,
+}
+
+const FACTS_HELP: &str = "Reads files of /proc, /sys and /boot, and changes nothing; as root it sees more, KVM's counters \
+first of all. What cannot be read is listed. The environment of processes is never read, and values of command lines \
+that are or may be secret are masked (***).
+
+Examples:
+  trapline facts
+  trapline facts --format json > facts.json      to be given to other commands with --facts
+  trapline vcpus --facts facts.json trace.dat
+  trapline facts --root /proc/1/root             the host, from inside a container
+  trapline facts --root sosreport-web1/
+  trapline facts facts.json                      what the file tells
+  trapline facts --format csv | grep halt_poll";
 
 /// Notations of sequence diagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

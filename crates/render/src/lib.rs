@@ -13,6 +13,7 @@ mod digits;
 use stats::duration;
 mod event_line;
 pub mod exits;
+pub mod facts;
 pub mod html;
 pub mod info;
 pub mod json;

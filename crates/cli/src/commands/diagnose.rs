@@ -49,7 +49,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         .iter()
         .map(|picture| Case {
             picture,
-            facts: facts.all(),
+            facts: Some(facts.all()),
             domain: definition.as_ref().map(|one| &one.domain),
         })
         .collect();

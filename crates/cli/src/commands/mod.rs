@@ -3,6 +3,7 @@
 pub mod diagnose;
 pub mod events;
 pub mod exits;
+pub mod facts;
 pub mod info;
 pub mod paths;
 pub mod report;
