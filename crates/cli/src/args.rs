@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
   trapline vcpus trace.dat                 where each vCPU's time went, and behind whom it waited
   trapline diagnose trace.dat              why it is slow, and what to change
+  trapline compare before.dat after.dat    what changed, largest effect on time first
   trapline sched --by cpu trace.dat        who waited for which CPU, and how long
   trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
   trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
@@ -37,6 +38,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
     Diagnose(DiagnoseArgs),
+    /// Show what changed between two recordings, or two groups of them, largest effect on time first.
+    Compare(CompareArgs),
     /// List the causes that diagnose looks for, or explain them.
     Rules(RulesArgs),
     /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
@@ -206,6 +209,61 @@ Examples:
   trapline diagnose vmexit.txt ioport.txt       tables that perf kvm stat report printed
   trapline diagnose --domain win.xml --patch vmexit.txt ioport.txt | patch win.xml
   virsh dumpxml web | trapline diagnose --domain - --format json trace.dat";
+
+/// `trapline compare`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = COMPARE_HELP)]
+pub struct CompareArgs {
+    /// The two recordings; with --with the first group of them. What perf kvm stat report, perf sched latency or
+    /// perf stat printed will do as well.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+
+    /// The second group of recordings.
+    #[arg(long, value_name = "REC", num_args = 1..)]
+    pub with: Vec<PathBuf>,
+
+    /// Tell what is more than noise with this confidence, 0 to 1.
+    #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = crate::filter::parse_share)]
+    pub confidence: f64,
+
+    /// Count units of work by events with NAME in theirs; without it by packets or I/Os where probes or
+    /// tracepoints of them are on both sides, and by guest time.
+    #[arg(long, value_name = "NAME")]
+    pub work: Option<String>,
+
+    /// Tell also what may be noise, or is small.
+    #[arg(long)]
+    pub all: bool,
+
+    /// Show N changes at most.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Name functions after a copy of the host's /proc/kallsyms that root made, where the recording has no
+    /// symbols itself.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
+    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const COMPARE_HELP: &str = "Rates are for each second recorded, and for each unit of work where both sides count the \
+same. The number in brackets is the confidence that a change is more than what varies within the recordings: slices of \
+time are resampled, and with several recordings on a side whole recordings too. Where only printed tables are compared, \
+counts stand for themselves.
+
+Examples:
+  trapline compare before.dat after.dat
+  trapline compare a1.data a2.data a3.data --with b1.data b2.data b3.data
+  trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
+  trapline compare --work block_rq_complete --format json a.data b.data";
 
 /// `trapline rules`.
 #[derive(Debug, ClapArgs)]

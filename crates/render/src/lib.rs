@@ -7,6 +7,7 @@ other people's scripts.
 #![forbid(unsafe_code)]
 
 mod columns;
+pub mod compare;
 pub mod csv;
 pub mod diagnose;
 mod digits;

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod compare;
 pub mod diagnose;
 pub mod events;
 pub mod exits;
