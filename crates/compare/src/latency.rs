@@ -6,7 +6,7 @@ use analysis::Picture;
 use stats::Stats;
 
 use crate::side::Pair;
-use crate::words::{change, number, percent, time};
+use crate::words::{change, percent, time};
 use crate::{Change, Unit, Value, chance};
 
 /// One path over a side.
@@ -198,9 +198,9 @@ fn groups(name: &str, a: &Path, b: &Path, out: &mut Vec<Change>) {
         text: format!(
             "The {by} moved from a {label_a} ({} of {} instances) to a {label_b} ({} of {}), and the loop went from {} to {}.",
             percent(share_a),
-            number(a.total.count() as f64),
+            a.total.count(),
             percent(share_b),
-            number(b.total.count() as f64),
+            b.total.count(),
             time(p50_a as f64),
             time(p50_b as f64)
         ),

@@ -23,6 +23,7 @@ fn group(comm: &str) -> String {
     match comm.strip_prefix("kworker/") {
         Some(rest) if rest.starts_with('u') => "kworker (unbound)".to_owned(),
         Some(_) => "kworker (of a CPU)".to_owned(),
+        None if comm.starts_with("vhost-") => "vhost".to_owned(),
         None => {
             // One thread of the kernel for each CPU: migration/3, ksoftirqd/1.
             let end = comm.rfind('/').filter(|at| {
@@ -252,6 +253,7 @@ mod tests {
             ("kworker/9:1-eve", "kworker (of a CPU)"),
             ("kworker/u449:3-", "kworker (unbound)"),
             ("migration/11", "migration"),
+            ("vhost-1781", "vhost"),
             ("CPU 0/KVM", "CPU 0/KVM"),
             ("iperf", "iperf"),
             ("a/", "a/"),

@@ -7,6 +7,7 @@ use model::State;
 use stats::Stats;
 
 use crate::chance::{self, Slice};
+use crate::words::number;
 use crate::{Change, PerWork, Value};
 
 /// Sums of one side.
@@ -92,8 +93,10 @@ impl Pair {
         }
         for work in &self.work {
             out.push(format!(
-                "Work: {:.0} and {:.0} of {}.",
-                work.a, work.b, work.of
+                "Work: {} and {} of {}.",
+                number(work.a),
+                number(work.b),
+                work.of
             ));
         }
         out
@@ -128,6 +131,15 @@ pub(crate) fn work(a: &[Picture], b: &[Picture], asked: Option<&str>) -> Vec<Wor
             .map(|picture| picture.events_about(name))
             .sum()
     };
+    // What tables count and what recordings count are not of the same time.
+    let printed = |pictures: &[Picture]| {
+        pictures
+            .iter()
+            .any(|picture| picture.origin == Origin::Printed)
+    };
+    if printed(a) || printed(b) {
+        return Vec::new();
+    }
     let names: Vec<&str> = match asked {
         Some(name) => vec![name],
         None => WORK.to_vec(),

@@ -4,7 +4,7 @@ use stats::duration::human;
 
 /// Returns a rate or count with the digits that matter.
 pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 || value >= 100.0 {
+    if value.fract() == 0.0 || value >= 100.0 {
         format!("{value:.0}")
     } else if value >= 10.0 {
         format!("{value:.1}")

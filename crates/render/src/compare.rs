@@ -64,7 +64,8 @@ fn one(out: &mut String, change: &Change, width: usize) {
         None => String::new(),
     };
     wrap(out, "- ", &format!("{}{sure}", change.text), width);
-    for work in &change.per_work {
+    // The first is what both sides did; the others are in the documents.
+    for work in change.per_work.iter().take(1) {
         let (a, b) = (number(work.a, change.unit), number(work.b, change.unit));
         wrap(
             out,
