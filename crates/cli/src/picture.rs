@@ -10,12 +10,25 @@ use anyhow::{Result, bail};
 use model::Access;
 use paths::{Paths, lang};
 use render::exits;
+use render::info::Head;
 use source::{Reader, Recording};
 use tracefmt::Kallsyms;
 
 use crate::args::Common;
+use crate::commands::info::head;
 use crate::filter::Scope;
 use crate::input;
+
+/// Paths that rules look at.
+const OF_RULES: [&str; 3] = ["irqfd", "kick", "ipi"];
+
+/// Returns the paths that rules look at.
+pub fn paths_of_rules() -> Vec<lang::Path> {
+    OF_RULES
+        .iter()
+        .filter_map(|name| paths::builtin(name))
+        .collect()
+}
 
 /// What pictures are taken with.
 pub struct Camera<'a> {
@@ -56,7 +69,7 @@ impl Camera<'_> {
                     continue;
                 }
             }
-            pictures.push(self.of_recording(&recording, path)?);
+            pictures.push(self.of_recording(&recording, path)?.0);
         }
         if !tables.is_empty() {
             if self.common.filter.any() {
@@ -77,7 +90,11 @@ impl Camera<'_> {
         Ok(pictures)
     }
 
-    fn of_recording(&self, recording: &Recording, path: &Path) -> Result<Picture> {
+    /// Returns a picture of one recording, and what it says of itself.
+    ///
+    /// # Errors
+    /// It is no recording, or lacks what filters ask for.
+    pub fn of_recording(&self, recording: &Recording, path: &Path) -> Result<(Picture, Head)> {
         let reader = recording.reader(self.lender.options(true))?;
         let name = input::name(path);
         let filter = input::Filter::new(&self.common.filter, self.facts, &reader, &name)?;
@@ -123,7 +140,7 @@ impl Camera<'_> {
             );
         }
         self.facts.warn(&mut picture.quality);
-        Ok(picture)
+        Ok((picture, head(reader.header())))
     }
 
     /// Takes out of a study what it found.
