@@ -2,12 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{
-    Exits, Info, Merge, Options, Origin, Picture, Sched, Series, Signs, Sleeps, Slices, Study,
-    Vcpus,
-};
+use analysis::{Exits, Info, Options, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus};
 use anyhow::{Result, bail};
-use model::Access;
 use paths::{Paths, lang};
 use render::exits;
 use render::info::Head;
@@ -126,13 +122,25 @@ impl Camera<'_> {
         }
         let outcome = filter.walk(&reader, &mut study, Scope::Threads);
         study.finish();
-        let mut picture = Picture {
-            names: vec![name],
-            origin: Origin::Recording,
-            quality: outcome.quality,
-            ..Picture::default()
+        let symbol = |address: u64| {
+            let own = reader
+                .formats()
+                .and_then(|formats| formats.kallsyms.lookup(address));
+            let (name, _) = own.or_else(|| self.kallsyms?.lookup(address))?;
+            Some(name.to_owned())
         };
-        self.fill(&mut picture, study, &reader, &filter);
+        let mut picture = Picture::of(
+            &mut study,
+            outcome.quality,
+            &|tid, pid| filter.keeps(tid, pid),
+            &symbol,
+            &|isa, quality| self.devices.names(isa, quality),
+        );
+        picture.names = vec![name];
+        let unpaired = study.exits.as_ref().map(Exits::unpaired);
+        for warning in unpaired.iter().flat_map(exits::unpaired) {
+            picture.quality.warn(warning);
+        }
         if !nanoseconds {
             picture.span_ns = None;
             picture.quality.warn(
@@ -141,52 +149,6 @@ impl Camera<'_> {
         }
         self.facts.warn(&mut picture.quality);
         Ok((picture, head(reader.header())))
-    }
-
-    /// Takes out of a study what it found.
-    fn fill(
-        &self,
-        picture: &mut Picture,
-        mut study: Study,
-        reader: &Reader<'_>,
-        filter: &input::Filter<'_>,
-    ) {
-        let quality = &mut picture.quality;
-        let info = study.info.as_ref().map(Info::report).unwrap_or_default();
-        let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
-        picture.span_ns = Some(end.saturating_sub(start));
-        picture.info = info;
-        picture.series = Series::of(&mut study, end);
-        let symbol = |address: u64| {
-            let own = reader
-                .formats()
-                .and_then(|formats| formats.kallsyms.lookup(address));
-            let (name, _) = own.or_else(|| self.kallsyms?.lookup(address))?;
-            Some(name.to_owned())
-        };
-        if let Some(exits) = &study.exits {
-            picture.isa = exits.isa();
-            for warning in exits::unpaired(&exits.unpaired()) {
-                quality.warn(warning);
-            }
-            picture.exits = exits.reports(study.machine.as_ref());
-            self.devices.name(picture.isa, &mut picture.exits, quality);
-        }
-        picture.vcpus = study.vcpus_report().map(|mut report| {
-            self.devices.name_causes(&mut report, quality);
-            report
-        });
-        let keep = |tid, pid| filter.keeps(tid, pid);
-        let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
-        picture.sched = sched.map(|sched| sched.report(Merge::No, &keep, &symbol));
-        if let (Some(paths), Some(machine)) = (&study.paths, &study.machine) {
-            let names = self.devices.names(paths.isa(), quality);
-            let name_access = |access: &Access| analysis::name_access(access, &names);
-            picture.paths = paths.report(machine, &name_access);
-        }
-        let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
-        picture.sleeps = sleeps.map(|sleeps| sleeps.report(&symbol));
-        picture.signs = study.signs.take().unwrap_or_default();
     }
 }
 
