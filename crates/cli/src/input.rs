@@ -174,7 +174,9 @@ pub fn read_facts(paths: &[PathBuf]) -> Result<(facts::Facts, Vec<String>)> {
         }
         let (found, mut told) = facts::read(&text);
         if found.is_empty() {
-            bail!("{name}: tells nothing of threads, VMs or devices; {EXPECTED}");
+            let first = told.first().map(|note| format!(" ({note})"));
+            let first = first.unwrap_or_default();
+            bail!("{name}: tells nothing of threads, VMs, devices or its host{first}; {EXPECTED}");
         }
         if text.len() as u64 == MAX_FACTS {
             told.push(format!("is not read beyond {} MiB", MAX_FACTS >> 20));

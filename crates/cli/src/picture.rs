@@ -77,6 +77,7 @@ impl Camera<'_> {
                     .name(picture.isa, &mut picture.exits, &mut picture.quality);
             }
             if let Some(first) = of_tables.first_mut() {
+                self.facts.warn(&mut first.quality);
                 for note in notes {
                     first.quality.warn(note);
                 }

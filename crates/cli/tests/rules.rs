@@ -213,6 +213,10 @@ fn contract(what: &str, finding: &Value, failures: &mut Failures) {
     failures.check(confidence > 0.0 && confidence <= 1.0, || {
         format!("{what}: confidence {confidence}")
     });
+    let share = finding["cost_share"].as_f64().unwrap_or(0.0);
+    failures.check((0.0..=1.0).contains(&share), || {
+        format!("{what}: a share of {share}")
+    });
     let evidence = strings(&finding["evidence"]);
     failures.check(!evidence.is_empty(), || format!("{what}: no evidence"));
     for text in &evidence {

@@ -32,6 +32,9 @@ pub(crate) fn read(text: &str, reader: &mut Reader) -> Option<usize> {
             if error.is_eof() && part.len() < text.len() {
                 let note = format!("JSON is not read beyond {} MiB", MAX_JSON >> 20);
                 reader.notes.add(reader.number, note);
+            } else if DOCUMENT[..2].iter().any(|name| starts_with(part, name)) {
+                let note = format!("JSON that cannot be read: {error}");
+                reader.notes.add(reader.number, note);
             }
             return None;
         }
@@ -41,6 +44,13 @@ pub(crate) fn read(text: &str, reader: &mut Reader) -> Option<usize> {
     reader.end_of_part();
     take(&value, reader);
     Some(used)
+}
+
+/// Returns whether the first member of an object has a name.
+fn starts_with(text: &str, name: &str) -> bool {
+    let member = text.strip_prefix('{').map(str::trim_start);
+    let rest = member.and_then(|text| text.strip_prefix('"')?.strip_prefix(name));
+    rest.is_some_and(|rest| rest.starts_with('"'))
 }
 
 fn take(value: &Value, reader: &mut Reader) {

@@ -8,7 +8,7 @@ use event::Isa;
 use facts::{Facts, Host};
 use model::Vm;
 
-use crate::{Base, Cost};
+use crate::{Base, Cost, Verdict};
 
 /// One recording, or one set of printed tables, with what is known beside it.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +139,19 @@ impl<'a> Case<'a> {
         let handling = self.handling_ns();
         let busy = self.picture.busy_ns();
         handling > 0 && ns >= handling / 20 && ns >= busy / 1000
+    }
+
+    /// Returns what a rule has to say that asks how long or how often, where the recording's clock counts ticks of which
+    /// nobody knows how many make a second.
+    pub(crate) fn in_ticks(&self) -> Option<Verdict> {
+        let ticks = !self.printed() && self.picture.span_ns.is_none();
+        ticks.then(|| {
+            Verdict::Lacks(
+                "The recording's clock counts ticks, and how many make a second is not known; record with another one \
+                 (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to know how long and how often."
+                    .to_owned(),
+            )
+        })
     }
 
     /// Returns seconds of the recording; one where that is not known.

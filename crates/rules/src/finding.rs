@@ -68,7 +68,7 @@ impl Base {
 pub struct Cost {
     /// In nanoseconds, within the recording.
     pub ns: u64,
-    /// As a share (0 to 1; latencies that overlap may add up to more).
+    /// As a share, 0 to 1. Latencies of several threads that overlap may add up to more than there is: that is 1.
     pub share: f64,
     /// Of what.
     pub base: Base,
@@ -80,7 +80,7 @@ impl Cost {
         let share = if whole == 0 {
             0.0
         } else {
-            ns as f64 / whole as f64
+            (ns as f64 / whole as f64).min(1.0)
         };
         Cost { ns, share, base }
     }
@@ -223,9 +223,11 @@ impl Finding {
         self.cost.map_or(0.0, |cost| cost.ns as f64) * self.confidence
     }
 
-    /// Returns whether it shows more than another of the same rule.
+    /// Returns whether it shows more than another of the same rule: severer, since a table without a whole to be a share
+    /// of has times of its own.
     pub fn weighs_more(&self, other: &Finding) -> bool {
-        (self.weight(), self.confidence) > (other.weight(), other.confidence)
+        let of = |one: &Finding| (one.severity(), one.weight(), one.confidence);
+        of(self) > of(other)
     }
 
     /// Orders findings: most time first, then the severest, then the surest.

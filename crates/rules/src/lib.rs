@@ -87,11 +87,22 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
                     if cases.len() > 1 {
                         finding.inputs.clone_from(&case.picture.names);
                     }
-                    // The recording that shows it best tells of it.
-                    let better = best.as_ref().is_none_or(|known| finding.weighs_more(known));
-                    if better {
-                        best = Some(*finding);
-                    }
+                    // The recording that shows it best tells of it, and comes first among those that do.
+                    best = Some(match best {
+                        None => *finding,
+                        Some(known) => {
+                            let (mut first, second) = match finding.weighs_more(&known) {
+                                true => (*finding, known),
+                                false => (known, *finding),
+                            };
+                            for name in second.inputs {
+                                if !first.inputs.contains(&name) {
+                                    first.inputs.push(name);
+                                }
+                            }
+                            first
+                        }
+                    });
                 }
                 Verdict::Clear => clear = true,
                 Verdict::Lacks(what) => lacks = Some(what),

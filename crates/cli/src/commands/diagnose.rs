@@ -25,6 +25,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
             bail!("--rule {id}: there is no such rule; 'trapline rules' lists them");
         }
     }
+    one_standard_input(args)?;
     let definition = args.domain.as_deref().map(Definition::open).transpose()?;
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
@@ -111,6 +112,17 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     }
 }
 
+/// Refuses standard input in two places: the second would find it empty.
+fn one_standard_input(args: &DiagnoseArgs) -> Result<()> {
+    let options = [&args.domain, &args.mtree, &args.kallsyms];
+    let files = args.recordings.iter().chain(&args.common.facts);
+    let all = files.chain(options.into_iter().flatten());
+    if all.filter(|path| path.as_os_str() == "-").count() > 1 {
+        bail!("standard input (-) is named more than once, and can be read once");
+    }
+    Ok(())
+}
+
 /// Leaves only what some rules say.
 fn keep(diagnosis: &mut Diagnosis, ids: &[String]) {
     let wanted = |id: &str| ids.iter().any(|one| one == id);
@@ -137,7 +149,13 @@ impl Definition {
         } else {
             let read =
                 File::open(path).and_then(|file| file.take(MAX_DOMAIN).read_to_end(&mut bytes));
-            read.with_context(|| format!("--domain {}", path.display()))?;
+            if let Err(error) = read {
+                bail!(
+                    "--domain {}: {}; expected a domain's XML, as virsh dumpxml prints it",
+                    path.display(),
+                    input::why(&error)
+                );
+            }
             let name = path.file_name().unwrap_or(path.as_os_str());
             name.to_string_lossy().into_owned()
         };

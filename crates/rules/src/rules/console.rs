@@ -1,11 +1,11 @@
 //! A vCPU that takes device interrupts prints on an emulated serial console.
 
-use analysis::{UserCause, VcpuRow};
+use analysis::{ExitTable, UserCause, VcpuRow};
 use model::Access;
 use paths::{PathReport, Trait};
 use stats::duration::human;
 
-use crate::case::{percent, plural};
+use crate::case::{Sum, percent, plural};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -54,14 +54,23 @@ const ENOUGH: u64 = 500;
 
 fn is_uart(access: &Access) -> bool {
     match *access {
-        Access::Port { port, .. } => {
-            matches!(port, 0x3f8..=0x3ff | 0x2f8..=0x2ff | 0x3e8..=0x3ef | 0x2e8..=0x2ef)
+        Access::Port { port, .. } => is_uart_at(ExitTable::Ioport, u64::from(port)),
+        Access::Mmio { gpa, .. } => is_uart_at(ExitTable::Mmio, gpa),
+        Access::Msr { .. } => false,
+    }
+}
+
+fn is_uart_at(table: ExitTable, address: u64) -> bool {
+    match table {
+        ExitTable::Ioport => {
+            matches!(address, 0x3f8..=0x3ff | 0x2f8..=0x2ff | 0x3e8..=0x3ef | 0x2e8..=0x2ef)
         }
         // QEMU's virt machine (hw/arm/virt.c); kvmtool has 8250s at 0x1000000.
-        Access::Mmio { gpa, .. } => {
-            (0x900_0000..0x900_1000).contains(&gpa) || (0x100_0000..0x100_1000).contains(&gpa)
+        ExitTable::Mmio => {
+            (0x900_0000..0x900_1000).contains(&address)
+                || (0x100_0000..0x100_1000).contains(&address)
         }
-        Access::Msr { .. } => false,
+        _ => false,
     }
 }
 
@@ -80,7 +89,14 @@ fn look(case: &Case<'_>) -> Verdict {
         .as_ref()
         .map_or(&[], |report| &report.rows);
     if rows.is_empty() && !case.has_exits() {
-        return from_the_scheduler_alone(case);
+        let tables = [ExitTable::Ioport, ExitTable::Mmio];
+        return match tables
+            .iter()
+            .any(|table| !case.picture.rows(*table).is_empty())
+        {
+            true => by_accesses(case),
+            false => from_the_scheduler_alone(case),
+        };
     }
     let sums = rows.iter().map(|row| {
         let uart = row.user.iter().filter(|cause| of_uart(cause));
@@ -90,7 +106,7 @@ fn look(case: &Case<'_>) -> Verdict {
         (row, count, ns)
     });
     let Some((row, count, ns)) = sums.max_by_key(|(_, _, ns)| *ns) else {
-        return lacks();
+        return by_accesses(case);
     };
     let irqfd = case.picture.path("irqfd");
     let delayed = irqfd.map(hit).unwrap_or_default();
@@ -100,10 +116,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if !prints {
         let told = rows.iter().any(|row| !row.user.is_empty())
             || case.picture.events("kvm_userspace_exit").is_some();
-        return if told || case.printed() || !case.has_exits() {
-            Verdict::Clear
-        } else {
-            lacks()
+        return match told {
+            true => Verdict::Clear,
+            false => by_accesses(case),
         };
     }
     let takes = irqfd.map(|path| {
@@ -200,6 +215,35 @@ fn look(case: &Case<'_>) -> Verdict {
     finding.found()
 }
 
+/// Sums of accesses: whether there is anything to record for.
+fn by_accesses(case: &Case<'_>) -> Verdict {
+    let mut uart = Sum::default();
+    let mut addresses = false;
+    for table in [ExitTable::Ioport, ExitTable::Mmio] {
+        addresses |= !case.picture.rows(table).is_empty();
+        let rows = case.accesses(table, |row| {
+            row.address.is_some_and(|at| is_uart_at(table, at))
+        });
+        let sum = Sum::of(rows);
+        uart.count = uart.count.saturating_add(sum.count);
+        uart.ns = uart.ns.saturating_add(sum.ns);
+    }
+    if uart.count >= ENOUGH {
+        return Verdict::Lacks(format!(
+            "The guest accessed a serial port {} times, {} in all. Which vCPU that was, and whether it takes a device's \
+             interrupts, is not recorded: record kvm:*, sched:sched_switch, sched:sched_waking and probes on irqfd_wakeup and \
+             irqfd_inject to know.",
+            uart.count,
+            human(uart.ns)
+        ));
+    }
+    let emulated = case.exits(&["IO_INSTRUCTION", "io", "EPT_MISCONFIG", "npf", "DABT_LOW"]);
+    if addresses || (case.has_exits() && emulated.count < ENOUGH) {
+        return Verdict::Clear;
+    }
+    lacks()
+}
+
 /// Instances whose vCPU was at a serial port, and the sum of their totals.
 fn hit(path: &PathReport) -> (u64, u64) {
     // An instance may have one of the two, or both, and either for several registers: the largest is a lower bound.
@@ -220,6 +264,9 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
     let Some(path) = case.picture.path("irqfd") else {
         return lacks();
     };
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let Some(answered) = path.stage("kworker done → answered") else {
         return lacks();
     };

@@ -60,6 +60,9 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start to know.".to_owned(),
         );
     };
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let governors: Vec<&str> = (case.host().into_iter().flat_map(|host| &host.cpufreq))
         .filter_map(|policy| policy.governor.as_deref())
         .collect();

@@ -77,6 +77,9 @@ fn followed(case: &Case<'_>, path: &PathReport) -> Verdict {
     let (awake, awake_ns) =
         path.with(|one| matches!(one, Trait::Was(was) if was.busy() || *was == Was::Polling));
     let cost = case.span_cost(halted_ns);
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     if halted < ENOUGH || halted * 10 < path.count || cost.share < 0.05 {
         return Verdict::Clear;
     }

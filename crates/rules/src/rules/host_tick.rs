@@ -52,6 +52,9 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
         );
     }
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let seconds = case.seconds();
     let signs = case.picture.signs.cpus.iter().zip(0u32..);
     let ticking: Vec<(u32, u64, u64)> = signs

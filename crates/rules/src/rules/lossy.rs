@@ -33,7 +33,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn look(case: &Case<'_>) -> Verdict {
     let quality = &case.picture.quality;
-    if case.printed() || (quality.lost_events == 0 && !quality.truncated) {
+    if quality.lost_events == 0 && !quality.truncated {
         return Verdict::Clear;
     }
     let kept: u64 = case
@@ -45,7 +45,15 @@ fn look(case: &Case<'_>) -> Verdict {
         .sum();
     let all = kept.saturating_add(quality.lost_events);
     let mut finding = Finding::new(&RULE, 0.99);
-    if quality.lost_events > 0 {
+    if quality.lost_events > 0 && case.printed() {
+        finding = finding
+            .title(format!("{} events were lost", quality.lost_events))
+            .evidence(format!(
+                "perf said that {} events were lost, with the table; of how many it did not say.",
+                quality.lost_events
+            ));
+        finding.at_least = Severity::Medium;
+    } else if quality.lost_events > 0 {
         let lost = quality.lost_events as f64 / all.max(1) as f64;
         finding = finding
             .title(format!("{} events were lost", quality.lost_events))

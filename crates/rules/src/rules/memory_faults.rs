@@ -71,6 +71,9 @@ fn look(case: &Case<'_>) -> Verdict {
         },
         _ => (case.exits(&["EPT_VIOLATION"]), "EPT_VIOLATION"),
     };
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let often = faults.count as f64 / case.seconds() >= MANY_PER_SECOND;
     // A table does not say how long it is of.
     let often = if case.printed() {

@@ -51,6 +51,9 @@ fn look(case: &Case<'_>) -> Verdict {
             Verdict::Clear
         };
     };
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let moves: u64 = rows.iter().map(|row| row.migrations).sum();
     let rate = worst.migrations as f64 / case.seconds();
     if worst.migrations < 50 || rate < MANY_PER_SECOND {

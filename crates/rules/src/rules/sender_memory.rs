@@ -50,6 +50,9 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(sleeps) = &case.picture.sleeps else {
         return without_stacks(case);
     };
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let waits = sleeps
         .iter()
         .filter(|row| WAITS.iter().any(|function| row.has(function)));

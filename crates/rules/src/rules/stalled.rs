@@ -1,6 +1,7 @@
 //! A vCPU that did nothing for long though its guest did not ask to wait.
 
 use analysis::ExitTable;
+use event::Isa;
 use model::State;
 use stats::duration::human;
 
@@ -44,6 +45,16 @@ fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return Verdict::Lacks(
             "Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know.".to_owned(),
+        );
+    }
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
+    if case.printed() && case.picture.isa == Some(Isa::Arm64) {
+        // perf pairs an entry with the exit that follows it there: these are the guest's own times.
+        return Verdict::Lacks(
+            "perf kvm stat's times on arm64 may be those that the guest ran before each exit; give the recording itself."
+                .to_owned(),
         );
     }
     let rows = case.picture.rows(ExitTable::Vmexit).iter();

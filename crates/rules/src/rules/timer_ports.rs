@@ -24,7 +24,8 @@ pub(crate) static RULE: Rule = Rule {
                     controller can stop KVM from using APICv or AVIC (its AutoEOI does), which interrupt-heavy guests \
                     then feel.",
             unless: "Not for guests that do not know Hyper-V's interface. Where APICv or AVIC is in use, check that it \
-                     still is afterwards: hosts whose KVM tells guests that AutoEOI is deprecated keep it.",
+                     still is afterwards: a guest that is told that AutoEOI is deprecated (<avic state='on'/>, libvirt 8.9, QEMU 6.2) \
+                     does not use it.",
             check: "trapline compare BEFORE AFTER: the exits for these ports are gone.",
         },
         Remedy {

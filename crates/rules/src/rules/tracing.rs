@@ -47,6 +47,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if case.printed() {
         return Verdict::Clear;
     }
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let span = case.picture.span_ns.unwrap_or(0);
     if span == 0 {
         return Verdict::Clear;

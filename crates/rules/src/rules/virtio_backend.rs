@@ -61,6 +61,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if user == 0 {
         return Verdict::Clear;
     }
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
     let rate = user as f64 / case.seconds();
     let each = match vhost {
         0 => typical_ns(path),
