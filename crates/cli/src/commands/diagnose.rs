@@ -12,13 +12,11 @@ use rules::{Case, Diagnosis};
 
 use crate::args::{DiagnoseArgs, Format};
 use crate::commands::VERSION;
-use crate::picture::Camera;
+use crate::picture::{Camera, paths_of_rules};
 use crate::{input, output};
 
 /// Definitions are not read beyond this many bytes; real ones have some ten thousand.
 const MAX_DOMAIN: u64 = 16 << 20;
-/// Paths that rules look at.
-const PATHS: [&str; 3] = ["irqfd", "kick", "ipi"];
 
 /// Runs the command.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {
@@ -38,10 +36,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         lender: &lender,
         facts: &facts,
         devices: &devices,
-        paths: PATHS
-            .iter()
-            .filter_map(|name| paths::builtin(name))
-            .collect(),
+        paths: paths_of_rules(),
         slices: false,
     };
     let pictures = camera.take(&args.recordings)?;
