@@ -42,6 +42,15 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     out
 }
 
+/// Returns remarks on a guest's definition.
+pub fn remarks(remarks: &[String], width: usize) -> String {
+    let mut out = String::from("the definition, of which nothing is measured:\n");
+    for remark in remarks {
+        wrap(&mut out, "  - ", remark, width);
+    }
+    out
+}
+
 /// Returns a line or two for each of the first findings, and how many more there are.
 pub fn summary(diagnosis: &Diagnosis, most: usize, width: usize) -> String {
     let mut out = String::from("findings: 'trapline diagnose' says why, and what to change\n");

@@ -89,6 +89,14 @@ impl<'a> Case<'a> {
         Sum::of(self.picture.reason(names))
     }
 
+    /// Returns what all other exits take on average in which the guest does not ask to wait.
+    pub(crate) fn others_mean_ns(&self, but: Sum) -> u64 {
+        let rows = self.picture.rows(ExitTable::Vmexit).iter();
+        let handled = Sum::of(rows.filter(|row| !row.waiting));
+        let count = handled.count.saturating_sub(but.count);
+        handled.ns.saturating_sub(but.ns) / count.max(1)
+    }
+
     /// Returns the rows of accesses that a test picks.
     pub(crate) fn accesses(
         &self,

@@ -60,6 +60,11 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         Some(definition) => definition.patch(&diagnosis, &mut quality)?,
         None => String::new(),
     };
+    let host = facts.all().host.as_ref();
+    let remarks = definition
+        .as_ref()
+        .map(|one| rules::remarks(&one.domain, host))
+        .unwrap_or_default();
     if args.patch {
         if patch.is_empty() {
             let told = writeln!(
@@ -78,6 +83,10 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     match args.common.format {
         Format::Table => {
             let mut text = diagnose::text(&diagnosis, output::width());
+            if !remarks.is_empty() {
+                text.push('\n');
+                text.push_str(&diagnose::remarks(&remarks, output::width()));
+            }
             for picture in &pictures {
                 let names = picture.names.join(", ");
                 text.push('\n');
@@ -93,6 +102,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
             let mut document = json::envelope(VERSION, "diagnose", &names, &quality);
             diagnose::json(&mut document, &diagnosis);
             if definition.is_some() {
+                document.insert("domain_remarks".to_owned(), remarks.into());
                 document.insert("patch".to_owned(), patch.into());
             }
             output::print(&json::text(document))

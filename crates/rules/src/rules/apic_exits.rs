@@ -1,6 +1,7 @@
 //! The guest's interrupt controller is emulated access by access.
 
 use analysis::{ExitRow, ExitTable};
+use event::Isa;
 use stats::duration::human;
 
 use crate::case::{Sum, listed, percent};
@@ -121,10 +122,16 @@ fn look(case: &Case<'_>) -> Verdict {
     let modules = case.host().map(|host| &host.modules);
     let parameter =
         |module: &str, name: &str| modules.and_then(|all| all.get(module)?.get(name)).cloned();
-    for (module, name) in [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")] {
-        if let Some(value) = parameter(module, name) {
-            finding = finding.evidence(format!("The host's {module} has {name}={value}."));
-        }
+    let (module, name) = match case.picture.isa {
+        Some(Isa::Svm) => ("kvm_amd", "avic"),
+        _ => ("kvm_intel", "enable_apicv"),
+    };
+    if let Some(value) = parameter(module, name) {
+        finding = finding.evidence(format!("The host's {module} has {name}={value}."));
+        finding = match value.as_str() {
+            "Y" | "1" => finding.only(&[1, 2]),
+            _ => finding.only(&[0, 2]),
+        };
     }
     if let Some(changes) = case
         .picture

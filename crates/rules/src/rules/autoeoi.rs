@@ -1,5 +1,6 @@
 //! Hyper-V's synthetic interrupts with AutoEOI keep APICv from being used.
 
+use analysis::ExitTable;
 use domain::Change;
 
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
@@ -70,8 +71,11 @@ fn look(case: &Case<'_>) -> Verdict {
         finding.at_least = if on { Severity::Medium } else { Severity::Low };
         return patch(case, finding, avic).found();
     }
-    if signs.no_auto_eoi > 0 || !synic || avic {
+    if signs.no_auto_eoi > 0 || avic || (case.domain.is_some() && !synic) {
         return Verdict::Clear;
+    }
+    if !synic {
+        return unseen(case);
     }
     // The definition has SynIC, and the recording began after the guest had set it up.
     if !on {
@@ -81,7 +85,7 @@ fn look(case: &Case<'_>) -> Verdict {
                 .to_owned(),
         );
     }
-    let emulated = case.accesses(analysis::ExitTable::Msr, |row| {
+    let emulated = case.accesses(ExitTable::Msr, |row| {
         row.write && row.address == Some(0x80b)
     });
     if emulated.is_empty() {
@@ -95,6 +99,29 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = inhibited(case, finding);
     finding.at_least = Severity::Medium;
     patch(case, finding, avic).found()
+}
+
+/// Nothing tells of SynIC: neither a definition nor the guest's own doing.
+fn unseen(case: &Case<'_>) -> Verdict {
+    let registers = case.picture.rows(ExitTable::Msr);
+    let written = case.exits(&["MSR_WRITE", "msr"]);
+    // A guest that has SynIC writes its registers as long as it runs: end of message, timers.
+    let uses = registers.iter().any(|row| {
+        row.address
+            .is_some_and(|msr| (0x4000_0080..=0x4000_00b7).contains(&msr))
+    });
+    let silent = match registers.is_empty() {
+        true => written.count < 1000,
+        false => !uses,
+    };
+    if case.has_exits() && silent {
+        return Verdict::Clear;
+    }
+    Verdict::Lacks(
+        "Record kvm:kvm_msr from the guest's start on, which is when it sets its synthetic interrupts up, or give its definition \
+         (--domain) and the facts of the host (--facts), to know."
+            .to_owned(),
+    )
 }
 
 fn inhibited(case: &Case<'_>, finding: Finding) -> Finding {

@@ -117,7 +117,11 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     // Without irqfds the VMM sends messages for devices itself; a serial port's own interrupt is a pin.
-    if irqfd.is_none() && case.picture.events("kvm_msi_set_irq").unwrap_or(0) < 50 {
+    // arm64 has no event for the message, and tells whose it is by waking a vCPU only: one that prints is not woken.
+    let sent = case.picture.events("kvm_msi_set_irq").unwrap_or(0);
+    let raised = case.picture.events_about("irqfd_wakeup");
+    let raised = raised.max(case.picture.events_about("irqfd_inject"));
+    if irqfd.is_none() && sent.max(raised) < 50 {
         return Verdict::Clear;
     }
     let vm = row.vm_name.clone().unwrap_or_else(|| "its VM".to_owned());
@@ -177,9 +181,14 @@ fn look(case: &Case<'_>) -> Verdict {
             ));
         }
         (None, _) => {
-            finding = finding.evidence(
-                "Which vCPU takes the devices' interrupts is not recorded; probes on irqfd_wakeup and irqfd_inject tell.",
-            );
+            finding = finding.evidence(if raised > 0 {
+                format!("{raised} device interrupts woke no vCPU; whose they were is not recorded.")
+            } else {
+                format!(
+                    "{sent} messages of devices are interrupts; whose they were is not recorded: probes on irqfd_wakeup and \
+                     irqfd_inject tell."
+                )
+            });
         }
     }
     if let Some(domain) = case.domain {

@@ -64,7 +64,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .filter_map(|policy| policy.governor.as_deref())
         .collect();
     let samples = |name: &&str| matches!(*name, "ondemand" | "conservative");
-    let sampling = governors.iter().copied().find(|name| samples(&name));
+    let sampling = governors.iter().copied().find(|name| samples(name));
     if !governors.is_empty() && sampling.is_none() {
         return Verdict::Clear;
     }

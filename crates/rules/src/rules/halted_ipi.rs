@@ -68,6 +68,9 @@ fn look(case: &Case<'_>) -> Verdict {
     by_sums(case)
 }
 
+/// No write that wakes a thread up is over in less.
+const WAKES_NS: u64 = 2_500;
+
 /// The path itself was recorded.
 fn followed(case: &Case<'_>, path: &PathReport) -> Verdict {
     let (halted, halted_ns) = path.with(|one| matches!(one, Trait::Was(Was::Halted)));
@@ -147,16 +150,20 @@ fn by_sums(case: &Case<'_>) -> Verdict {
         false => sent.count >= 1000 && waits.count >= sent.count / 2 && sent.ns >= handling / 4,
     };
     if !fits {
-        let few = sent.count < 1000 || waits.count < 1000;
-        return if few || case.printed() {
-            Verdict::Clear
-        } else {
-            Verdict::Lacks(
-                "Record kvm:kvm_apic_ipi, kvm:kvm_apic_accept_irq (arm64: kvm:kvm_sys_access), sched:sched_switch and \
-                 sched:sched_waking to know whom interrupts had to wake."
-                    .to_owned(),
-            )
-        };
+        return Verdict::Clear;
+    }
+    // A guest that has little to do sets its timer and halts, as often. That write is over sooner than most exits; one that
+    // wakes a thread up takes longer.
+    let each = sent.ns / sent.count.max(1);
+    if !exact && (each < WAKES_NS || each < case.others_mean_ns(sent)) {
+        return Verdict::Clear;
+    }
+    if !exact && !case.printed() {
+        return Verdict::Lacks(format!(
+            "{} writes of registers and {} halts may be interrupts that wake halted vCPUs: record kvm:kvm_msr, kvm:kvm_apic_ipi \
+             and kvm:kvm_apic_accept_irq (arm64: kvm:kvm_sys_access), sched:sched_switch and sched:sched_waking to know.",
+            sent.count, waits.count
+        ));
     }
     let all = case.all_exits();
     let finding = Finding::new(&RULE, if exact { 0.7 } else { 0.4 })

@@ -3,7 +3,7 @@
 use analysis::{SleepRow, TaskRow};
 use stats::duration::human;
 
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
+use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
@@ -164,9 +164,8 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
     if !case.printed() || switches < 1000 || !short || queues {
         return lacks();
     }
-    let slept = row.delays.total();
-    Finding::new(&RULE, 0.4)
-        .cost(Cost::of(slept, case.picture.span_ns.unwrap_or(0), Base::Span))
+    // How long it slept is not in the table: delays begin with the wake-up.
+    let mut finding = Finding::new(&RULE, 0.4)
         .title(format!("{} went to sleep {switches} times in {} of run time", row.comm, human(ran)))
         .evidence(format!(
             "{}: {switches} switches, one for every {} that it ran; it waited {} for a CPU on average, so it sleeps and does \
@@ -176,10 +175,11 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
             human(row.delays.mean()),
         ))
         .evidence(
-            "Where it sleeps is not in this table; a sender mostly does in tcp_sendmsg_locked, for memory. Stacks of \
-             sched:sched_switch (perf record -g) tell.",
-        )
-        .found()
+            "Where it sleeps is not in this table: a sender mostly does in tcp_sendmsg_locked, for memory, and a receiver until \
+             there is data. Stacks of sched:sched_switch (perf record -g) tell.",
+        );
+    finding.at_least = Severity::Medium;
+    finding.found()
 }
 
 /// From stacks that nothing names: two groups of threads of one program that sends, each with a stack of its own to sleep in.

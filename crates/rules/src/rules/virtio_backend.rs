@@ -76,19 +76,20 @@ fn look(case: &Case<'_>) -> Verdict {
         .cost(cost)
         .title(format!(
             "A thread of the VMM answers the guest's notifications: {user} loops of {} each",
-            human(user_ns / user)
+            human(each)
         ))
         .evidence(format!(
-            "{user} of {} notifications ({}) were answered by a thread of the VMM, and took {} each until the guest went \
-             on.",
+            "{user} of {} notifications ({}) were answered by a thread of the VMM, and took {} each until the guest went on, \
+             of which {} are not the guest's own.",
             path.count,
             percent(user, path.count),
             human(user_ns / user),
+            human(each),
         ));
-    if vhost > 0 {
+    if let Some(each) = vhost_ns.checked_div(vhost) {
         finding = finding.evidence(format!(
             "{vhost} were answered by a vhost thread, and took {}.",
-            human(vhost_ns / vhost)
+            human(each)
         ));
     }
     let mut stages: Vec<_> = path
