@@ -185,7 +185,7 @@ pub struct DiagnoseArgs {
     pub kallsyms: Option<PathBuf>,
 
     /// Only what this rule says. May be repeated.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,
 
     /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
@@ -265,11 +265,19 @@ Examples:
   trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
   trapline compare --work block_rq_complete --format json a.data b.data";
 
+/// Reads the name of a rule.
+fn parse_rule(id: &str) -> Result<String, String> {
+    match rules::rule(id) {
+        Some(rule) => Ok(rule.id.to_owned()),
+        None => Err("there is no such rule; 'trapline rules' lists them".to_owned()),
+    }
+}
+
 /// `trapline rules`.
 #[derive(Debug, ClapArgs)]
 pub struct RulesArgs {
     /// Rules to explain; none lists all.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,
 
     /// Explain all.

@@ -20,11 +20,6 @@ const MAX_DOMAIN: u64 = 16 << 20;
 
 /// Runs the command.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {
-    for id in &args.rule {
-        if rules::rule(id).is_none() {
-            bail!("--rule {id}: there is no such rule; 'trapline rules' lists them");
-        }
-    }
     one_standard_input(args)?;
     let definition = args.domain.as_deref().map(Definition::open).transpose()?;
     let lender = input::Lender::open(&args.common)?;
