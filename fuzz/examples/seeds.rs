@@ -37,6 +37,18 @@ const TEXTS: [&str; 5] = [
     "arm64/two-guests-mmio/ps-before.txt",
 ];
 
+/// Domains of libvirt.
+const DOMAINS: [&str; 8] = [
+    "arm64.xml",
+    "comments.xml",
+    "hyperv.xml",
+    "minimal.xml",
+    "one-line.xml",
+    "qemu-commandline.xml",
+    "tabs-crlf.xml",
+    "windows.xml",
+];
+
 fn write(target: &str, number: usize, bytes: &[u8]) -> io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
@@ -71,6 +83,17 @@ fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     for (number, name) in TEXTS.iter().enumerate() {
         write("facts", number, &fs::read(corpus.join(name))?)?;
+    }
+    for (number, name) in DOMAINS.iter().enumerate() {
+        let text = fs::read(corpus.join("../crates/domain/tests/domains").join(name))?;
+        // Each with each change of the target, one way and the other.
+        for pick in (0..25).flat_map(|change| [change, change | 0x80]) {
+            write(
+                "domain",
+                number * 256 + usize::from(pick),
+                &[&[pick], &text[..]].concat(),
+            )?;
+        }
     }
     Ok(())
 }

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use analysis::{Exits, Info, Merge, Sched, Study, Vcpus, Window};
-use event::{Event, EventType, Side, Sink};
+use analysis::{Exits, Info, Merge, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus, Window};
+use event::{Event, EventType, Quality, Side, Sink};
 use libfuzzer_sys::fuzz_target;
 use paths::Paths;
 use render::text_line::TextStyle;
@@ -84,7 +84,10 @@ fuzz_target!(|data: &[u8]| {
             .exits(Exits::default())
             .vcpus(Vcpus::new(Window::default()))
             .sched(Sched::new())
-            .paths(Paths::new(paths::all_builtin())),
+            .paths(Paths::new(paths::all_builtin()))
+            .sleeps(Sleeps::new())
+            .signs(Signs::new())
+            .slices(Slices::new()),
     };
     black_box(reader.walk(&mut all));
     let mut study = all.study;
@@ -94,6 +97,14 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(row.times.total(), row.to - row.from);
         }
     }
+    let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
+    let picture = Picture::of(&mut study, Quality::default(), &|_, _| true, &|_| None, &names);
+    let case = rules::Case {
+        picture: &picture,
+        facts: None,
+        domain: None,
+    };
+    black_box(rules::diagnose(&[case]));
     let machine = study.machine.as_ref();
     black_box(study.exits.as_ref().map(|exits| (exits.reports(machine), exits.unpaired())));
     black_box(study.info.as_ref().map(Info::report));

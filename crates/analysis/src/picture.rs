@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use devices::Names;
 use event::{Isa, Quality};
-use model::State;
+use model::{Access, State};
 use paths::PathReport;
 
 use crate::{
-    Amount, Counter, ExitRow, ExitTable, ExitsReport, InfoReport, SchedReport, Signs, SleepRow,
-    Study, VcpusReport,
+    Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info, InfoReport, Merge, SchedReport,
+    Signs, SleepRow, Study, VcpusReport, name_access, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -123,7 +124,60 @@ fn named(study: &Study, counter: Counter) -> Option<Measured> {
     })
 }
 
+/// Returns the names of devices for a machine, and tells what of them was not understood.
+pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> Names;
+
 impl Picture {
+    /// Takes out of a study what it found, after [`Study::finish`]. `keep` says which threads are wanted, by thread id and
+    /// process; `symbol` names the function at an address, if it can.
+    pub fn of(
+        study: &mut Study,
+        quality: Quality,
+        keep: &dyn Fn(i32, Option<i32>) -> bool,
+        symbol: &dyn Fn(u64) -> Option<String>,
+        names: NamesOf<'_>,
+    ) -> Picture {
+        let mut quality = quality;
+        let info = study.info.as_ref().map(Info::report).unwrap_or_default();
+        let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
+        let series = Series::of(study, end);
+        let isa = study.exits.as_ref().and_then(Exits::isa);
+        let devices = names(isa, &mut quality);
+        let mut exits = study
+            .exits
+            .as_ref()
+            .map(|exits| exits.reports(study.machine.as_ref()))
+            .unwrap_or_default();
+        for report in &mut exits {
+            name_rows(report, &devices);
+        }
+        let name = |access: &Access| name_access(access, &devices);
+        let mut vcpus = study.vcpus_report();
+        let rows = vcpus.iter_mut().flat_map(|report| &mut report.rows);
+        for cause in rows.flat_map(|row| &mut row.user) {
+            cause.name = cause.access.as_ref().and_then(name);
+        }
+        let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
+        let paths = study.paths.as_ref().zip(study.machine.as_ref());
+        let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
+        Picture {
+            isa,
+            exits,
+            vcpus,
+            sched: sched.map(|sched| sched.report(Merge::No, keep, symbol)),
+            paths: paths
+                .map(|(paths, machine)| paths.report(machine, &name))
+                .unwrap_or_default(),
+            sleeps: sleeps.map(|sleeps| sleeps.report(symbol)),
+            signs: study.signs.take().unwrap_or_default(),
+            series,
+            span_ns: Some(end.saturating_sub(start)),
+            info,
+            quality,
+            ..Picture::default()
+        }
+    }
+
     /// Returns a table of exits.
     pub fn table(&self, table: ExitTable) -> Option<&ExitsReport> {
         self.exits.iter().find(|report| report.table == table)

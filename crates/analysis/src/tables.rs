@@ -1,7 +1,7 @@
 //! Printed tables as pictures.
 
 use event::{ExitReason, Isa};
-use printed::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table};
+use printed::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table, Value};
 
 use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, TaskRow};
 
@@ -69,7 +69,25 @@ fn add(picture: &mut Picture, table: Table) {
             let report = exits(&stat, table, picture.isa);
             picture.exits.push(report);
         }
-        Table::SchedLatency(latency) => picture.sched = Some(sched(&latency)),
+        Table::SchedLatency(latency) => {
+            let lost = latency.lost_events.unwrap_or(0);
+            picture.quality.lost_events = picture.quality.lost_events.max(lost);
+            picture.sched = Some(sched(&latency));
+        }
+        Table::PerfStat(stat) => {
+            for count in &stat.counts {
+                if let Value::Count(value) = count.value {
+                    picture.counts.push((count.event.clone(), value));
+                }
+            }
+            // A block without a number that could be taken still is one.
+            if picture.counts.is_empty() {
+                picture.quality.warn(format!(
+                    "The block of perf stat in line {} has no counts.",
+                    stat.line
+                ));
+            }
+        }
         _ => {}
     }
 }
@@ -168,7 +186,9 @@ fn task(row: &SchedRow) -> TaskRow {
         runtime_ns: row.runtime_ns,
         on_cpu_ns: 0,
         delays: Stats::of_sums(row.switches, total, 0, row.delay_max_ns, 0.0),
-        delay_max_at: row.delay_max_at_ns.unwrap_or(0),
+        delay_max_at: (row.delay_max_start_ns)
+            .or_else(|| row.delay_max_at_ns?.checked_sub(row.delay_max_ns))
+            .unwrap_or(0),
         woken_waits: Stats::default(),
         preempted: Stats::default(),
         preempted_by: Vec::new(),

@@ -22,9 +22,11 @@ const EXAMPLES: &str = "Examples:
   trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
   trapline vcpus trace.dat                 where each vCPU's time went, and behind whom it waited
   trapline diagnose trace.dat              why it is slow, and what to change
+  trapline compare before.dat after.dat    what changed, largest effect on time first
   trapline sched --by cpu trace.dat        who waited for which CPU, and how long
   trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
   trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
+  trapline facts --format json > facts.json the host's own settings, for --facts
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
 
 Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for, 2 wrong usage.";
@@ -36,6 +38,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
     Diagnose(DiagnoseArgs),
+    /// Show what changed between two recordings, or two groups of them, largest effect on time first.
+    Compare(CompareArgs),
     /// List the causes that diagnose looks for, or explain them.
     Rules(RulesArgs),
     /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
@@ -50,6 +54,8 @@ pub enum Command {
     Paths(PathsArgs),
     /// Show scheduling latency per task or CPU: delays, preemption, wakers, kworkers by function.
     Sched(SchedArgs),
+    /// Show the facts of this host: CPUs, clocks, settings, KVM, VMs and what they are pinned to.
+    Facts(FactsArgs),
 }
 
 /// What every command understands.
@@ -66,7 +72,7 @@ pub struct Common {
 
     /// Take from FILE what the recording does not tell of its host: threads and VMs from the text of
     /// 'ps -eLo pid,tid,comm,args', vCPUs from 'info cpus' of QEMU's monitor or QMP's query-cpus-fast, devices
-    /// from 'info mtree', or all of it from trapline's own JSON. Names that the recording has stay. - is
+    /// from 'info mtree', or all of it and the host's settings from the JSON of 'trapline facts'. Names that the recording has stay. - is
     /// standard input. May be repeated.
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
@@ -179,7 +185,7 @@ pub struct DiagnoseArgs {
     pub kallsyms: Option<PathBuf>,
 
     /// Only what this rule says. May be repeated.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,
 
     /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
@@ -204,11 +210,74 @@ Examples:
   trapline diagnose --domain win.xml --patch vmexit.txt ioport.txt | patch win.xml
   virsh dumpxml web | trapline diagnose --domain - --format json trace.dat";
 
+/// `trapline compare`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = COMPARE_HELP)]
+pub struct CompareArgs {
+    /// The two recordings; with --with the first group of them. What perf kvm stat report, perf sched latency or
+    /// perf stat printed will do as well.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+
+    /// The second group of recordings.
+    #[arg(long, value_name = "REC", num_args = 1..)]
+    pub with: Vec<PathBuf>,
+
+    /// Tell what is more than noise with this confidence, 0 to 1.
+    #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = crate::filter::parse_share)]
+    pub confidence: f64,
+
+    /// Count units of work by events with NAME in theirs; without it by packets or I/Os where probes or
+    /// tracepoints of them are on both sides, and by guest time.
+    #[arg(long, value_name = "NAME")]
+    pub work: Option<String>,
+
+    /// Tell also what may be noise, or is small.
+    #[arg(long)]
+    pub all: bool,
+
+    /// Show N changes at most.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Name functions after a copy of the host's /proc/kallsyms that root made, where the recording has no
+    /// symbols itself.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
+    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const COMPARE_HELP: &str = "Rates are for each second recorded, and for each unit of work where both sides count the \
+same. The number in brackets is the confidence that a change is more than what varies within the recordings: slices of \
+time are resampled, and with several recordings on a side whole recordings too. Where only printed tables are compared, \
+counts stand for themselves.
+
+Examples:
+  trapline compare before.dat after.dat
+  trapline compare a1.data a2.data a3.data --with b1.data b2.data b3.data
+  trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
+  trapline compare --work block_rq_complete --format json a.data b.data";
+
+/// Reads the name of a rule.
+fn parse_rule(id: &str) -> Result<String, String> {
+    match rules::rule(id) {
+        Some(rule) => Ok(rule.id.to_owned()),
+        None => Err("there is no such rule; 'trapline rules' lists them".to_owned()),
+    }
+}
+
 /// `trapline rules`.
 #[derive(Debug, ClapArgs)]
 pub struct RulesArgs {
     /// Rules to explain; none lists all.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,
 
     /// Explain all.
@@ -455,6 +524,47 @@ Examples:
   trapline paths --path irqfd --each --format csv trace.dat
   trapline paths --from 'kvm_exit[reason==HLT]' --to kvm_entry --join vcpu perf.data
   trapline paths --from netdev_rxq_recv --to netdev_send__return ovs.perf.data";
+
+/// `trapline facts`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = FACTS_HELP)]
+pub struct FactsArgs {
+    /// Show what these files tell (see --facts of the other commands) instead of looking at a host; - is standard
+    /// input.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Read the host's files below DIR: those of another host, as a container has them mounted or as
+    /// sosreport copied them.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/",
+        conflicts_with = "files"
+    )]
+    pub root: PathBuf,
+
+    /// Output as a table for people, as JSON or as comma separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// All of the lists in the table.
+    #[arg(long)]
+    pub wide: bool,
+}
+
+const FACTS_HELP: &str = "Reads files of /proc, /sys and /boot, and changes nothing; as root it sees more, KVM's counters \
+first of all. What cannot be read is listed. The environment of processes is never read, and values of command lines \
+that are or may be secret are masked (***).
+
+Examples:
+  trapline facts
+  trapline facts --format json > facts.json      to be given to other commands with --facts
+  trapline vcpus --facts facts.json trace.dat
+  trapline facts --root /proc/1/root             the host, from inside a container
+  trapline facts --root sosreport-web1/
+  trapline facts facts.json                      what the file tells
+  trapline facts --format csv | grep halt_poll";
 
 /// Notations of sequence diagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -81,6 +81,14 @@ pub fn parse_time(text: &str) -> Result<TimeRange, String> {
     })
 }
 
+/// Reads a share, from 0 to 1.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number from 0 to 1".to_owned()),
+    }
+}
+
 /// Parses a duration with its unit: `250us`, `1.5ms`, `2s`; nanoseconds without one.
 pub fn parse_duration(text: &str) -> Result<u64, String> {
     let text = text.trim();

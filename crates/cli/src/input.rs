@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::{ExitsReport, VcpusReport, Window};
 use anyhow::{Result, bail};
@@ -60,9 +60,8 @@ const MAX_FACTS: u64 = 64 << 20;
 /// What is told of the host beside the recordings.
 #[derive(Debug, Default)]
 pub struct Facts {
-    all: Option<facts::Facts>,
+    all: facts::Facts,
     told: Told,
-    mtree: Option<String>,
     notes: Vec<String>,
 }
 
@@ -72,37 +71,7 @@ impl Facts {
     /// # Errors
     /// A file cannot be read, or nothing in it is understood.
     pub fn open(common: &Common) -> Result<Facts> {
-        const EXPECTED: &str = "expected the text of 'ps -eLo pid,tid,comm,args', of 'info cpus' or 'info \
-                                mtree' of QEMU's monitor, of QMP's query-cpus-fast, or JSON of trapline's own";
-        let mut all = facts::Facts::default();
-        let mut notes = Vec::new();
-        for path in &common.facts {
-            let mut text = Vec::new();
-            let (name, read) = if path.as_os_str() == "-" {
-                let stdin = io::stdin().lock();
-                let read = stdin.take(MAX_FACTS).read_to_end(&mut text);
-                ("standard input".to_owned(), read)
-            } else {
-                let read = File::open(path).and_then(|f| f.take(MAX_FACTS).read_to_end(&mut text));
-                (name(path), read)
-            };
-            if let Err(error) = read {
-                bail!("{name}: {}; {EXPECTED}", why(&error));
-            }
-            let (found, mut told) = facts::read(&text);
-            if found.is_empty() {
-                let first = told.first().map(|note| format!(" ({note})"));
-                let first = first.unwrap_or_default();
-                bail!(
-                    "{name}: tells nothing of threads, VMs, devices or its host{first}; {EXPECTED}"
-                );
-            }
-            if text.len() as u64 == MAX_FACTS {
-                told.push(format!("is not read beyond {} MiB", MAX_FACTS >> 20));
-            }
-            told.extend(all.merge(found));
-            notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
-        }
+        let (all, notes) = read_facts(&common.facts)?;
         let threads = all.threads.iter().map(|(tid, thread)| ToldThread {
             tid: *tid,
             pid: thread.pid,
@@ -121,23 +90,19 @@ impl Facts {
                 })
                 .collect(),
         });
-        Ok(Facts {
-            told: Told {
-                threads: threads.collect(),
-                vms: vms.collect(),
-            },
-            mtree: all.mtree.clone(),
-            notes,
-            all: (!all.is_empty()).then_some(all),
-        })
+        let told = Told {
+            threads: threads.collect(),
+            vms: vms.collect(),
+        };
+        Ok(Facts { all, told, notes })
     }
 
-    /// Returns all that is told, if anything is.
-    pub fn all(&self) -> Option<&facts::Facts> {
-        self.all.as_ref()
+    /// Returns all that is told.
+    pub fn all(&self) -> &facts::Facts {
+        &self.all
     }
 
-    /// Returns what is told of threads and VMs.
+    /// Returns what is told of threads and VMs, as recordings are joined with it.
     pub fn told(&self) -> &Told {
         &self.told
     }
@@ -183,6 +148,43 @@ pub fn kallsyms(path: Option<&Path>) -> Result<Option<Kallsyms>> {
         );
     }
     Ok(Some(symbols))
+}
+
+/// Reads files of facts; they add up, the first one counts more. Returns what was not understood, by file and line.
+///
+/// # Errors
+/// A file cannot be read, or nothing in it is understood.
+pub fn read_facts(paths: &[PathBuf]) -> Result<(facts::Facts, Vec<String>)> {
+    const EXPECTED: &str = "expected the text of 'ps -eLo pid,tid,comm,args', of 'info cpus' or 'info \
+                            mtree' of QEMU's monitor, of QMP's query-cpus-fast, or JSON of trapline's own";
+    let mut all = facts::Facts::default();
+    let mut notes = Vec::new();
+    for path in paths {
+        let mut text = Vec::new();
+        let (name, read) = if path.as_os_str() == "-" {
+            let stdin = io::stdin().lock();
+            let read = stdin.take(MAX_FACTS).read_to_end(&mut text);
+            ("standard input".to_owned(), read)
+        } else {
+            let read = File::open(path).and_then(|f| f.take(MAX_FACTS).read_to_end(&mut text));
+            (name(path), read)
+        };
+        if let Err(error) = read {
+            bail!("{name}: {}; {EXPECTED}", why(&error));
+        }
+        let (found, mut told) = facts::read(&text);
+        if found.is_empty() {
+            let first = told.first().map(|note| format!(" ({note})"));
+            let first = first.unwrap_or_default();
+            bail!("{name}: tells nothing of threads, VMs, devices or its host{first}; {EXPECTED}");
+        }
+        if text.len() as u64 == MAX_FACTS {
+            told.push(format!("is not read beyond {} MiB", MAX_FACTS >> 20));
+        }
+        told.extend(all.merge(found));
+        notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
+    }
+    Ok((all, notes))
 }
 
 /// Returns why a file cannot be read, in the words that are used for recordings.
@@ -340,7 +342,7 @@ impl Devices {
     pub fn open(mtree: Option<&Path>, facts: &Facts) -> Result<Devices> {
         let Some(path) = mtree else {
             return Ok(Devices {
-                mtree: facts.mtree.clone(),
+                mtree: facts.all().mtree.clone(),
             });
         };
         let mut text = Vec::new();

@@ -25,7 +25,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let result = match args.command {
         Command::Report(args) => commands::report::run(&args),
+        Command::Facts(args) => commands::facts::run(&args),
         Command::Info(args) => commands::info::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Diagnose(args) => commands::diagnose::run(&args),
         Command::Rules(args) => commands::rules::run(&args),
         Command::Events(args) => commands::events::run(&args),

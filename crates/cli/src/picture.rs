@@ -2,20 +2,29 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{
-    Exits, Info, Merge, Options, Origin, Picture, Sched, Series, Signs, Sleeps, Slices, Study,
-    Vcpus,
-};
+use analysis::{Exits, Info, Options, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus};
 use anyhow::{Result, bail};
-use model::Access;
 use paths::{Paths, lang};
 use render::exits;
+use render::info::Head;
 use source::{Reader, Recording};
 use tracefmt::Kallsyms;
 
 use crate::args::Common;
+use crate::commands::info::head;
 use crate::filter::Scope;
 use crate::input;
+
+/// Paths that rules look at.
+const OF_RULES: [&str; 3] = ["irqfd", "kick", "ipi"];
+
+/// Returns the paths that rules look at.
+pub fn paths_of_rules() -> Vec<lang::Path> {
+    OF_RULES
+        .iter()
+        .filter_map(|name| paths::builtin(name))
+        .collect()
+}
 
 /// What pictures are taken with.
 pub struct Camera<'a> {
@@ -56,7 +65,7 @@ impl Camera<'_> {
                     continue;
                 }
             }
-            pictures.push(self.of_recording(&recording, path)?);
+            pictures.push(self.of_recording(&recording, path)?.0);
         }
         if !tables.is_empty() {
             if self.common.filter.any() {
@@ -78,7 +87,11 @@ impl Camera<'_> {
         Ok(pictures)
     }
 
-    fn of_recording(&self, recording: &Recording, path: &Path) -> Result<Picture> {
+    /// Returns a picture of one recording, and what it says of itself.
+    ///
+    /// # Errors
+    /// It is no recording, or lacks what filters ask for.
+    pub fn of_recording(&self, recording: &Recording, path: &Path) -> Result<(Picture, Head)> {
         let reader = recording.reader(self.lender.options(true))?;
         let name = input::name(path);
         let filter = input::Filter::new(&self.common.filter, self.facts, &reader, &name)?;
@@ -110,37 +123,6 @@ impl Camera<'_> {
         }
         let outcome = filter.walk(&reader, &mut study, Scope::Threads);
         study.finish();
-        let mut picture = Picture {
-            names: vec![name],
-            origin: Origin::Recording,
-            quality: outcome.quality,
-            ..Picture::default()
-        };
-        self.fill(&mut picture, study, &reader, &filter);
-        if !nanoseconds {
-            picture.span_ns = None;
-            picture.quality.warn(
-                "The recording's clock counts ticks of unknown rate: what is told in seconds is in ticks.",
-            );
-        }
-        self.facts.warn(&mut picture.quality);
-        Ok(picture)
-    }
-
-    /// Takes out of a study what it found.
-    fn fill(
-        &self,
-        picture: &mut Picture,
-        mut study: Study,
-        reader: &Reader<'_>,
-        filter: &input::Filter<'_>,
-    ) {
-        let quality = &mut picture.quality;
-        let info = study.info.as_ref().map(Info::report).unwrap_or_default();
-        let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
-        picture.span_ns = Some(end.saturating_sub(start));
-        picture.info = info;
-        picture.series = Series::of(&mut study, end);
         let symbol = |address: u64| {
             let own = reader
                 .formats()
@@ -148,29 +130,26 @@ impl Camera<'_> {
             let (name, _) = own.or_else(|| self.kallsyms?.lookup(address))?;
             Some(name.to_owned())
         };
-        if let Some(exits) = &study.exits {
-            picture.isa = exits.isa();
-            for warning in exits::unpaired(&exits.unpaired()) {
-                quality.warn(warning);
-            }
-            picture.exits = exits.reports(study.machine.as_ref());
-            self.devices.name(picture.isa, &mut picture.exits, quality);
+        let mut picture = Picture::of(
+            &mut study,
+            outcome.quality,
+            &|tid, pid| filter.keeps(tid, pid),
+            &symbol,
+            &|isa, quality| self.devices.names(isa, quality),
+        );
+        picture.names = vec![name];
+        let unpaired = study.exits.as_ref().map(Exits::unpaired);
+        for warning in unpaired.iter().flat_map(exits::unpaired) {
+            picture.quality.warn(warning);
         }
-        picture.vcpus = study.vcpus_report().map(|mut report| {
-            self.devices.name_causes(&mut report, quality);
-            report
-        });
-        let keep = |tid, pid| filter.keeps(tid, pid);
-        let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
-        picture.sched = sched.map(|sched| sched.report(Merge::No, &keep, &symbol));
-        if let (Some(paths), Some(machine)) = (&study.paths, &study.machine) {
-            let names = self.devices.names(paths.isa(), quality);
-            let name_access = |access: &Access| analysis::name_access(access, &names);
-            picture.paths = paths.report(machine, &name_access);
+        if !nanoseconds {
+            picture.span_ns = None;
+            picture.quality.warn(
+                "The recording's clock counts ticks of unknown rate: what is told in seconds is in ticks.",
+            );
         }
-        let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
-        picture.sleeps = sleeps.map(|sleeps| sleeps.report(&symbol));
-        picture.signs = study.signs.take().unwrap_or_default();
+        self.facts.warn(&mut picture.quality);
+        Ok((picture, head(reader.header())))
     }
 }
 

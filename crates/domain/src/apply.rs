@@ -19,6 +19,9 @@ enum Outcome {
     Nothing(NoteKind, usize, String),
 }
 
+/// Elements of one name at one place that a change is made to: more of them is no domain that was ever run.
+const MAX_SAME: usize = 64;
+
 /// Makes changes to a domain's XML, in their order.
 ///
 /// Only what they are about is edited: the rest of the text stays byte by byte, and what is new follows the indentation,
@@ -199,8 +202,29 @@ impl<'p, 't> Target<'p, 't> {
         self.page.insert(parent, &element)
     }
 
+    /// Returns why so many elements are not changed.
+    fn too_many(&self, nodes: &[Node<'p, 't>]) -> Option<Outcome> {
+        let first = nodes.first().filter(|_| nodes.len() > MAX_SAME)?;
+        let what = format!(
+            "there are {} elements <{}> that this change is about; expected one: not made",
+            nodes.len(),
+            quoted(first.tag_name().name())
+        );
+        Some(self.refused(*first, what))
+    }
+
+    /// Takes elements away.
+    fn remove_all(&self, nodes: &[Node<'p, 't>]) -> Outcome {
+        let edits = || nodes.iter().map(|node| self.page.remove(*node)).collect();
+        self.too_many(nodes)
+            .unwrap_or_else(|| Outcome::Edits(edits()))
+    }
+
     /// Gives elements an attribute, unless all have it; `what` says that they have.
     fn set_all(&self, nodes: &[Node<'p, 't>], name: &str, value: &str, what: String) -> Outcome {
+        if let Some(refused) = self.too_many(nodes) {
+            return refused;
+        }
         let differ = nodes
             .iter()
             .filter(|node| attr(**node, name) != Some(value));

@@ -243,6 +243,8 @@ impl<'t> Page<'t> {
             let root = self.doc.root_element();
             root.children()
                 .filter(Node::is_element)
+                // The first ones tell, and in a document that is one line none does.
+                .take(16)
                 .find_map(|child| step(root, child))
         };
         within

@@ -1,11 +1,11 @@
 //! The document to a [`Domain`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::CpuSet;
 
 use crate::data::{
-    Cell, CpuFeature, Domain, HugePages, Hyperv, MemoryBacking, NumaMemory, Sched, Timer, Topology,
+    Cell, CpuFeature, Domain, HugePages, MemoryBacking, NumaMemory, Sched, Timer, Topology,
 };
 use crate::error::{Error, Note, NoteKind, quoted};
 use crate::os;
@@ -13,6 +13,18 @@ use crate::tree::{self, Node, attr, child, children, elements, is};
 
 /// The namespace of `<qemu:commandline>`.
 const QEMU: &str = "http://libvirt.org/schemas/domain/qemu/1.0";
+
+/// Elements that a domain has once. libvirt takes the first of several, as its XPath expressions do.
+const ONCE: &[&str] = &[
+    "name",
+    "uuid",
+    "os",
+    "memory",
+    "currentMemory",
+    "vcpu",
+    "iothreads",
+    "cpu",
+];
 
 /// Most notes about a document: what follows is counted.
 const MAX_NOTES: usize = 32;
@@ -245,6 +257,7 @@ impl Reader {
             );
             self.note(root, what);
         }
+        let mut seen = BTreeSet::new();
         for element in node.children().filter(Node::is_element) {
             let namespace = element.tag_name().namespace();
             let name = element.tag_name().name();
@@ -257,9 +270,17 @@ impl Reader {
                 let values = args.filter_map(|arg| attr(arg, "value"));
                 domain.qemu_args.extend(values.map(str::to_owned));
             }
-            if namespace.is_none() {
-                self.element(&mut domain, element, name);
+            if namespace.is_some() {
+                continue;
             }
+            if ONCE.contains(&name) && !seen.insert(name) {
+                self.note(
+                    element,
+                    format!("there is another <{name}> before: left out"),
+                );
+                continue;
+            }
+            self.element(&mut domain, element, name);
         }
         domain
     }
@@ -279,7 +300,7 @@ impl Reader {
             }
             "memory" => domain.memory_bytes = self.bytes(node, &tree::text(node)),
             "currentMemory" => domain.current_memory_bytes = self.bytes(node, &tree::text(node)),
-            "memoryBacking" => domain.memory_backing = self.memory_backing(node),
+            "memoryBacking" => self.memory_backing(&mut domain.memory_backing, node),
             "vcpu" => self.vcpu(domain, node),
             "iothreads" => {
                 domain.iothreads =
@@ -300,7 +321,7 @@ impl Reader {
                         placement: attr(element, "placement").map(str::to_owned),
                     };
                     if is(element, "memory") {
-                        domain.numa_memory = Some(memory);
+                        domain.numa_memory.get_or_insert(memory);
                     } else if is(element, "memnode") {
                         domain.numa_nodes.push(memory);
                     }
@@ -308,7 +329,8 @@ impl Reader {
             }
             "cpu" => self.cpu(domain, node),
             "clock" => {
-                domain.clock_offset = attr(node, "offset").map(str::to_owned);
+                let offset = attr(node, "offset").map(str::to_owned);
+                domain.clock_offset = domain.clock_offset.take().or(offset);
                 for timer in children(node, "timer") {
                     domain.timers.push(Timer {
                         name: attr(timer, "name").unwrap_or_default().to_owned(),
@@ -400,31 +422,27 @@ impl Reader {
         }
     }
 
-    fn memory_backing(&mut self, node: Node<'_, '_>) -> MemoryBacking {
-        let of = |name: &str, attribute: &str| {
-            let element = child(node, name)?;
-            attr(element, attribute).map(str::to_owned)
-        };
-        let mut backing = MemoryBacking {
-            hugepages: None,
-            locked: child(node, "locked").is_some(),
-            nosharepages: child(node, "nosharepages").is_some(),
-            source: of("source", "type"),
-            access: of("access", "mode"),
-            allocation: of("allocation", "mode"),
-            discard: child(node, "discard").is_some(),
-        };
-        if let Some(pages) = child(node, "hugepages") {
-            let mut sizes = Vec::new();
-            for page in children(pages, "page") {
-                sizes.push(HugePages {
-                    size_bytes: attr(page, "size").and_then(|size| self.bytes(page, size)),
-                    nodeset: self.cpus(page, "nodeset"),
-                });
+    fn memory_backing(&mut self, backing: &mut MemoryBacking, node: Node<'_, '_>) {
+        for element in elements(node) {
+            match element.tag_name().name() {
+                "locked" => backing.locked = true,
+                "nosharepages" => backing.nosharepages = true,
+                "discard" => backing.discard = true,
+                "source" => backing.source = attr(element, "type").map(str::to_owned),
+                "access" => backing.access = attr(element, "mode").map(str::to_owned),
+                "allocation" => backing.allocation = attr(element, "mode").map(str::to_owned),
+                "hugepages" => {
+                    let sizes = backing.hugepages.get_or_insert_default();
+                    for page in children(element, "page") {
+                        sizes.push(HugePages {
+                            size_bytes: attr(page, "size").and_then(|size| self.bytes(page, size)),
+                            nodeset: self.cpus(page, "nodeset"),
+                        });
+                    }
+                }
+                _ => {}
             }
-            backing.hugepages = Some(sizes);
         }
-        backing
     }
 
     fn cpu(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
@@ -459,7 +477,13 @@ impl Reader {
     fn features(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
         for element in elements(node) {
             let name = element.tag_name().name();
-            let state = self.switch(element, "state");
+            // These are there or not: libvirt looks at no state of theirs (virDomainFeaturesDefParse).
+            let flag = ["acpi", "apic", "pae", "hyperv", "kvm"].contains(&name);
+            let state = if flag {
+                None
+            } else {
+                self.switch(element, "state")
+            };
             if let Some(on) = state {
                 domain.feature_states.insert(name.to_owned(), on);
             }
@@ -469,14 +493,14 @@ impl Reader {
             match name {
                 "apic" => domain.apic_eoi = self.switch(element, "eoi"),
                 "gic" => domain.gic_version = attr(element, "version").map(str::to_owned),
-                "kvm" => {
-                    domain.kvm_features = self.states(element);
-                }
+                "kvm" => self.states(&mut domain.kvm_features, element),
                 "hyperv" => {
-                    domain.hyperv = Some(Hyperv {
-                        mode: attr(element, "mode").map(str::to_owned),
-                        features: self.states(element),
-                    });
+                    let hyperv = domain.hyperv.get_or_insert_default();
+                    let mode = attr(element, "mode");
+                    if hyperv.mode.is_none() || mode == Some("passthrough") {
+                        hyperv.mode = mode.map(str::to_owned);
+                    }
+                    self.states(&mut hyperv.features, element);
                 }
                 _ => {}
             }
@@ -484,8 +508,7 @@ impl Reader {
     }
 
     /// Elements with a `state`, and those in them.
-    fn states(&mut self, node: Node<'_, '_>) -> BTreeMap<String, bool> {
-        let mut states = BTreeMap::new();
+    fn states(&mut self, states: &mut BTreeMap<String, bool>, node: Node<'_, '_>) {
         for element in elements(node) {
             let name = element.tag_name().name();
             // libvirt's schema wants a state; without one an element that is there is taken to be on.
@@ -496,7 +519,6 @@ impl Reader {
                 states.insert(format!("{name}-{}", inner.tag_name().name()), on);
             }
         }
-        states
     }
 }
 

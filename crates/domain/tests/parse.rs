@@ -31,7 +31,7 @@ fn a_windows_guest_is_read() {
     );
     assert!(domain.timer("hypervclock").is_none() && domain.hyperv.is_none());
     assert!(domain.features.contains("apic") && !domain.features.contains("vmport"));
-    assert_eq!(domain.feature_states["vmport"], false);
+    assert!(!domain.feature_states["vmport"]);
     let topology = domain.topology.unwrap();
     assert_eq!((topology.cores, topology.threads), (Some(2), Some(2)));
     let disk = &domain.disks[0];

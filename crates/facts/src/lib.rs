@@ -1,6 +1,6 @@
 /*!
 What is told of a host beside a recording: which thread is whose and how it is called, which threads are
-vCPUs of which VM, and where a VM has its devices.
+vCPUs of which VM, where a VM has its devices, and how the host itself is made and set ([`Host`]).
 
 [`read`] takes the texts people have at hand and decides by content what each part is, so that several may
 stand in one file:
@@ -10,7 +10,9 @@ stand in one file:
 - QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
 - QMP: the replies to `query-cpus-fast`, `query-cpus`, `query-name`, `query-uuid` and
   `human-monitor-command`, with greetings, events and other replies around them;
-- trapline's own JSON documents: of `trapline facts`, and the VMs in that of `trapline info`.
+- trapline's own JSON documents: of `trapline facts`, which [`write()`] makes, and the VMs in that of `trapline info`.
+
+Command lines carry passwords: [`mask`] takes out what is or may be secret.
 
 What is not recognised is left out and noted with its line number. All input is hostile: what is kept is
 bounded, and nothing is guessed from a line that does not say what it is.

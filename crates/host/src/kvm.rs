@@ -44,6 +44,10 @@ fn debug(tree: &mut Tree) -> BTreeMap<String, u64> {
     }
     for name in tree.names(DEBUG).into_iter().take(MAX_NAMES) {
         let path = format!("{DEBUG}/{name}");
+        // Histograms are lists (`KVM_STATS_TYPE_LOG_HIST` of `include/uapi/linux/kvm.h`).
+        if name.ends_with("_hist") {
+            continue;
+        }
         if tree.is_readable(&path)
             && let Some(value) = tree.number(&path)
         {

@@ -14,6 +14,8 @@ pub const MAX_FILE: u64 = 1 << 20;
 const MAX_VALUE: usize = 4096;
 /// Most names of a folder: each process has one in `/proc`.
 const MAX_NAMES: usize = 1 << 18;
+/// Most files of a folder that are listed as unreadable for the same reason.
+const MAX_ALIKE: usize = 3;
 /// Most kinds of files that are listed as unreadable.
 const MAX_KINDS: usize = 256;
 
@@ -46,26 +48,40 @@ impl Tree {
         }
     }
 
-    /// Returns what could not be read. Of many files whose paths differ in numbers alone one is listed, with stars.
+    /// Returns what could not be read. Of files whose paths differ in numbers alone, and of many in one folder that
+    /// cannot be read for the same reason, one is listed, with stars.
     pub fn finish(self) -> Vec<Unreadable> {
-        let all = self.unreadable.into_iter();
-        let mut list: Vec<Unreadable> = all
-            .map(|((stars, why), (path, count))| match count {
-                1 => Unreadable { path, why },
-                _ => Unreadable {
-                    path: stars,
-                    why: format!("{why} ({count} files)"),
+        let mut of_folder: BTreeMap<(String, String), Vec<(String, u64)>> = BTreeMap::new();
+        for ((stars, why), (path, count)) in self.unreadable {
+            let path = if count == 1 { path } else { stars };
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let list = of_folder.entry((folder.to_owned(), why)).or_default();
+            list.push((path, count));
+        }
+        let mut all = Vec::new();
+        for ((folder, why), list) in of_folder {
+            let list = if list.len() > MAX_ALIKE {
+                let count = list.iter().map(|(_, count)| count).sum();
+                vec![(format!("{folder}/*"), count)]
+            } else {
+                list
+            };
+            all.extend(list.into_iter().map(|(path, count)| Unreadable {
+                path,
+                why: match count {
+                    1 => why.clone(),
+                    _ => format!("{why} ({count} files)"),
                 },
-            })
-            .collect();
-        list.sort();
+            }));
+        }
+        all.sort();
         if self.more > 0 {
-            list.push(Unreadable {
+            all.push(Unreadable {
                 path: "/".to_owned(),
                 why: format!("{} more files that are not listed", self.more),
             });
         }
-        list
+        all
     }
 
     /// Lists something as unreadable.

@@ -148,6 +148,7 @@ fn amd() -> Made {
     made.put("sys/kernel/debug/kvm/exits", "351826\n");
     made.put("sys/kernel/debug/kvm/halt_successful_poll", "12\n");
     made.put("sys/kernel/debug/kvm/1689-20/exits", "7\n");
+    made.put("sys/kernel/debug/kvm/halt_wait_hist", "0 1 7 0\n");
     made.put(
         "proc/interrupts",
         "           CPU0       CPU1\n 24:         10          0  PCI-MSI 512000-edge      nvme0q0\n\
@@ -565,6 +566,35 @@ fn hostile_trees_do_no_harm() {
     assert_eq!(host.parameter("kvm_amd", "avic"), Some("N"));
     assert_eq!(facts.vms.len(), 2);
     assert_eq!(facts.vms[0].vcpus.len(), 2);
+}
+
+/// Files that cannot be read for the same reason are listed once.
+#[test]
+fn files_alike_are_listed_once() {
+    let made = amd();
+    for cpu in 0..8 {
+        made.put(&format!("{CPU}/cpu{cpu}/topology/die_id"), "x\n");
+    }
+    for name in ["exits", "halts", "mmio", "pio"] {
+        made.put(&format!("sys/kernel/debug/kvm/{name}"), "x\n");
+    }
+    let (_, host) = made.collect();
+    let list: Vec<_> = host
+        .unreadable
+        .iter()
+        .map(|one| (one.path.as_str(), one.why.as_str()))
+        .collect();
+    assert_eq!(
+        list,
+        [
+            (
+                "/sys/devices/system/cpu/cpu*/topology/die_id",
+                "expected a number (8 files)"
+            ),
+            ("/sys/kernel/debug/kvm/*", "expected a number (4 files)"),
+        ]
+    );
+    assert_eq!(host.kvm_debug["halt_successful_poll"], 12);
 }
 
 /// Links within a tree are followed; those that lead out of it, and pipes that nobody writes to, are not.

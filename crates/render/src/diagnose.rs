@@ -42,6 +42,30 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     out
 }
 
+/// Returns remarks on a guest's definition.
+pub fn remarks(remarks: &[String], width: usize) -> String {
+    let mut out = String::from("the definition, of which nothing is measured:\n");
+    for remark in remarks {
+        wrap(&mut out, "  - ", remark, width);
+    }
+    out
+}
+
+/// Returns a line or two for each of the first findings, and how many more there are.
+pub fn summary(diagnosis: &Diagnosis, most: usize, width: usize) -> String {
+    let mut out = String::from("findings: 'trapline diagnose' says why, and what to change\n");
+    for finding in diagnosis.findings.iter().take(most) {
+        let label = format!("  {:6}  ", finding.severity().name());
+        let text = format!("{}: {}", finding.rule.id, finding.title);
+        wrap(&mut out, &label, &text, width);
+    }
+    let more = diagnosis.findings.len().saturating_sub(most);
+    if more > 0 {
+        out.push_str(&format!("          and {more} more\n"));
+    }
+    out
+}
+
 /// Returns a finding's first line: how severe, and what it costs.
 pub fn head(finding: &Finding) -> String {
     let mut out = format!("{}, {}", finding.rule.id, finding.severity().name());

@@ -7,12 +7,14 @@ other people's scripts.
 #![forbid(unsafe_code)]
 
 mod columns;
+pub mod compare;
 pub mod csv;
 pub mod diagnose;
 mod digits;
 use stats::duration;
 mod event_line;
 pub mod exits;
+pub mod facts;
 pub mod html;
 pub mod info;
 pub mod json;

@@ -11,10 +11,12 @@ Findings are ranked by the time they cost. Without evidence there is no finding.
 #![forbid(unsafe_code)]
 
 mod case;
+mod definition;
 mod finding;
 mod rules;
 
 pub use case::Case;
+pub use definition::remarks;
 pub use finding::{Advice, Base, Cost, Diagnosis, Finding, Lack, Severity};
 
 /// What to change.

@@ -12,21 +12,14 @@ use rules::{Case, Diagnosis};
 
 use crate::args::{DiagnoseArgs, Format};
 use crate::commands::VERSION;
-use crate::picture::Camera;
+use crate::picture::{Camera, paths_of_rules};
 use crate::{input, output};
 
 /// Definitions are not read beyond this many bytes; real ones have some ten thousand.
 const MAX_DOMAIN: u64 = 16 << 20;
-/// Paths that rules look at.
-const PATHS: [&str; 3] = ["irqfd", "kick", "ipi"];
 
 /// Runs the command.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {
-    for id in &args.rule {
-        if rules::rule(id).is_none() {
-            bail!("--rule {id}: there is no such rule; 'trapline rules' lists them");
-        }
-    }
     one_standard_input(args)?;
     let definition = args.domain.as_deref().map(Definition::open).transpose()?;
     let lender = input::Lender::open(&args.common)?;
@@ -39,10 +32,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         lender: &lender,
         facts: &facts,
         devices: &devices,
-        paths: PATHS
-            .iter()
-            .filter_map(|name| paths::builtin(name))
-            .collect(),
+        paths: paths_of_rules(),
         slices: false,
     };
     let pictures = camera.take(&args.recordings)?;
@@ -50,7 +40,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         .iter()
         .map(|picture| Case {
             picture,
-            facts: facts.all(),
+            facts: Some(facts.all()),
             domain: definition.as_ref().map(|one| &one.domain),
         })
         .collect();
@@ -66,6 +56,11 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         Some(definition) => definition.patch(&diagnosis, &mut quality)?,
         None => String::new(),
     };
+    let host = facts.all().host.as_ref();
+    let remarks = definition
+        .as_ref()
+        .map(|one| rules::remarks(&one.domain, host))
+        .unwrap_or_default();
     if args.patch {
         if patch.is_empty() {
             let told = writeln!(
@@ -84,6 +79,10 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     match args.common.format {
         Format::Table => {
             let mut text = diagnose::text(&diagnosis, output::width());
+            if !remarks.is_empty() {
+                text.push('\n');
+                text.push_str(&diagnose::remarks(&remarks, output::width()));
+            }
             for picture in &pictures {
                 let names = picture.names.join(", ");
                 text.push('\n');
@@ -99,6 +98,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
             let mut document = json::envelope(VERSION, "diagnose", &names, &quality);
             diagnose::json(&mut document, &diagnosis);
             if definition.is_some() {
+                document.insert("domain_remarks".to_owned(), remarks.into());
                 document.insert("patch".to_owned(), patch.into());
             }
             output::print(&json::text(document))

@@ -1,8 +1,10 @@
 //! One file a command.
 
+pub mod compare;
 pub mod diagnose;
 pub mod events;
 pub mod exits;
+pub mod facts;
 pub mod info;
 pub mod paths;
 pub mod report;

@@ -5,21 +5,18 @@ use std::path::Path;
 
 use std::cmp::Reverse;
 
-use analysis::{
-    ExitTable, Exits, ExitsReport, Info, Merge, Options, Sched, SchedReport, Study, Vcpus,
-    VcpusReport,
-};
+use analysis::{ExitTable, Picture};
 use anyhow::{Context, Result};
 use event::Quality;
-use render::{exits, html, info, json, quality, sched, vcpus};
+use render::{diagnose, exits, html, info, json, quality, sched, vcpus};
+use rules::{Case, Diagnosis};
 use serde_json::{Map, Value};
 use source::Recording;
 
 use crate::args::{Format, ReportArgs, Sort};
 use crate::commands::VERSION;
 use crate::commands::exits::sort;
-use crate::commands::info::head;
-use crate::filter::Scope;
+use crate::picture::{Camera, paths_of_rules};
 use crate::{input, output};
 
 /// Rows of the table of exits, and of the other tables, that one screen has room for.
@@ -27,6 +24,8 @@ const ROWS: usize = 6;
 const ACCESS_ROWS: usize = 3;
 const VCPU_ROWS: usize = 8;
 const TASK_ROWS: usize = 3;
+/// Findings that one screen has room for.
+const FINDINGS: usize = 3;
 /// Kinds of events that one screen has room for.
 const KINDS: usize = 5;
 
@@ -35,9 +34,18 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
+    let camera = Camera {
+        common: &args.common,
+        lender: &lender,
+        facts: &facts,
+        devices: &devices,
+        kallsyms: None,
+        paths: paths_of_rules(),
+        slices: false,
+    };
     let mut parts = Vec::new();
     for path in &args.recordings {
-        parts.push(read(path, args, &lender, &facts, &devices)?);
+        parts.push(read(path, &camera)?);
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     if let Some(file) = &args.output {
@@ -57,7 +65,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         Format::Json => {
             let mut all = Quality::default();
             for part in &parts {
-                all.merge(part.quality.clone());
+                all.merge(part.picture.quality.clone());
             }
             let mut document = json::envelope(VERSION, "report", &names, &all);
             let recordings = parts.iter().map(Part::json).collect();
@@ -65,7 +73,10 @@ pub fn run(args: &ReportArgs) -> Result<()> {
             output::print(&json::text(document))
         }
         Format::Csv => {
-            let tables: Vec<String> = parts.iter().map(|p| exits::csv(p.isa, &p.exits)).collect();
+            let tables: Vec<String> = parts
+                .iter()
+                .map(|p| exits::csv(p.picture.isa, &p.picture.exits))
+                .collect();
             output::print(&tables.concat())
         }
     }
@@ -75,72 +86,35 @@ pub fn run(args: &ReportArgs) -> Result<()> {
 struct Part {
     name: String,
     head: info::Head,
-    info: analysis::InfoReport,
-    isa: Option<event::Isa>,
-    exits: Vec<ExitsReport>,
-    vcpus: Option<VcpusReport>,
-    sched: Option<SchedReport>,
-    quality: Quality,
+    picture: Picture,
+    diagnosis: Diagnosis,
 }
 
-fn read(
-    path: &Path,
-    args: &ReportArgs,
-    lender: &input::Lender,
-    facts: &input::Facts,
-    devices: &input::Devices,
-) -> Result<Part> {
+fn read(path: &Path, camera: &Camera<'_>) -> Result<Part> {
     let recording = Recording::open(path)?;
-    let reader = recording.reader(lender.options(false))?;
-    let filter = &args.common.filter;
-    let filter = input::Filter::new(filter, facts, &reader, &input::name(path))?;
-    let mut study = Study::default()
-        .info(Info::new())
-        .exits(Exits::new(Options::default()))
-        .vcpus(Vcpus::new(filter.window(&reader)))
-        .sched(Sched::new());
-    study.saved_names(input::saved_names(&reader));
-    study.told(facts.told());
-    if !input::nanoseconds(reader.header()) {
-        study.counts_ticks();
-    }
-    let outcome = filter.walk(&reader, &mut study, Scope::Threads);
-    study.finish();
-    let mut quality = outcome.quality;
-    let vcpus = study.vcpus_report();
-    let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
-    let keep = |tid, pid| filter.keeps(tid, pid);
-    let sched = sched.map(|sched| {
-        let mut report = sched.report(Merge::No, &keep, &|_| None);
-        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
-        report
-    });
-    let exits = study.exits.unwrap_or_default();
-    for warning in exits::unpaired(&exits.unpaired()) {
-        quality.warn(warning);
-    }
-    let info = study.info.unwrap_or_default().report();
-    if !info.has_exits {
-        quality.warn(
+    let (mut picture, head) = camera.of_recording(&recording, path)?;
+    if !picture.info.has_exits {
+        picture.quality.warn(
             "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
              'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
         );
     }
-    let mut reports = exits.reports(study.machine.as_ref());
-    for report in &mut reports {
+    let diagnosis = rules::diagnose(&[Case {
+        picture: &picture,
+        facts: Some(camera.facts.all()),
+        domain: None,
+    }]);
+    for report in &mut picture.exits {
         sort(&mut report.rows, Sort::Time);
     }
-    facts.warn(&mut quality);
-    devices.name(exits.isa(), &mut reports, &mut quality);
+    if let Some(report) = &mut picture.sched {
+        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
+    }
     Ok(Part {
         name: input::name(path),
-        head: head(reader.header()),
-        info,
-        isa: exits.isa(),
-        exits: reports,
-        vcpus,
-        sched,
-        quality,
+        head,
+        picture,
+        diagnosis,
     })
 }
 
@@ -148,10 +122,25 @@ impl Part {
     /// Returns the recording's screen.
     fn text(&self, rows: usize) -> String {
         let mut out = format!("{}\n", self.name);
-        out.push_str(&info::summary(&self.head, &self.info, output::width()));
+        out.push_str(&info::summary(
+            &self.head,
+            &self.picture.info,
+            output::width(),
+        ));
         out.push('\n');
-        if self.info.has_exits {
-            if let Some(report) = &self.vcpus {
+        if rows == usize::MAX {
+            out.push_str(&diagnose::text(&self.diagnosis, output::width()));
+            out.push('\n');
+        } else if !self.diagnosis.findings.is_empty() {
+            out.push_str(&diagnose::summary(
+                &self.diagnosis,
+                FINDINGS,
+                output::width(),
+            ));
+            out.push('\n');
+        }
+        if self.picture.info.has_exits {
+            if let Some(report) = &self.picture.vcpus {
                 let layout = vcpus::Layout {
                     rows: if rows == usize::MAX { rows } else { VCPU_ROWS },
                     limit: if rows == usize::MAX { rows } else { 0 },
@@ -171,7 +160,7 @@ impl Part {
                 }
                 out.push('\n');
             }
-            for report in &self.exits {
+            for report in &self.picture.exits {
                 // What happened always shows; a kind of access that did not is not news.
                 if report.table == ExitTable::Vmexit || !report.rows.is_empty() {
                     let first = report.table == ExitTable::Vmexit;
@@ -189,17 +178,21 @@ impl Part {
                         nanoseconds: self.head.nanoseconds,
                         split: rows == usize::MAX,
                     };
-                    out.push_str(&exits::table(self.isa, report, layout));
+                    out.push_str(&exits::table(self.picture.isa, report, layout));
                     out.push('\n');
                 }
             }
         } else {
             let kinds = if rows == usize::MAX { rows } else { KINDS * 2 };
-            out.push_str(&info::counts(&self.info, kinds));
+            out.push_str(&info::counts(&self.picture.info, kinds));
             out.push('\n');
         }
-        if let Some(report) = &self.sched {
-            let few = if self.info.has_exits { TASK_ROWS } else { rows };
+        if let Some(report) = &self.picture.sched {
+            let few = if self.picture.info.has_exits {
+                TASK_ROWS
+            } else {
+                rows
+            };
             let layout = sched::Layout {
                 limit: if rows == usize::MAX { rows } else { few },
                 nanoseconds: self.head.nanoseconds,
@@ -213,30 +206,36 @@ impl Part {
             }
             out.push('\n');
         }
-        out.push_str(&quality::lines(&self.name, &self.quality, output::width()));
+        out.push_str(&quality::lines(
+            &self.name,
+            &self.picture.quality,
+            output::width(),
+        ));
         out
     }
 
     fn json(&self) -> Value {
         let mut out = Map::new();
         out.insert("input".to_owned(), Value::from(self.name.clone()));
-        info::json(&mut out, &self.head, &self.info);
-        let tables = self.exits.iter().map(|report| {
+        info::json(&mut out, &self.head, &self.picture.info);
+        let tables = self.picture.exits.iter().map(|report| {
             let mut table = Map::new();
-            exits::json(&mut table, self.isa, report);
+            exits::json(&mut table, self.picture.isa, report);
             Value::Object(table)
         });
         out.insert("exits".to_owned(), tables.collect());
-        if let Some(report) = &self.sched {
+        if let Some(report) = &self.picture.sched {
             let mut part = Map::new();
             sched::json(&mut part, report);
             out.insert("sched".to_owned(), Value::Object(part));
         }
-        if let Some(report) = &self.vcpus {
+        if let Some(report) = &self.picture.vcpus {
             let mut part = Map::new();
             vcpus::json(&mut part, report);
             out.insert("vcpus".to_owned(), Value::Object(part));
         }
+        let findings = self.diagnosis.findings.iter().map(diagnose::finding_json);
+        out.insert("findings".to_owned(), findings.collect());
         Value::Object(out)
     }
 }

@@ -6,7 +6,7 @@ use super::{Outcome, Target};
 use crate::error::quoted;
 use crate::page::Element;
 use crate::read::MAX_VCPUS;
-use crate::tree::{self, Node, attr, children};
+use crate::tree::{self, Node, attr, elements, is};
 
 impl Target<'_, '_> {
     pub(super) fn cpu_mode(&self, mode: &str) -> Outcome {
@@ -21,11 +21,15 @@ impl Target<'_, '_> {
             return self.holds(cpu, format!("the CPU's mode is '{mode}' already"));
         }
         // A model and how to match it are for the mode 'custom' (formatdomain, CPU model and topology).
+        let models: Vec<_> = elements(cpu)
+            .filter(|node| is(*node, "model") || is(*node, "vendor"))
+            .collect();
+        if let Some(refused) = self.too_many(&models) {
+            return refused;
+        }
         let mut edits = vec![self.page.set(cpu, "mode", mode)];
         edits.extend(self.page.unset(cpu, "match"));
-        for name in ["model", "vendor"] {
-            edits.extend(children(cpu, name).map(|node| self.page.remove(node)));
-        }
+        edits.extend(models.iter().map(|node| self.page.remove(*node)));
         Outcome::Edits(edits)
     }
 

@@ -216,27 +216,33 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     pub(super) fn remove_serial(&self, port: u32) -> Outcome {
-        // A port that is not told is the place among the others (virDomainDefPostParseCommon).
-        let at = |(index, node): (usize, &Node<'p, 't>)| {
-            let told = of(*node, "target", "port").and_then(|port| port.trim().parse().ok());
-            told.or_else(|| u32::try_from(index).ok()) == Some(port)
+        let told = |node: &Node<'p, 't>| {
+            let port = of(*node, "target", "port")?;
+            port.trim().parse::<u32>().ok()
         };
         let serials = self.all(&["devices", "serial"]);
-        // A console on a serial port is another name of it, and would bring it back.
+        // One without a number has that of its place, so another one gone would give it another.
+        let nameless = serials.iter().find(|serial| told(serial).is_none());
+        if let (Some(serial), [_, _, ..]) = (nameless, &serials[..]) {
+            let what = "one of several serial ports has no number, \
+                        which would change with another one gone: not made";
+            return self.refused(*serial, what);
+        }
+        // A console on a serial port, the first if none is told, is another name of it, and would bring it back.
         let consoles = self.all(&["devices", "console"]);
-        let aliases = consoles.iter().enumerate().filter(|(_, console)| {
+        let aliases = consoles.iter().filter(|console| {
             let kind = of(**console, "target", "type");
             matches!(kind, None | Some("serial"))
         });
-        let found = serials.iter().enumerate().chain(aliases);
-        let edits: Vec<_> = found
-            .filter(|found| at(*found))
-            .map(|(_, node)| self.page.remove(*node))
+        let found = serials.iter().chain(aliases);
+        let found: Vec<_> = found
+            .filter(|node| told(node).unwrap_or(0) == port)
+            .copied()
             .collect();
-        if edits.is_empty() {
+        if found.is_empty() {
             let what = format!("there is no serial port {port}: nothing to remove");
             return self.holds(self.domain, what);
         }
-        Outcome::Edits(edits)
+        self.remove_all(&found)
     }
 }

@@ -190,9 +190,7 @@ impl Target<'_, '_> {
                 (Some(node), true) => self.holds(*node, format!("{name} is there already")),
                 (None, false) => self.holds(self.domain, format!("{name} is not there already")),
                 (None, true) => self.put(&["features"], Element::new(name)),
-                (Some(_), false) => {
-                    Outcome::Edits(found.iter().map(|node| self.page.remove(*node)).collect())
-                }
+                (Some(_), false) => self.remove_all(&found),
             };
         }
         let value = on_off(on);

@@ -159,30 +159,3 @@ pub fn changes() -> Vec<Change> {
     }
     all
 }
-
-/// Returns whether a change is one that turns something on.
-pub fn is_wanted(change: &Change) -> bool {
-    match change {
-        Change::Timer { present, .. } => *present,
-        Change::HypervFeature { on, .. }
-        | Change::KvmFeature { on, .. }
-        | Change::Feature { on, .. } => *on,
-        Change::InterfaceDriver { name, .. } => name == "vhost",
-        _ => true,
-    }
-}
-
-/// What the casebook's second case gives a Windows guest.
-pub fn casebook() -> Vec<Change> {
-    let mut changes = vec![Change::Timer {
-        name: "hypervclock".to_owned(),
-        present: true,
-    }];
-    for name in ["vpindex", "synic", "stimer"] {
-        changes.push(Change::HypervFeature {
-            name: name.to_owned(),
-            on: true,
-        });
-    }
-    changes
-}

@@ -96,6 +96,22 @@ fn look(case: &Case<'_>) -> Verdict {
             percent(faults.ns, case.handling_ns()),
             human(faults.ns / faults.count.max(1)),
         ));
+    // Without APICv the page of the local APIC is not mapped, and accesses of it have the same reason.
+    let apic = case.exits(&["TPR_BELOW_THRESHOLD"]);
+    if case.printed()
+        && apic.count > 0
+        && case
+            .exits(&["APIC_WRITE", "APIC_ACCESS", "EOI_INDUCED"])
+            .count
+            == 0
+    {
+        finding.confidence = 0.5;
+        finding = finding.evidence(format!(
+            "TPR_BELOW_THRESHOLD ({} exits) tells that KVM emulates the local APIC, whose accesses then are among these faults; \
+             kvm:kvm_page_fault and kvm:kvm_mmio tell them apart (0xfee00000).",
+            apic.count
+        ));
+    }
     if let Some(host) = case.host() {
         if let Some(thp) = &host.thp {
             finding = finding.evidence(format!("The host's transparent huge pages are '{thp}'."));

@@ -98,12 +98,16 @@ fn look(case: &Case<'_>) -> Verdict {
             on_cpu
         }
     });
-    finding = finding
-        .title(format!(
+    let title = if recorder.share > on_cpu.share {
+        format!("The recorder itself ran for {}", human(ran))
+    } else {
+        format!(
             "{:.0} events a second; on CPU {cpu} that is about {} of its time",
             all as f64 / case.seconds(),
             percent(on_cpu.ns, span)
-        ))
+        )
+    };
+    finding = finding.title(title)
         .evidence(format!(
             "CPU {cpu} recorded {} events in {}; at {} each that is {}.",
             busiest.events,

@@ -9,8 +9,11 @@ pub mod trim_perf;
 
 use std::ops::ControlFlow;
 
-use analysis::{By, Convention, Exits, Info, Merge, Options, Sched, Study, Vcpus, Window};
-use event::{Event, EventType, Side, Sink};
+use analysis::{
+    By, Convention, Exits, Info, Merge, Options, Picture, Sched, Signs, Sleeps, Slices, Study,
+    Vcpus, Window,
+};
+use event::{Event, EventType, Quality, Side, Sink};
 use paths::Paths;
 use render::text_line::TextStyle;
 use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
@@ -179,7 +182,10 @@ fn analyse(reader: &Reader<'_>) {
         .exits(Exits::new(Options::default()))
         .vcpus(Vcpus::new(Window::default()))
         .sched(Sched::new())
-        .paths(Paths::new(paths::all_builtin()));
+        .paths(Paths::new(paths::all_builtin()))
+        .sleeps(Sleeps::new())
+        .signs(Signs::new())
+        .slices(Slices::new());
     let mut perf = Exits::new(Options {
         tables: Vec::new(),
         convention: Convention::Perf,
@@ -250,7 +256,41 @@ fn analyse(reader: &Reader<'_>) {
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
     text.push_str(&render::quality::lines("input", &outcome.quality, 80));
+    text.push_str(&causes(&mut study, outcome.quality));
     assert!(!text.is_empty());
+}
+
+/// What rules find in the recording, and what changed against itself: nothing.
+fn causes(study: &mut Study, quality: Quality) -> String {
+    let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
+    let picture = Picture::of(study, quality, &|_, _| true, &|_| None, &names);
+    let counted = |amounts: &Vec<analysis::Amount>| amounts.len() == picture.series.slice_ns.len();
+    assert!(picture.series.of.values().all(counted));
+    let case = rules::Case {
+        picture: &picture,
+        facts: None,
+        domain: None,
+    };
+    let diagnosis = rules::diagnose(&[case]);
+    for finding in &diagnosis.findings {
+        assert!(!finding.evidence.is_empty(), "{}", finding.rule.id);
+        assert!((0.0..=1.0).contains(&finding.confidence));
+    }
+    let pictures = std::slice::from_ref(&picture);
+    let side = compare::Side {
+        pictures,
+        diagnosis: &diagnosis,
+    };
+    let same = compare::compare(side, side, None, compare::Options::default());
+    assert_eq!(same.changes, []);
+    let mut document = serde_json::Map::new();
+    render::diagnose::json(&mut document, &diagnosis);
+    let layout = render::compare::Layout {
+        width: 80,
+        all: true,
+        limit: usize::MAX,
+    };
+    render::diagnose::text(&diagnosis, 80) + &render::compare::text(&same, &[], &[], layout)
 }
 
 /// What the recording tells of paths: stages add up to totals, and groups to all instances.

@@ -1,0 +1,58 @@
+//! `trapline facts`: the facts of a host.
+
+use std::fs;
+
+use anyhow::{Result, bail};
+use event::Quality;
+use render::{facts, json, quality};
+
+use crate::args::{FactsArgs, Format};
+use crate::commands::VERSION;
+use crate::{input, output};
+
+/// Rows of each list of the table.
+const ROWS: usize = 16;
+
+/// Runs the command.
+pub fn run(args: &FactsArgs) -> Result<()> {
+    let mut quality = Quality::default();
+    let (told, inputs) = if args.files.is_empty() {
+        let root = input::name(&args.root);
+        match fs::metadata(&args.root) {
+            Ok(data) if data.is_dir() => {}
+            Ok(_) => {
+                bail!("{root}: is no directory; expected one with a host's proc and sys in it")
+            }
+            Err(error) => bail!("{root}: {}", input::why(&error)),
+        }
+        (host::collect(&args.root), vec![root])
+    } else {
+        let (told, notes) = input::read_facts(&args.files)?;
+        for note in notes {
+            quality.warn(note);
+        }
+        (
+            told,
+            args.files.iter().map(|file| input::name(file)).collect(),
+        )
+    };
+    match args.format {
+        Format::Table => {
+            let layout = facts::Layout {
+                width: output::width(),
+                rows: if args.wide { usize::MAX } else { ROWS },
+            };
+            let mut text = facts::table(&told, layout);
+            for warning in &quality.warnings {
+                quality::wrap(&mut text, "warning: ", warning, output::width());
+            }
+            output::print(&text)
+        }
+        Format::Json => {
+            let mut document = json::envelope(VERSION, "facts", &inputs, &quality);
+            facts::json(&mut document, &told);
+            output::print(&json::text(document))
+        }
+        Format::Csv => output::print(&facts::csv(&told)),
+    }
+}

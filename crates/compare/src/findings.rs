@@ -1,0 +1,54 @@
+//! Findings that came and went.
+
+use rules::{Diagnosis, Finding};
+
+use crate::side::Pair;
+use crate::words::percent;
+use crate::{Change, Unit, Value};
+
+pub(crate) fn changes(pair: &Pair, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
+    let find = |diagnosis: &'_ Diagnosis, id: &str| -> Option<Finding> {
+        diagnosis
+            .findings
+            .iter()
+            .find(|finding| finding.rule.id == id)
+            .cloned()
+    };
+    let unknown =
+        |diagnosis: &Diagnosis, id: &str| diagnosis.lacks.iter().any(|lack| lack.rule.id == id);
+    for rule in rules::all() {
+        let (in_a, in_b) = (find(a, rule.id), find(b, rule.id));
+        let (gone, finding, per) = match (&in_a, &in_b) {
+            // What one side cannot know has not gone.
+            (Some(finding), None) if !unknown(b, rule.id) => (true, finding, pair.per_a()),
+            (None, Some(finding)) if !unknown(a, rule.id) => (false, finding, pair.per_b()),
+            _ => continue,
+        };
+        let cost = finding.cost.map_or(0.0, |cost| cost.ns as f64) / per;
+        let share = finding.cost.filter(|cost| cost.share > 0.0);
+        let costs = share.map(|cost| format!(" ({} {})", percent(cost.share), cost.base.words()));
+        let there = |there: bool| {
+            if there {
+                Value::Word(finding.severity().name().to_owned())
+            } else {
+                Value::Absent
+            }
+        };
+        let words = if gone { "gone" } else { "new" };
+        out.push(Change {
+            what: format!("finding {}", rule.id),
+            unit: Unit::Word,
+            a: there(gone),
+            b: there(!gone),
+            confidence: None,
+            effect_ns: if gone { -cost } else { cost },
+            per_work: Vec::new(),
+            text: format!(
+                "Finding {words}: {}: {}{}.",
+                rule.id,
+                finding.title,
+                costs.unwrap_or_default()
+            ),
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! What changed.
+
+use compare::{Change, Comparison, Unit, Value as Side};
+use serde_json::{Map, Value, json};
+
+use crate::quality::wrap;
+use crate::{csv, duration};
+
+/// How it is laid out.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether what may be noise is told as well.
+    pub all: bool,
+    /// Changes that are told, at most.
+    pub limit: usize,
+}
+
+/// Returns changes as text, largest effect on time first.
+pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout) -> String {
+    let mut out = String::new();
+    wrap(&mut out, "A: ", &a.join(", "), layout.width);
+    wrap(&mut out, "B: ", &b.join(", "), layout.width);
+    for note in &comparison.notes {
+        wrap(&mut out, "", note, layout.width);
+    }
+    out.push('\n');
+    if comparison.changes.is_empty() {
+        wrap(
+            &mut out,
+            "",
+            "Nothing changed that is more than noise.",
+            layout.width,
+        );
+    }
+    for change in comparison.changes.iter().take(layout.limit) {
+        one(&mut out, change, layout.width);
+    }
+    let more = comparison.changes.len().saturating_sub(layout.limit);
+    if more > 0 {
+        out.push_str(&format!("{more} more changes are not shown (--limit)\n"));
+    }
+    let untold = comparison.untold.len();
+    if layout.all {
+        out.push_str("\nwhat may be noise, or is small:\n");
+        for change in &comparison.untold {
+            one(&mut out, change, layout.width);
+        }
+    } else if untold > 0 {
+        wrap(
+            &mut out,
+            "",
+            &format!("{untold} differences are within the noise, or small, and not told (--all)"),
+            layout.width,
+        );
+    }
+    out
+}
+
+fn one(out: &mut String, change: &Change, width: usize) {
+    let sure = match change.confidence {
+        Some(confidence) => format!(" [{:.3}]", (confidence * 1000.0).floor() / 1000.0),
+        None => String::new(),
+    };
+    wrap(out, "- ", &format!("{}{sure}", change.text), width);
+    // The first is what both sides did; the others are in the documents.
+    for work in change.per_work.iter().take(1) {
+        let (a, b) = (number(work.a, change.unit), number(work.b, change.unit));
+        wrap(
+            out,
+            "    ",
+            &format!("for each {}: {a} to {b}", work.of),
+            width,
+        );
+    }
+}
+
+/// Returns a number of a unit in words; what is for each unit of work is a sum of nanoseconds or of events.
+fn number(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Nanoseconds | Unit::Share => duration::human(value.max(0.0).round() as u64),
+        _ if value >= 100.0 => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn side(value: &Side, unit: Unit) -> Value {
+    match value {
+        Side::Number(number) if unit == Unit::Nanoseconds => json!(number.round() as i64),
+        Side::Number(number) => json!(number),
+        Side::Word(word) => json!(word),
+        Side::Absent => Value::Null,
+    }
+}
+
+fn change_json(change: &Change) -> Value {
+    let delta = change.delta().map(|delta| match change.unit {
+        Unit::Nanoseconds => json!(delta.round() as i64),
+        _ => json!(delta),
+    });
+    let per_work: Vec<Value> = change
+        .per_work
+        .iter()
+        .map(|work| json!({"of": work.of, "a": work.a, "b": work.b}))
+        .collect();
+    json!({
+        "what": change.what,
+        "a": side(&change.a, change.unit),
+        "b": side(&change.b, change.unit),
+        "delta": delta,
+        "ratio": change.ratio(),
+        "confidence": change.confidence,
+        "text": change.text,
+        "unit": change.unit.name(),
+        "effect_ns": change.effect_ns.round() as i64,
+        "per_work": per_work,
+    })
+}
+
+/// Appends the contract's fields, and what is told beside them, to a JSON document.
+pub fn json(
+    document: &mut Map<String, Value>,
+    comparison: &Comparison,
+    a: &[String],
+    b: &[String],
+) {
+    document.insert("a".to_owned(), json!(a));
+    document.insert("b".to_owned(), json!(b));
+    document.insert("notes".to_owned(), json!(comparison.notes));
+    let changes = comparison.changes.iter().map(change_json).collect();
+    document.insert("changes".to_owned(), Value::Array(changes));
+    let untold = comparison.untold.iter().map(change_json).collect();
+    document.insert("noise".to_owned(), Value::Array(untold));
+}
+
+/// Returns changes as comma separated values.
+pub fn csv(comparison: &Comparison, all: bool) -> String {
+    let mut out = String::from("what,unit,a,b,delta,ratio,confidence,effect_ns,text\n");
+    let untold = comparison.untold.iter().filter(|_| all);
+    for change in comparison.changes.iter().chain(untold) {
+        let of = |value: &Side| match value {
+            Side::Number(number) => number.to_string(),
+            Side::Word(word) => word.clone(),
+            Side::Absent => String::new(),
+        };
+        let number =
+            |value: Option<f64>| value.map(|number| number.to_string()).unwrap_or_default();
+        csv::row(
+            &mut out,
+            [
+                change.what.clone(),
+                change.unit.name().to_owned(),
+                of(&change.a),
+                of(&change.b),
+                number(change.delta()),
+                number(change.ratio()),
+                number(change.confidence),
+                (change.effect_ns.round() as i64).to_string(),
+                change.text.clone(),
+            ],
+        );
+    }
+    out
+}

@@ -1,0 +1,542 @@
+//! The facts of a host.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use cpuset::CpuSet;
+use facts::{Facts, FreqPolicy, Host, HostCpu, Policy, Thread, Vm};
+use serde_json::{Map, Value};
+
+use crate::{clean, csv};
+
+/// Columns of the names of lines.
+const LABEL: usize = 11;
+/// Columns of a list of CPUs in rows.
+const LIST: usize = 14;
+
+/// How a table is laid out.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Columns that lines are broken at.
+    pub width: usize,
+    /// Rows of each list at most, of those that can be long.
+    pub rows: usize,
+}
+
+/// Appends the facts to a JSON document.
+pub fn json(document: &mut Map<String, Value>, told: &Facts) {
+    document.extend(facts::write(told));
+}
+
+/// Returns the facts as rows of their path in the JSON document and value.
+pub fn csv(told: &Facts) -> String {
+    let mut out = String::new();
+    csv::row(&mut out, ["key", "value"]);
+    for (name, value) in facts::write(told) {
+        csv_rows(&mut out, &name, &value);
+    }
+    out
+}
+
+/// The JSON is ours, and no deeper than its format.
+fn csv_rows(out: &mut String, path: &str, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                csv_rows(out, &format!("{path}.{name}"), value);
+            }
+        }
+        Value::Array(list) => {
+            for (at, value) in list.iter().enumerate() {
+                csv_rows(out, &format!("{path}[{at}]"), value);
+            }
+        }
+        Value::Null => csv::row(out, [path, ""]),
+        Value::String(text) => csv::row(out, [path, text]),
+        Value::Bool(_) | Value::Number(_) => csv::row(out, [path, &value.to_string()]),
+    }
+}
+
+/// Returns the facts as lines for people.
+pub fn table(told: &Facts, layout: Layout) -> String {
+    let mut page = Page {
+        out: String::new(),
+        layout,
+    };
+    if let Some(host) = &told.host {
+        machine(&mut page, host);
+        settings(&mut page, host);
+        kvm(&mut page, host);
+    }
+    for vm in &told.vms {
+        one_vm(&mut page, vm);
+    }
+    threads(&mut page, told);
+    if let Some(host) = &told.host {
+        irqs(&mut page, host);
+        rest(&mut page, host);
+    }
+    let regions = told.mtree.as_deref().map(|text| text.lines().count());
+    if let Some(lines) = regions {
+        page.line("devices", &format!("{lines} lines of info mtree"));
+    }
+    page.out
+}
+
+struct Page {
+    out: String,
+    layout: Layout,
+}
+
+impl Page {
+    /// Appends a text behind its name, if there is one, broken between words.
+    fn line(&mut self, name: &str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let first = format!("{:<LABEL$}", clean(name));
+        let indent = " ".repeat(LABEL);
+        let options = textwrap::Options::new(self.layout.width.max(40))
+            .initial_indent(&first)
+            .subsequent_indent(&indent)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .break_words(false);
+        for line in textwrap::wrap(&clean(text), options) {
+            self.out.push_str(line.trim_end());
+            self.out.push('\n');
+        }
+    }
+
+    /// Appends a row as it is, cut off at the width.
+    fn row(&mut self, text: &str) {
+        let text = clean(text.trim_end());
+        let width = self.layout.width.max(40);
+        if text.chars().count() <= width || self.layout.rows == usize::MAX {
+            self.out.push_str(&text);
+        } else {
+            self.out.extend(text.chars().take(width - 1));
+            self.out.push('…');
+        }
+        self.out.push('\n');
+    }
+
+    /// Appends how many rows are left out.
+    fn left_out(&mut self, all: usize, shown: usize, what: &str) {
+        let left = all.saturating_sub(shown);
+        if left > 0 {
+            let indent = " ".repeat(LABEL);
+            let _ = writeln!(self.out, "{indent}{left} more {what}; --wide shows all");
+        }
+    }
+
+    fn gap(&mut self) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
+    }
+}
+
+/// Joins what is known.
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    known.join(", ")
+}
+
+fn machine(page: &mut Page, host: &Host) {
+    let virtualized = host.virtualized.filter(|guest| *guest);
+    let text = joined([
+        host.cpu_model.clone(),
+        host.arch.clone(),
+        host.kernel
+            .as_ref()
+            .map(|kernel| format!("kernel {kernel}")),
+        host.hz.map(|hz| format!("HZ {hz}")),
+        virtualized.map(|_| "a virtual machine itself".to_owned()),
+    ]);
+    page.line("host", &text);
+    let count = |part: fn(&HostCpu) -> [Option<u32>; 3]| {
+        let mut parts: Vec<_> = host.cpus.iter().map(part).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts.len()
+    };
+    let told = host.cpus.iter().any(|cpu| cpu.core.is_some());
+    let text = joined([
+        host.online
+            .as_ref()
+            .map(|set| format!("{} online ({set})", set.len())),
+        told.then(|| {
+            let packages = count(|cpu| [cpu.package, None, None]);
+            let cores = count(|cpu| [cpu.package, cpu.die, cpu.core]);
+            format!("{}, {}", plural(packages, "package"), plural(cores, "core"))
+        }),
+        host.smt.as_ref().map(|smt| format!("SMT {smt}")),
+    ]);
+    page.line("CPUs", &text);
+    for node in &host.nodes {
+        let text = joined([
+            Some(if node.cpus.is_empty() {
+                "no CPUs".to_owned()
+            } else {
+                format!("CPUs {}", node.cpus)
+            }),
+            node.memory_bytes.map(gib),
+        ]);
+        page.line(&format!("node {}", node.node), &text);
+    }
+}
+
+fn settings(page: &mut Page, host: &Host) {
+    let sets = [
+        ("isolated", &host.isolated),
+        ("nohz_full", &host.nohz_full),
+        ("rcu_nocbs", &host.rcu_nocbs),
+    ];
+    let sets = sets.map(|(name, set)| {
+        let set = set.as_ref()?;
+        let none = set.is_empty().then(|| "none".to_owned());
+        Some(format!(
+            "{name} {}",
+            none.unwrap_or_else(|| set.to_string())
+        ))
+    });
+    page.line("isolation", &joined(sets));
+    for (policy, cpus) in by_setting(&host.cpufreq) {
+        let range = policy.min_khz.zip(policy.max_khz);
+        let text = joined([
+            Some(format!(
+                "CPUs {cpus}: {}",
+                policy.driver.as_deref().unwrap_or("no driver told")
+            )),
+            policy
+                .governor
+                .as_ref()
+                .map(|governor| format!("governor {governor}")),
+            range.map(|(min, max)| format!("{} to {} GHz", ghz(min), ghz(max))),
+        ]);
+        page.line("frequency", &text);
+    }
+    if let Some(idle) = &host.cpuidle {
+        let governor = idle.governor.as_ref();
+        let text = joined([
+            idle.driver.clone(),
+            governor.map(|governor| format!("governor {governor}")),
+        ]);
+        page.line("idle", &text);
+    }
+    let others = Some(host.clocksources.join(", ")).filter(|list| !list.is_empty());
+    let clock = host.clocksource.clone().map(|clock| match others {
+        Some(others) => format!("{clock}, of {others}"),
+        None => clock,
+    });
+    page.line("clock", &clock.unwrap_or_default());
+    let switch = |name: &str, on: Option<bool>| {
+        let on = if on? { "on" } else { "off" };
+        Some(format!("{name} {on}"))
+    };
+    let text = joined([
+        host.thp.as_ref().map(|thp| format!("huge pages {thp}")),
+        switch("KSM", host.ksm),
+        switch("NUMA balancing", host.numa_balancing),
+    ]);
+    page.line("memory", &text);
+    page.line("cmdline", host.cmdline.as_deref().unwrap_or_default());
+    let all = page.layout.rows == usize::MAX;
+    let open = host
+        .mitigations
+        .iter()
+        .filter(|(_, what)| all || what.starts_with("Vulnerable"));
+    let open: Vec<String> = open.map(|(name, what)| format!("{name}: {what}")).collect();
+    page.line(
+        if all { "hardware" } else { "vulnerable" },
+        &open.join("; "),
+    );
+}
+
+fn kvm(page: &mut Page, host: &Host) {
+    for (module, parameters) in &host.modules {
+        let list: Vec<String> = parameters
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let text = if list.is_empty() {
+            "loaded".to_owned()
+        } else {
+            list.join(" ")
+        };
+        page.line(module, &text);
+    }
+    let counted = host.kvm_debug.iter().filter(|(_, count)| **count > 0);
+    let list: Vec<String> = counted
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    page.line("counted", &list.join(", "));
+}
+
+fn one_vm(page: &mut Page, vm: &Vm) {
+    page.gap();
+    let text = joined([
+        Some(
+            vm.name
+                .clone()
+                .unwrap_or_else(|| "without a name".to_owned()),
+        ),
+        vm.pid.map(|pid| format!("process {pid}")),
+        vm.uuid.clone(),
+    ]);
+    page.line("VM", &text);
+    // Quotes show which blanks are a word's own.
+    let words = vm.args.iter().map(|word| {
+        let plain = !word.is_empty() && !word.contains(char::is_whitespace);
+        if plain {
+            word.clone()
+        } else {
+            format!("'{word}'")
+        }
+    });
+    page.line("command", &words.collect::<Vec<_>>().join(" "));
+    let few = page.layout.rows.saturating_mul(4);
+    for vcpu in vm.vcpus.iter().take(few) {
+        let name = format!("vCPU {}", vcpu.id);
+        let row = thread_row(
+            &name,
+            vcpu.tid,
+            vcpu.affinity.as_ref(),
+            vcpu.policy.as_ref(),
+        );
+        page.row(&row);
+    }
+    page.left_out(vm.vcpus.len(), few, "vCPUs");
+    let workers: Vec<String> = vm.vhost.iter().map(i32::to_string).collect();
+    if !workers.is_empty() {
+        page.line("vhost", &format!("threads {}", workers.join(", ")));
+    }
+}
+
+fn thread_row(name: &str, tid: i32, affinity: Option<&CpuSet>, policy: Option<&Policy>) -> String {
+    let cpus = affinity.map_or_else(|| "-".to_owned(), |set| format!("CPUs {set}"));
+    let policy = policy.map(|policy| {
+        let own = match (policy.rt_priority, policy.nice) {
+            (0, 0) => String::new(),
+            (0, nice) => format!(" nice {nice}"),
+            (priority, _) => format!(" {priority}"),
+        };
+        format!("{}{own}", policy.name)
+    });
+    format!(
+        "{name:<LABEL$}thread {tid:<8} {cpus:<LIST$} {}",
+        policy.unwrap_or_default()
+    )
+}
+
+/// Threads that are no vCPUs, and may not run everywhere.
+fn threads(page: &mut Page, told: &Facts) {
+    let vcpus: Vec<i32> = told
+        .vms
+        .iter()
+        .flat_map(|vm| &vm.vcpus)
+        .map(|v| v.tid)
+        .collect();
+    let vcpus: std::collections::HashSet<i32> = vcpus.into_iter().collect();
+    let pinned = |thread: &Thread| {
+        let affinity = thread.affinity.as_ref();
+        let online = told.host.as_ref().and_then(|host| host.online.as_ref());
+        affinity.is_some_and(|set| online.is_none_or(|online| set.len() < online.len()))
+    };
+    let others: Vec<(&i32, &Thread)> = told
+        .threads
+        .iter()
+        .filter(|(tid, thread)| !vcpus.contains(tid) && pinned(thread))
+        .collect();
+    if told.threads.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line("threads", &format!("{} told", told.threads.len()));
+    if others.is_empty() {
+        return;
+    }
+    page.line(
+        "pinned",
+        &format!(
+            "{} of them, no vCPUs, that may not run on all CPUs",
+            others.len()
+        ),
+    );
+    for (tid, thread) in others.iter().take(page.layout.rows) {
+        let name = thread.comm.as_deref().unwrap_or("?");
+        let cpus = thread.affinity.as_ref().map(CpuSet::to_string);
+        let process = thread
+            .pid
+            .map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        page.row(&format!(
+            "{:LABEL$}{name:<16} {tid:>8} of {process:<8} CPUs {}",
+            "",
+            cpus.unwrap_or_default()
+        ));
+    }
+    page.left_out(others.len(), page.layout.rows, "threads");
+}
+
+fn irqs(page: &mut Page, host: &Host) {
+    if host.irqs.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line(
+        "interrupts",
+        &format!("{} that devices use", host.irqs.len()),
+    );
+    for irq in host.irqs.iter().take(page.layout.rows) {
+        let cpus = |set: &Option<CpuSet>| {
+            set.as_ref()
+                .map_or_else(|| "-".to_owned(), CpuSet::to_string)
+        };
+        let (affinity, effective) = (cpus(&irq.affinity), cpus(&irq.effective));
+        page.row(&format!(
+            "{:>10} CPUs {affinity:<LIST$} sent to {effective:<8} {}",
+            irq.irq, irq.name
+        ));
+    }
+    page.left_out(host.irqs.len(), page.layout.rows, "interrupts");
+}
+
+fn rest(page: &mut Page, host: &Host) {
+    page.gap();
+    let masked = match host.masked {
+        0 => "no value of a command line looked secret".to_owned(),
+        1 => "1 value of a command line that is or may be secret".to_owned(),
+        many => format!("{many} values of command lines that are or may be secret"),
+    };
+    page.line("masked", &masked);
+    for one in &host.unreadable {
+        page.line("unreadable", &format!("{}: {}", one.path, one.why));
+    }
+}
+
+/// Returns the CPUs that have the same setting, in the order of their first CPU.
+fn by_setting(policies: &[FreqPolicy]) -> Vec<(&FreqPolicy, CpuSet)> {
+    let mut all: Vec<(&FreqPolicy, CpuSet)> = Vec::new();
+    let key = |policy: &FreqPolicy| {
+        let texts = (policy.driver.clone(), policy.governor.clone());
+        (texts, policy.min_khz, policy.max_khz)
+    };
+    let mut known = BTreeMap::new();
+    for policy in policies {
+        let at = *known.entry(key(policy)).or_insert_with(|| {
+            all.push((policy, CpuSet::new()));
+            all.len() - 1
+        });
+        if let Some((_, set)) = all.get_mut(at) {
+            for (first, last) in policy.cpus.ranges() {
+                set.insert_range(*first, *last);
+            }
+        }
+    }
+    all
+}
+
+fn plural(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+fn ghz(khz: u64) -> String {
+    format!("{:.2}", khz as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told() -> Facts {
+        let text = br#"{"facts_version": 1,
+            "host": {"kernel": "6.1.0", "cmdline": "a=0-3 \u001b[31m isolcpus=2-3,6-7 nohz_full=2-3,6-7 rcu_nocbs=2-3,6-7 x=\"y\"",
+              "online": "0-7", "isolated": "2-3", "nohz_full": "",
+              "cpus": [{"cpu": 0, "package": 0, "core": 0, "siblings": "0,4"},
+                       {"cpu": 4, "package": 0, "core": 0, "siblings": "0,4"}],
+              "cpufreq": [{"cpus": "0-3", "driver": "acpi-cpufreq", "governor": "ondemand", "min_khz": 1500000, "max_khz": 3000000},
+                          {"cpus": "6", "driver": "acpi-cpufreq", "governor": "performance"},
+                          {"cpus": "4-5", "driver": "acpi-cpufreq", "governor": "ondemand", "min_khz": 1500000, "max_khz": 3000000}],
+              "modules": {"kvm": {"halt_poll_ns": "200000"}, "vhost_net": {}},
+              "kvm_debug": {"exits": 7, "irq_exits": 0},
+              "irqs": [{"irq": 24, "name": "nvme0q0", "affinity": "0-7"}, {"irq": 25, "name": "x, y", "effective": "3"}],
+              "masked": 2,
+              "unreadable": [{"path": "/sys/kernel/debug/kvm", "why": "permission denied"}]},
+            "vms": [{"pid": 1689, "name": "web", "args": ["qemu-kvm", "-name", "web 1", ""], "vhost": [1710],
+              "vcpus": [{"id": 0, "tid": 1700, "affinity": "2", "policy": {"name": "SCHED_FIFO", "rt_priority": 10, "nice": 0}},
+                        {"id": 1, "tid": 1703}]}],
+            "threads": [{"tid": 1700, "pid": 1689, "comm": "CPU 0/KVM", "affinity": "2"},
+                        {"tid": 951, "pid": 950, "comm": "pmd-c02", "affinity": "4"},
+                        {"tid": 952, "pid": 950, "comm": "main", "affinity": "0-7"}]}"#;
+        let (told, notes) = facts::read(text);
+        assert_eq!(notes, [""; 0]);
+        told
+    }
+
+    #[test]
+    fn tables_fit_and_tell_what_is_unreadable() {
+        let layout = Layout { width: 80, rows: 1 };
+        let table = table(&told(), layout);
+        assert!(
+            table.lines().all(|line| line.chars().count() <= 80),
+            "{table}"
+        );
+        assert!(!table.contains('\u{1b}'), "{table}");
+        for line in [
+            "host       kernel 6.1.0",
+            "CPUs       8 online (0-7), 1 package, 1 core",
+            "isolation  isolated 2-3, nohz_full none",
+            "frequency  CPUs 0-5: acpi-cpufreq, governor ondemand, 1.50 to 3.00 GHz",
+            "frequency  CPUs 6: acpi-cpufreq, governor performance",
+            "kvm        halt_poll_ns=200000",
+            "vhost_net  loaded",
+            "counted    exits 7",
+            "VM         web, process 1689",
+            "command    qemu-kvm -name 'web 1' ''",
+            "vCPU 0     thread 1700     CPUs 2         SCHED_FIFO 10",
+            "vCPU 1     thread 1703     -",
+            "vhost      threads 1710",
+            "threads    3 told",
+            "pinned     1 of them, no vCPUs, that may not run on all CPUs",
+            "           pmd-c02               951 of 950      CPUs 4",
+            "interrupts 2 that devices use",
+            "        24 CPUs 0-7            sent to -        nvme0q0",
+            "           1 more interrupts; --wide shows all",
+            "masked     2 values of command lines that are or may be secret",
+            "unreadable /sys/kernel/debug/kvm: permission denied",
+        ] {
+            assert!(table.lines().any(|found| found == line), "{line}\n{table}");
+        }
+        // Lists of CPUs are not torn apart.
+        assert!(table.contains("nohz_full=2-3,6-7"), "{table}");
+        let all = super::table(
+            &told(),
+            Layout {
+                width: 80,
+                rows: usize::MAX,
+            },
+        );
+        assert!(all.contains("x, y") && !all.contains("--wide"), "{all}");
+    }
+
+    #[test]
+    fn rows_have_the_path_of_each_value() {
+        let text = csv(&told());
+        for line in [
+            "key,value",
+            "facts_version,1",
+            "host.modules.kvm.halt_poll_ns,200000",
+            "host.irqs[1].name,\"x, y\"",
+            "host.nohz_full,",
+            "vms[0].vcpus[0].affinity,2",
+            "vms[0].vcpus[0].policy.rt_priority,10",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}
