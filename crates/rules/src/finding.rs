@@ -6,6 +6,9 @@ use domain::Change;
 
 use crate::{Remedy, Rule, Verdict};
 
+/// Findings with less confidence are no reason to change a definition.
+const SURE: f64 = 0.6;
+
 /// How much a finding matters, by the time it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -264,7 +267,12 @@ impl Diagnosis {
     /// first remedy that has any.
     pub fn changes(&self) -> Vec<Change> {
         let mut out: Vec<Change> = Vec::new();
-        for finding in &self.findings {
+        // A definition is not changed on a guess.
+        let sure = self
+            .findings
+            .iter()
+            .filter(|finding| finding.confidence >= SURE);
+        for finding in sure {
             let first = finding
                 .remedies
                 .iter()
