@@ -6,7 +6,10 @@ use crate::side::Pair;
 use crate::words::percent;
 use crate::{Change, Unit, Value};
 
-pub(crate) fn changes(pair: &Pair, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
+/// What a finding's time counts in the ranking.
+const BEHIND: f64 = 0.95;
+
+pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
     let find = |diagnosis: &'_ Diagnosis, id: &str| -> Option<Finding> {
         diagnosis
             .findings
@@ -20,11 +23,12 @@ pub(crate) fn changes(pair: &Pair, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<C
         let (in_a, in_b) = (find(a, rule.id), find(b, rule.id));
         let (gone, finding, per) = match (&in_a, &in_b) {
             // What one side cannot know has not gone.
-            (Some(finding), None) if !unknown(b, rule.id) => (true, finding, pair.per_a()),
-            (None, Some(finding)) if !unknown(a, rule.id) => (false, finding, pair.per_b()),
+            (Some(finding), None) if !unknown(b, rule.id) => (true, finding, pair.length(0)),
+            (None, Some(finding)) if !unknown(a, rule.id) => (false, finding, pair.length(1)),
             _ => continue,
         };
-        let cost = finding.cost.map_or(0.0, |cost| cost.ns as f64) / per;
+        // Rows that changed tell of the same time, and more exactly.
+        let cost = finding.cost.map_or(0.0, |cost| cost.ns as f64) / per * BEHIND;
         let share = finding.cost.filter(|cost| cost.share > 0.0);
         let costs = share.map(|cost| format!(" ({} {})", percent(cost.share), cost.base.words()));
         let there = |there: bool| {

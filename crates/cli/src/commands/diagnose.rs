@@ -42,7 +42,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
             .iter()
             .filter_map(|name| paths::builtin(name))
             .collect(),
-        slices: false,
+        comparing: false,
     };
     let pictures = camera.take(&args.recordings)?;
     let cases: Vec<Case<'_>> = pictures
