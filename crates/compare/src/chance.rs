@@ -14,7 +14,7 @@ use crate::student::two_sided;
 /// Resamples; the standard error then is within some per cent.
 const RESAMPLES: usize = 400;
 /// Slices that are enough to resample.
-const ENOUGH: usize = 12;
+pub(crate) const ENOUGH: usize = 12;
 /// How many of a printed count come together, at a guess that errs on the side of noise.
 pub(crate) const BURST: f64 = 10.0;
 /// Degrees of freedom where nothing is estimated from slices.

@@ -1,8 +1,9 @@
 //! Exits by reason and device.
 
 use analysis::{Amount, ExitTable, Measured, Picture};
+use event::Isa;
 
-use crate::basis::{Basis, Per};
+use crate::basis::{Basis, Kind, Per, kind};
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, Row, count, durations, push, rows, value};
 use crate::words::{change, number, percent, rose, time};
@@ -28,6 +29,13 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         };
         if table == ExitTable::Vmexit {
             notes.extend(note(&basis));
+            if reversed(&basis) {
+                notes.push(
+                    "perf kvm stat of arm64 times the guest before each exit, not the exit's handling: that is what the \
+                     times in its tables are of."
+                        .to_owned(),
+                );
+            }
             whole(pair, &basis, out);
             if let Some((a, b)) = pair.apart() {
                 notes.push(format!(
@@ -63,7 +71,7 @@ fn note(basis: &Basis<'_>) -> Option<String> {
              is right if both took as long."
                 .to_owned(),
         ),
-        Per::All if basis.timed => Some(
+        Per::All if basis.timed && !reversed(basis) => Some(
             "The two sides do not both say how long they are of: of exits, shares and mean times are compared, and not \
              counts."
                 .to_owned(),
@@ -72,6 +80,13 @@ fn note(basis: &Basis<'_>) -> Option<String> {
             Some("Of exits, shares are compared, and neither counts nor times.".to_owned())
         }
     }
+}
+
+/// Whether times are of tables that pair exits with the entry before, as upstream perf does on arm64: it has
+/// `kvm_entry` begin and `kvm_exit` end an interval there (tools/perf/arch/arm64/util/kvm-stat.c).
+fn reversed(basis: &Basis<'_>) -> bool {
+    let mut all = basis.sides.iter().flatten();
+    all.any(|picture| kind(picture) == Kind::Printed && picture.isa == Some(Isa::Arm64))
 }
 
 fn of(table: ExitTable) -> &'static str {
@@ -267,7 +282,8 @@ impl Compared<'_> {
         let of_time = |side: usize| self.stats[side].total() as f64 / self.all[side].ns().max(1.0);
         let parts =
             [0, 1].map(|side: usize| (self.stats[side].count() as f64, self.all[side].count));
-        let by_mean = if basis.timed {
+        let timed = basis.timed && !reversed(basis);
+        let by_mean = if timed {
             chance::means(self.stats[0], self.stats[1])
         } else {
             1.0
@@ -302,7 +318,7 @@ impl Compared<'_> {
                 percent(share(1)),
                 of(self.table)
             ),
-            _ if !basis.timed => format!("{called}: {shares}."),
+            _ if !timed => format!("{called}: {shares}."),
             _ => format!(
                 "{called}: {shares}; {} to {} each on average ({}).",
                 time(means[0]),

@@ -192,7 +192,6 @@ pub fn compare(
         notes,
         ..Comparison::default()
     };
-    let measured = all.iter().any(|change| change.confidence.is_some());
     for change in all {
         let sure = change.confidence.is_none_or(|c| c >= options.confidence);
         let ratio = change.ratio();
@@ -203,14 +202,13 @@ pub fn compare(
             out.untold.push(change);
         }
     }
-    // Where nothing that was measured changed, a finding that came or went was at the threshold of its rule.
     let mut found = Vec::new();
     findings::changes(&pair, a.diagnosis, b.diagnosis, &mut found);
-    if measured && out.changes.is_empty() {
-        out.untold.append(&mut found);
-    } else {
-        out.changes.append(&mut found);
-    }
+    let (mut news, mut threshold): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|finding| findings::is_news(finding, &out.changes, &out.untold));
+    out.changes.append(&mut news);
+    out.untold.append(&mut threshold);
     for list in [&mut out.changes, &mut out.untold] {
         list.sort_by(|x, y| {
             let effect = y.effect_ns.abs().total_cmp(&x.effect_ns.abs());

@@ -8,7 +8,7 @@ use model::State;
 use stats::Stats;
 
 use crate::basis::{Basis, Kind, Per, kind};
-use crate::words::{number, of_them};
+use crate::words::{number, of_them, time};
 use crate::{Change, PerWork, Value};
 
 /// How units of work are counted on both sides.
@@ -62,8 +62,8 @@ impl<'a> Pair<'a> {
         if recordings.iter().all(|count| *count > 0) {
             let [a, b] = [0, 1].map(|side| {
                 format!(
-                    "{:.3} s in {}",
-                    self.length(side),
+                    "{} in {}",
+                    time(self.length(side) * 1e9),
                     of_them(recordings[side] as u64, "recording", "recordings")
                 )
             });
@@ -92,12 +92,15 @@ impl<'a> Pair<'a> {
                 });
             }
         }
-        for work in &self.work {
+        let work: Vec<String> = self
+            .work
+            .iter()
+            .map(|work| format!("{} ({} and {})", work.of, number(work.a), number(work.b)))
+            .collect();
+        if !work.is_empty() {
             out.push(format!(
-                "Work: {} and {} of {}.",
-                number(work.a),
-                number(work.b),
-                work.of
+                "Work, for each unit of which values are given too: {}.",
+                work.join(", ")
             ));
         }
         out

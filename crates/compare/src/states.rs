@@ -23,7 +23,7 @@ fn words(state: State) -> (&'static str, f64) {
         State::Poll => ("polling in halts", 0.9),
         State::Halted => ("halted", 0.1),
         State::Runnable => ("waiting for a CPU", 1.0),
-        State::Unknown => ("in what is not known", 0.0),
+        State::Unknown => ("in a state that nothing tells", 0.0),
     }
 }
 
@@ -50,7 +50,13 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
         // Spans of time are not counted: that a share is made of at least so many is all that is known.
         let sum = |picture: &Picture| {
             let ns = picture.state_ns(state) as f64;
-            let pieces = picture.series.slice_ns.len().max(1) * PIECES;
+            // A moment, which has no slices to speak of, says nothing of any share.
+            let slices = picture.series.slice_ns.len();
+            let pieces = if slices < chance::ENOUGH {
+                1
+            } else {
+                slices * PIECES
+            };
             (ns, ns * ns / pieces as f64)
         };
         // Shares of the time that vCPUs were observed: more vCPUs are not more of everything.

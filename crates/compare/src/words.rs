@@ -23,9 +23,11 @@ pub(crate) fn change(a: f64, b: f64) -> String {
     let ratio = b / a;
     if ratio >= 2.0 {
         format!("{} times", number(ratio))
-    } else if ratio < 0.005 && b > 0.0 {
+    } else if ratio < 0.0005 && b > 0.0 {
         // Rounded it would be said to be gone.
         "almost -100 %".to_owned()
+    } else if ratio < 0.01 && b > 0.0 {
+        format!("{:+.1} %", (ratio - 1.0) * 100.0)
     } else {
         format!("{:+.0} %", (ratio - 1.0) * 100.0)
     }
@@ -86,7 +88,8 @@ mod tests {
             (100.0, 39.0, "-61 %"),
             (1.0, 3.4, "3.40 times"),
             (100.0, 150.0, "+50 %"),
-            (27_683.0, 44.0, "almost -100 %"),
+            (27_683.0, 44.0, "-99.8 %"),
+            (27_683.0, 1.0, "almost -100 %"),
             (27_683.0, 0.0, "-100 %"),
             (0.0, 4.0, "new"),
             (0.0, 0.0, "none"),
