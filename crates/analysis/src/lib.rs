@@ -31,7 +31,7 @@ pub use sleeps::{SleepRow, Sleeps};
 pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
 pub use stats::Stats;
 pub use study::Study;
-pub use tables::of_tables;
+pub use tables::{ambiguous, of_tables};
 pub use vcpus::{
     Behind, LISTED, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window, unknowable,
 };

@@ -49,6 +49,8 @@ pub struct Picture {
     pub series: Series,
     /// Counts that `perf stat` printed, by event.
     pub counts: Vec<(String, u64)>,
+    /// How long `perf stat` counted, where it says.
+    pub counted_ns: Option<u64>,
     /// From the first to the last event, or what a printed table was told to be of.
     pub span_ns: Option<u64>,
     /// What it lacks.

@@ -30,6 +30,39 @@ pub fn of_tables(tables: Vec<(String, Table)>) -> Vec<Picture> {
     out
 }
 
+/// Returns what is wrong where a text has several tables of one kind, of which nobody can say which is meant: a full
+/// sentence that names them. `tables` are all of one file.
+pub fn ambiguous(tables: &[Table]) -> Option<String> {
+    let kind = |table: &Table| match table {
+        Table::KvmStat(stat) => {
+            let event = table_of(stat.event)?;
+            Some(format!("perf kvm stat ({})", event.name()))
+        }
+        Table::SchedLatency(_) => Some("perf sched latency".to_owned()),
+        Table::PerfStat(_) => Some("perf stat".to_owned()),
+        _ => None,
+    };
+    let place = |table: &Table| match table.label() {
+        Some(label) => format!("line {} ({})", table.line(), label.trim_matches(['#', ' '])),
+        None => format!("line {}", table.line()),
+    };
+    tables.iter().find_map(|first| {
+        let same: Vec<String> = tables
+            .iter()
+            .filter(|other| kind(other).is_some() && kind(other) == kind(first))
+            .map(place)
+            .collect();
+        (same.len() > 1).then(|| {
+            format!(
+                "it holds {} tables of {}, in {}: put the one that is meant into a file of its own",
+                same.len(),
+                kind(first).unwrap_or_default(),
+                same.join(", ")
+            )
+        })
+    })
+}
+
 fn table_of(event: Event) -> Option<ExitTable> {
     match event {
         Event::Vmexit => Some(ExitTable::Vmexit),
@@ -80,6 +113,7 @@ fn add(picture: &mut Picture, table: Table) {
                     picture.counts.push((count.event.clone(), value));
                 }
             }
+            picture.counted_ns = stat.elapsed_ns;
             // A block without a number that could be taken still is one.
             if picture.counts.is_empty() {
                 picture.quality.warn(format!(

@@ -256,8 +256,9 @@ pub struct CompareArgs {
 
 const COMPARE_HELP: &str = "Rates are for each second recorded, and for each unit of work where both sides count the \
 same. The number in brackets is the confidence that a change is more than what varies within the recordings: slices of \
-time are resampled, and with several recordings on a side whole recordings too. Where only printed tables are compared, \
-counts stand for themselves.
+time are resampled, with several recordings on a side what differs from run to run counts too, and that many things are \
+compared is taken into account. Where only printed tables are compared, counts stand for themselves, taken to come in \
+bursts of ten; where a recording is compared with a table, only shares and means are.
 
 Examples:
   trapline compare before.dat after.dat

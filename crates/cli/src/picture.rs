@@ -36,8 +36,9 @@ pub struct Camera<'a> {
     pub kallsyms: Option<&'a Kallsyms>,
     /// Paths that are followed.
     pub paths: Vec<lang::Path>,
-    /// Whether it counts by slice of time, to tell noise from news.
-    pub slices: bool,
+    /// Whether pictures are to be compared: it counts by slice of time then, to tell noise from news, and wants to know
+    /// which table of a text is meant.
+    pub comparing: bool,
 }
 
 impl Camera<'_> {
@@ -57,6 +58,11 @@ impl Camera<'_> {
                 let (found, told) = printed::read(recording.bytes());
                 if found.is_empty() && !is_recording {
                     bail!("{name}: looks like a printed table, and none could be read from it");
+                }
+                if self.comparing
+                    && let Some(several) = analysis::ambiguous(&found)
+                {
+                    bail!("{name}: {several}");
                 }
                 notes.extend(told.into_iter().map(|note| format!("{name}: {note}")));
                 tables.extend(found.into_iter().map(|table| (name.clone(), table)));
@@ -112,7 +118,7 @@ impl Camera<'_> {
         if !self.paths.is_empty() {
             study = study.paths(follower);
         }
-        if self.slices {
+        if self.comparing {
             study = study.slices(Slices::new());
         }
         study.saved_names(input::saved_names(&reader));

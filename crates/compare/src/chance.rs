@@ -1,24 +1,39 @@
 //! How likely it is that a difference is more than what varies within recordings anyway.
 //!
-//! Rates are resampled by slices of time, in blocks, because what happens in one slice goes on in the next (circular
-//! block bootstrap: Politis and Romano, 1992). Where there are several recordings on a side, whole recordings are
-//! resampled first, so that what differs from run to run counts as noise too. Quantiles get the binomial interval of
-//! their ranks. Counts that somebody printed have nothing but themselves: they are taken to be bursts of ten.
+//! Sums are resampled by slices of time, in blocks, because what happens in one slice goes on in the next (circular
+//! block bootstrap: Politis and Romano, 1992). What is found on both sides is pooled, because the question is how often
+//! two recordings of the same differ as much: a row that one side does not have tells nothing of its bursts. Where a
+//! side has several recordings, what differs from run to run counts as well. Quantiles are compared by the ranks that
+//! they have on the other side. Sums that somebody printed have nothing but themselves: they are taken to come in
+//! bursts of ten. The more is compared, the more differs by chance: [`adjust`] takes that back.
 
 use stats::Stats;
+
+use crate::student::two_sided;
 
 /// Resamples; the standard error then is within some per cent.
 const RESAMPLES: usize = 400;
 /// Slices that are enough to resample.
-const ENOUGH: usize = 6;
+pub(crate) const ENOUGH: usize = 12;
 /// How many of a printed count come together, at a guess that errs on the side of noise.
-const BURST: f64 = 10.0;
+pub(crate) const BURST: f64 = 10.0;
+/// Degrees of freedom where nothing is estimated from slices.
+const MANY: f64 = 200.0;
 
-/// What happened in one slice of time: how much, and in how many nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Slice {
-    pub amount: f64,
-    pub ns: f64,
+/// What happened in one slice of time.
+pub(crate) type Slices = Vec<f64>;
+
+/// A sum of one recording or printed table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Run {
+    /// The sum.
+    pub sum: f64,
+    /// The sum of the squares of what it is a sum of; for a count the count.
+    pub squares: f64,
+    /// What it is divided by.
+    pub exposure: f64,
+    /// What of it happened in each slice of time, if there are slices.
+    pub slices: Slices,
 }
 
 /// A generator of pseudo-random numbers, always the same ones: the same input gives the same answer.
@@ -36,146 +51,338 @@ impl Random {
     }
 }
 
-/// Returns the standard error of a rate (amount for each nanosecond) over the slices of several recordings; `None` if
-/// they are too few to tell.
-pub(crate) fn rate_error(recordings: &[Vec<Slice>]) -> Option<f64> {
-    let kept: Vec<&Vec<Slice>> = recordings
-        .iter()
-        .filter(|slices| slices.len() >= ENOUGH)
-        .collect();
-    if kept.is_empty() {
+/// Returns the variance of a sum over slices of time, and from how many blocks it is known; `None` if they are too few.
+fn variance(slices: &[f64]) -> Option<(f64, f64)> {
+    if slices.len() < ENOUGH {
         return None;
     }
+    let block = (slices.len() as f64).cbrt().ceil() as usize;
+    let blocks = slices.len() as f64 / block as f64;
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (mut sum, mut squares) = (0.0, 0.0);
+    let expected: f64 = slices.iter().sum();
+    let mut squares = 0.0;
     for _ in 0..RESAMPLES {
-        let (mut amount, mut ns) = (0.0, 0.0);
-        for _ in 0..kept.len() {
-            let slices = kept[random.below(kept.len())];
-            let block = ((slices.len() as f64).cbrt().ceil() as usize).max(1);
-            let mut left = slices.len();
-            while left > 0 {
-                let begin = random.below(slices.len());
-                for step in 0..block.min(left) {
-                    let slice = slices[(begin + step) % slices.len()];
-                    amount += slice.amount;
-                    ns += slice.ns;
-                }
-                left -= block.min(left);
+        let mut sum = 0.0;
+        let mut left = slices.len();
+        while left > 0 {
+            let begin = random.below(slices.len());
+            for step in 0..block.min(left) {
+                sum += slices[(begin + step) % slices.len()];
             }
+            left -= block.min(left);
         }
-        let rate = if ns > 0.0 { amount / ns } else { 0.0 };
-        sum += rate;
-        squares += rate * rate;
+        squares += (sum - expected) * (sum - expected);
     }
-    let count = RESAMPLES as f64;
-    let mean = sum / count;
-    Some((squares / count - mean * mean).max(0.0).sqrt())
+    // Blocks of a sample vary less than those of what it is a sample of.
+    Some((squares / RESAMPLES as f64 * blocks / (blocks - 1.0), blocks))
 }
 
-/// Returns the standard error of a count that has nothing but itself.
-pub(crate) fn count_error(count: f64) -> f64 {
-    (count.max(1.0) * BURST).sqrt()
-}
-
-/// Returns the standard error of a quantile (0 to 1).
-pub(crate) fn quantile_error(stats: &Stats, share: f64) -> Option<f64> {
-    let count = stats.count() as f64;
-    if stats.count() < 8 || !stats.has_percentiles() {
-        return None;
-    }
-    let half = 1.96 * (share * (1.0 - share) / count).sqrt();
-    let low = stats.percentile((share - half).max(0.0)) as f64;
-    let high = stats.percentile((share + half).min(1.0)) as f64;
-    // A quantile whose neighbours are all the same is still not known better than its bucket.
-    let width = (high - low).max(stats.percentile(share) as f64 / 64.0);
-    Some(width / 3.92)
-}
-
-/// Returns the confidence (0 to 1) that two numbers with these standard errors differ: one minus the two-sided
-/// probability of so large a difference if they did not.
-pub(crate) fn confidence(difference: f64, error_a: f64, error_b: f64) -> f64 {
-    let error = error_a.hypot(error_b);
-    if difference == 0.0 {
-        return 0.0;
-    }
-    if error == 0.0 {
+/// Returns the probability that the rates (sums for each unit of exposure) of two sides differ as much by chance.
+pub(crate) fn rates(a: &[Run], b: &[Run]) -> f64 {
+    let sum = |runs: &[Run], of: fn(&Run) -> f64| runs.iter().map(of).sum::<f64>();
+    let (exposure_a, exposure_b) = (sum(a, |run| run.exposure), sum(b, |run| run.exposure));
+    if exposure_a <= 0.0 || exposure_b <= 0.0 {
         return 1.0;
     }
-    erf((difference / error).abs() / std::f64::consts::SQRT_2)
+    let rate = |runs: &[Run], exposure: f64| sum(runs, |run| run.sum) / exposure;
+    let difference = rate(b, exposure_b) - rate(a, exposure_a);
+    if difference == 0.0 {
+        return 1.0;
+    }
+    let both = [a, b];
+    let (mut spread, mut least, mut freedom) = (0.0, 0.0, 0.0);
+    for run in both.iter().flat_map(|runs| runs.iter()) {
+        least += run.squares;
+        match variance(&run.slices) {
+            Some((variance, blocks)) => {
+                spread += variance;
+                freedom += blocks - 1.0;
+            }
+            None => spread += run.squares * BURST,
+        }
+    }
+    // A sum is never known better than what it is made of allows.
+    let within = f64::max(spread, least) / (exposure_a + exposure_b);
+    let within = within * (1.0 / exposure_a + 1.0 / exposure_b);
+    let freedom = if freedom > 0.0 { freedom } else { MANY };
+    let (between, runs) = between(both.map(|runs| {
+        let each = runs.iter().filter(|run| run.exposure > 0.0);
+        each.map(|run| (run.sum / run.exposure, run.exposure))
+            .collect()
+    }));
+    of(difference, within, freedom, between, runs)
 }
 
-/// The error function of a number that is not negative, to seven digits (Abramowitz and Stegun, 7.1.26).
-fn erf(x: f64) -> f64 {
-    let t = 1.0 / (1.0 + 0.327_591_1 * x);
-    let series = [
-        0.254_829_592,
-        -0.284_496_736,
-        1.421_413_741,
-        -1.453_152_027,
-        1.061_405_429,
-    ];
-    let sum = series
-        .iter()
-        .rev()
-        .fold(0.0, |sum, factor| (sum + factor) * t);
-    (1.0 - sum * (-x * x).exp()).clamp(0.0, 1.0)
+/// Returns the probability that the means of runs differ as much by what differs from run to run; 0 where no side has
+/// several.
+pub(crate) fn runs(sides: [Vec<f64>; 2]) -> f64 {
+    let mean = |runs: &Vec<f64>| runs.iter().sum::<f64>() / runs.len().max(1) as f64;
+    let difference = mean(&sides[1]) - mean(&sides[0]);
+    let (variance, freedom) =
+        between(sides.map(|runs| runs.iter().map(|run| (*run, 1.0)).collect()));
+    if freedom > 0.0 && variance > 0.0 {
+        two_sided(difference / variance.sqrt(), freedom)
+    } else {
+        0.0
+    }
+}
+
+/// Returns the variance of a difference of means by what differs from run to run, and its degrees of freedom.
+fn between(sides: [Vec<(f64, f64)>; 2]) -> (f64, f64) {
+    let (mut squares, mut freedom, mut share) = (0.0, 0.0, 0.0);
+    for runs in &sides {
+        let count = runs.len() as f64;
+        let mean = runs.iter().map(|run| run.0).sum::<f64>() / count.max(1.0);
+        squares += runs.iter().map(|run| (run.0 - mean).powi(2)).sum::<f64>();
+        freedom += (count - 1.0).max(0.0);
+        // A long run among short ones is most of the mean.
+        let weight: f64 = runs.iter().map(|run| run.1).sum();
+        let heavy: f64 = runs.iter().map(|run| run.1 * run.1).sum();
+        share += if weight > 0.0 {
+            heavy / (weight * weight)
+        } else {
+            0.0
+        };
+    }
+    if freedom > 0.0 {
+        (squares / freedom * share, freedom)
+    } else {
+        (0.0, 0.0)
+    }
+}
+
+/// Returns the probability of a difference of nothing, by its variance from within runs and from between them.
+fn of(difference: f64, within: f64, freedom: f64, between: f64, runs: f64) -> f64 {
+    let added = (between - within).max(0.0);
+    let variance = within + added;
+    if variance <= 0.0 {
+        return 0.0;
+    }
+    // Degrees of freedom of a sum of variances (Satterthwaite, 1946).
+    let parts = within * within / freedom.max(1.0)
+        + if runs > 0.0 {
+            added * added / runs
+        } else {
+            0.0
+        };
+    two_sided(difference / variance.sqrt(), variance * variance / parts)
+}
+
+/// Returns the probability that two shares (parts of how many) differ as much by chance, where each comes in bursts.
+pub(crate) fn shares(a: (f64, f64), b: (f64, f64), burst: f64) -> f64 {
+    if a.1 <= 0.0 || b.1 <= 0.0 {
+        return 1.0;
+    }
+    let difference = b.0 / b.1 - a.0 / a.1;
+    let pooled = ((a.0 + b.0) / (a.1 + b.1)).clamp(0.0, 1.0);
+    let variance = pooled * (1.0 - pooled) * (1.0 / a.1 + 1.0 / b.1) * burst;
+    if difference == 0.0 || variance <= 0.0 {
+        return 1.0;
+    }
+    two_sided(difference / variance.sqrt(), MANY)
+}
+
+/// Returns the probability that two means differ as much by chance, of sums that were printed or whose slices cannot
+/// be compared.
+pub(crate) fn means(a: &Stats, b: &Stats) -> f64 {
+    let error = |stats: &Stats| stats.relative_error() * stats.mean_f64();
+    let variance = (error(a).powi(2) + error(b).powi(2)) * BURST;
+    let difference = b.mean_f64() - a.mean_f64();
+    if difference == 0.0 || variance <= 0.0 {
+        return 1.0;
+    }
+    let least = a.count().min(b.count()).saturating_sub(1) as f64;
+    two_sided(difference / variance.sqrt(), least)
+}
+
+/// Returns by how much the variance of a mean is larger than if all durations were independent, from how many there
+/// were in each slice and how long they took.
+pub(crate) fn design(runs: &[(Slices, Slices)], stats: &Stats) -> f64 {
+    let count: f64 = runs.iter().flat_map(|run| &run.0).sum();
+    let ns: f64 = runs.iter().flat_map(|run| &run.1).sum();
+    let deviation = stats.relative_error() * stats.mean_f64();
+    if count < 2.0 || deviation <= 0.0 {
+        return 1.0;
+    }
+    let mean = ns / count;
+    let mut spread = 0.0;
+    for (counts, times) in runs {
+        let rest: Slices = counts
+            .iter()
+            .zip(times)
+            .map(|(count, ns)| ns - mean * count)
+            .collect();
+        match variance(&rest) {
+            Some((variance, _)) => spread += variance,
+            None => return BURST,
+        }
+    }
+    (spread / (count * count) / (deviation * deviation)).max(1.0)
+}
+
+/// Returns the probability that a quantile (0 to 1) differs as much by chance: by what share of the other side's
+/// durations lie below it. `design` is how many times less is known than from independent durations.
+pub(crate) fn quantiles(a: &Stats, b: &Stats, share: f64, design: f64) -> f64 {
+    if !a.has_percentiles() || !b.has_percentiles() {
+        return 1.0;
+    }
+    let (count_a, count_b) = (a.count() as f64, b.count() as f64);
+    let variance = share * (1.0 - share) * (1.0 / count_a + 1.0 / count_b) * design;
+    let away = f64::min(
+        off(b, a.percentile(share), share),
+        off(a, b.percentile(share), share),
+    );
+    if away <= 0.0 || variance <= 0.0 {
+        return 1.0;
+    }
+    two_sided(away / variance.sqrt(), MANY)
+}
+
+/// Returns how far the share of durations below a value is from one that is expected. Durations that equal the value
+/// may lie on either side.
+fn off(stats: &Stats, value: u64, share: f64) -> f64 {
+    // How many ranks have a duration for which this holds, which it does up to some rank.
+    let ranks = |holds: &dyn Fn(u64) -> bool| {
+        let count = stats.count();
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            // Half a rank below, so that rounding up ends at the rank.
+            let at = stats.percentile((middle as f64 + 0.5) / count as f64);
+            if holds(at) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low as f64 / count.max(1) as f64
+    };
+    let below = ranks(&|at| at < value);
+    let up_to = ranks(&|at| at <= value);
+    (below - share).max(share - up_to).max(0.0)
+}
+
+/// Returns, for each probability, the share of noise among what is told if everything up to it is told (Benjamini and
+/// Hochberg, 1995).
+pub(crate) fn adjust(probabilities: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|x, y| probabilities[*y].total_cmp(&probabilities[*x]));
+    let mut out = vec![1.0; probabilities.len()];
+    let mut least: f64 = 1.0;
+    for (worse, at) in order.iter().enumerate() {
+        let rank = (probabilities.len() - worse) as f64;
+        least = least.min(probabilities[*at] * probabilities.len() as f64 / rank);
+        out[*at] = least;
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn slices(amounts: impl Iterator<Item = f64>) -> Vec<Slice> {
-        amounts.map(|amount| Slice { amount, ns: 1e6 }).collect()
+    fn run(amounts: impl Iterator<Item = f64>) -> Run {
+        let slices: Slices = amounts.collect();
+        let sum = slices.iter().sum();
+        Run {
+            sum,
+            squares: sum,
+            exposure: 1.0,
+            slices,
+        }
     }
 
     #[test]
-    fn the_error_of_a_rate_is_that_of_its_mean() {
-        // Amounts of 90 and 110 by turns of four: mean 100, and a deviation of 10 that blocks keep together.
-        let of = slices((0..64).map(|n| if n / 4 % 2 == 0 { 90.0 } else { 110.0 }));
-        let error = rate_error(&[of]).unwrap() * 1e6;
-        assert!((0.8..3.5).contains(&error), "{error}");
-        // What does not vary has no error, and too little to tell has none to tell.
-        assert_eq!(
-            rate_error(&[slices((0..64).map(|_| 5.0))]).map(|e| e < 1e-12),
-            Some(true)
-        );
-        assert_eq!(rate_error(&[slices((0..5).map(|_| 5.0))]), None);
+    fn the_variance_of_a_sum_is_that_of_its_blocks() {
+        // Amounts of 90 and 110 by turns of four: blocks of four are 360 or 440, so sixteen of them vary by 160.
+        let slices: Slices = (0..64)
+            .map(|n| if n / 4 % 2 == 0 { 90.0 } else { 110.0 })
+            .collect();
+        let (variance, blocks) = variance(&slices).unwrap();
+        assert!((80.0..240.0).contains(&variance.sqrt()), "{variance}");
+        assert_eq!(blocks, 16.0);
+        assert_eq!(super::variance(&slices[..ENOUGH - 1]), None);
+    }
+
+    #[test]
+    fn bursts_are_noise_and_steady_rates_are_not() {
+        let steady = |amount: f64| run((0..64).map(move |_| amount));
+        assert!(rates(&[steady(100.0)], &[steady(110.0)]) < 1e-4);
+        let bursts =
+            |at: usize| run((0..64).map(move |n| if n / 8 % 4 == at { 400.0 } else { 0.0 }));
+        assert_eq!(rates(&[bursts(0)], &[bursts(2)]), 1.0);
+        let one = run((0..64).map(|n| if (8..12).contains(&n) { 100.0 } else { 0.0 }));
+        let none = run((0..64).map(|_| 0.0));
+        assert!(rates(&[one], &[none]) > 0.05);
+    }
+
+    #[test]
+    fn few_in_a_long_time_say_little_of_a_short_one() {
+        let of = |count: f64, exposure: f64| Run {
+            sum: count,
+            squares: count,
+            exposure,
+            slices: vec![count / 64.0; 64],
+        };
+        assert!(rates(&[of(12.0, 10.0)], &[of(0.0, 1.0)]) > 0.1);
+        assert!(rates(&[of(120.0, 10.0)], &[of(0.0, 10.0)]) < 1e-4);
     }
 
     #[test]
     fn runs_that_differ_are_noise() {
-        let steady = |amount: f64| slices((0..32).map(move |_| amount));
-        let within = rate_error(&[steady(100.0), steady(100.0)]).unwrap();
-        let between = rate_error(&[steady(80.0), steady(120.0)]).unwrap();
-        assert!(within < 1e-9 && between * 1e6 > 5.0, "{within} {between}");
+        let steady = |amount: f64| run((0..64).map(move |_| amount));
+        let apart = [steady(80.0), steady(120.0), steady(100.0)];
+        let close = [steady(99.0), steady(101.0), steady(100.0)];
+        let more = [steady(124.0), steady(125.0), steady(126.0)];
+        assert!(rates(&apart, &[steady(124.0), steady(90.0), steady(150.0)]) > 0.05);
+        assert!(rates(&close, &more) < 1e-4);
     }
 
     #[test]
-    fn confidence_follows_the_normal_distribution() {
-        assert!((confidence(1.96, 1.0, 0.0) - 0.95).abs() < 1e-3);
-        assert!((confidence(-2.576, 1.0, 0.0) - 0.99).abs() < 1e-3);
-        assert_eq!(
-            (confidence(0.0, 1.0, 1.0), confidence(1.0, 0.0, 0.0)),
-            (0.0, 1.0)
-        );
-    }
-
-    #[test]
-    fn quantiles_of_few_are_uncertain() {
-        let mut few = Stats::default();
-        let mut many = Stats::default();
-        for n in 0..1000u64 {
-            if n % 50 == 0 {
-                few.add(n * 1000);
+    fn quantiles_are_told_apart_by_ranks() {
+        let of = |count: u64, from: u64| {
+            let mut stats = Stats::default();
+            for n in 0..count {
+                stats.add(from + n * 1000);
             }
-            many.add(n * 1000);
+            stats
+        };
+        assert!(quantiles(&of(100, 0), &of(100, 30_000), 0.5, 1.0) < 1e-3);
+        assert!(quantiles(&of(100, 0), &of(100, 30_000), 0.5, 10.0) > 0.05);
+        assert!(quantiles(&of(6, 0), &of(6, 90_000), 0.99, 1.0) > 0.5);
+        // Many equal durations are of no rank.
+        let mut one = Stats::default();
+        let mut other = Stats::default();
+        for n in 0..100 {
+            one.add(if n < 52 { 10 } else { 20 });
+            other.add(if n < 48 { 10 } else { 20 });
         }
-        assert!(quantile_error(&few, 0.5).unwrap() > 4.0 * quantile_error(&many, 0.5).unwrap());
-        assert_eq!(
-            quantile_error(&Stats::of_sums(100, 100, 1, 1, 0.0), 0.5),
-            None
-        );
+        assert!(quantiles(&one, &other, 0.5, 1.0) > 0.5);
+    }
+
+    #[test]
+    fn what_hangs_together_counts_less() {
+        let mut stats = Stats::default();
+        let (mut counts, mut times) = (Vec::new(), Vec::new());
+        for slice in 0..64u64 {
+            let ns = if slice / 8 % 2 == 0 { 1000 } else { 3000 };
+            for _ in 0..10 {
+                stats.add(ns);
+            }
+            counts.push(10.0);
+            times.push(10.0 * ns as f64);
+        }
+        assert!(design(&[(counts.clone(), times)], &stats) > 10.0);
+        let even = vec![20_000.0; 64];
+        assert_eq!(design(&[(counts, even)], &stats), 1.0);
+    }
+
+    #[test]
+    fn many_comparisons_are_taken_back() {
+        let adjusted = adjust(&[0.01, 0.5, 0.02, 1.0]);
+        for (ours, expected) in adjusted.iter().zip([0.04, 0.666_666, 0.04, 1.0]) {
+            assert!((ours - expected).abs() < 1e-5, "{adjusted:?}");
+        }
+        assert!(adjust(&[]).is_empty());
     }
 }

@@ -1,141 +1,92 @@
 //! Exits by reason and device.
 
 use analysis::{Amount, ExitTable, Measured, Picture};
+use event::Isa;
 
-use crate::side::{Pair, Row, push, rows, sure, value};
-use crate::words::{change, number, percent, time};
-use crate::{Change, Unit};
+use crate::basis::{Basis, Kind, Per, kind};
+use crate::rows::{Lead, Pieces};
+use crate::side::{Pair, Row, count, durations, push, rows, value};
+use crate::words::{change, number, percent, rose, time};
+use crate::{Change, Unit, chance};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
 const WAITING: f64 = 0.1;
 
-pub(crate) fn changes(pair: &Pair, a: &[Picture], b: &[Picture], out: &mut Vec<Change>) {
-    let unit = if pair.rates {
-        Unit::PerSecond
-    } else {
-        Unit::Count
-    };
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
     for table in ExitTable::ALL {
-        let (rows_a, rows_b) = (rows(a, table), rows(b, table));
-        let has = |pictures: &[Picture]| {
-            pictures
-                .iter()
-                .any(|picture| picture.table(table).is_some())
+        let basis = match Basis::of(pair.sides, &|picture| amount(picture, table)) {
+            Ok(basis) => basis,
+            Err([true, true]) => continue,
+            // A table of devices that one side was not asked for is no change.
+            Err(_) if table != ExitTable::Vmexit => continue,
+            Err(lacks) => {
+                notes.push(format!(
+                    "Exits are not compared: {} has none.",
+                    if lacks[0] { "A" } else { "B" }
+                ));
+                continue;
+            }
         };
-        // A table that one side was not asked for is no change.
-        if !has(a) || !has(b) || rows_a.is_empty() && rows_b.is_empty() {
-            continue;
-        }
-        if table != ExitTable::Vmexit
-            && rows_a.is_empty() != rows_b.is_empty()
-            && !recorded(a, b, table)
-        {
-            continue;
-        }
         if table == ExitTable::Vmexit {
-            whole(pair, a, b, out);
+            notes.extend(note(&basis));
+            if reversed(&basis) {
+                notes.push(
+                    "perf kvm stat of arm64 times the guest before each exit, not the exit's handling: that is what the \
+                     times in its tables are of."
+                        .to_owned(),
+                );
+            }
+            whole(pair, &basis, out);
+            if let Some((a, b)) = pair.apart() {
+                notes.push(format!(
+                    "A is of {}, B of {}: their exits have other reasons each, and are compared as a whole only.",
+                    a.name(),
+                    b.name()
+                ));
+                continue;
+            }
         }
-        let total = |pictures: &[Picture]| -> f64 {
-            let tables = pictures.iter().filter_map(|picture| picture.table(table));
-            tables.map(|report| report.total_ns as f64).sum::<f64>()
-        };
-        let (total_a, total_b) = (total(a), total(b));
-        let mut keys: Vec<&String> = rows_a.keys().chain(rows_b.keys()).collect();
-        keys.sort();
-        keys.dedup();
-        let none = Row::default();
-        for key in keys {
-            let (row_a, row_b) = (
-                rows_a.get(key).unwrap_or(&none),
-                rows_b.get(key).unwrap_or(&none),
-            );
-            let (count_a, count_b) = (row_a.stats.count() as f64, row_b.stats.count() as f64);
-            let (ns_a, ns_b) = (row_a.stats.total() as f64, row_b.stats.total() as f64);
-            let (rate_a, rate_b) = (count_a / pair.per_a(), count_b / pair.per_b());
-            let (time_a, time_b) = (ns_a / pair.per_a(), ns_b / pair.per_b());
-            let measured = Measured::Exits(table, key.clone());
-            let counts = [count_a, count_b];
-            let by_count = sure(
-                pair,
-                [a, b],
-                &|one| *one == measured,
-                &|one| one.count,
-                counts,
-                counts,
-            );
-            let waiting = row_a.waiting || row_b.waiting;
-            let name = row_a.name.as_ref().or(row_b.name.as_ref());
-            let called = name.map_or_else(|| key.clone(), |name| format!("{key} ({name})"));
-            let second = pair.in_a_second();
-            let kind = if waiting { " (waiting)" } else { "" };
-            let text = if row_b.stats.count() == 0 {
-                format!(
-                    "{called} gone{kind}: it was {} of the time of {} ({} of them{second}, {}{second}).",
-                    percent(ns_a / total_a.max(1.0)),
-                    of(table),
-                    number(rate_a),
-                    time(time_a)
-                )
-            } else if row_a.stats.count() == 0 {
-                format!(
-                    "{called} is new{kind}: {} of the time of {} ({} of them{second}, {}{second}).",
-                    percent(ns_b / total_b.max(1.0)),
-                    of(table),
-                    number(rate_b),
-                    time(time_b)
-                )
-            } else {
-                format!(
-                    "{called}{kind}: {} to {}{second} ({}); their time {} to {}{second}, {} to {} each.",
-                    number(rate_a),
-                    number(rate_b),
-                    change(rate_a, rate_b),
-                    time(time_a),
-                    time(time_b),
-                    time(row_a.stats.mean_f64()),
-                    time(row_b.stats.mean_f64()),
-                )
-            };
-            // Devices' accesses are within exits: they say which, and are not time on top.
-            let weight = match (waiting, table) {
-                (true, _) => WAITING,
-                (false, ExitTable::Vmexit) => 1.0,
-                (false, _) => 0.5,
-            };
-            push(
-                out,
-                Change {
-                    what: format!("{} {key}", table.name()),
-                    unit,
-                    a: value(rate_a, row_a.stats.count() > 0),
-                    b: value(rate_b, row_b.stats.count() > 0),
-                    confidence: Some(by_count),
-                    effect_ns: (time_b - time_a) * weight,
-                    per_work: pair.per_work(count_a, count_b),
-                    text,
-                },
-            );
+        each(pair, &basis, table, out);
+    }
+}
+
+/// Returns how many a picture has; `None` if it would not have any.
+fn amount(picture: &Picture, table: ExitTable) -> Option<u64> {
+    let report = picture.table(table)?;
+    let event = match table {
+        ExitTable::Vmexit => "kvm_exit",
+        ExitTable::Ioport => "kvm_pio",
+        ExitTable::Mmio => "kvm_mmio",
+        ExitTable::Msr => "kvm_msr",
+    };
+    let asked = picture.info.events.is_empty() || picture.events(event).is_some();
+    (report.total_count > 0 || asked).then_some(report.total_count)
+}
+
+fn note(basis: &Basis<'_>) -> Option<String> {
+    match basis.per {
+        Per::Second => None,
+        Per::Table => Some(
+            "Printed tables do not say how long they are of: counts and times of exits are compared as they stand, which \
+             is right if both took as long."
+                .to_owned(),
+        ),
+        Per::All if basis.timed && !reversed(basis) => Some(
+            "The two sides do not both say how long they are of: of exits, shares and mean times are compared, and not \
+             counts."
+                .to_owned(),
+        ),
+        Per::All => {
+            Some("Of exits, shares are compared, and neither counts nor times.".to_owned())
         }
     }
 }
 
-/// Whether both sides would have the accesses of a table if there were any.
-fn recorded(a: &[Picture], b: &[Picture], table: ExitTable) -> bool {
-    let event = match table {
-        ExitTable::Ioport => "kvm_pio",
-        ExitTable::Mmio => "kvm_mmio",
-        ExitTable::Msr => "kvm_msr",
-        ExitTable::Vmexit => "kvm_exit",
-    };
-    let has = |pictures: &[Picture]| {
-        pictures
-            .iter()
-            .any(|picture| picture.events(event).is_some() || !picture.rows(table).is_empty())
-            || pictures
-                .iter()
-                .any(|picture| picture.info.events.is_empty() && picture.table(table).is_some())
-    };
-    has(a) && has(b)
+/// Whether times are of tables that pair exits with the entry before, as upstream perf does on arm64: it has
+/// `kvm_entry` begin and `kvm_exit` end an interval there (tools/perf/arch/arm64/util/kvm-stat.c).
+fn reversed(basis: &Basis<'_>) -> bool {
+    let mut all = basis.sides.iter().flatten();
+    all.any(|picture| kind(picture) == Kind::Printed && picture.isa == Some(Isa::Arm64))
 }
 
 fn of(table: ExitTable) -> &'static str {
@@ -147,79 +98,327 @@ fn of(table: ExitTable) -> &'static str {
     }
 }
 
-/// All exits together, handling apart from waiting.
-fn whole(pair: &Pair, a: &[Picture], b: &[Picture], out: &mut Vec<Change>) {
-    let sums = |pictures: &[Picture]| {
-        let tables = pictures
-            .iter()
-            .filter_map(|picture| picture.table(ExitTable::Vmexit));
-        tables.fold((0.0, 0.0, 0.0), |sum, report| {
+/// Sums of a table over a side.
+#[derive(Debug, Clone, Copy, Default)]
+struct Whole {
+    count: f64,
+    handling_ns: f64,
+    waiting_ns: f64,
+}
+
+impl Whole {
+    fn ns(self) -> f64 {
+        self.handling_ns + self.waiting_ns
+    }
+
+    fn of(pictures: &[&Picture], table: ExitTable) -> Whole {
+        let tables = pictures.iter().filter_map(|picture| picture.table(table));
+        tables.fold(Whole::default(), |sum, report| {
             let waiting = report.total_ns.saturating_sub(report.handling_ns);
-            (
-                sum.0 + report.total_count as f64,
-                sum.1 + report.handling_ns as f64,
-                sum.2 + waiting as f64,
-            )
+            Whole {
+                count: sum.count + report.total_count as f64,
+                handling_ns: sum.handling_ns + report.handling_ns as f64,
+                waiting_ns: sum.waiting_ns + waiting as f64,
+            }
         })
-    };
-    let (sum_a, sum_b) = (sums(a), sums(b));
-    let second = pair.in_a_second();
-    let unit = if pair.rates {
-        Unit::PerSecond
-    } else {
-        Unit::Count
-    };
-    let idle: Vec<String> = [a, b]
-        .iter()
-        .flat_map(|pictures| rows(pictures, ExitTable::Vmexit))
+    }
+}
+
+/// Row by row.
+fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<Change>) {
+    let (rows_a, rows_b) = (rows(&basis.sides[0], table), rows(&basis.sides[1], table));
+    let all = [0, 1].map(|side: usize| Whole::of(&basis.sides[side], table));
+    let mut keys: Vec<&String> = rows_a.keys().chain(rows_b.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let none = Row::default();
+    for key in keys {
+        let row = [
+            rows_a.get(key).unwrap_or(&none),
+            rows_b.get(key).unwrap_or(&none),
+        ];
+        let name = row[0].name.as_ref().or(row[1].name.as_ref());
+        let waiting = row[0].waiting || row[1].waiting;
+        let kind = if waiting { " (waiting)" } else { "" };
+        let called = name.map_or_else(|| key.clone(), |name| format!("{key} ({name})"));
+        // Devices' accesses are within exits: they say which, and are not time on top.
+        let weight = match (waiting, table) {
+            (true, _) => WAITING,
+            (false, ExitTable::Vmexit) => 1.0,
+            (false, _) => 0.5,
+        };
+        let row = Compared {
+            key,
+            called: format!("{called}{kind}"),
+            stats: [&row[0].stats, &row[1].stats],
+            all,
+            weight,
+            table,
+        };
+        push(
+            out,
+            match basis.per {
+                Per::All => row.by_share(basis),
+                Per::Second | Per::Table => row.by_rate(pair, basis),
+            },
+        );
+    }
+}
+
+/// One row on both sides.
+struct Compared<'a> {
+    key: &'a str,
+    called: String,
+    stats: [&'a stats::Stats; 2],
+    all: [Whole; 2],
+    weight: f64,
+    table: ExitTable,
+}
+
+impl Compared<'_> {
+    fn by_rate(&self, pair: &Pair<'_>, basis: &Basis<'_>) -> Change {
+        let measured = Measured::Exits(self.table, self.key.to_owned());
+        let pick = |one: &Measured| *one == measured;
+        let of_row = |picture: &Picture, sum: fn(&stats::Stats) -> (f64, f64)| {
+            let rows = picture.rows(self.table).iter();
+            rows.filter(|row| row.key == self.key)
+                .fold((0.0, 0.0), |all, row| {
+                    let (total, squares) = sum(&row.stats);
+                    (all.0 + total, all.1 + squares)
+                })
+        };
+        let [counts_a, counts_b] =
+            [0, 1].map(|side| basis.runs(side, &|one| of_row(one, count), &pick, &|one| one.count));
+        let [times_a, times_b] = [0, 1]
+            .map(|side| basis.runs(side, &|one| of_row(one, durations), &pick, &|one| one.ns));
+        let [counts, times] = [count, durations]
+            .map(|sum| [0, 1].map(|side: usize| sum(self.stats[side]).0 / basis.exposure(side)));
+        let there = [0, 1].map(|side: usize| self.stats[side].count() > 0);
+        let pieces = Pieces {
+            count: (chance::rates(&counts_a, &counts_b), counts),
+            time: (chance::rates(&times_a, &times_b), times),
+            few: self.stats[0].count() + self.stats[1].count(),
+        };
+        let (lead, confidence) = pieces.lead();
+        let by_time = lead == Lead::Time && there[0] && there[1];
+        let [a, b] = if by_time { times } else { counts };
+        let sums =
+            |sum: fn(&stats::Stats) -> (f64, f64)| [0, 1].map(|at: usize| sum(self.stats[at]).0);
+        let [work_a, work_b] = sums(if by_time { durations } else { count });
+        Change {
+            what: format!(
+                "{} {}{}",
+                self.table.name(),
+                self.key,
+                if by_time { " time" } else { "" }
+            ),
+            unit: if by_time {
+                Unit::Nanoseconds
+            } else {
+                basis.unit()
+            },
+            a: value(a, there[0]),
+            b: value(b, there[1]),
+            confidence: Some(confidence),
+            effect_ns: (times[1] - times[0]) * self.weight,
+            per_work: pair.per_work(basis, work_a, work_b),
+            text: self.text(basis, counts, times, by_time.then(|| pieces.often())),
+        }
+    }
+
+    /// One sentence; `often` has the words for how often, if it is the time that is the news.
+    fn text(
+        &self,
+        basis: &Basis<'_>,
+        counts: [f64; 2],
+        times: [f64; 2],
+        often: Option<&'static str>,
+    ) -> String {
+        let Compared { called, stats, .. } = self;
+        let each = basis.each();
+        let only = |side: usize, words: &str| {
+            format!(
+                "{called} {words}{} of the time of {} ({} of them{each}, {}{each}).",
+                percent(times[side] * basis.exposure(side) / self.all[side].ns().max(1.0)),
+                of(self.table),
+                number(counts[side]),
+                time(times[side])
+            )
+        };
+        let means = [time(stats[0].mean_f64()), time(stats[1].mean_f64())];
+        if stats[1].count() == 0 {
+            return only(0, "gone: it was ");
+        }
+        if stats[0].count() == 0 {
+            return only(1, "is new: it is ");
+        }
+        match often {
+            Some(often) => format!(
+                "{called} took {} to {} each ({}), {} to {}{each} together; {often} ({} and {}{each}).",
+                means[0],
+                means[1],
+                change(stats[0].mean_f64(), stats[1].mean_f64()),
+                time(times[0]),
+                time(times[1]),
+                number(counts[0]),
+                number(counts[1]),
+            ),
+            None => format!(
+                "{called}: {} to {}{each} ({}); their time {} to {}{each}, {} to {} each.",
+                number(counts[0]),
+                number(counts[1]),
+                change(counts[0], counts[1]),
+                time(times[0]),
+                time(times[1]),
+                means[0],
+                means[1],
+            ),
+        }
+    }
+
+    /// Where counts are not of the same time: by shares and means.
+    fn by_share(&self, basis: &Basis<'_>) -> Change {
+        let share = |side: usize| self.stats[side].count() as f64 / self.all[side].count.max(1.0);
+        let of_time = |side: usize| self.stats[side].total() as f64 / self.all[side].ns().max(1.0);
+        let parts =
+            [0, 1].map(|side: usize| (self.stats[side].count() as f64, self.all[side].count));
+        let timed = basis.timed && !reversed(basis);
+        let by_mean = if timed {
+            chance::means(self.stats[0], self.stats[1])
+        } else {
+            1.0
+        };
+        let means = [0, 1].map(|side: usize| self.stats[side].mean_f64());
+        let pieces = Pieces {
+            count: (
+                chance::shares(parts[0], parts[1], chance::BURST),
+                [share(0), share(1)],
+            ),
+            time: (by_mean, means),
+            few: self.stats[0].count() + self.stats[1].count(),
+        };
+        let (lead, confidence) = pieces.lead();
+        let there = [0, 1].map(|side: usize| self.stats[side].count() > 0);
+        let by_time = lead == Lead::Time && there[0] && there[1];
+        let shares = format!(
+            "{} to {} of {}",
+            percent(share(0)),
+            percent(share(1)),
+            of(self.table)
+        );
+        let called = &self.called;
+        let text = match there {
+            [_, false] => format!(
+                "{called} gone: it was {} of {}.",
+                percent(share(0)),
+                of(self.table)
+            ),
+            [false, _] => format!(
+                "{called} is new: it is {} of {}.",
+                percent(share(1)),
+                of(self.table)
+            ),
+            _ if !timed => format!("{called}: {shares}."),
+            _ => format!(
+                "{called}: {shares}; {} to {} each on average ({}).",
+                time(means[0]),
+                time(means[1]),
+                change(means[0], means[1])
+            ),
+        };
+        // Shares of the time that the shorter side has: what the row would have cost there.
+        let scale = self.all[0].ns().min(self.all[1].ns());
+        let [a, b] = if by_time { means } else { [share(0), share(1)] };
+        Change {
+            what: format!(
+                "{} {}{}",
+                self.table.name(),
+                self.key,
+                if by_time { " mean time" } else { "" }
+            ),
+            unit: if by_time {
+                Unit::Nanoseconds
+            } else {
+                Unit::Share
+            },
+            a: value(a, there[0]),
+            b: value(b, there[1]),
+            confidence: Some(confidence),
+            effect_ns: (of_time(1) - of_time(0)) * scale * self.weight,
+            per_work: Vec::new(),
+            text,
+        }
+    }
+}
+
+/// All exits together, handling apart from waiting.
+fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
+    if basis.per == Per::All {
+        return;
+    }
+    let sums = [0, 1].map(|side: usize| Whole::of(&basis.sides[side], ExitTable::Vmexit));
+    let idle: Vec<String> = (0..2)
+        .flat_map(|side| rows(&basis.sides[side], ExitTable::Vmexit))
         .filter(|(_, row)| row.waiting)
         .map(|(key, _)| key)
         .collect();
-    let counts = [sum_a.0, sum_b.0];
     // `None` picks all exits, else those that are waiting, or those that are not.
-    let confidence = |waiting: Option<bool>, sums: [f64; 2]| {
-        let pick = |one: &Measured| match one {
-            Measured::Exits(ExitTable::Vmexit, key) => {
-                waiting.is_none_or(|waiting| idle.contains(key) == waiting)
-            }
-            _ => false,
-        };
+    let confidence = |waiting: Option<bool>| {
+        let taken = |key: &String| waiting.is_none_or(|waiting| idle.contains(key) == waiting);
+        let pick =
+            |one: &Measured| matches!(one, Measured::Exits(ExitTable::Vmexit, key) if taken(key));
         let amount = |one: &Amount| if waiting.is_none() { one.count } else { one.ns };
-        sure(pair, [a, b], &pick, &amount, sums, counts)
+        let sum = |picture: &Picture| {
+            let rows = picture.rows(ExitTable::Vmexit).iter();
+            rows.filter(|row| taken(&row.key))
+                .fold((0.0, 0.0), |sum, row| {
+                    let (one, squares) = match waiting {
+                        None => count(&row.stats),
+                        Some(_) => durations(&row.stats),
+                    };
+                    (sum.0 + one, sum.1 + squares)
+                })
+        };
+        let [a, b] = [0, 1].map(|side| basis.runs(side, &sum, &pick, &amount));
+        1.0 - chance::rates(&a, &b)
     };
-    let (rate_a, rate_b) = (sum_a.0 / pair.per_a(), sum_b.0 / pair.per_b());
+    let each = basis.each();
+    let [rate_a, rate_b] = [0, 1].map(|side: usize| sums[side].count / basis.exposure(side));
     push(
         out,
         Change {
             what: "exits".to_owned(),
-            unit,
-            a: value(rate_a, sum_a.0 > 0.0),
-            b: value(rate_b, sum_b.0 > 0.0),
-            confidence: Some(confidence(None, counts)),
+            unit: basis.unit(),
+            a: value(rate_a, sums[0].count > 0.0),
+            b: value(rate_b, sums[1].count > 0.0),
+            confidence: Some(confidence(None)),
             effect_ns: 0.0,
-            per_work: pair.per_work(sum_a.0, sum_b.0),
+            per_work: pair.per_work(basis, sums[0].count, sums[1].count),
             text: format!(
-                "Exits {}: {} to {}{second} ({}).",
-                if rate_b > rate_a { "rose" } else { "fell" },
+                "Exits {}: {} to {}{each} ({}).",
+                rose(rate_a, rate_b),
                 number(rate_a),
                 number(rate_b),
                 change(rate_a, rate_b)
             ),
         },
     );
-    for (name, words, of_a, of_b, weight) in [
+    for (name, words, of, weight) in [
         (
             "handling",
             "The time of exits without waiting",
-            sum_a.1,
-            sum_b.1,
+            sums.map(|sum| sum.handling_ns),
             1.0,
         ),
-        ("waiting", "Waiting (halted)", sum_a.2, sum_b.2, WAITING),
+        (
+            "waiting",
+            "Waiting (halted)",
+            sums.map(|sum| sum.waiting_ns),
+            WAITING,
+        ),
     ] {
-        let waiting = name == "waiting";
-        let (ns_a, ns_b) = (of_a / pair.per_a(), of_b / pair.per_b());
-        if of_a == 0.0 && of_b == 0.0 {
+        let [ns_a, ns_b] = [0, 1].map(|side: usize| of[side] / basis.exposure(side));
+        if ns_a == 0.0 && ns_b == 0.0 {
             continue;
         }
         push(
@@ -229,12 +428,12 @@ fn whole(pair: &Pair, a: &[Picture], b: &[Picture], out: &mut Vec<Change>) {
                 unit: Unit::Nanoseconds,
                 a: value(ns_a, true),
                 b: value(ns_b, true),
-                confidence: Some(confidence(Some(waiting), [of_a, of_b])),
+                confidence: Some(confidence(Some(name == "waiting"))),
                 effect_ns: (ns_b - ns_a) * weight,
-                per_work: pair.per_work(of_a, of_b),
+                per_work: pair.per_work(basis, of[0], of[1]),
                 text: format!(
-                    "{words} {}: {} to {}{second} ({}).",
-                    if ns_b > ns_a { "rose" } else { "fell" },
+                    "{words} {}: {} to {}{each} ({}).",
+                    rose(ns_a, ns_b),
                     time(ns_a),
                     time(ns_b),
                     change(ns_a, ns_b)

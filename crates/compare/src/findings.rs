@@ -6,7 +6,43 @@ use crate::side::Pair;
 use crate::words::percent;
 use crate::{Change, Unit, Value};
 
-pub(crate) fn changes(pair: &Pair, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
+/// What a finding's time counts in the ranking.
+const BEHIND: f64 = 0.95;
+
+/// By what rules are known that cost the time of one thing, the beginning of what its changes are called.
+const MEASURES: [(&str, &str); 12] = [
+    ("vcpu-preempted", "vcpus runnable"),
+    ("halt-poll-waste", "vcpus poll"),
+    ("timer-port-exits", "vmexit IO_INSTRUCTION"),
+    ("timer-port-exits", "vmexit io"),
+    ("timer-port-exits", "ioport "),
+    ("hpet-mmio-exits", "vmexit EPT_MISCONFIG"),
+    ("hpet-mmio-exits", "vmexit npf"),
+    ("hpet-mmio-exits", "mmio "),
+    ("ept-violation-storm", "vmexit EPT_VIOLATION"),
+    ("ept-violation-storm", "vmexit npf"),
+    ("pause-loop-exits", "vmexit PAUSE_INSTRUCTION"),
+    ("pause-loop-exits", "vmexit pause"),
+];
+
+/// Returns whether a finding's coming or going is more than that a rule has a threshold: where what the rule measures
+/// was compared it changed, else something did.
+pub(crate) fn is_news(finding: &Change, told: &[Change], untold: &[Change]) -> bool {
+    let id = finding.what.trim_start_matches("finding ");
+    let own = |list: &[Change]| {
+        list.iter().any(|change| {
+            let mut measures = MEASURES.iter().filter(|(rule, _)| *rule == id);
+            measures.any(|(_, what)| change.what.starts_with(what))
+        })
+    };
+    let measured = told
+        .iter()
+        .chain(untold)
+        .any(|change| change.confidence.is_some());
+    own(told) || !own(untold) && (!measured || !told.is_empty())
+}
+
+pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
     let find = |diagnosis: &'_ Diagnosis, id: &str| -> Option<Finding> {
         diagnosis
             .findings
@@ -20,11 +56,12 @@ pub(crate) fn changes(pair: &Pair, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<C
         let (in_a, in_b) = (find(a, rule.id), find(b, rule.id));
         let (gone, finding, per) = match (&in_a, &in_b) {
             // What one side cannot know has not gone.
-            (Some(finding), None) if !unknown(b, rule.id) => (true, finding, pair.per_a()),
-            (None, Some(finding)) if !unknown(a, rule.id) => (false, finding, pair.per_b()),
+            (Some(finding), None) if !unknown(b, rule.id) => (true, finding, pair.length(0)),
+            (None, Some(finding)) if !unknown(a, rule.id) => (false, finding, pair.length(1)),
             _ => continue,
         };
-        let cost = finding.cost.map_or(0.0, |cost| cost.ns as f64) / per;
+        // Rows that changed tell of the same time, and more exactly.
+        let cost = finding.cost.map_or(0.0, |cost| cost.ns as f64) / per * BEHIND;
         let share = finding.cost.filter(|cost| cost.share > 0.0);
         let costs = share.map(|cost| format!(" ({} {})", percent(cost.share), cost.base.words()));
         let there = |there: bool| {

@@ -2,23 +2,27 @@
 What changed between two recordings, or two groups of them.
 
 Each side is what its recordings (or printed tables) tell. Rates are for each second that was recorded; where tables
-do not say how long they are of, counts are compared as they stand. Each change has a confidence that it is more than
-what varies within the recordings anyway (`chance.rs`), and an effect on time, by which changes are ranked.
+do not say how long they are of, counts are compared as they stand, and where a recording stands against a table only
+shares and means (`basis.rs`). Each change has a confidence that it is more than what varies within the recordings
+anyway (`chance.rs`), and an effect on time, by which changes are ranked.
 */
 #![forbid(unsafe_code)]
 
+mod basis;
 mod chance;
+mod counters;
 mod exits;
 mod findings;
 mod latency;
+mod rows;
 mod sched;
 mod side;
 mod states;
+mod student;
 mod words;
 
 use analysis::Picture;
 use rules::Diagnosis;
-use side::Totals;
 
 /// One side of a comparison.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +38,7 @@ pub struct Side<'a> {
 pub enum Unit {
     /// Events for each second.
     PerSecond,
-    /// Events in all, where nothing tells in how long.
+    /// Events of a printed table, where nothing tells in how long; the mean of several.
     Count,
     /// Nanoseconds.
     Nanoseconds,
@@ -99,10 +103,11 @@ pub struct Change {
     pub a: Value,
     /// On the second.
     pub b: Value,
-    /// That it is more than noise, 0 to 1; `None` where nothing tells.
+    /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes told from a
+    /// confidence of 0.99 on, one in a hundred is noise. `None` where nothing tells.
     pub confidence: Option<f64>,
     /// By how much the time changed for each second recorded (or in all, where nothing tells in how long), in
-    /// nanoseconds; what ranks.
+    /// nanoseconds. What ranks: time that nobody lacks counts less than what is lost.
     pub effect_ns: f64,
     /// The same for each unit of work, where both sides have one.
     pub per_work: Vec<PerWork>,
@@ -161,42 +166,69 @@ pub struct Comparison {
 }
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
-pub fn compare(a: Side<'_>, b: Side<'_>, work: Option<&str>, options: Options) -> Comparison {
-    let (ta, tb) = (Totals::of(a.pictures), Totals::of(b.pictures));
-    let rates = ta.seconds.is_some() && tb.seconds.is_some();
+///
+/// # Errors
+/// A sentence, if the work that was asked for is not counted on both sides.
+pub fn compare(
+    a: Side<'_>,
+    b: Side<'_>,
+    work: Option<&str>,
+    options: Options,
+) -> Result<Comparison, String> {
+    let sides = [a.pictures, b.pictures];
     let pair = side::Pair {
-        a: ta,
-        b: tb,
-        rates,
-        work: side::work(a.pictures, b.pictures, work),
+        sides,
+        work: side::work(sides, work)?,
     };
     let mut all = Vec::new();
-    exits::changes(&pair, a.pictures, b.pictures, &mut all);
-    states::changes(&pair, a.pictures, b.pictures, &mut all);
-    latency::changes(&pair, a.pictures, b.pictures, &mut all);
-    sched::changes(&pair, a.pictures, b.pictures, &mut all);
-    findings::changes(&pair, a.diagnosis, b.diagnosis, &mut all);
+    let mut notes = pair.notes();
+    exits::changes(&pair, &mut all, &mut notes);
+    states::changes(&pair, &mut all);
+    latency::changes(&pair, &mut all);
+    sched::changes(&pair, &mut all, &mut notes);
+    counters::changes(&pair, &mut all, &mut notes);
+    adjust(&mut all);
     let mut out = Comparison {
-        notes: pair.notes(),
+        notes,
         ..Comparison::default()
     };
     for change in all {
         let sure = change.confidence.is_none_or(|c| c >= options.confidence);
-        let large = change
-            .ratio()
-            .is_none_or(|ratio| (ratio - 1.0).abs() >= options.least);
-        let news = change.a != change.b && sure && large;
-        if news {
+        let ratio = change.ratio();
+        let large = ratio.is_none_or(|ratio| (ratio - 1.0).abs() >= options.least);
+        if change.a != change.b && sure && large {
             out.changes.push(change);
         } else {
             out.untold.push(change);
         }
     }
+    let mut found = Vec::new();
+    findings::changes(&pair, a.diagnosis, b.diagnosis, &mut found);
+    let (mut news, mut threshold): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|finding| findings::is_news(finding, &out.changes, &out.untold));
+    out.changes.append(&mut news);
+    out.untold.append(&mut threshold);
     for list in [&mut out.changes, &mut out.untold] {
         list.sort_by(|x, y| {
             let effect = y.effect_ns.abs().total_cmp(&x.effect_ns.abs());
             effect.then_with(|| x.what.cmp(&y.what))
         });
     }
-    out
+    Ok(out)
+}
+
+/// Takes into account how much was compared.
+fn adjust(all: &mut [Change]) {
+    let chances: Vec<f64> = all
+        .iter()
+        .filter_map(|change| Some(1.0 - change.confidence?))
+        .collect();
+    let mut adjusted = chance::adjust(&chances).into_iter();
+    for confidence in all
+        .iter_mut()
+        .filter_map(|change| change.confidence.as_mut())
+    {
+        *confidence = 1.0 - adjusted.next().unwrap_or(1.0);
+    }
 }

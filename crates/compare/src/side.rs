@@ -1,37 +1,15 @@
-//! One side as a whole: for how long it is, and what it was done for.
+//! Both sides as a whole: what they were done for, and the sums of their rows.
 
 use std::collections::BTreeMap;
 
-use analysis::{Amount, ExitTable, Measured, Origin, Picture};
+use analysis::{ExitTable, Origin, Picture};
+use event::Isa;
 use model::State;
 use stats::Stats;
 
-use crate::chance::{self, Slice};
-use crate::words::number;
+use crate::basis::{Basis, Kind, Per, kind};
+use crate::words::{number, of_them, time};
 use crate::{Change, PerWork, Value};
-
-/// Sums of one side.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Totals {
-    /// Seconds recorded; `None` if any part is a printed table, which does not say.
-    pub seconds: Option<f64>,
-    /// How many recordings or tables.
-    pub parts: usize,
-}
-
-impl Totals {
-    pub fn of(pictures: &[Picture]) -> Totals {
-        let spans = pictures.iter().map(|picture| match picture.origin {
-            Origin::Recording => picture.span_ns.filter(|ns| *ns > 0),
-            Origin::Printed => None,
-        });
-        let ns: Option<u64> = spans.sum();
-        Totals {
-            seconds: ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9),
-            parts: pictures.len(),
-        }
-    }
-}
 
 /// How units of work are counted on both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,27 +21,19 @@ pub(crate) struct Work {
 
 /// Both sides.
 #[derive(Debug, Clone)]
-pub(crate) struct Pair {
-    pub a: Totals,
-    pub b: Totals,
-    /// Whether both sides say for how long they are.
-    pub rates: bool,
+pub(crate) struct Pair<'a> {
+    pub sides: [&'a [Picture]; 2],
     pub work: Vec<Work>,
 }
 
-impl Pair {
-    /// Returns what a sum of the first side is divided by.
-    pub fn per_a(&self) -> f64 {
-        self.a.seconds.filter(|_| self.rates).unwrap_or(1.0)
-    }
-
-    /// The same of the second.
-    pub fn per_b(&self) -> f64 {
-        self.b.seconds.filter(|_| self.rates).unwrap_or(1.0)
-    }
-
-    /// Returns sums for each unit of work.
-    pub fn per_work(&self, a: f64, b: f64) -> Vec<PerWork> {
+impl<'a> Pair<'a> {
+    /// Returns sums for each unit of work; nothing where not all that work was counted in is compared.
+    pub fn per_work(&self, basis: &Basis<'_>, a: f64, b: f64) -> Vec<PerWork> {
+        let all = basis.sides[0].len() == self.sides[0].len()
+            && basis.sides[1].len() == self.sides[1].len();
+        if basis.per != Per::Second || !all {
+            return Vec::new();
+        }
         let each = self.work.iter().map(|work| PerWork {
             of: work.of.clone(),
             a: a / work.a,
@@ -72,42 +42,79 @@ impl Pair {
         each.collect()
     }
 
-    /// Returns the words for a rate, or for a count.
-    pub fn in_a_second(&self) -> &'static str {
-        if self.rates { " in a second" } else { "" }
+    /// Returns seconds of all recordings of a side, or how many tables it has if it has no recordings.
+    pub fn length(&self, side: usize) -> f64 {
+        let recordings = self.sides[side]
+            .iter()
+            .filter_map(|picture| picture.span_ns);
+        let ns = recordings.fold(0u64, u64::saturating_add);
+        if ns > 0 { ns as f64 / 1e9 } else { 1.0 }
     }
 
+    /// Returns a full sentence each of how long the sides are, and of what they are of.
     pub fn notes(&self) -> Vec<String> {
         let mut out = Vec::new();
-        match (self.a.seconds, self.b.seconds) {
-            (Some(a), Some(b)) => out.push(format!(
-                "A is {a:.3} s in {}, B {b:.3} s in {}; rates are for each second.",
-                parts(self.a.parts),
-                parts(self.b.parts)
-            )),
-            _ => out.push(
-                "Printed tables do not say how long they are of: counts and times are compared as they stand, which is right \
-                 if both took as long."
-                    .to_owned(),
-            ),
+        let of = |side: usize, which: Kind| {
+            let each = self.sides[side].iter();
+            each.filter(|picture| kind(picture) == which).count()
+        };
+        let recordings = [of(0, Kind::Recording), of(1, Kind::Recording)];
+        if recordings.iter().all(|count| *count > 0) {
+            let [a, b] = [0, 1].map(|side| {
+                format!(
+                    "{} in {}",
+                    time(self.length(side) * 1e9),
+                    of_them(recordings[side] as u64, "recording", "recordings")
+                )
+            });
+            out.push(format!("A is {a}, B {b}; rates are for each second."));
+            if recordings == [1, 1] {
+                out.push(
+                    "One recording on each side shows what varies within it, not what differs from run to run."
+                        .to_owned(),
+                );
+            }
         }
-        for work in &self.work {
+        for (side, name) in ["A", "B"].iter().enumerate() {
+            let untimed = self.sides[side]
+                .iter()
+                .filter(|picture| kind(picture) == Kind::Untimed);
+            for picture in untimed {
+                let names = picture.names.join(", ");
+                out.push(match picture.span_ns {
+                    Some(_) => format!(
+                        "{names} ({name}) is of no time, since its events are of one instant: shares alone can be compared."
+                    ),
+                    None => format!(
+                        "The clock of {names} ({name}) counts ticks of unknown rate: shares of its exits, tasks and times \
+                         can be compared, durations cannot."
+                    ),
+                });
+            }
+        }
+        let work: Vec<String> = self
+            .work
+            .iter()
+            .map(|work| format!("{} ({} and {})", work.of, number(work.a), number(work.b)))
+            .collect();
+        if !work.is_empty() {
             out.push(format!(
-                "Work: {} and {} of {}.",
-                number(work.a),
-                number(work.b),
-                work.of
+                "Work, for each unit of which values are given too: {}.",
+                work.join(", ")
             ));
         }
         out
     }
-}
 
-fn parts(count: usize) -> String {
-    if count == 1 {
-        "1 recording".to_owned()
-    } else {
-        format!("{count} recordings")
+    /// Returns the instruction sets of both sides where no set is on both.
+    pub fn apart(&self) -> Option<(Isa, Isa)> {
+        let of = |side: usize| -> Vec<Isa> {
+            let each = self.sides[side].iter();
+            each.filter_map(|picture| picture.isa).collect()
+        };
+        let (a, b) = (of(0), of(1));
+        let shared = a.iter().any(|isa| b.contains(isa));
+        (!shared).then_some((*a.first()?, *b.first()?))
     }
 }
 
@@ -124,47 +131,61 @@ const WORK: [&str; 8] = [
 ];
 
 /// Returns what counts work on both sides.
-pub(crate) fn work(a: &[Picture], b: &[Picture], asked: Option<&str>) -> Vec<Work> {
-    let count = |pictures: &[Picture], name: &str| -> u64 {
-        pictures
-            .iter()
-            .map(|picture| picture.events_about(name))
-            .sum()
+///
+/// # Errors
+/// A sentence, if events that were asked for are not on both sides.
+pub(crate) fn work(sides: [&[Picture]; 2], asked: Option<&str>) -> Result<Vec<Work>, String> {
+    let count = |side: usize, name: &str| -> u64 {
+        let each = sides[side].iter();
+        each.map(|picture| picture.events_about(name))
+            .fold(0, u64::saturating_add)
     };
     // What tables count and what recordings count are not of the same time.
-    let printed = |pictures: &[Picture]| {
-        pictures
-            .iter()
-            .any(|picture| picture.origin == Origin::Printed)
-    };
-    if printed(a) || printed(b) {
-        return Vec::new();
+    let mut all = sides.iter().flat_map(|side| side.iter());
+    if all.any(|picture| picture.origin == Origin::Printed) {
+        return match asked {
+            Some(name) => Err(format!(
+                "work cannot be counted by '{name}' where printed tables are compared: they have no events"
+            )),
+            None => Ok(Vec::new()),
+        };
+    }
+    if let Some(name) = asked {
+        for (side, of) in ["A", "B"].iter().enumerate() {
+            if count(side, name) == 0 {
+                return Err(format!(
+                    "no event with '{name}' in its name is in {of}, so it cannot count work; 'trapline info' lists the \
+                     events of a recording"
+                ));
+            }
+        }
     }
     let names: Vec<&str> = match asked {
         Some(name) => vec![name],
         None => WORK.to_vec(),
     };
     let of_events = names.into_iter().find_map(|name| {
-        let (a, b) = (count(a, name), count(b, name));
+        let (a, b) = (count(0, name), count(1, name));
         (a > 0 && b > 0).then(|| Work {
             of: name.to_owned(),
             a: a as f64,
             b: b as f64,
         })
     });
-    let guest = |pictures: &[Picture]| -> u64 {
-        pictures
-            .iter()
-            .map(|picture| picture.state_ns(State::Guest))
+    let ticks = |picture: &Picture| picture.span_ns.is_none();
+    let guest = |side: usize| -> u64 {
+        let each = sides[side].iter();
+        each.map(|picture| picture.state_ns(State::Guest))
             .fold(0, u64::saturating_add)
     };
-    let (ga, gb) = (guest(a), guest(b));
-    let guest = (ga > 0 && gb > 0).then(|| Work {
+    let (ga, gb) = (guest(0), guest(1));
+    let known = !sides.iter().any(|side| side.iter().any(ticks));
+    let guest = (known && ga > 0 && gb > 0).then(|| Work {
         of: "second of guest time".to_owned(),
         a: ga as f64 / 1e9,
         b: gb as f64 / 1e9,
     });
-    of_events.into_iter().chain(guest).collect()
+    Ok(of_events.into_iter().chain(guest).collect())
 }
 
 /// Count and time of one row over a side.
@@ -176,12 +197,12 @@ pub(crate) struct Row {
 }
 
 /// Returns the rows of a table of exits over a side.
-pub(crate) fn rows(pictures: &[Picture], table: ExitTable) -> BTreeMap<String, Row> {
+pub(crate) fn rows(pictures: &[&Picture], table: ExitTable) -> BTreeMap<String, Row> {
     let mut out: BTreeMap<String, Row> = BTreeMap::new();
     for row in pictures.iter().flat_map(|picture| picture.rows(table)) {
         let sum = out.entry(row.key.clone()).or_default();
         sum.stats.merge(&row.stats);
-        sum.waiting = row.waiting;
+        sum.waiting |= row.waiting;
         if sum.name.is_none() {
             sum.name.clone_from(&row.name);
         }
@@ -189,59 +210,19 @@ pub(crate) fn rows(pictures: &[Picture], table: ExitTable) -> BTreeMap<String, R
     out
 }
 
-/// Returns what is counted of something by slice, of each recording of a side.
-fn series(
-    pictures: &[Picture],
-    pick: &dyn Fn(&Measured) -> bool,
-    amount: &dyn Fn(&Amount) -> u64,
-) -> Vec<Vec<Slice>> {
-    let recordings = pictures
-        .iter()
-        .filter(|picture| !picture.series.slice_ns.is_empty());
-    recordings
-        .map(|picture| {
-            let picked = picture.series.of.iter().filter(|(what, _)| pick(what));
-            let lists: Vec<&Vec<Amount>> = picked.map(|(_, list)| list).collect();
-            let slices = picture.series.slice_ns.iter().enumerate();
-            slices
-                .map(|(at, ns)| Slice {
-                    amount: (lists.iter().filter_map(|list| list.get(at)))
-                        .map(|one| amount(one) as f64)
-                        .sum(),
-                    ns: *ns as f64,
-                })
-                .collect()
-        })
-        .collect()
+/// Returns the sum of durations, and the sum of their squares.
+pub(crate) fn durations(stats: &Stats) -> (f64, f64) {
+    let (count, mean) = (stats.count() as f64, stats.mean_f64());
+    let error = stats.relative_error() * mean;
+    (
+        stats.total() as f64,
+        count * (mean * mean + error * error * count),
+    )
 }
 
-/// Returns the confidence that sums differ: by slices of time where both sides have them, else by the counts alone.
-pub(crate) fn sure(
-    pair: &Pair,
-    sides: [&[Picture]; 2],
-    pick: &dyn Fn(&Measured) -> bool,
-    amount: &dyn Fn(&Amount) -> u64,
-    sums: [f64; 2],
-    counts: [f64; 2],
-) -> f64 {
-    if pair.rates {
-        let errors = sides.map(|pictures| chance::rate_error(&series(pictures, pick, amount)));
-        if let [Some(error_a), Some(error_b)] = errors {
-            let (a, b) = (sums[0] / pair.per_a(), sums[1] / pair.per_b());
-            // A rate is never known better than its own count allows.
-            let least = |sum: f64, count: f64, per: f64| sum / count.max(1.0).sqrt() / per;
-            let error_a = (error_a * 1e9).max(least(sums[0], counts[0], pair.per_a()));
-            let error_b = (error_b * 1e9).max(least(sums[1], counts[1], pair.per_b()));
-            return chance::confidence(b - a, error_a, error_b);
-        }
-    }
-    let error = |count: f64, per: f64| chance::count_error(count) / per;
-    let (a, b) = (counts[0] / pair.per_a(), counts[1] / pair.per_b());
-    chance::confidence(
-        b - a,
-        error(counts[0], pair.per_a()),
-        error(counts[1], pair.per_b()),
-    )
+/// Returns a count, and the sum of the squares of its ones.
+pub(crate) fn count(stats: &Stats) -> (f64, f64) {
+    (stats.count() as f64, stats.count() as f64)
 }
 
 /// Returns a number that is there, or absence.

@@ -3,9 +3,13 @@
 use analysis::{Amount, Measured, Picture};
 use model::State;
 
-use crate::side::{Pair, push, sure, value};
+use crate::basis::{Basis, Per};
+use crate::side::{Pair, push, value};
 use crate::words::{percent, time};
-use crate::{Change, Unit};
+use crate::{Change, Unit, chance};
+
+/// Spans of a state in a slice of time, at a guess.
+const PIECES: usize = 100;
 
 /// What a state is called, and what its time counts in the ranking: being in the guest, or halted, is what vCPUs are
 /// for.
@@ -19,49 +23,62 @@ fn words(state: State) -> (&'static str, f64) {
         State::Poll => ("polling in halts", 0.9),
         State::Halted => ("halted", 0.1),
         State::Runnable => ("waiting for a CPU", 1.0),
-        State::Unknown => ("in what is not known", 0.0),
+        State::Unknown => ("in a state that nothing tells", 0.0),
     }
 }
 
-pub(crate) fn changes(pair: &Pair, a: &[Picture], b: &[Picture], out: &mut Vec<Change>) {
-    let observed = |pictures: &[Picture]| {
-        pictures
-            .iter()
-            .map(Picture::observed_ns)
-            .fold(0u64, u64::saturating_add) as f64
-    };
-    let (all_a, all_b) = (observed(a), observed(b));
-    if all_a == 0.0 || all_b == 0.0 {
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
+    let observed = |picture: &Picture| Some(picture.observed_ns()).filter(|ns| *ns > 0);
+    let Ok(basis) = Basis::of(pair.sides, &observed) else {
         return;
-    }
+    };
+    let all = [0, 1].map(|side: usize| {
+        let each = basis.sides[side].iter();
+        each.map(|picture| picture.observed_ns() as f64)
+            .sum::<f64>()
+    });
     for state in State::ALL {
-        let sum = |pictures: &[Picture]| {
-            let times = pictures.iter().map(|picture| picture.state_ns(state));
-            times.fold(0u64, u64::saturating_add) as f64
-        };
-        let (ns_a, ns_b) = (sum(a), sum(b));
-        if ns_a == 0.0 && ns_b == 0.0 {
+        let sums = [0, 1].map(|side: usize| {
+            let each = basis.sides[side].iter();
+            each.map(|picture| picture.state_ns(state) as f64)
+                .sum::<f64>()
+        });
+        if sums == [0.0, 0.0] {
             continue;
         }
-        let (share_a, share_b) = (ns_a / all_a, ns_b / all_b);
         let measured = Measured::State(state as u8);
-        // Spans of time are not counted; that a share is made of at least so many slices is all that is known.
-        let slices = |pictures: &[Picture]| {
-            pictures
-                .iter()
-                .map(|p| p.series.slice_ns.len())
-                .sum::<usize>() as f64
+        // Spans of time are not counted: that a share is made of at least so many is all that is known.
+        let sum = |picture: &Picture| {
+            let ns = picture.state_ns(state) as f64;
+            // A moment, which has no slices to speak of, says nothing of any share.
+            let slices = picture.series.slice_ns.len();
+            let pieces = if slices < chance::ENOUGH {
+                1
+            } else {
+                slices * PIECES
+            };
+            (ns, ns * ns / pieces as f64)
         };
-        let confidence = sure(
-            pair,
-            [a, b],
-            &|one| *one == measured,
-            &|one: &Amount| one.ns,
-            [ns_a, ns_b],
-            [slices(a) * 100.0, slices(b) * 100.0],
-        );
+        // Shares of the time that vCPUs were observed: more vCPUs are not more of everything.
+        let [runs_a, runs_b] = [0, 1].map(|side| {
+            let mut runs = basis.runs(side, &sum, &|one| *one == measured, &|one: &Amount| one.ns);
+            for (run, picture) in runs.iter_mut().zip(&basis.sides[side]) {
+                run.exposure = picture.observed_ns() as f64;
+            }
+            runs
+        });
+        let [share_a, share_b] = [sums[0] / all[0], sums[1] / all[1]];
         let (words, weight) = words(state);
-        let second = pair.in_a_second();
+        let [ns_a, ns_b] = match basis.per {
+            Per::Second | Per::Table => [0, 1].map(|side: usize| sums[side] / basis.exposure(side)),
+            Per::All => [share_a, share_b].map(|share| share * all[0].min(all[1])),
+        };
+        let each = basis.each();
+        let times = if basis.per == Per::Second {
+            format!(" ({} to {}{each}, all together)", time(ns_a), time(ns_b))
+        } else {
+            String::new()
+        };
         push(
             out,
             Change {
@@ -69,15 +86,13 @@ pub(crate) fn changes(pair: &Pair, a: &[Picture], b: &[Picture], out: &mut Vec<C
                 unit: Unit::Share,
                 a: value(share_a, true),
                 b: value(share_b, true),
-                confidence: Some(confidence),
-                effect_ns: (ns_b / pair.per_b() - ns_a / pair.per_a()) * weight,
-                per_work: pair.per_work(ns_a, ns_b),
+                confidence: Some(1.0 - chance::rates(&runs_a, &runs_b)),
+                effect_ns: (ns_b - ns_a) * weight,
+                per_work: pair.per_work(&basis, sums[0], sums[1]),
                 text: format!(
-                    "vCPUs were {words} {} of their time, then {} ({} to {}{second}, all together).",
+                    "vCPUs were {words} {} of their time, then {}{times}.",
                     percent(share_a),
                     percent(share_b),
-                    time(ns_a / pair.per_a()),
-                    time(ns_b / pair.per_b())
                 ),
             },
         );

@@ -8,19 +8,26 @@ pub(crate) fn number(value: f64) -> String {
         format!("{value:.0}")
     } else if value >= 10.0 {
         format!("{value:.1}")
-    } else {
+    } else if value >= 0.01 {
         format!("{value:.2}")
+    } else {
+        format!("{value:.4}")
     }
 }
 
-/// Returns how much a value changed: `-61 %`, or `3.4 times` where it is more than doubled.
+/// Returns how much a value changed: `-61 %`, or `3.40 times` where it is more than doubled.
 pub(crate) fn change(a: f64, b: f64) -> String {
     if a == 0.0 {
-        return "new".to_owned();
+        return if b == 0.0 { "none" } else { "new" }.to_owned();
     }
     let ratio = b / a;
     if ratio >= 2.0 {
         format!("{} times", number(ratio))
+    } else if ratio < 0.0005 && b > 0.0 {
+        // Rounded it would be said to be gone.
+        "almost -100 %".to_owned()
+    } else if ratio < 0.01 && b > 0.0 {
+        format!("{:+.1} %", (ratio - 1.0) * 100.0)
     } else {
         format!("{:+.0} %", (ratio - 1.0) * 100.0)
     }
@@ -34,9 +41,68 @@ pub(crate) fn time(ns: f64) -> String {
 /// Returns a share in per cent.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent >= 10.0 {
+    if percent >= 10.0 || percent == 0.0 {
         format!("{percent:.0} %")
-    } else {
+    } else if percent >= 0.1 {
         format!("{percent:.1} %")
+    } else {
+        "less than 0.1 %".to_owned()
+    }
+}
+
+/// Returns a count with its noun: `1 recording`, `3 recordings`.
+pub(crate) fn of_them(count: u64, one: &str, many: &str) -> String {
+    if count == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{count} {many}")
+    }
+}
+
+/// Returns whether a value rose or fell.
+pub(crate) fn rose(a: f64, b: f64) -> &'static str {
+    if b > a { "rose" } else { "fell" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_digits_that_matter() {
+        for (value, text) in [
+            (3.0, "3"),
+            (0.5, "0.50"),
+            (0.0004, "0.0004"),
+            (12.34, "12.3"),
+            (256_738.0, "256738"),
+            (123.4, "123"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn changes_never_claim_more_than_there_is() {
+        for (a, b, text) in [
+            (100.0, 39.0, "-61 %"),
+            (1.0, 3.4, "3.40 times"),
+            (100.0, 150.0, "+50 %"),
+            (27_683.0, 44.0, "-99.8 %"),
+            (27_683.0, 1.0, "almost -100 %"),
+            (27_683.0, 0.0, "-100 %"),
+            (0.0, 4.0, "new"),
+            (0.0, 0.0, "none"),
+        ] {
+            assert_eq!(change(a, b), text);
+        }
+        for (share, text) in [
+            (0.8878, "89 %"),
+            (0.0, "0 %"),
+            (0.0234, "2.3 %"),
+            (0.0001, "less than 0.1 %"),
+        ] {
+            assert_eq!(percent(share), text);
+        }
     }
 }

@@ -27,12 +27,12 @@ pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout)
     }
     out.push('\n');
     if comparison.changes.is_empty() {
-        wrap(
-            &mut out,
-            "",
-            "Nothing changed that is more than noise.",
-            layout.width,
-        );
+        let words = if comparison.untold.is_empty() {
+            "Nothing is in both that could be compared."
+        } else {
+            "Nothing changed that is more than noise."
+        };
+        wrap(&mut out, "", words, layout.width);
     }
     for change in comparison.changes.iter().take(layout.limit) {
         one(&mut out, change, layout.width);

@@ -28,7 +28,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         devices: &devices,
         kallsyms: kallsyms.as_ref(),
         paths: paths::all_builtin(),
-        slices: true,
+        comparing: true,
     };
     let a = camera.take(&first)?;
     let b = camera.take(&second)?;
@@ -58,6 +58,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         args.work.as_deref(),
         options,
     );
+    let comparison = comparison.map_err(anyhow::Error::msg)?;
     let mut quality = Quality::default();
     for picture in a.iter().chain(&b) {
         quality.merge(picture.quality.clone());

@@ -33,7 +33,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         facts: &facts,
         devices: &devices,
         paths: paths_of_rules(),
-        slices: false,
+        comparing: false,
     };
     let pictures = camera.take(&args.recordings)?;
     let cases: Vec<Case<'_>> = pictures

@@ -41,7 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         devices: &devices,
         kallsyms: None,
         paths: paths_of_rules(),
-        slices: false,
+        comparing: false,
     };
     let mut parts = Vec::new();
     for path in &args.recordings {

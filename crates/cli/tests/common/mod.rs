@@ -19,6 +19,7 @@ pub mod instances;
 pub mod lines;
 pub mod perf_kvm;
 pub mod pings;
+pub mod process;
 pub mod related;
 pub mod walk;
 

@@ -1,0 +1,215 @@
+//! `trapline compare` tells noise from news: recordings of a made-up VM that does the same again, or something else.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::instances::{list, text};
+use common::process::Process;
+use common::{run, tell};
+use serde_json::Value;
+
+/// Records a process into a file of its own.
+fn record(test: &str, name: &str, process: &Process) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join("compare")
+        .join(test);
+    fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join(format!("{name}.txt"));
+    fs::write(&path, process.record()).expect("a file");
+    path
+}
+
+/// Compares two groups.
+fn compare(a: &[PathBuf], b: &[PathBuf]) -> Value {
+    let mut args = vec!["compare".to_owned(), "--format=json".to_owned()];
+    args.extend(a.iter().map(|path| path.display().to_string()));
+    args.push("--with".to_owned());
+    args.extend(b.iter().map(|path| path.display().to_string()));
+    run(args).json().expect("a document")
+}
+
+/// Compares the usual process with a changed one, of which everything else is the same.
+fn changed(name: &str, change: impl FnOnce(&mut Process)) -> Vec<Value> {
+    let mut process = Process::new(77);
+    change(&mut process);
+    let a = record("news", &format!("{name}-a"), &Process::new(76));
+    let b = record("news", &format!("{name}-b"), &process);
+    list(&compare(&[a], &[b])["changes"]).to_vec()
+}
+
+fn sentences(changes: &[Value]) -> String {
+    let all: Vec<String> = changes.iter().map(|one| text(&one["text"])).collect();
+    all.join("\n")
+}
+
+/// Returns the change that is called so.
+fn find<'a>(changes: &'a [Value], what: &str) -> &'a Value {
+    let found = changes.iter().find(|change| change["what"] == what);
+    found.unwrap_or_else(|| panic!("no change of {what} in\n{}", sentences(changes)))
+}
+
+fn ratio(change: &Value) -> f64 {
+    change["ratio"].as_f64().expect("a ratio")
+}
+
+/// Of what is told from a confidence of 0.99 on, one comparison in a hundred may have something that is noise: two of
+/// ten are one case in two hundred.
+#[test]
+fn the_same_again_is_no_news() {
+    let (mut wrong, mut compared, mut told) = (0, 0, String::new());
+    for pair in 0..10u64 {
+        let [a, b] = [0, 1].map(|side| {
+            let seed = 1000 + pair * 2 + side;
+            record("noise", &seed.to_string(), &Process::new(seed))
+        });
+        let document = compare(&[a], &[b]);
+        let changes = list(&document["changes"]);
+        compared += changes.len() + list(&document["noise"]).len();
+        wrong += usize::from(!changes.is_empty());
+        told.push_str(&sentences(changes));
+    }
+    tell(&format!(
+        "{wrong} of 10 pairs have news, among {compared} differences: {told}"
+    ));
+    assert!(
+        compared >= 200,
+        "only {compared} differences were looked at"
+    );
+    assert!(wrong <= 1, "{wrong} of 10 pairs have news:\n{told}");
+}
+
+#[test]
+fn more_exits_of_a_reason_are_news() {
+    let changes = changed("rate", |process| process.msr_rate = 1.5);
+    let msr = find(&changes, "vmexit MSR_WRITE");
+    assert!((1.35..1.6).contains(&ratio(msr)), "{msr}");
+    assert_eq!(msr["unit"], "per_second");
+    // Nothing else became more frequent.
+    for other in [
+        "vmexit HLT",
+        "vmexit IO_INSTRUCTION",
+        "vmexit EXTERNAL_INTERRUPT",
+    ] {
+        assert!(
+            changes.iter().all(|c| c["what"] != other),
+            "{}",
+            sentences(&changes)
+        );
+    }
+}
+
+#[test]
+fn longer_handling_is_news_though_as_frequent() {
+    let changes = changed("time", |process| process.msr_time = 2.0);
+    let msr = find(&changes, "vmexit MSR_WRITE time");
+    assert!((1.6..2.4).contains(&ratio(msr)), "{msr}");
+    assert_eq!(msr["unit"], "ns");
+    let said = text(&msr["text"]);
+    assert!(said.contains("as often as before"), "{said}");
+    assert!(said.contains(" each ("), "{said}");
+    assert!(msr["effect_ns"].as_i64() > Some(0), "{msr}");
+}
+
+#[test]
+fn reasons_come_and_go() {
+    let changes = changed("reasons", |process| {
+        process.port_rate = 0.0;
+        process.cpuid_rate = 1.0;
+    });
+    let gone = find(&changes, "vmexit IO_INSTRUCTION");
+    assert_eq!(
+        (&gone["b"], gone["ratio"].as_f64()),
+        (&Value::Null, Some(0.0))
+    );
+    assert!(
+        text(&gone["text"]).contains("IO_INSTRUCTION gone: it was "),
+        "{gone}"
+    );
+    assert!(gone["effect_ns"].as_i64() < Some(0));
+    let new = find(&changes, "vmexit CPUID");
+    assert_eq!((&new["a"], &new["ratio"]), (&Value::Null, &Value::Null));
+    assert!(text(&new["text"]).contains("CPUID is new: it is "), "{new}");
+    assert_eq!(new["delta"], new["b"]);
+}
+
+#[test]
+fn waiting_for_a_cpu_is_news() {
+    let changes = changed("stolen", |process| process.stolen = 4.0);
+    let runnable = find(&changes, "vcpus runnable");
+    assert!(ratio(runnable) > 2.5, "{runnable}");
+    assert_eq!(runnable["unit"], "share");
+    assert!(text(&runnable["text"]).starts_with("vCPUs were waiting for a CPU "));
+}
+
+#[test]
+fn slower_wake_ups_are_news() {
+    let changes = changed("wake", |process| process.wake = 3.0);
+    let path = find(&changes, "path halt-wake p50");
+    assert!((1.5..3.5).contains(&ratio(path)), "{path}");
+    assert!(path["a"].is_i64() && path["unit"] == "ns", "{path}");
+}
+
+#[test]
+fn more_switches_of_a_task_are_news() {
+    let changes = changed("task", |process| process.task_rate = 2.0);
+    let task = find(&changes, "sched logger");
+    assert!((1.7..2.3).contains(&ratio(task)), "{task}");
+    assert!(
+        text(&task["text"]).contains("switches in a second"),
+        "{task}"
+    );
+}
+
+/// Records a group of runs that go at these paces.
+fn group(name: &str, seed: u64, msr_rate: f64, paces: [f64; 3]) -> Vec<PathBuf> {
+    let runs = paces.iter().enumerate();
+    runs.map(|(run, pace)| {
+        let process = Process {
+            pace: *pace,
+            msr_rate,
+            seconds: 8.0,
+            ..Process::new(seed + run as u64)
+        };
+        record("groups", &format!("{name}{run}"), &process)
+    })
+    .collect()
+}
+
+#[test]
+fn runs_that_differ_more_than_groups_are_no_news() {
+    let a = group("apart-a", 300, 1.0, [0.7, 1.0, 1.4]);
+    let b = group("apart-b", 310, 1.0, [1.3, 1.6, 0.9]);
+    let document = compare(&a, &b);
+    let changes = list(&document["changes"]);
+    assert!(changes.is_empty(), "{}", sentences(changes));
+    // One of each alone is told apart, for nothing shows how much runs differ.
+    let single = compare(&a[..1], &b[1..2]);
+    let exits = find(list(&single["changes"]), "exits");
+    assert!(ratio(exits) > 1.5, "{exits}");
+    assert!(
+        text(&single["notes"][1]).contains("not what differs from run to run"),
+        "{}",
+        single["notes"]
+    );
+}
+
+#[test]
+fn groups_that_differ_more_than_runs_are_news() {
+    let a = group("alike-a", 320, 1.0, [0.98, 1.0, 1.02]);
+    let b = group("alike-b", 330, 2.0, [1.01, 0.99, 1.0]);
+    let document = compare(&a, &b);
+    let changes = list(&document["changes"]);
+    let msr = find(changes, "vmexit MSR_WRITE");
+    assert!((1.7..2.2).contains(&ratio(msr)), "{msr}");
+    assert_eq!(list(&document["a"]).len(), 3);
+    // The rates are of all three.
+    let alone = find(
+        list(&compare(&a[..1], &b[..1])["changes"]),
+        "vmexit MSR_WRITE",
+    )
+    .clone();
+    let (three, one) = (msr["a"].as_f64().unwrap(), alone["a"].as_f64().unwrap());
+    assert!((three / one - 1.0).abs() < 0.15, "{three} {one}");
+}

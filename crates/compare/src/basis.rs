@@ -1,0 +1,182 @@
+//! What of two sides is compared with each other, and what sums are divided by.
+//!
+//! Recordings say how long they are of, printed tables do not, and a clock that counts ticks does not say it in
+//! seconds. What says it on both sides is compared by rates; tables are compared by their counts; and where one side
+//! has the one and the other the other, only shares and means are the same on both.
+
+use analysis::{Amount, Measured, Origin, Picture};
+
+use crate::Unit;
+use crate::chance::Run;
+
+/// What sums are divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Per {
+    /// Seconds recorded.
+    Second,
+    /// Printed tables: counts as they stand, on average.
+    Table,
+    /// All of the side: shares.
+    All,
+}
+
+/// Where a picture's numbers come from, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Recording,
+    /// A recording that does not tell how long it is of.
+    Untimed,
+    Printed,
+}
+
+pub(crate) fn kind(picture: &Picture) -> Kind {
+    match picture.origin {
+        Origin::Printed => Kind::Printed,
+        Origin::Recording if picture.span_ns.is_some_and(|ns| ns > 0) => Kind::Recording,
+        Origin::Recording => Kind::Untimed,
+    }
+}
+
+/// What is compared.
+#[derive(Debug, Clone)]
+pub(crate) struct Basis<'a> {
+    pub sides: [Vec<&'a Picture>; 2],
+    pub per: Per,
+    /// Whether durations are in nanoseconds on both sides.
+    pub timed: bool,
+}
+
+impl<'a> Basis<'a> {
+    /// Chooses among pictures. `amount` tells how much of it a picture has; `None` if it was not recorded.
+    ///
+    /// # Errors
+    /// Which of the sides have none of it.
+    pub fn of(
+        sides: [&'a [Picture]; 2],
+        amount: &dyn Fn(&Picture) -> Option<u64>,
+    ) -> Result<Basis<'a>, [bool; 2]> {
+        let having = sides.map(|side| -> Vec<(&Picture, Kind, u64)> {
+            let each = side.iter();
+            each.filter_map(|picture| Some((picture, kind(picture), amount(picture)?)))
+                .collect()
+        });
+        if having.iter().any(Vec::is_empty) {
+            return Err([having[0].is_empty(), having[1].is_empty()]);
+        }
+        let only = |kind: Kind| {
+            [0, 1].map(|side: usize| -> Vec<(&'a Picture, Kind, u64)> {
+                let each = having[side].iter();
+                each.filter(|one| one.1 == kind).copied().collect()
+            })
+        };
+        // What holds more on its poorer side, if it is on both.
+        let held = |of: &[Vec<(&Picture, Kind, u64)>; 2]| {
+            let [a, b] = [0, 1].map(|side: usize| {
+                let sum = of[side]
+                    .iter()
+                    .map(|one| one.2)
+                    .fold(0, u64::saturating_add);
+                (!of[side].is_empty()).then_some(sum)
+            });
+            Some(a?.min(b?))
+        };
+        let (recorded, printed) = (only(Kind::Recording), only(Kind::Printed));
+        let (chosen, per) = match (held(&recorded), held(&printed)) {
+            (Some(more), Some(less)) if more >= less => (recorded, Per::Second),
+            (_, Some(_)) => (printed, Per::Table),
+            (Some(_), None) => (recorded, Per::Second),
+            (None, None) => (having, Per::All),
+        };
+        let timed = chosen
+            .iter()
+            .flatten()
+            .all(|(picture, kind, _)| *kind != Kind::Untimed || picture.span_ns.is_some());
+        Ok(Basis {
+            sides: chosen.map(|side| side.into_iter().map(|one| one.0).collect()),
+            per,
+            timed,
+        })
+    }
+
+    /// Returns what a sum of one picture is divided by.
+    pub fn exposure_of(&self, picture: &Picture) -> f64 {
+        match self.per {
+            Per::Second => picture.span_ns.unwrap_or(0) as f64 / 1e9,
+            Per::Table | Per::All => 1.0,
+        }
+    }
+
+    /// Returns what a sum of a side is divided by, for a rate or a mean count.
+    pub fn exposure(&self, side: usize) -> f64 {
+        match self.per {
+            Per::All => 1.0,
+            Per::Second | Per::Table => {
+                let each = self.sides[side].iter();
+                each.map(|picture| self.exposure_of(picture)).sum()
+            }
+        }
+    }
+
+    /// Returns the unit of what is counted.
+    pub fn unit(&self) -> Unit {
+        match self.per {
+            Per::Second => Unit::PerSecond,
+            Per::Table => Unit::Count,
+            Per::All => Unit::Share,
+        }
+    }
+
+    /// Returns the words behind a sum.
+    pub fn each(&self) -> &'static str {
+        let several = self.sides.iter().any(|side| side.len() > 1);
+        match self.per {
+            Per::Second => " in a second",
+            Per::Table if several => " on average",
+            Per::Table | Per::All => "",
+        }
+    }
+
+    /// Returns sums by picture, and by slices of time where there are any. `sum` returns a sum and the sum of the
+    /// squares of what it is made of.
+    pub fn runs(
+        &self,
+        side: usize,
+        sum: &dyn Fn(&Picture) -> (f64, f64),
+        pick: &dyn Fn(&Measured) -> bool,
+        amount: &dyn Fn(&Amount) -> u64,
+    ) -> Vec<Run> {
+        let each = self.sides[side].iter();
+        each.map(|picture| {
+            let (sum, squares) = sum(picture);
+            Run {
+                sum,
+                squares,
+                exposure: self.exposure_of(picture),
+                slices: slices(picture, pick, amount),
+            }
+        })
+        .collect()
+    }
+}
+
+/// Returns what is counted of something by slice, each brought to the length of the others.
+pub(crate) fn slices(
+    picture: &Picture,
+    pick: &dyn Fn(&Measured) -> bool,
+    amount: &dyn Fn(&Amount) -> u64,
+) -> Vec<f64> {
+    let mut out = vec![0.0; picture.series.slice_ns.len()];
+    for (_, list) in picture.series.of.iter().filter(|(what, _)| pick(what)) {
+        for (sum, one) in out.iter_mut().zip(list) {
+            *sum += amount(one) as f64;
+        }
+    }
+    // Only the last slice is of another length, half of it to one and a half.
+    if let [first, .., last] = picture.series.slice_ns.as_slice()
+        && let Some(end) = out.last_mut()
+        && *last > 0
+    {
+        *end *= *first as f64 / *last as f64;
+    }
+    out
+}
