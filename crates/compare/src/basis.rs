@@ -180,3 +180,70 @@ pub(crate) fn slices(
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(origin: Origin, span_ns: Option<u64>, switches: u64) -> Picture {
+        Picture {
+            origin,
+            span_ns,
+            counts: vec![("context-switches".to_owned(), switches)],
+            ..Picture::default()
+        }
+    }
+
+    fn held(picture: &Picture) -> Option<u64> {
+        let (_, count) = picture.counts.first()?;
+        (*count > 0).then_some(*count)
+    }
+
+    #[test]
+    fn what_both_sides_have_is_compared() {
+        let recording = |count| picture(Origin::Recording, Some(2_000_000_000), count);
+        let table = |count| picture(Origin::Printed, None, count);
+        let ticks = |count| picture(Origin::Recording, None, count);
+        let moment = |count| picture(Origin::Recording, Some(0), count);
+        for (a, b, per, timed) in [
+            (vec![recording(9)], vec![recording(5)], Per::Second, true),
+            (vec![table(9)], vec![table(5)], Per::Table, true),
+            (vec![recording(9)], vec![table(5)], Per::All, true),
+            (vec![recording(9)], vec![ticks(5)], Per::All, false),
+            (vec![recording(9)], vec![moment(5)], Per::All, true),
+            // A fragment beside a table of much more.
+            (
+                vec![recording(2), table(900)],
+                vec![table(800), recording(3)],
+                Per::Table,
+                true,
+            ),
+            (
+                vec![recording(950), table(900)],
+                vec![table(800), recording(800)],
+                Per::Second,
+                true,
+            ),
+        ] {
+            let basis = Basis::of([&a, &b], &held).expect("both have it");
+            assert_eq!((basis.per, basis.timed), (per, timed), "{a:?} {b:?}");
+            assert!(basis.sides.iter().all(|side| side.len() == 1));
+            let exposure = if per == Per::Second { 2.0 } else { 1.0 };
+            assert_eq!(basis.exposure(0), exposure);
+        }
+        let (some, none) = ([recording(9)], [recording(0)]);
+        let nothing = Basis::of([&some, &none], &held);
+        assert_eq!(nothing.err(), Some([false, true]));
+    }
+
+    #[test]
+    fn the_last_slice_counts_as_if_it_were_as_long_as_the_others() {
+        let mut one = picture(Origin::Recording, Some(25), 1);
+        one.series.slice_ns = vec![10, 10, 5];
+        let amounts = [4, 6, 2].map(|count| Amount { count, ns: 0 });
+        one.series.of.insert(Measured::State(0), amounts.to_vec());
+        let of = |pick: &dyn Fn(&Measured) -> bool| slices(&one, pick, &|amount| amount.count);
+        assert_eq!(of(&|what| *what == Measured::State(0)), [4.0, 6.0, 4.0]);
+        assert_eq!(of(&|_| false), [0.0, 0.0, 0.0]);
+    }
+}

@@ -96,18 +96,12 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
     let names = paths_a.keys().filter(|name| !paths_b.contains_key(*name));
     for name in names.chain(paths_b.keys().filter(|name| !paths_a.contains_key(*name))) {
         let counts = [paths_a.get(name), paths_b.get(name)];
-        alone(pair, &basis, name, counts, out);
+        alone(&basis, name, counts, out);
     }
 }
 
 /// A path that one side does not have.
-fn alone(
-    pair: &Pair<'_>,
-    basis: &Basis<'_>,
-    name: &str,
-    sides: [Option<&Path>; 2],
-    out: &mut Vec<Change>,
-) {
+fn alone(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2], out: &mut Vec<Change>) {
     let Some(here) = sides[0].or(sides[1]) else {
         return;
     };
@@ -128,7 +122,6 @@ fn alone(
     let there = sides.map(|side| side.is_some());
     let side = if there[0] { 0 } else { 1 };
     let ns = here.total.total() as f64 / basis.exposure(side);
-    let per_work = [0, 1].map(|at: usize| sides[at].map_or(0.0, |path| path.total.count() as f64));
     out.push(Change {
         what: format!("path {name}"),
         unit: Unit::Nanoseconds,
@@ -137,7 +130,7 @@ fn alone(
         confidence: Some(confidence),
         // Whether the time was lost, or is that of something new that is done, is not known.
         effect_ns: 0.1 * if there[0] { -ns } else { ns },
-        per_work: pair.per_work(basis, per_work[0], per_work[1]),
+        per_work: Vec::new(),
         text: format!(
             "The path {name} is in {} alone: {}, half of them within {}.",
             ["A", "B"][side],
