@@ -51,7 +51,12 @@ pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout)
         wrap(
             &mut out,
             "",
-            &format!("{untold} differences are within the noise, or small, and not told (--all)"),
+            &match untold {
+                1 => "1 difference is within the noise, or small, and not told (--all)".to_owned(),
+                _ => format!(
+                    "{untold} differences are within the noise, or small, and not told (--all)"
+                ),
+            },
             layout.width,
         );
     }
