@@ -116,8 +116,15 @@ pub(crate) fn describe(data: &[u8]) -> String {
     if let Some(style) = tracetext::sniff(&data[..data.len().min(HEAD)])
         && style.is_table()
     {
+        // Two commands need no events.
+        let read = match style.name() {
+            "perf kvm stat report" | "perf sched latency" => {
+                " (diagnose and compare read it as it is)"
+            }
+            _ => "",
+        };
         return format!(
-            "the printed table of {}, which holds no events",
+            "the printed table of {}, which holds no events{read}",
             style.name()
         );
     }
