@@ -14,6 +14,7 @@ mod sched;
 mod signs;
 mod sleeps;
 mod slices;
+mod stack;
 mod study;
 mod tables;
 mod vcpus;
@@ -23,7 +24,7 @@ pub use exits::{
     access_key,
 };
 pub use info::{EventCount, Info, InfoReport};
-pub use names::{builtin_names, name_access, name_rows};
+pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{Measured, NamesOf, Origin, Picture, Series};
 pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use signs::{CpuSigns, Signs, is_interrupt};

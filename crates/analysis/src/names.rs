@@ -4,7 +4,7 @@ use devices::{Arch, Names};
 use event::Isa;
 use model::Access;
 
-use crate::{ExitTable, ExitsReport};
+use crate::{ExitTable, ExitsReport, VcpusReport};
 
 /// Returns the built-in names of the machines that VMs of this instruction set are given.
 pub fn builtin_names(isa: Option<Isa>) -> Names {
@@ -40,4 +40,12 @@ pub fn name_access(access: &Access, names: &Names) -> Option<String> {
         Access::Msr { msr, .. } => names.msr(msr),
     };
     name.map(|name| name.to_string())
+}
+
+/// Names what vCPUs were in the VMM for, as far as it is known.
+pub fn name_causes(report: &mut VcpusReport, names: &Names) {
+    for cause in report.rows.iter_mut().flat_map(|row| &mut row.user) {
+        let access = cause.access.as_ref();
+        cause.name = access.and_then(|access| name_access(access, names));
+    }
 }

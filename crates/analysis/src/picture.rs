@@ -9,7 +9,7 @@ use paths::PathReport;
 
 use crate::{
     Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info, InfoReport, Merge, SchedReport,
-    Signs, SleepRow, Study, VcpusReport, name_access, name_rows,
+    Signs, SleepRow, Study, VcpusReport, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -155,9 +155,8 @@ impl Picture {
         }
         let name = |access: &Access| name_access(access, &devices);
         let mut vcpus = study.vcpus_report();
-        let rows = vcpus.iter_mut().flat_map(|report| &mut report.rows);
-        for cause in rows.flat_map(|row| &mut row.user) {
-            cause.name = cause.access.as_ref().and_then(name);
+        if let Some(report) = &mut vcpus {
+            name_causes(report, &devices);
         }
         let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
         let paths = study.paths.as_ref().zip(study.machine.as_ref());

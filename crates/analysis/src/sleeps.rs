@@ -11,11 +11,14 @@ use model::Threads;
 use rustc_hash::FxHashMap;
 
 use crate::Stats;
+use crate::stack::{self, KERNEL_STACK};
 
 /// Different stacks that are told apart; what is beyond is not counted.
 const MAX_STACKS: usize = 1 << 13;
 /// Pairs of task and stack that are told apart.
 const MAX_ROWS: usize = 1 << 16;
+/// CPUs beyond this are not followed: the kernel has fewer.
+const MAX_CPUS: i32 = 1 << 16;
 /// Frames of a stack that are kept: the kernel's own `PERF_MAX_STACK_DEPTH`.
 const MAX_FRAMES: usize = 127;
 /// Context markers of a call chain are above this (`PERF_CONTEXT_MAX`, `include/uapi/linux/perf_event.h`).
@@ -74,7 +77,9 @@ pub struct Sleeps {
     rows: FxHashMap<(u32, u32), Stats>,
     /// Tasks that left their CPU to sleep: when, and with which stack.
     away: FxHashMap<u32, (u64, u32)>,
-    /// The task that left with the last event, whose stack may follow.
+    /// By CPU, the thread and task that left it last, whose stack may follow as an event.
+    switched: FxHashMap<i32, (i32, u32, u64)>,
+    /// The task that left with the last event of a text, whose stack may follow line by line.
     leaving: Option<(u32, u64)>,
     /// Lines of that stack so far.
     lines: Vec<Box<str>>,
@@ -131,11 +136,14 @@ impl Sleeps {
                 self.lines_end();
                 self.switch(event, switch);
             }
-            _ if event.ty.name == "kernel_stack" => {
-                if let Some((task, time)) = self.leaving.take()
-                    && let Some(stack) = ftrace_stack(event)
-                {
-                    self.left(task, time, stack);
+            _ if event.ty.name == KERNEL_STACK => {
+                // Between an event and its stack others may come, from other CPUs; on its own the next is of another task.
+                let Some((tid, task, time)) = self.switched.remove(&event.cpu) else {
+                    return;
+                };
+                let stack: Vec<u64> = stack::addresses(event).take(MAX_FRAMES).collect();
+                if tid == event.tid && !stack.is_empty() {
+                    self.left(task, time, Stack::Addresses(stack.into()));
                 }
             }
             _ => {
@@ -154,6 +162,7 @@ impl Sleeps {
         {
             self.rows.entry((next, stack)).or_default().add(ns);
         }
+        self.switched.remove(&event.cpu);
         let sleeps = switch.prev_state.leaves() == Leaves::Blocked;
         if switch.prev_tid == 0 || !sleeps {
             return;
@@ -166,7 +175,12 @@ impl Sleeps {
             Some(chain) if !chain.is_empty() => {
                 self.left(prev, event.time, Stack::Addresses(chain.into()));
             }
-            _ => self.leaving = Some((prev, event.time)),
+            _ if matches!(event.body, Body::Text { .. }) => self.leaving = Some((prev, event.time)),
+            _ if (0..MAX_CPUS).contains(&event.cpu) => {
+                let left = (switch.prev_tid, prev, event.time);
+                self.switched.insert(event.cpu, left);
+            }
+            _ => {}
         }
     }
 
@@ -252,26 +266,11 @@ fn addresses(chain: &[u8], big_endian: bool) -> Vec<u64> {
     out
 }
 
-/// Returns the stack that an event of ftrace is.
-fn ftrace_stack(event: &Event<'_>) -> Option<Stack> {
-    let Body::Raw(record) = event.body else {
-        return None;
-    };
-    let format = event.ty.format?;
-    let field = format.field("caller")?;
-    let bytes = record.get(field.offset as usize..)?;
-    let endian = format.abi.endian;
-    let list: Vec<u64> = bytes
-        .chunks_exact(8)
-        .filter_map(|bytes| endian.uint(bytes, 0, 8))
-        .take_while(|address| *address != 0 && *address != u64::MAX)
-        .take(MAX_FRAMES)
-        .collect();
-    (!list.is_empty()).then(|| Stack::Addresses(list.into()))
-}
-
 #[cfg(test)]
 mod tests {
+    use event::sched::{Comm, TaskState};
+    use event::{EventType, Kind};
+
     use super::*;
 
     #[test]
@@ -283,6 +282,81 @@ mod tests {
         assert_eq!(addresses(&chain, false), [0x10, 0x20]);
         let swapped: Vec<u8> = 0x10u64.to_be_bytes().into();
         assert_eq!(addresses(&swapped, true), [0x10]);
+    }
+
+    #[test]
+    fn a_stack_is_its_own_switchs_whatever_comes_between() {
+        let mut formats = tracefmt::Formats::default();
+        formats.add(
+            "ftrace",
+            b"name: kernel_stack\nID: 4\nformat:\n\
+              \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+              \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+              \tfield:unsigned long caller[8];\toffset:8;\tsize:64;\tsigned:0;\n\nprint fmt: \"stack\"\n",
+        );
+        let ty = |name: &'static str, kind: Kind| EventType {
+            index: 0,
+            system: "",
+            name,
+            label: name,
+            kind,
+            format: formats.by_id(4),
+            decoder: event::Decoder::default(),
+            recorded: true,
+        };
+        let (switches, stacks) = (
+            ty("sched_switch", Kind::SchedSwitch),
+            ty(KERNEL_STACK, Kind::Other),
+        );
+        let mut sleeps = Sleeps::new();
+        let mut take =
+            |ty: &EventType<'_>, time: u64, cpu: i32, tid: i32, record: &[u8], data: Data| {
+                let event = Event {
+                    time,
+                    cpu,
+                    tid,
+                    pid: event::NONE,
+                    ty,
+                    body: Body::Raw(record),
+                    sample: None,
+                    buffer: 0,
+                    comm: None,
+                };
+                sleeps.take(&event, &data);
+            };
+        let switch = |prev_tid: i32, state: u64, next_tid: i32| {
+            Data::SchedSwitch(SchedSwitch {
+                prev_tid,
+                prev_comm: Comm::new(b"a"),
+                prev_state: TaskState(state),
+                next_tid,
+                next_comm: Comm::new(b"b"),
+            })
+        };
+        let stack = |address: u64| [[0; 8], address.to_le_bytes()].concat();
+        // Two CPUs switch before either's stack is there, and the second one's comes first.
+        take(&switches, 100, 0, 11, &[], switch(11, 1, 0));
+        take(&switches, 101, 1, 12, &[], switch(12, 1, 0));
+        take(&stacks, 102, 1, 12, &stack(0x2000), Data::Other);
+        take(&stacks, 103, 0, 11, &stack(0x1000), Data::Other);
+        take(&switches, 1100, 0, 0, &[], switch(0, 0, 11));
+        take(&switches, 2101, 1, 0, &[], switch(0, 0, 12));
+        // A sleep without a stack does not get that of a later preemption.
+        take(&switches, 3000, 0, 11, &[], switch(11, 1, 0));
+        take(&switches, 3100, 0, 0, &[], switch(0, 0, 11));
+        take(&switches, 3200, 0, 11, &[], switch(11, 0, 12));
+        take(&stacks, 3201, 0, 11, &stack(0x3000), Data::Other);
+        take(&switches, 3300, 0, 12, &[], switch(12, 0, 11));
+        let found: Vec<_> = (sleeps.report(&|_| None).into_iter())
+            .map(|row| (row.tid, row.frames.concat(), row.stats.total()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (12, "0x2000".to_owned(), 2000),
+                (11, "0x1000".to_owned(), 1000)
+            ]
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use event::{Data, Event, EventType, Side, Sink};
 use model::{Machine, Told};
 use paths::Paths;
 
+use crate::stack::KERNEL_STACK;
 use crate::{
     Amount, Counter, Exits, Info, Sched, Signs, Sleeps, Slice, Slices, Vcpus, VcpusReport,
 };
@@ -242,7 +243,7 @@ impl Sink for Study {
                 .is_some_and(|machine| machine.wants(ty)),
             sched: self.sched.as_mut().is_some_and(|sched| sched.wants(ty)),
             paths: self.paths.as_mut().is_some_and(|paths| paths.wants(ty)),
-            sleeps: self.sleeps.is_some() && (ty.kind.is_sched() || ty.name == "kernel_stack"),
+            sleeps: self.sleeps.is_some() && (ty.kind.is_sched() || ty.name == KERNEL_STACK),
         };
         self.wanted[index] = wanted;
         if let Some(signs) = &mut self.signs {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use cpuset::CpuSet;
 use event::ExitReason;
 use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, Vm};
 use rustc_hash::FxHashMap;
@@ -17,17 +18,13 @@ pub const LISTED: usize = 16;
 pub struct Window {
     /// First and last instant, both included.
     pub time: Option<(u64, u64)>,
-    /// CPUs that a vCPU's time counts on, as ranges.
-    pub cpus: Option<Vec<(u32, u32)>>,
+    /// CPUs that a vCPU's time counts on.
+    pub cpus: Option<CpuSet>,
 }
 
 impl Window {
     fn has_cpu(&self, cpu: i32) -> bool {
-        let Some(ranges) = &self.cpus else {
-            return true;
-        };
-        let inside = |cpu: u32| ranges.iter().any(|&(low, high)| low <= cpu && cpu <= high);
-        u32::try_from(cpu).is_ok_and(inside)
+        self.cpus.as_ref().is_none_or(|cpus| cpus.has(cpu))
     }
 
     fn has(&self, time: u64, cpu: i32) -> bool {

@@ -99,7 +99,7 @@ pub struct FilterArgs {
 
     /// Only events on these CPUs, as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = crate::filter::parse_cpus)]
-    pub cpu: Option<crate::filter::CpuSet>,
+    pub cpu: Option<cpuset::CpuSet>,
 
     /// Only events from FROM to TO, in seconds as the recording prints them; either may be left out.
     #[arg(long, value_name = "FROM,TO", value_parser = crate::filter::parse_time)]

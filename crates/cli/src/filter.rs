@@ -3,28 +3,10 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use cpuset::CpuSet;
 use event::{Event, EventType, NONE, Side, Sink};
 
 use crate::args::FilterArgs;
-
-/// CPU numbers are not believed beyond this.
-const MAX_CPU: u32 = 1 << 16;
-
-/// A set of CPUs, as `0-3,8`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuSet(Vec<(u32, u32)>);
-
-impl CpuSet {
-    /// Returns the ranges it is made of, both ends included.
-    pub fn ranges(&self) -> &[(u32, u32)] {
-        &self.0
-    }
-
-    fn contains(&self, cpu: i32) -> bool {
-        u32::try_from(cpu)
-            .is_ok_and(|cpu| self.0.iter().any(|&(low, high)| low <= cpu && cpu <= high))
-    }
-}
 
 /// A range of time stamps, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,27 +24,13 @@ impl TimeRange {
     }
 }
 
-/// Parses a CPU list as the kernel's files have it.
+/// Parses a CPU list as the kernel's files have it. None at all is no filter.
 pub fn parse_cpus(text: &str) -> Result<CpuSet, String> {
-    let mut set = Vec::new();
-    for part in text.split(',') {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let number = |s: &str| {
-            s.trim()
-                .parse::<u32>()
-                .ok()
-                .filter(|&n| n < MAX_CPU)
-                .ok_or_else(|| {
-                    format!("'{part}' is no CPU or range of CPUs; expected a list such as 0-3,8")
-                })
-        };
-        let (low, high) = (number(low)?, number(high)?);
-        if low > high {
-            return Err(format!("'{part}' is a range that ends before it begins"));
-        }
-        set.push((low, high));
+    match text.parse::<CpuSet>() {
+        Ok(set) if set.is_empty() => Err("expected a list of CPUs such as 0-3,8".to_owned()),
+        Ok(set) => Ok(set),
+        Err(error) => Err(error.to_string()),
     }
-    Ok(CpuSet(set))
 }
 
 /// Parses `FROM,TO`, either of which may be empty.
@@ -222,10 +190,7 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
                         process => process == pid,
                     }
             });
-        let cpu = self
-            .cpus
-            .as_ref()
-            .is_none_or(|cpus| cpus.contains(event.cpu));
+        let cpu = self.cpus.as_ref().is_none_or(|cpus| cpus.has(event.cpu));
         let thread = other
             || self
                 .threads
@@ -249,7 +214,7 @@ mod tests {
     #[test]
     fn cpu_lists_are_the_kernels() {
         let set = parse_cpus("0-3,8").unwrap();
-        assert!(set.contains(2) && set.contains(8) && !set.contains(5) && !set.contains(-1));
+        assert!(set.contains(2) && set.contains(8) && !set.contains(5) && !set.has(-1));
         assert!(
             parse_cpus("3-1").is_err()
                 && parse_cpus("x").is_err()

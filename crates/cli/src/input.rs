@@ -308,7 +308,7 @@ impl<'a> Filter<'a> {
         let seconds = reader.header().seconds;
         Window {
             time: self.args.time.map(|time| time.stamps(seconds)),
-            cpus: self.args.cpu.as_ref().map(|cpus| cpus.ranges().to_vec()),
+            cpus: self.args.cpu.clone(),
         }
     }
 
@@ -388,11 +388,7 @@ impl Devices {
             .map(|r| r.isa)
             .next();
         let names = self.names(isa, quality);
-        for cause in report.rows.iter_mut().flat_map(|row| &mut row.user) {
-            cause.name = cause
-                .access
-                .and_then(|access| analysis::name_access(&access, &names));
-        }
+        analysis::name_causes(report, &names);
     }
 }
 

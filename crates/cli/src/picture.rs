@@ -15,12 +15,9 @@ use crate::commands::info::head;
 use crate::filter::Scope;
 use crate::input;
 
-/// Paths that rules look at.
-const OF_RULES: [&str; 3] = ["irqfd", "kick", "ipi"];
-
 /// Returns the paths that rules look at.
 pub fn paths_of_rules() -> Vec<lang::Path> {
-    OF_RULES
+    rules::PATHS
         .iter()
         .filter_map(|name| paths::builtin(name))
         .collect()

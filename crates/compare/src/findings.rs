@@ -9,30 +9,15 @@ use crate::{Change, Unit, Value};
 /// What a finding's time counts in the ranking.
 const BEHIND: f64 = 0.95;
 
-/// By what rules are known that cost the time of one thing, the beginning of what its changes are called.
-const MEASURES: [(&str, &str); 12] = [
-    ("vcpu-preempted", "vcpus runnable"),
-    ("halt-poll-waste", "vcpus poll"),
-    ("timer-port-exits", "vmexit IO_INSTRUCTION"),
-    ("timer-port-exits", "vmexit io"),
-    ("timer-port-exits", "ioport "),
-    ("hpet-mmio-exits", "vmexit EPT_MISCONFIG"),
-    ("hpet-mmio-exits", "vmexit npf"),
-    ("hpet-mmio-exits", "mmio "),
-    ("ept-violation-storm", "vmexit EPT_VIOLATION"),
-    ("ept-violation-storm", "vmexit npf"),
-    ("pause-loop-exits", "vmexit PAUSE_INSTRUCTION"),
-    ("pause-loop-exits", "vmexit pause"),
-];
-
 /// Returns whether a finding's coming or going is more than that a rule has a threshold: where what the rule measures
 /// was compared it changed, else something did.
 pub(crate) fn is_news(finding: &Change, told: &[Change], untold: &[Change]) -> bool {
-    let id = finding.what.trim_start_matches("finding ");
+    let rule = rules::rule(finding.what.trim_start_matches("finding "));
+    let measures = rule.map_or(&[][..], |rule| rule.measures);
     let own = |list: &[Change]| {
         list.iter().any(|change| {
-            let mut measures = MEASURES.iter().filter(|(rule, _)| *rule == id);
-            measures.any(|(_, what)| change.what.starts_with(what))
+            let mut measures = measures.iter();
+            measures.any(|what| change.what.starts_with(what))
         })
     };
     let measured = told

@@ -63,6 +63,11 @@ impl CpuSet {
         self.ranges.iter().any(|&(a, b)| a <= cpu && cpu <= b)
     }
 
+    /// Returns whether a CPU is in it, by a number that may be negative where none is known.
+    pub fn has(&self, cpu: i32) -> bool {
+        u32::try_from(cpu).is_ok_and(|cpu| self.contains(cpu))
+    }
+
     /// Returns the CPUs in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.ranges.iter().flat_map(|&(a, b)| a..=b)

@@ -19,6 +19,9 @@ pub use case::Case;
 pub use definition::remarks;
 pub use finding::{Advice, Base, Cost, Diagnosis, Finding, Lack, Severity};
 
+/// The built-in paths that rules look at.
+pub const PATHS: [&str; 3] = ["irqfd", "kick", "ipi"];
+
 /// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remedy {
@@ -54,6 +57,9 @@ pub struct Rule {
     pub looks_at: &'static str,
     /// The events, tables or facts it needs.
     pub needs: &'static str,
+    /// What a comparison calls the changes of what it measures, as they begin: a finding is no news while these are
+    /// not. Empty where it measures several things.
+    pub measures: &'static [&'static str],
     /// Why that makes a VM slow.
     pub cause: &'static str,
     /// What to change, best first.

@@ -17,10 +17,9 @@ use task::Task;
 
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
+use crate::stack::{self, KERNEL_STACK};
 use crate::{Amount, Counter, Stats};
 
-/// Event that ftrace makes of a stack, behind the event whose it is.
-const KERNEL_STACK: &str = "kernel_stack";
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 /// Functions of work items that are told apart; a kernel has some thousand.
@@ -262,16 +261,12 @@ impl Sched {
             if named || self.is_kworker(event.tid) {
                 self.stack = Some(StackOf::default());
             }
-        } else if let (Body::Raw(record), Some(caller)) = (event.body, self.caller.clone())
+        } else if let Some(caller) = self.caller.clone()
             && event.ty.name == KERNEL_STACK
             && self.is_kworker(event.tid)
-            && let Some(format) = event.ty.format
-            && let Some(field) = format.field("caller")
         {
-            let bytes = record.get(field.offset as usize..).unwrap_or_default();
-            let endian = format.abi.endian;
             let mut last = None;
-            for address in bytes.chunks_exact(8).filter_map(|b| endian.uint(b, 0, 8)) {
+            for address in stack::addresses(event) {
                 if caller.contains(&address) {
                     if let Some(function) = last {
                         self.stack_shows(Function::Address(function));

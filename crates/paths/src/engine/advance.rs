@@ -594,10 +594,7 @@ impl Paths {
             .only
             .time
             .is_none_or(|(from, to)| from <= first.time && first.time <= to);
-        let on_cpu = self.only.cpus.as_ref().is_none_or(|ranges| {
-            u32::try_from(first.cpu)
-                .is_ok_and(|cpu| ranges.iter().any(|(low, high)| *low <= cpu && cpu <= *high))
-        });
+        let on_cpu = (self.only.cpus.as_ref()).is_none_or(|cpus| cpus.has(first.cpu));
         let of_thread = self.only.threads.as_ref().is_none_or(|threads| {
             let has = |slot: u32| threads.binary_search(&self.tasks.get(slot).tid).is_ok();
             match &live.notes {

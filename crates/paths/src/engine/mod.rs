@@ -11,6 +11,7 @@ mod watchers;
 
 use std::ops::Range;
 
+use cpuset::CpuSet;
 use event::{Data, Event, EventType, Isa, NONE};
 use model::{Halt, Machine, State, Threads};
 use rustc_hash::FxHashMap;
@@ -55,8 +56,8 @@ pub struct Only {
     pub threads: Option<Vec<i32>>,
     /// Those that begin in this time, both ends included.
     pub time: Option<(u64, u64)>,
-    /// Those that begin on one of these CPUs, as ranges.
-    pub cpus: Option<Vec<(u32, u32)>>,
+    /// Those that begin on one of these CPUs.
+    pub cpus: Option<CpuSet>,
 }
 
 /// Follows paths.

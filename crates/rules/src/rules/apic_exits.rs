@@ -13,6 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, xAPIC \
                0xfee000b0), accesses of its page (APIC_ACCESS), windows for interrupts; --facts tells the modules' parameters",
     needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",
+    measures: &[],
     cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: each end \
             of an interrupt is an exit, and an interrupt for a guest that cannot take it yet costs one more to wait for the \
             window. With it both happen without leaving the guest, and posted interrupts reach it directly.",

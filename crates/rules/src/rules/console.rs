@@ -14,6 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while their \
                vCPU was at it",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking, and probes on irqfd_wakeup or irqfd_inject",
+    measures: &[],
     cause: "Every byte that the guest prints on an emulated serial port leaves the guest and goes to the VMM, which \
             writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \
             done: the vCPU is running already, so nothing wakes it and nothing is lost but time.",

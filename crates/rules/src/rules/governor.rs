@@ -12,6 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, and the host's cpufreq governor",
     needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or what perf sched latency prints; \
             --facts with the governor",
+    measures: &[],
     cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
             cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a short \
             sampling period, and changes of frequency are slow on top of it.",

@@ -12,6 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile",
     needs: "kvm:kvm_vcpu_wakeup with kvm_exit and kvm_entry; sched:sched_switch to tell polling from sleeping; or the host's KVM \
             debug statistics (--facts)",
+    measures: &["vcpus poll"],
     cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than that, \
             the time is burnt, and then the vCPU sleeps all the same.",
     remedies: &[

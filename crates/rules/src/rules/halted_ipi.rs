@@ -14,6 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "the path of an inter-processor interrupt: the write to the interrupt controller, the target's wake-up, its \
                way to a CPU, its entry; and how often the target was halted",
     needs: "kvm:* and sched_switch, sched_waking; sums of exits alone (MSR_WRITE beside HLT) allow a guess",
+    measures: &[],
     cause: "The target had nothing to do and halted, so its thread gave its CPU away. The interrupt then wakes that \
             thread (kvm_vcpu_kick, schedule), it waits until its CPU is out of idle, and enters its guest: many times \
             what it takes to interrupt a vCPU that is running.",

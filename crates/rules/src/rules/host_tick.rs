@@ -11,6 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line isolates",
     needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry tells the timer's \
             own",
+    measures: &[],
     cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes on on every \
             CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",
     remedies: &[

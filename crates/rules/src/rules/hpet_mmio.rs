@@ -13,6 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits for memory that is emulated at the HPET's address (0xfed00000)",
     needs: "kvm_exit, kvm_entry and kvm_mmio (perf kvm stat record has them), or the printed tables of perf kvm stat \
             report for vmexit and mmio",
+    measures: &["vmexit EPT_MISCONFIG", "vmexit npf", "mmio "],
     cause: "The guest uses the HPET as its clock. It is emulated by the VMM, so every look at the main counter leaves \
             the guest, goes on to user space and back. kvm-clock and the TSC are read without an exit.",
     remedies: &[

@@ -8,6 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "The recording lost events, so every number in it is a lower bound or a guess",
     looks_at: "what the recorder says of lost events, and whether the file ends before its end",
     needs: "nothing beside the recording",
+    measures: &[],
     cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. Pairs are torn: an exit without its \
             entry is not timed, and one whose entry was lost may be taken for a long one.",
     remedies: &[

@@ -14,6 +14,7 @@ pub(crate) static RULE: Rule = Rule {
                access of a device",
     needs: "kvm_exit and kvm_entry; kvm_mmio on AMD and arm64, where devices' accesses have the same reason; kvm_page_fault \
             (arm64: kvm_guest_fault) tells the addresses",
+    measures: &["vmexit EPT_VIOLATION", "vmexit npf"],
     cause: "Each page is mapped on the guest's first touch, one exit each: after a start, when a balloon or free page reporting \
             gave memory back, while dirty pages are logged for a migration, when KSM or NUMA balancing unmaps them, or because \
             pages are 4 KiB where they could be 2 MiB.",

@@ -11,6 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "vCPU threads move from CPU to CPU",
     looks_at: "how often the scheduler moves the threads of vCPUs",
     needs: "sched:sched_migrate_task, or sched:sched_switch of the whole host, and kvm_exit or kvm_entry to know the threads",
+    measures: &[],
     cause: "Each move leaves caches, TLB entries and the virtual processor's state (VMCS, loaded per CPU) behind, and \
             across NUMA nodes the memory as well. Posted interrupts and timers have to follow.",
     remedies: &[Remedy {

@@ -10,6 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "vCPUs spin, and pause-loop exiting throws them out",
     looks_at: "exits for PAUSE (pause-loop exiting), and beside them vCPUs that wait for a CPU",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
+    measures: &["vmexit PAUSE_INSTRUCTION", "vmexit pause"],
     cause: "The guest spins on a lock for longer than the window of pause-loop exiting: mostly because the vCPU that holds \
             it has no CPU. KVM then yields to another vCPU of the guest, which may be the wrong one.",
     remedies: &[

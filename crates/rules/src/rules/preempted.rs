@@ -14,6 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "vCPUs wait for CPUs that other tasks have",
     looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile",
     needs: "kvm_exit, kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a)",
+    measures: &["vcpus runnable"],
     cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass and \
             nothing happen (steal time), and whoever waits for a lock that this vCPU holds waits as well.",
     remedies: &[

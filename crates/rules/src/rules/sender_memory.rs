@@ -11,6 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from tcp_sendmsg_locked)",
     needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); from the \
             switches alone it can only be guessed",
+    measures: &[],
     cause: "The socket's send buffer is full: what was sent has not been acknowledged, so its memory is not free, and the \
             sender sleeps. That is one switch for every few packets, and a connection that is never kept full.",
     remedies: &[

@@ -13,6 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "A vCPU stood still for long, and its guest had not asked to wait",
     looks_at: "single exits, and single waits for a CPU, of a tenth of a second and more; time asleep in KVM while an exit is handled",
     needs: "kvm_exit and kvm_entry; sched:sched_switch tells waiting for a CPU from being handled",
+    measures: &[],
     cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds it is the \
             VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the host (memory that \
             is swapped in, a CPU that is taken away), or a signal that stopped it.",

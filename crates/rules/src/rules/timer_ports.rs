@@ -14,6 +14,7 @@ pub(crate) static RULE: Rule = Rule {
                (0x40 to 0x43, 0x61)",
     needs: "kvm_exit, kvm_entry and kvm_pio (perf kvm stat record has them), or the printed tables of perf kvm stat \
             report for vmexit and ioport",
+    measures: &["vmexit IO_INSTRUCTION", "vmexit io", "ioport "],
     cause: "The guest uses a timer that is behind I/O ports as its clock. Every look at it leaves the guest, and goes \
             on to the VMM and back. A paravirtual clock is read from memory or from the TSC, without an exit.",
     remedies: &[

@@ -10,6 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "Recording itself takes a visible share of the time",
     looks_at: "events on each CPU, at an assumed cost for each; CPU time of the recorder's own threads where it was recorded",
     needs: "nothing beside the recording; sched:sched_switch shows the recorder's threads",
+    measures: &[],
     cause: "Every event is taken on the CPU where it happens, in the middle of what is measured. Probes that fire for each packet or \
             poll, function tracing without a filter, and stacks cost more than what they look at; the slow case may even go away \
             while it is watched.",

@@ -13,6 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "the loop from a guest's notification (kick) over the back end to the interrupt and the guest's next access, by \
                what kind of thread the back end is",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking; probes on tun_get_user or handle_tx show the work itself",
+    measures: &[],
     cause: "The VMM's own thread is on the critical path of every notification: it is woken, reads the queue, makes a \
             system call for each packet, and raises the interrupt by another one. A kernel back end (vhost) does the same \
             with one wake-up and no system call.",
