@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+pub mod expected;
 pub mod instances;
 pub mod lines;
 pub mod perf_kvm;

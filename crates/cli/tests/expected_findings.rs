@@ -1,0 +1,69 @@
+//! Every recording and printed table of a corpus leads to the findings that it has to lead to, and to no others:
+//! precision and recall of `trapline diagnose` are 1 on the corpus' own table (`expected.json`).
+//!
+//! With `TRAPLINE_CORPUS` it runs over that corpus as well.
+
+mod common;
+
+use common::expected::{diagnose, tables};
+use common::{Failures, tell};
+
+#[test]
+fn findings_are_the_expected_ones() {
+    let mut failures = Failures::default();
+    for (root, table) in tables() {
+        let (mut found, mut right, mut musts, mut met) = (0, 0, 0, 0);
+        for expected in &table {
+            let name = &expected.name;
+            let both = |id: &&String| {
+                usize::from(expected.must.contains_key(*id))
+                    + usize::from(expected.may.contains_key(*id))
+                    + usize::from(expected.not.contains_key(*id))
+                    > 1
+            };
+            let twice: Vec<&String> = expected
+                .must
+                .keys()
+                .chain(expected.may.keys())
+                .filter(both)
+                .collect();
+            failures.check(twice.is_empty(), || {
+                format!("{name}: listed twice: {twice:?}")
+            });
+            let findings = match diagnose(&expected.files) {
+                Ok(findings) => findings,
+                Err(error) => {
+                    failures.check(false, || format!("{name}: {error}"));
+                    continue;
+                }
+            };
+            for one in &findings {
+                found += 1;
+                let allowed = expected.allows(one);
+                right += usize::from(allowed);
+                failures.check(allowed, || {
+                    format!(
+                        "{name}: wrong: {} ({}, {:.2}): {}\n    {}",
+                        one.id,
+                        one.severity,
+                        one.confidence,
+                        one.title,
+                        expected.reason(&one.id)
+                    )
+                });
+            }
+            for (id, why) in &expected.must {
+                musts += 1;
+                let is_found = findings.iter().any(|one| one.id == *id);
+                met += usize::from(is_found);
+                failures.check(is_found, || format!("{name}: missed: {id}\n    {why}"));
+            }
+        }
+        tell(&format!(
+            "{}: {} inputs, {right} of {found} findings right, {met} of {musts} causes found",
+            root.display(),
+            table.len()
+        ));
+    }
+    failures.finish(80);
+}
