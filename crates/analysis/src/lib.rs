@@ -6,10 +6,13 @@ knows nothing of containers, files or output.
 */
 #![forbid(unsafe_code)]
 
+mod console;
+mod continuity;
 mod exits;
 mod info;
 mod names;
 mod picture;
+mod ratios;
 mod sched;
 mod signs;
 mod sleeps;
@@ -19,6 +22,8 @@ mod study;
 mod tables;
 mod vcpus;
 
+pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
+pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, Options, Unpaired,
     access_key,
@@ -26,6 +31,7 @@ pub use exits::{
 pub use info::{EventCount, Info, InfoReport};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{Measured, NamesOf, Origin, Picture, Series};
+pub use ratios::{RatioRow, ratios};
 pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use signs::{CpuSigns, Signs, is_interrupt};
 pub use sleeps::{SleepRow, Sleeps};

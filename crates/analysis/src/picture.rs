@@ -8,8 +8,9 @@ use model::{Access, State};
 use paths::PathReport;
 
 use crate::{
-    Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info, InfoReport, Merge, SchedReport,
-    Signs, SleepRow, Study, VcpusReport, name_access, name_causes, name_rows,
+    Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info,
+    InfoReport, Merge, SchedReport, Signs, SleepRow, Study, VcpusReport, name_access, name_causes,
+    name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -27,6 +28,8 @@ pub enum Origin {
 pub struct Picture {
     /// The files it comes from.
     pub names: Vec<String>,
+    /// Where its printed tables stand in their files, and under what heading.
+    pub places: Vec<String>,
     /// Whether from events or from tables.
     pub origin: Origin,
     /// Instruction set of the exits.
@@ -45,6 +48,8 @@ pub struct Picture {
     pub sleeps: Option<Vec<SleepRow>>,
     /// Single events that tell of causes.
     pub signs: Signs,
+    /// Whether events are missing, though nobody said that they were lost.
+    pub continuity: ContinuityReport,
     /// What happened when.
     pub series: Series,
     /// Counts that `perf stat` printed, by event.
@@ -158,6 +163,11 @@ impl Picture {
         if let Some(report) = &mut vcpus {
             name_causes(report, &devices);
         }
+        let continuity = study.continuity.as_ref().map(Continuity::report);
+        let continuity = continuity.unwrap_or_default();
+        if let Some(warning) = continuity.warning() {
+            quality.warn(warning);
+        }
         let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
         let paths = study.paths.as_ref().zip(study.machine.as_ref());
         let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
@@ -171,6 +181,7 @@ impl Picture {
                 .unwrap_or_default(),
             sleeps: sleeps.map(|sleeps| sleeps.report(symbol)),
             signs: study.signs.take().unwrap_or_default(),
+            continuity,
             series,
             span_ns: Some(end.saturating_sub(start)),
             info,

@@ -8,7 +8,8 @@ use paths::Paths;
 
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Counter, Exits, Info, Sched, Signs, Sleeps, Slice, Slices, Vcpus, VcpusReport,
+    Amount, Continuity, Counter, Exits, Info, Sched, Signs, Sleeps, Slice, Slices, Vcpus,
+    VcpusReport,
 };
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
@@ -28,6 +29,8 @@ pub struct Study {
     pub sleeps: Option<Sleeps>,
     /// Single events that tell of causes.
     pub signs: Option<Signs>,
+    /// Whether events are missing.
+    pub continuity: Option<Continuity>,
     /// How much of everything happened when.
     pub slices: Option<Slices>,
     /// What the vCPUs do.
@@ -45,6 +48,7 @@ struct Wanted {
     sched: bool,
     paths: bool,
     sleeps: bool,
+    continuity: bool,
 }
 
 impl Study {
@@ -116,6 +120,14 @@ impl Study {
     pub fn signs(self, signs: Signs) -> Study {
         Study {
             signs: Some(signs),
+            ..self
+        }
+    }
+
+    /// Asks whether events are missing.
+    pub fn continuity(self, continuity: Continuity) -> Study {
+        Study {
+            continuity: Some(continuity),
             ..self
         }
     }
@@ -244,6 +256,7 @@ impl Sink for Study {
             sched: self.sched.as_mut().is_some_and(|sched| sched.wants(ty)),
             paths: self.paths.as_mut().is_some_and(|paths| paths.wants(ty)),
             sleeps: self.sleeps.is_some() && (ty.kind.is_sched() || ty.name == KERNEL_STACK),
+            continuity: self.continuity.as_ref().is_some_and(|one| one.wants(ty)),
         };
         self.wanted[index] = wanted;
         if let Some(signs) = &mut self.signs {
@@ -251,6 +264,7 @@ impl Sink for Study {
         }
         let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths;
+        let any = any || wanted.continuity;
         info || any || wanted.sleeps || self.signs.is_some() || self.slices.is_some()
     }
 
@@ -272,8 +286,13 @@ impl Sink for Study {
             self.counts[index] += 1;
         }
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths || wanted.sleeps;
-        if any || self.signs.is_some() {
+        if any || wanted.continuity || self.signs.is_some() {
             let data = event.data();
+            if wanted.continuity
+                && let Some(continuity) = &mut self.continuity
+            {
+                continuity.take(event, &data);
+            }
             if let Some(signs) = &mut self.signs {
                 signs.take(event, &data);
             }

@@ -10,8 +10,8 @@ use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats
 pub fn of_tables(tables: Vec<(String, Table)>) -> Vec<Picture> {
     let mut out: Vec<Picture> = Vec::new();
     for (name, table) in tables {
-        let place = out.iter_mut().find(|picture| !has(picture, &table));
-        let picture = match place {
+        let last = out.iter_mut().find(|picture| !has(picture, &table));
+        let picture = match last {
             Some(picture) => picture,
             None => {
                 out.push(Picture {
@@ -25,6 +25,7 @@ pub fn of_tables(tables: Vec<(String, Table)>) -> Vec<Picture> {
         if !picture.names.contains(&name) {
             picture.names.push(name);
         }
+        picture.places.push(place(&table));
         add(picture, table);
     }
     out
@@ -42,10 +43,6 @@ pub fn ambiguous(tables: &[Table]) -> Option<String> {
         Table::PerfStat(_) => Some("perf stat".to_owned()),
         _ => None,
     };
-    let place = |table: &Table| match table.label() {
-        Some(label) => format!("line {} ({})", table.line(), label.trim_matches(['#', ' '])),
-        None => format!("line {}", table.line()),
-    };
     tables.iter().find_map(|first| {
         let same: Vec<String> = tables
             .iter()
@@ -61,6 +58,14 @@ pub fn ambiguous(tables: &[Table]) -> Option<String> {
             )
         })
     })
+}
+
+/// Returns where a table stands: its line, and the heading above it.
+fn place(table: &Table) -> String {
+    match table.label() {
+        Some(label) => format!("line {} ({})", table.line(), label.trim_matches(['#', ' '])),
+        None => format!("line {}", table.line()),
+    }
 }
 
 fn table_of(event: Event) -> Option<ExitTable> {
@@ -99,6 +104,12 @@ fn add(picture: &mut Picture, table: Table) {
             if table == ExitTable::Vmexit && picture.isa.is_none() {
                 picture.isa = isa(&stat);
             }
+            if picture.isa == Some(Isa::Arm64) {
+                picture.quality.warn(
+                    "perf times arm64's exits from the entry to the exit: the times in its table are how long the guest ran \
+                     before each, not how long they took. Counts are right.",
+                );
+            }
             let report = exits(&stat, table, picture.isa);
             picture.exits.push(report);
         }
@@ -113,7 +124,9 @@ fn add(picture: &mut Picture, table: Table) {
                     picture.counts.push((count.event.clone(), value));
                 }
             }
-            picture.counted_ns = stat.elapsed_ns;
+            // With -I the time of the last interval's end is how long it counted.
+            let last = stat.counts.iter().filter_map(|count| count.at_ns).max();
+            picture.counted_ns = stat.elapsed_ns.or(last);
             // A block without a number that could be taken still is one.
             if picture.counts.is_empty() {
                 picture.quality.warn(format!(

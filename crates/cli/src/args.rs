@@ -312,6 +312,11 @@ pub struct EventsArgs {
     #[arg(long, value_name = "GLOB")]
     pub event: Vec<String>,
 
+    /// Print what guests wrote to their serial lines instead, line by line, from the values that kvm_pio (x86) and
+    /// kvm_mmio (arm64) events record.
+    #[arg(long, conflicts_with_all = ["event", "convention"])]
+    pub console: bool,
+
     /// Print lines as this tool does, whatever made the recording.
     #[arg(long = "as", value_enum, value_name = "TOOL")]
     pub convention: Option<As>,

@@ -16,6 +16,7 @@ use tracefmt::{Formats, Kallsyms};
 
 use crate::args::{Common, FilterArgs};
 use crate::filter::{Filtered, Scope};
+use crate::wrong_input;
 
 /// Another recording that event formats are borrowed from.
 #[derive(Debug, Default)]
@@ -402,11 +403,12 @@ pub fn require_exits(
     name: &str,
     saw_exits: bool,
     filters: &FilterArgs,
-    without_formats: bool,
+    reader: &Reader<'_>,
 ) -> Result<()> {
     if saw_exits {
         return Ok(());
     }
+    let without_formats = reader.lacks_formats();
     if filters.any() && !without_formats {
         bail!(
             "{name}: no kvm_exit or kvm_entry event passes the filters; 'trapline info {name}' tells what \
@@ -420,7 +422,8 @@ pub fn require_exits(
         );
     }
     bail!(
-        "{name}: holds no kvm_exit and kvm_entry events, which exits and vCPUs are told by; record on the \
-         host with 'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'"
+        "{name}: holds no kvm_exit and kvm_entry events, which exits and vCPUs are told by ({}); record on the \
+         host with 'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'",
+        wrong_input::holds(reader)
     );
 }

@@ -9,6 +9,8 @@ mod filter;
 mod input;
 mod output;
 mod picture;
+mod tables;
+mod wrong_input;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{Exits, Info, Options, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus};
+use analysis::{
+    Continuity, Exits, Info, Options, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus,
+};
 use anyhow::{Result, bail};
 use paths::{Paths, lang};
 use render::exits;
@@ -13,7 +15,7 @@ use tracefmt::Kallsyms;
 use crate::args::Common;
 use crate::commands::info::head;
 use crate::filter::Scope;
-use crate::input;
+use crate::{input, wrong_input};
 
 /// Returns the paths that rules look at.
 pub fn paths_of_rules() -> Vec<lang::Path> {
@@ -95,7 +97,7 @@ impl Camera<'_> {
     /// # Errors
     /// It is no recording, or lacks what filters ask for.
     pub fn of_recording(&self, recording: &Recording, path: &Path) -> Result<(Picture, Head)> {
-        let reader = recording.reader(self.lender.options(true))?;
+        let reader = wrong_input::reader(recording, self.lender.options(true))?;
         let name = input::name(path);
         let filter = input::Filter::new(&self.common.filter, self.facts, &reader, &name)?;
         let mut follower = Paths::new(self.paths.clone());
@@ -114,6 +116,10 @@ impl Camera<'_> {
             .signs(Signs::new());
         if !self.paths.is_empty() {
             study = study.paths(follower);
+        }
+        // What a filter by CPU takes away is missing by the user's own wish.
+        if self.common.filter.cpu.is_none() {
+            study = study.continuity(Continuity::new());
         }
         if self.comparing {
             study = study.slices(Slices::new());

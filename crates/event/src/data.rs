@@ -76,6 +76,8 @@ pub struct KvmPio {
     pub size: u32,
     /// Accesses (string instructions repeat).
     pub count: u32,
+    /// The value of the first of them; kernels before 3.16 do not record it.
+    pub value: Option<u32>,
 }
 
 /// `kvm:kvm_msr`.

@@ -83,6 +83,7 @@ enum Plan {
         port: Load,
         size: Option<Load>,
         count: Option<Load>,
+        value: Option<Load>,
     },
     Msr {
         write: Load,
@@ -141,6 +142,7 @@ impl Decoder {
                     port: load("port")?,
                     size: load("size"),
                     count: load("count"),
+                    value: load("val"),
                 })
             })(),
             Kind::KvmMsr => (|| {
@@ -211,11 +213,13 @@ impl Decoder {
                 port,
                 size,
                 count,
+                value,
             } => Data::KvmPio(KvmPio {
                 write: write.get(record)? != 0,
                 port: port.get(record)? as u16,
                 size: opt(size).unwrap_or(0) as u32,
                 count: opt(count).unwrap_or(1) as u32,
+                value: opt(value).map(|value| value as u32),
             }),
             Plan::Msr {
                 write,

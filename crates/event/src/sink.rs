@@ -173,6 +173,10 @@ pub enum Side<'a> {
         pgoff: u64,
         /// CPU mode and flags of the record's header.
         misc: u16,
+        /// Whether code may run there.
+        exec: bool,
+        /// Whether it is of huge pages, which have no file whatever their name.
+        huge: bool,
         /// The file, as the recorder saw it.
         path: &'a str,
     },

@@ -144,6 +144,7 @@ fn data(one: &One, isa: Isa) -> Data {
             port: number as u16,
             size: 1,
             count: 1,
+            value: None,
         }),
         Kind::KvmMsr => Data::KvmMsr(KvmMsr {
             write: one.flag,

@@ -135,6 +135,11 @@ pub enum SideRecord<'a> {
         len: u64,
         /// Offset in the file.
         pgoff: u64,
+        /// Whether code may run there: `PROT_EXEC` of `PERF_RECORD_MMAP2`. `PERF_RECORD_MMAP` has no protection; there, what
+        /// its header does not mark as data may.
+        exec: bool,
+        /// Whether it is of huge pages (`MAP_HUGETLB` of `PERF_RECORD_MMAP2`).
+        huge: bool,
         /// File name.
         path: &'a [u8],
     },
@@ -160,6 +165,12 @@ pub enum SideRecord<'a> {
 
 /// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
 const KSYMBOL_UNREGISTER: u16 = 1;
+
+/// `PERF_RECORD_MISC_MMAP_DATA`.
+const MISC_MMAP_DATA: u16 = 1 << 13;
+/// `PROT_EXEC` and `MAP_HUGETLB` (`include/uapi/asm-generic/mman-common.h`).
+const PROT_EXEC: u32 = 4;
+const MAP_HUGETLB: u32 = 0x4_0000;
 
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const MISC_COMM_EXEC: u16 = 1 << 13;
@@ -205,6 +216,8 @@ pub(crate) fn parse_side<'a>(
             start: long(8)?,
             len: long(16)?,
             pgoff: long(24)?,
+            exec: header.misc & MISC_MMAP_DATA == 0,
+            huge: false,
             path: name(32)?,
         },
         // Between offset and name: device and inode, or a build id, then protection and flags.
@@ -214,6 +227,8 @@ pub(crate) fn parse_side<'a>(
             start: long(8)?,
             len: long(16)?,
             pgoff: long(24)?,
+            exec: endian.u32(body, 56)? & PROT_EXEC != 0,
+            huge: endian.u32(body, 60)? & MAP_HUGETLB != 0,
             path: name(64)?,
         },
         kind::KSYMBOL => SideRecord::Ksymbol {
@@ -232,4 +247,34 @@ pub(crate) fn parse_side<'a>(
         },
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_tells_whether_code_may_run_there() {
+        let read = |kind, misc, prot: u32, flags: u32| {
+            let header = Header {
+                kind,
+                misc,
+                size: 80,
+            };
+            let mut body = vec![0u8; 72];
+            body[56..60].copy_from_slice(&prot.to_le_bytes());
+            body[60..64].copy_from_slice(&flags.to_le_bytes());
+            match parse_side(header, &body, 0, Endian::Little) {
+                Some(SideRecord::Mmap { exec, huge, .. }) => (exec, huge),
+                other => panic!("{other:?}"),
+            }
+        };
+        let data = MISC_MMAP_DATA;
+        assert_eq!(read(kind::MMAP2, 2, 5, 2), (true, false));
+        assert_eq!(read(kind::MMAP2, 2, 3, 2), (false, false));
+        assert_eq!(read(kind::MMAP2, 2 | data, 5, 0x4_0022), (true, true));
+        // The older record has no protection.
+        assert_eq!(read(kind::MMAP, 2, 0, 0), (true, false));
+        assert_eq!(read(kind::MMAP, 2 | data, 0, 0), (false, false));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Unpaired};
+use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Stats, Unpaired};
 use event::{ExitReason, Isa};
 use model::{Seen, Times};
 use serde_json::{Map, Value, json};
@@ -48,9 +48,9 @@ fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
     put("min_ns", json!(stats.min()));
     put("mean_ns", json!(stats.mean()));
     put("max_ns", json!(stats.max()));
-    put("p50_ns", json!(stats.percentile(0.5)));
-    put("p90_ns", json!(stats.percentile(0.9)));
-    put("p99_ns", json!(stats.percentile(0.99)));
+    put("p50_ns", json!(percentile(stats, 0.5)));
+    put("p90_ns", json!(percentile(stats, 0.9)));
+    put("p99_ns", json!(percentile(stats, 0.99)));
     if let (Some(times), Some(seen)) = (&row.times, &report.seen) {
         for (name, ns) in time_fields(times) {
             put(&name, json!(ns));
@@ -59,6 +59,11 @@ fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
         put("handled_by", json!(row.handled_by(seen).map(handler)));
     }
     Value::Object(out)
+}
+
+/// Returns a percentile; `None` for sums that a tool printed, which have none.
+fn percentile(stats: &Stats, share: f64) -> Option<u64> {
+    stats.has_percentiles().then(|| stats.percentile(share))
 }
 
 /// Returns what documents call it.
@@ -95,6 +100,10 @@ pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
         for row in &report.rows {
             let stats = &row.stats;
             let option = |value: Option<i64>| value.map(|v| v.to_string()).unwrap_or_default();
+            let rank = |share: f64| {
+                let value = percentile(stats, share);
+                value.map(|v| v.to_string()).unwrap_or_default()
+            };
             let mut fields = vec![
                 report.table.name().to_owned(),
                 isa.map_or("", Isa::name).to_owned(),
@@ -109,9 +118,9 @@ pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
                 stats.min().to_string(),
                 stats.mean().to_string(),
                 stats.max().to_string(),
-                stats.percentile(0.5).to_string(),
-                stats.percentile(0.9).to_string(),
-                stats.percentile(0.99).to_string(),
+                rank(0.5),
+                rank(0.9),
+                rank(0.99),
             ];
             let times = time_fields(&row.times.unwrap_or_default()).into_iter();
             let known = row.times.is_some();
@@ -234,25 +243,17 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
             time(stats.total()),
             duration::percent(share(stats.total(), report.total_ns))
         );
-        let values: &[u64] = if layout.wide {
-            &[
-                stats.min(),
-                stats.mean(),
-                stats.percentile(0.5),
-                stats.percentile(0.9),
-                stats.percentile(0.99),
-                stats.max(),
-            ]
+        let (min, mean) = (Some(stats.min()), Some(stats.mean()));
+        let max = Some(stats.max());
+        let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| percentile(stats, share));
+        let values: &[Option<u64>] = if layout.wide {
+            &[min, mean, p50, p90, p99, max]
         } else {
-            &[
-                stats.mean(),
-                stats.percentile(0.5),
-                stats.percentile(0.99),
-                stats.max(),
-            ]
+            &[mean, p50, p99, max]
         };
         for value in values {
-            let _ = write!(out, "{:>9}", time(*value));
+            let text = value.map_or_else(|| "-".to_owned(), time);
+            let _ = write!(out, "{text:>9}");
         }
         if layout.wide && !name.is_empty() {
             let _ = write!(out, "  {name}");

@@ -8,6 +8,7 @@ other people's scripts.
 
 mod columns;
 pub mod compare;
+pub mod console;
 pub mod csv;
 pub mod diagnose;
 mod digits;
@@ -26,6 +27,7 @@ pub mod perf_kvm;
 mod perf_line;
 mod perf_maps;
 mod perf_stack;
+pub mod perf_stat;
 mod perf_threads;
 pub mod quality;
 pub mod rules;

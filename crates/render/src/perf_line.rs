@@ -13,7 +13,7 @@ use tracefmt::{Formats, PrintStyle};
 use crate::columns::Clock;
 use crate::perf_columns::{Head, NameColumn};
 use crate::perf_kernel::KernelFile;
-use crate::perf_maps::Files;
+use crate::perf_maps::{Files, Mapping};
 use crate::perf_stack::Place;
 use crate::perf_threads::{CpuMode, Machine};
 
@@ -107,6 +107,8 @@ impl PerfPrinter {
                 len,
                 pgoff,
                 misc,
+                exec,
+                huge,
                 path,
                 ..
             } => {
@@ -114,8 +116,15 @@ impl PerfPrinter {
                     true => &mut self.guest,
                     false => &mut self.host,
                 };
-                let path = path.as_bytes();
-                machine.mmap(pid, tid, start, len, pgoff, misc, path, &mut self.files);
+                let mapping = Mapping {
+                    start,
+                    len,
+                    pgoff,
+                    exec,
+                    huge,
+                    path: path.as_bytes(),
+                };
+                machine.mmap(pid, tid, misc, &mapping, &mut self.files);
             }
             Side::Ksymbol {
                 start,

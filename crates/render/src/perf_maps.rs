@@ -283,29 +283,41 @@ fn cut_out(maps: &mut Maps, start: u64, end: u64) {
     }
 }
 
+/// One mapping, as its record tells it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mapping<'p> {
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Offset in the file of the first byte.
+    pub pgoff: u64,
+    /// Whether code may run there.
+    pub exec: bool,
+    /// Whether it is of huge pages.
+    pub huge: bool,
+    /// The file.
+    pub path: &'p [u8],
+}
+
 /// What a mapping of user space is to perf: its file name and what is added to addresses in it.
 ///
-/// Memory without a file prints as the file that a just-in-time compiler would have left for perf, and
-/// keeps its addresses; so do stacks and heaps. `data` says that the mapping is not executable.
-pub(crate) fn user_file(
-    pid: i32,
-    start: u64,
-    pgoff: u64,
-    path: &[u8],
-    data: bool,
-    files: &mut Files,
-) -> (FileId, u64) {
-    let anonymous = path == b"//anon"
+/// Memory without a file prints as the file that a just-in-time compiler would have left for perf, if code may run there
+/// (`map__new`: `(anon || no_dso) && nsi && (prot & PROT_EXEC)`), and keeps its addresses; so do stacks and heaps.
+pub(crate) fn user_file(pid: i32, mapping: &Mapping<'_>, files: &mut Files) -> (FileId, u64) {
+    let path = mapping.path;
+    let anonymous = mapping.huge
+        || path == b"//anon"
         || path.starts_with(b"/dev/zero")
         || path.starts_with(b"/anon_hugepage")
         || path.starts_with(b"[stack")
         || path.starts_with(b"/SYSV")
         || path == b"[heap]";
     if !anonymous {
-        let pgoff = if path == b"[vdso]" { 0 } else { pgoff };
-        return (files.intern(path), pgoff.wrapping_sub(start));
+        let pgoff = if path == b"[vdso]" { 0 } else { mapping.pgoff };
+        return (files.intern(path), pgoff.wrapping_sub(mapping.start));
     }
-    let file = if data || pid == 0 {
+    let file = if !mapping.exec || pid == 0 {
         files.intern(path)
     } else {
         files.intern(format!("/tmp/perf-{pid}.map").as_bytes())

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::perf_columns::ThreadColumns;
 use crate::perf_kernel::{KernelFile, KernelMaps};
-use crate::perf_maps::{Files, Region, SpaceId, Spaces, user_file};
+use crate::perf_maps::{Files, Mapping, Region, SpaceId, Spaces, user_file};
 
 /// Threads kept at most. Linux itself has no more than 4 million (`PID_MAX_LIMIT`), and hosts far fewer.
 const MAX_THREADS: usize = 1 << 19;
@@ -21,8 +21,6 @@ const RECENT: usize = 256;
 
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
 const CPUMODE_MASK: u16 = 7;
-/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping is not executable.
-const MISC_MMAP_DATA: u16 = 1 << 13;
 
 /// Where the CPU was (`PERF_RECORD_MISC_*`, `include/uapi/linux/perf_event.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -301,21 +299,17 @@ impl Machine {
     }
 
     /// Something was mapped.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a mapping record has that many parts"
-    )]
     pub fn mmap(
         &mut self,
         pid: i32,
         tid: i32,
-        start: u64,
-        len: u64,
-        pgoff: u64,
         misc: u16,
-        path: &[u8],
+        mapping: &Mapping<'_>,
         files: &mut Files,
     ) {
+        let Mapping {
+            start, len, path, ..
+        } = *mapping;
         if self.spaces.is_none() {
             return;
         }
@@ -326,8 +320,7 @@ impl Machine {
             return;
         };
         let space = self.threads[at as usize].space;
-        let data = misc & MISC_MMAP_DATA != 0;
-        let (file, shift) = user_file(pid, start, pgoff, path, data, files);
+        let (file, shift) = user_file(pid, mapping, files);
         if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
             spaces.map(space, start, len, shift, file);
         }

@@ -9,7 +9,14 @@ use crate::{clean, csv, duration};
 
 /// Appends the contract's fields, and what is told beside them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
-    let rows = report.rows.iter().map(row_json).collect();
+    let mut rows: Vec<Value> = report.rows.iter().map(row_json).collect();
+    if is_printed(report) {
+        for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+            for name in UNTOLD {
+                row.insert(name.to_owned(), Value::Null);
+            }
+        }
+    }
     document.insert("rows".to_owned(), Value::Array(rows));
     let cpus = report.cpus.iter().map(cpu_json).collect();
     document.insert("cpus".to_owned(), Value::Array(cpus));
@@ -26,6 +33,22 @@ pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
     document.insert("work".to_owned(), work.collect());
     document.insert("delays".to_owned(), histogram_json(&report.delays));
 }
+
+/// What perf's table does not tell.
+const UNTOLD: [&str; 12] = [
+    "on_cpu_ns",
+    "delay_p50_ns",
+    "delay_p90_ns",
+    "delay_p99_ns",
+    "woken_waits",
+    "woken_wait_ns",
+    "woken_wait_p99_ns",
+    "woken_wait_max_ns",
+    "preempted",
+    "preempted_wait_ns",
+    "preempted_max_ns",
+    "migrations",
+];
 
 fn row_json(row: &TaskRow) -> Value {
     let delays = &row.delays;
@@ -210,16 +233,23 @@ pub fn table(report: &SchedReport, layout: Layout) -> String {
     out
 }
 
+/// Returns whether a report is of a table that perf printed: of CPUs it tells nothing.
+fn is_printed(report: &SchedReport) -> bool {
+    report.cpus.is_empty() && !report.delays.has_percentiles()
+}
+
 /// Returns the table of tasks alone.
 pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let time = |value: u64| duration::of(value, layout.nanoseconds);
+    let printed = is_printed(report);
+    let told = |value: u64| if printed { "-".to_owned() } else { time(value) };
     let mut out = format!(
         "sched: {} task{}, {} delays, mean {}, p99 {}, max {}\n",
         report.rows.len(),
         if report.rows.len() == 1 { "" } else { "s" },
         report.delays.count(),
         time(report.delays.mean()),
-        time(report.delays.percentile(0.99)),
+        told(report.delays.percentile(0.99)),
         time(report.delays.max())
     );
     let _ = writeln!(
@@ -247,8 +277,8 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
             delays.count(),
             time(delays.total() / delays.count().max(1)),
             time(delays.max()),
-            time(row.woken_waits.total()),
-            time(row.preempted.total()),
+            told(row.woken_waits.total()),
+            told(row.preempted.total()),
         );
     }
     if report.rows.len() > layout.limit {

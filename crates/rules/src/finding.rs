@@ -129,6 +129,8 @@ pub struct Finding {
     pub cost: Option<Cost>,
     /// Whatever it costs, it matters at least so much.
     pub at_least: Severity,
+    /// Whatever it costs, it matters at most so much: what it costs is not known.
+    pub at_most: Severity,
     /// What shows it, a full sentence each.
     pub evidence: Vec<String>,
     /// Why that makes the VM slow.
@@ -153,6 +155,7 @@ impl Finding {
             confidence,
             cost: None,
             at_least: Severity::Low,
+            at_most: Severity::High,
             evidence: Vec::new(),
             cause: rule.cause.to_owned(),
             remedies: remedies.collect(),
@@ -218,7 +221,7 @@ impl Finding {
     /// Returns how much it matters.
     pub fn severity(&self) -> Severity {
         let by_cost = self.cost.map_or(Severity::Low, |cost| cost.severity());
-        by_cost.max(self.at_least)
+        by_cost.max(self.at_least).min(self.at_most)
     }
 
     /// The time it surely costs, as far as that can be said: what sums only fit counts for less.

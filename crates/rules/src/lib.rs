@@ -14,6 +14,7 @@ mod case;
 mod definition;
 mod finding;
 mod rules;
+mod torn;
 
 pub use case::Case;
 pub use definition::remarks;
@@ -90,6 +91,7 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
         for case in cases {
             match (rule.look)(case) {
                 Verdict::Found(mut finding) => {
+                    torn::lower(case, &mut finding);
                     if cases.len() > 1 {
                         finding.inputs.clone_from(&case.picture.names);
                     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 use crate::OpenError;
+use crate::error::Temporary;
 use crate::map::FileMap;
 
 /// Unpacked inputs up to this size stay in memory; larger ones go to a temporary file, so that memory does
@@ -15,6 +16,8 @@ use crate::map::FileMap;
 const IN_MEMORY: usize = 16 << 20;
 /// Unpacked inputs end here, so that a small file cannot fill the disk.
 const MAX_UNPACKED: u64 = 256 << 30;
+/// Bytes of the longest header of a zstd frame, its magic number included (RFC 8878, 3.1.1.1).
+const ZSTD_HEADER: usize = 18;
 /// Wrappings inside each other are followed this deep.
 const MAX_NESTING: usize = 3;
 
@@ -177,12 +180,12 @@ fn spool(stream: &mut dyn Read, warnings: &mut Vec<String>) -> io::Result<Bytes>
         }
         let part = &buffer[..count];
         match &mut file {
-            Some(file) => file.write_all(part)?,
+            Some(file) => file.write_all(part).map_err(temporary)?,
             None if memory.len() + count <= IN_MEMORY => memory.extend_from_slice(part),
             None => {
-                let mut spooled = tempfile::tempfile()?;
-                spooled.write_all(&memory)?;
-                spooled.write_all(part)?;
+                let mut spooled = tempfile::tempfile().map_err(temporary)?;
+                spooled.write_all(&memory).map_err(temporary)?;
+                spooled.write_all(part).map_err(temporary)?;
                 memory = Vec::new();
                 file = Some(spooled);
             }
@@ -190,14 +193,31 @@ fn spool(stream: &mut dyn Read, warnings: &mut Vec<String>) -> io::Result<Bytes>
     }
     match file {
         Some(mut file) => {
-            file.flush()?;
-            file.rewind()?;
-            Ok(Bytes::Mapped(FileMap::new(&file)?))
+            file.flush().map_err(temporary)?;
+            file.rewind().map_err(temporary)?;
+            Ok(Bytes::Mapped(FileMap::new(&file).map_err(temporary)?))
         }
         None => {
             memory.shrink_to_fit();
             Ok(Bytes::Memory(memory))
         }
+    }
+}
+
+/// What failed about a temporary file is not to be said of the recording: the folder for such files is told with it.
+fn temporary(error: io::Error) -> io::Error {
+    io::Error::other(Temporary {
+        folder: std::env::temp_dir(),
+        error,
+    })
+}
+
+/// Says in plain words why zstd data cannot be unpacked; the decoder's own words are names of its parts.
+fn of_zstd(cut: bool) -> io::Error {
+    if cut {
+        io::Error::new(io::ErrorKind::UnexpectedEof, "its zstd data is cut off")
+    } else {
+        io::Error::new(io::ErrorKind::InvalidData, "its zstd data is damaged")
     }
 }
 
@@ -211,7 +231,9 @@ impl Read for ZstdFrames<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(frame) = &mut self.frame {
-                let count = frame.read(out)?;
+                let count = frame
+                    .read(out)
+                    .map_err(|_| of_zstd(frame.get_ref().is_empty()))?;
                 if count > 0 {
                     return Ok(count);
                 }
@@ -229,7 +251,7 @@ impl Read for ZstdFrames<'_> {
                 return Ok(0);
             }
             let frame = ruzstd::decoding::StreamingDecoder::new(self.rest)
-                .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
+                .map_err(|_| of_zstd(self.rest.len() < ZSTD_HEADER))?;
             self.frame = Some(frame);
         }
     }

@@ -280,6 +280,8 @@ impl Visitor for Push<'_> {
                 start,
                 len,
                 pgoff,
+                exec,
+                huge,
                 path,
             } => {
                 comm = String::from_utf8_lossy(path);
@@ -291,6 +293,8 @@ impl Visitor for Push<'_> {
                     len,
                     pgoff,
                     misc,
+                    exec,
+                    huge,
                     path: &comm,
                 }
             }

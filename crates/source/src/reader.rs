@@ -103,10 +103,17 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns whether the formats of its binary records are missing, so that they cannot be told apart.
+    /// Returns whether the formats of its binary records are missing, so that they cannot be told apart. A profile, which
+    /// has no tracepoints, needs none.
     pub fn lacks_formats(&self) -> bool {
-        self.formats()
-            .is_some_and(|formats| formats.all().is_empty())
+        let none = self
+            .formats()
+            .is_some_and(|formats| formats.all().is_empty());
+        let needs = self.perf_data().is_none_or(|perf| {
+            let attrs = perf.attrs();
+            attrs.is_empty() || attrs.iter().any(|attr| attr.tracepoint_id().is_some())
+        });
+        none && needs
     }
 
     /// Returns whether it is a perf.data (or perf's text), whose events are printed as `perf script` does.

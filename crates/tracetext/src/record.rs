@@ -186,6 +186,8 @@ pub(crate) fn side<'t>(record: &Record<'_>, head: &Head, text: &'t str) -> Optio
                 len,
                 pgoff,
                 misc,
+                exec: true,
+                huge: false,
                 path: text,
             }
         }

@@ -95,7 +95,7 @@ fn nothing_is_wrong_with_the_undamaged_texts() {
             exit_vcpu == exit(Isa::Svm, 0x7b, Some(1), Some(rip))
                 || exit_vcpu == exit(Isa::Svm, 0x7b, None, Some(rip))
         );
-        assert_eq!(got.events[1].data, pio(false, 0x608, 4, 1));
+        assert_eq!(got.events[1].data, pio(false, 0x608, 4, 1, 0x3e_38c9));
         assert_eq!(got.events[2].data, entry(Some(1), Some(rip + 1)));
         assert_eq!(got.events[4].comm.as_deref(), Some("kworker/3:1"));
     }

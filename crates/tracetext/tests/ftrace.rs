@@ -34,7 +34,7 @@ fn the_default_format() {
     );
     assert_eq!((summary.lines, summary.events), (15, 3));
     assert_eq!(summary.quality, event::Quality::default());
-    assert_eq!(got.events[0].data, pio(false, 0x608, 4, 1));
+    assert_eq!(got.events[0].data, pio(false, 0x608, 4, 1, 0x73_8dc3));
     assert_eq!(
         got.events[1].data,
         entry(Some(1), Some(0xffff_ffff_8177_a62c))

@@ -28,7 +28,7 @@ cpus=4
         [
             // The plugin does not print the vCPU of an exit.
             exit(Isa::Svm, 0x7b, None, Some(0xffff_ffff_8177_a62b)),
-            pio(false, 0x608, 4, 1),
+            pio(false, 0x608, 4, 1, 0x3e_38c9),
             entry(Some(1), Some(0xffff_ffff_8177_a62c)),
             Data::SchedSwitch(SchedSwitch {
                 prev_tid: 0,
@@ -161,7 +161,7 @@ fn raw_fields() {
         (
             "kvm_pio",
             "rw=1 port=0x80 size=1 count=1 val=0x0",
-            pio(true, 0x80, 1, 1),
+            pio(true, 0x80, 1, 1, 0),
         ),
         // New versions print the register as the print format does, old ones in decimal.
         (
@@ -322,7 +322,7 @@ CPU:1 [SUBBUFFER START]
     assert_eq!(
         data,
         [
-            pio(false, 0x608, 4, 1),
+            pio(false, 0x608, 4, 1, 0xef_d6fc),
             entry(Some(1), Some(0xffff_ffff_8177_a62c)),
             Data::Other
         ]

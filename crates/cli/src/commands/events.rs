@@ -14,9 +14,9 @@ use tracefmt::Formats;
 use wildmatch::WildMatch;
 
 use crate::args::{As, EventsArgs, Format};
-use crate::commands::VERSION;
+use crate::commands::{VERSION, console};
 use crate::filter::Scope;
-use crate::{input, output};
+use crate::{input, output, wrong_input};
 
 /// Lines are written out when this many bytes have gathered.
 const BUFFER: usize = 64 << 10;
@@ -26,9 +26,12 @@ pub fn run(args: &EventsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let recording = Recording::open(&args.recording)?;
-    let reader = recording.reader(lender.options(true))?;
+    let reader = wrong_input::reader(&recording, lender.options(true))?;
     let name = input::name(&args.recording);
     let filter = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
+    if args.console {
+        return console::run(args, &reader, &name, &filter, &facts);
+    }
     let none = Formats::default();
     let formats = reader.formats().unwrap_or(&none);
     let perf = match args.convention {
@@ -137,7 +140,7 @@ pub(super) fn printer<'f>(
 }
 
 /// Wants no event: what is left is what the recording lacks.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Sink for Nothing {
     fn wants(&mut self, _ty: &EventType<'_>) -> bool {

@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 
 use analysis::{
-    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Study, unknowable,
+    By, Continuity, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Picture, Study,
+    unknowable,
 };
-use anyhow::Result;
+use anyhow::{Result, bail};
+use event::{Isa, Quality};
 use render::{exits, json, perf_kvm, quality};
 use serde_json::Value;
 use source::Recording;
@@ -13,7 +15,7 @@ use source::Recording;
 use crate::args::{ExitsArgs, Format, GroupBy, Sort, Table, TimesAs};
 use crate::commands::VERSION;
 use crate::filter::Scope;
-use crate::{input, output};
+use crate::{input, output, tables, wrong_input};
 
 /// Runs the command.
 pub fn run(args: &ExitsArgs) -> Result<()> {
@@ -21,7 +23,12 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let recording = Recording::open(&args.recording)?;
-    let reader = recording.reader(lender.options(false))?;
+    let filtered = args.common.filter.any();
+    if let Some(pictures) = tables::only(&recording, &args.recording, &lender, &devices, filtered)?
+    {
+        return of_tables(args, pictures, &facts);
+    }
+    let reader = wrong_input::reader(&recording, lender.options(false))?;
     let perf = args.convention == Some(TimesAs::Perf);
     let filter = &args.common.filter;
     let exits = Exits::new(Options {
@@ -42,6 +49,9 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     } else {
         Study::default().exits_split(exits)
     };
+    if filter.cpu.is_none() {
+        study = study.continuity(Continuity::new());
+    }
     study.saved_names(input::saved_names(&reader));
     study.told(facts.told());
     if !input::nanoseconds(reader.header()) {
@@ -51,14 +61,18 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     let filters = input::Filter::new(filter, &facts, &reader, &name)?;
     let mut outcome = filters.walk(&reader, &mut study, Scope::Threads);
     study.finish();
+    let continuity = study.continuity.as_ref().map(Continuity::report);
     let sink = study.exits.unwrap_or_default();
-    input::require_exits(&name, sink.saw_exits(), filter, reader.lacks_formats())?;
+    input::require_exits(&name, sink.saw_exits(), filter, &reader)?;
 
     let mut reports = in_order(sink.reports(study.machine.as_ref()), &args.event);
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
     for warning in exits::unpaired(&sink.unpaired()) {
+        outcome.quality.warn(warning);
+    }
+    if let Some(warning) = continuity.and_then(|report| report.warning()) {
         outcome.quality.warn(warning);
     }
     let known = reports.first().and_then(|report| report.seen);
@@ -71,28 +85,76 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     let isa = sink.isa();
     facts.warn(&mut outcome.quality);
     devices.name(isa, &mut reports, &mut outcome.quality);
+    let nanoseconds = input::nanoseconds(reader.header());
+    print(args, &name, isa, &reports, &outcome.quality, nanoseconds)
+}
+
+/// Prints what perf printed, in the layout of all tables.
+fn of_tables(args: &ExitsArgs, pictures: Vec<Picture>, facts: &input::Facts) -> Result<()> {
+    let name = input::name(&args.recording);
+    if !args.by.is_empty() {
+        bail!(
+            "{name}: --by takes a recording: printed tables hold sums, of which nobody can say whose they are"
+        );
+    }
+    let described: Vec<String> = pictures.iter().map(tables::describe).collect();
+    let mut with_exits = pictures.into_iter().filter(|one| !one.exits.is_empty());
+    let Some(mut picture) = with_exits.next() else {
+        bail!(
+            "{name}: holds what {} printed, and no table of exits; 'trapline report {name}' shows it",
+            described.join(", ")
+        );
+    };
+    if with_exits.next().is_some() {
+        bail!(
+            "{name}: holds several tables of one kind ({}); put the one that is meant into a file of its own",
+            described.join(", ")
+        );
+    }
+    facts.warn(&mut picture.quality);
+    let asked = |report: &ExitsReport| args.event.iter().any(|t| table(*t) == report.table);
+    // A file of one table need not be told which one that is.
+    if picture.exits.iter().any(asked) {
+        picture.exits.retain(asked);
+    }
+    let mut reports = in_order(picture.exits, &args.event);
+    for report in &mut reports {
+        sort(&mut report.rows, args.sort);
+    }
+    print(args, &name, picture.isa, &reports, &picture.quality, true)
+}
+
+/// Prints tables of one input.
+fn print(
+    args: &ExitsArgs,
+    name: &str,
+    isa: Option<Isa>,
+    reports: &[ExitsReport],
+    quality: &Quality,
+    nanoseconds: bool,
+) -> Result<()> {
     match args.common.format {
         Format::Table => {
             let layout = exits::Layout {
                 wide: args.wide,
                 limit: usize::MAX,
-                nanoseconds: input::nanoseconds(reader.header()),
+                nanoseconds,
                 split: true,
             };
             let mut text = String::new();
-            for report in &reports {
-                if perf {
-                    text.push_str(&perf_kvm::table(report, filter.vcpu));
+            for report in reports {
+                if args.convention == Some(TimesAs::Perf) {
+                    text.push_str(&perf_kvm::table(report, args.common.filter.vcpu));
                 } else {
                     text.push_str(&exits::table(isa, report, layout));
                     text.push('\n');
                 }
             }
-            text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
+            text.push_str(&quality::lines(name, quality, output::width()));
             output::print(&text)
         }
         Format::Json => {
-            let mut document = json::envelope(VERSION, "exits", &[name], &outcome.quality);
+            let mut document = json::envelope(VERSION, "exits", &[name.to_owned()], quality);
             if let Some(first) = reports.first() {
                 exits::json(&mut document, isa, first);
             }
@@ -106,7 +168,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
             }
             output::print(&json::text(document))
         }
-        Format::Csv => output::print(&exits::csv(isa, &reports)),
+        Format::Csv => output::print(&exits::csv(isa, reports)),
     }
 }
 

@@ -8,14 +8,14 @@ use source::{Header, Reader, Recording};
 use crate::args::{Format, InfoArgs};
 use crate::commands::VERSION;
 use crate::filter::Scope;
-use crate::{input, output};
+use crate::{input, output, wrong_input};
 
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let recording = Recording::open(&args.recording)?;
-    let reader = recording.reader(lender.options(false))?;
+    let reader = wrong_input::reader(&recording, lender.options(false))?;
     let (report, mut outcome) = count(&reader, args, &facts)?;
     facts.warn(&mut outcome.quality);
     let name = input::name(&args.recording);

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use std::cmp::Reverse;
 
-use analysis::{ExitTable, Picture};
+use analysis::{ExitTable, Origin, Picture};
 use anyhow::{Context, Result};
 use event::Quality;
-use render::{diagnose, exits, html, info, json, quality, sched, vcpus};
+use render::{diagnose, exits, html, info, json, perf_stat, quality, sched, vcpus};
 use rules::{Case, Diagnosis};
 use serde_json::{Map, Value};
 use source::Recording;
@@ -17,7 +17,7 @@ use crate::args::{Format, ReportArgs, Sort};
 use crate::commands::VERSION;
 use crate::commands::exits::sort;
 use crate::picture::{Camera, paths_of_rules};
-use crate::{input, output};
+use crate::{input, output, tables};
 
 /// Rows of the table of exits, and of the other tables, that one screen has room for.
 const ROWS: usize = 6;
@@ -45,7 +45,12 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     };
     let mut parts = Vec::new();
     for path in &args.recordings {
-        parts.push(read(path, &camera)?);
+        let recording = Recording::open(path)?;
+        let filtered = args.common.filter.any();
+        match tables::only(&recording, path, &lender, &devices, filtered)? {
+            Some(pictures) => parts.extend(pictures.into_iter().map(|one| of_tables(one, &camera))),
+            None => parts.push(read(&recording, path, &camera)?),
+        }
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     if let Some(file) = &args.output {
@@ -90,15 +95,35 @@ struct Part {
     diagnosis: Diagnosis,
 }
 
-fn read(path: &Path, camera: &Camera<'_>) -> Result<Part> {
-    let recording = Recording::open(path)?;
-    let (mut picture, head) = camera.of_recording(&recording, path)?;
+fn read(recording: &Recording, path: &Path, camera: &Camera<'_>) -> Result<Part> {
+    let (mut picture, head) = camera.of_recording(recording, path)?;
     if !picture.info.has_exits {
         picture.quality.warn(
             "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
              'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
         );
     }
+    Ok(part(input::name(path), head, picture, camera))
+}
+
+/// Returns what printed tables told.
+fn of_tables(picture: Picture, camera: &Camera<'_>) -> Part {
+    let head = info::Head {
+        format: format!(
+            "printed by {}: {}",
+            tables::describe(&picture),
+            picture.places.join(", ")
+        ),
+        nanoseconds: true,
+        ..info::Head::default()
+    };
+    let mut picture = picture;
+    camera.facts.warn(&mut picture.quality);
+    part(picture.names.join(", "), head, picture, camera)
+}
+
+fn part(name: String, head: info::Head, picture: Picture, camera: &Camera<'_>) -> Part {
+    let mut picture = picture;
     let diagnosis = rules::diagnose(&[Case {
         picture: &picture,
         facts: Some(camera.facts.all()),
@@ -110,23 +135,26 @@ fn read(path: &Path, camera: &Camera<'_>) -> Result<Part> {
     if let Some(report) = &mut picture.sched {
         report.rows.sort_by_key(|row| Reverse(row.delays.max()));
     }
-    Ok(Part {
-        name: input::name(path),
+    Part {
+        name,
         head,
         picture,
         diagnosis,
-    })
+    }
 }
 
 impl Part {
     /// Returns the recording's screen.
     fn text(&self, rows: usize) -> String {
         let mut out = format!("{}\n", self.name);
-        out.push_str(&info::summary(
-            &self.head,
-            &self.picture.info,
-            output::width(),
-        ));
+        let printed = self.picture.origin == Origin::Printed;
+        if printed {
+            let label = format!("{:<10}", "format");
+            quality::wrap(&mut out, &label, &self.head.format, output::width());
+        } else {
+            let info = &self.picture.info;
+            out.push_str(&info::summary(&self.head, info, output::width()));
+        }
         out.push('\n');
         if rows == usize::MAX {
             out.push_str(&diagnose::text(&self.diagnosis, output::width()));
@@ -139,7 +167,7 @@ impl Part {
             ));
             out.push('\n');
         }
-        if self.picture.info.has_exits {
+        if self.picture.info.has_exits || !self.picture.exits.is_empty() && printed {
             if let Some(report) = &self.picture.vcpus {
                 let layout = vcpus::Layout {
                     rows: if rows == usize::MAX { rows } else { VCPU_ROWS },
@@ -182,7 +210,7 @@ impl Part {
                     out.push('\n');
                 }
             }
-        } else {
+        } else if !printed {
             let kinds = if rows == usize::MAX { rows } else { KINDS * 2 };
             out.push_str(&info::counts(&self.picture.info, kinds));
             out.push('\n');
@@ -193,10 +221,11 @@ impl Part {
             } else {
                 rows
             };
+            let merged = printed && report.rows.iter().any(|row| row.threads > 1);
             let layout = sched::Layout {
                 limit: if rows == usize::MAX { rows } else { few },
                 nanoseconds: self.head.nanoseconds,
-                threads: true,
+                threads: !merged,
                 runtimes: report.rows.iter().any(|row| row.runtime_ns > 0),
             };
             if rows == usize::MAX {
@@ -204,6 +233,11 @@ impl Part {
             } else {
                 out.push_str(&sched::summary(report, layout));
             }
+            out.push('\n');
+        }
+        if !self.picture.counts.is_empty() {
+            let counts = analysis::ratios(&self.picture);
+            out.push_str(&perf_stat::table(&counts, self.picture.counted_ns));
             out.push('\n');
         }
         out.push_str(&quality::lines(
@@ -233,6 +267,12 @@ impl Part {
             let mut part = Map::new();
             vcpus::json(&mut part, report);
             out.insert("vcpus".to_owned(), Value::Object(part));
+        }
+        if !self.picture.counts.is_empty() {
+            let counts = analysis::ratios(&self.picture);
+            out.insert("counts".to_owned(), perf_stat::json(&counts));
+            let counted = Value::from(self.picture.counted_ns);
+            out.insert("counted_ns".to_owned(), counted);
         }
         let findings = self.diagnosis.findings.iter().map(diagnose::finding_json);
         out.insert("findings".to_owned(), findings.collect());

@@ -2,23 +2,30 @@
 
 use std::cmp::Reverse;
 
-use analysis::{Merge, Sched, TaskRow};
+use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, TaskRow, Turns};
 use anyhow::{Result, bail};
+use event::Quality;
 use render::{json, quality, sched};
 use source::Recording;
 
 use crate::args::{Format, SchedArgs, SchedBy, SchedSort};
 use crate::commands::VERSION;
 use crate::filter::Scope;
-use crate::{input, output};
+use crate::{input, output, tables, wrong_input};
 
 /// Runs the command.
 pub fn run(args: &SchedArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let recording = Recording::open(&args.recording)?;
+    let devices = input::Devices::open(None, &facts)?;
+    let filtered = args.common.filter.any();
+    if let Some(pictures) = tables::only(&recording, &args.recording, &lender, &devices, filtered)?
+    {
+        return of_tables(args, pictures, &facts);
+    }
     // Symbols name the functions of kworkers.
-    let reader = recording.reader(lender.options(true))?;
+    let reader = wrong_input::reader(&recording, lender.options(true))?;
     let name = input::name(&args.recording);
     let filters = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
     let mut sink = Sched::new();
@@ -38,8 +45,9 @@ pub fn run(args: &SchedArgs) -> Result<()> {
             bail!("{name}: no sched_switch event passes the filters");
         }
         bail!(
-            "{name}: holds no sched_switch events, which scheduling latencies are made of; record with \
-             'perf sched record' or 'trace-cmd record -e sched'"
+            "{name}: holds no sched_switch events, which scheduling latencies are made of ({}); record with \
+             'perf sched record' or 'trace-cmd record -e sched'",
+            wrong_input::holds(&reader)
         );
     }
     let merge = match args.by {
@@ -56,39 +64,94 @@ pub fn run(args: &SchedArgs) -> Result<()> {
     for lack in &report.lacks {
         outcome.quality.warn(*lack);
     }
+    let switches = Turns {
+        all: report.cpus.iter().map(|cpu| cpu.switches).sum(),
+        missed: report.cpus.iter().map(|cpu| cpu.unseen).sum(),
+        of: report.cpus.len() as u64,
+    };
+    let continuity = ContinuityReport {
+        switches,
+        ..ContinuityReport::default()
+    };
+    if let Some(warning) = continuity.warning() {
+        outcome.quality.warn(warning);
+    }
     if outcome.quality.lost_events > 0 {
         outcome.quality.warn(
             "Events were lost: a delay may have begun or ended with one of them, in perf sched latency too.",
         );
     }
+    let nanoseconds = input::nanoseconds(reader.header());
+    print(args, &name, &report, &outcome.quality, nanoseconds)
+}
+
+/// Prints what perf sched latency printed, in the layout of all tables.
+fn of_tables(args: &SchedArgs, pictures: Vec<Picture>, facts: &input::Facts) -> Result<()> {
+    let name = input::name(&args.recording);
+    if args.by == SchedBy::Cpu || args.histogram {
+        bail!(
+            "{name}: --by cpu and --histogram take a recording: a printed table does not tell of CPUs and single delays"
+        );
+    }
+    let several = pictures.iter().filter(|one| one.sched.is_some()).count() > 1;
+    if several {
+        bail!(
+            "{name}: holds several tables of perf sched latency; put the one that is meant into a file of its own"
+        );
+    }
+    let describe = pictures.first().map(tables::describe).unwrap_or_default();
+    let found = pictures.into_iter().find(|one| one.sched.is_some());
+    let Some(Picture {
+        sched: Some(mut report),
+        mut quality,
+        ..
+    }) = found
+    else {
+        bail!(
+            "{name}: holds what {describe} printed, and no table of perf sched latency; 'trapline report {name}' shows it"
+        );
+    };
+    sort(&mut report.rows, args.sort);
+    facts.warn(&mut quality);
+    print(args, &name, &report, &quality, true)
+}
+
+fn print(
+    args: &SchedArgs,
+    name: &str,
+    report: &SchedReport,
+    quality: &Quality,
+    nanoseconds: bool,
+) -> Result<()> {
     match args.common.format {
         Format::Table => {
+            let merged = report.rows.iter().any(|row| row.threads > 1);
             let layout = sched::Layout {
                 limit: args.limit.unwrap_or(usize::MAX),
-                nanoseconds: input::nanoseconds(reader.header()),
-                threads: merge == Merge::No,
+                nanoseconds,
+                threads: args.by != SchedBy::Comm && !merged,
                 runtimes: report.rows.iter().any(|row| row.runtime_ns > 0),
             };
             let mut text = match args.by {
-                SchedBy::Cpu => sched::cpus(&report, layout),
-                SchedBy::Task | SchedBy::Comm => sched::table(&report, layout),
+                SchedBy::Cpu => sched::cpus(report, layout),
+                SchedBy::Task | SchedBy::Comm => sched::table(report, layout),
             };
             text.push('\n');
             if args.histogram {
-                text.push_str(&sched::histogram(&report, layout));
+                text.push_str(&sched::histogram(report, layout));
                 text.push('\n');
             }
-            text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
+            text.push_str(&quality::lines(name, quality, output::width()));
             output::print(&text)
         }
         Format::Json => {
-            let mut document = json::envelope(VERSION, "sched", &[name], &outcome.quality);
-            sched::json(&mut document, &report);
+            let mut document = json::envelope(VERSION, "sched", &[name.to_owned()], quality);
+            sched::json(&mut document, report);
             output::print(&json::text(document))
         }
         Format::Csv => output::print(&match args.by {
-            SchedBy::Cpu => sched::cpus_csv(&report),
-            SchedBy::Task | SchedBy::Comm => sched::csv(&report),
+            SchedBy::Cpu => sched::cpus_csv(report),
+            SchedBy::Task | SchedBy::Comm => sched::csv(report),
         }),
     }
 }

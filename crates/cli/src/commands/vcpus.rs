@@ -1,6 +1,6 @@
 //! `trapline vcpus`: where each vCPU's time went.
 
-use analysis::{Study, Vcpus};
+use analysis::{Continuity, Study, Vcpus};
 use anyhow::Result;
 use render::{json, quality, vcpus};
 use source::Recording;
@@ -8,7 +8,7 @@ use source::Recording;
 use crate::args::{Format, VcpusArgs};
 use crate::commands::VERSION;
 use crate::filter::Scope;
-use crate::{input, output};
+use crate::{input, output, wrong_input};
 
 /// Items of each list below the table.
 const LISTED: usize = 5;
@@ -19,11 +19,14 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let recording = Recording::open(&args.recording)?;
-    let reader = recording.reader(lender.options(false))?;
+    let reader = wrong_input::reader(&recording, lender.options(false))?;
     let name = input::name(&args.recording);
     let filter = &args.common.filter;
     let filters = input::Filter::new(filter, &facts, &reader, &name)?;
     let mut study = Study::default().vcpus(Vcpus::new(filters.window(&reader)));
+    if filter.cpu.is_none() {
+        study = study.continuity(Continuity::new());
+    }
     study.saved_names(input::saved_names(&reader));
     study.told(facts.told());
     if !input::nanoseconds(reader.header()) {
@@ -34,13 +37,12 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     let Some(mut report) = study.vcpus_report() else {
         return Ok(());
     };
-    input::require_exits(
-        &name,
-        !report.rows.is_empty(),
-        filter,
-        reader.lacks_formats(),
-    )?;
+    input::require_exits(&name, !report.rows.is_empty(), filter, &reader)?;
     facts.warn(&mut outcome.quality);
+    let continuity = study.continuity.as_ref().map(Continuity::report);
+    if let Some(warning) = continuity.and_then(|report| report.warning()) {
+        outcome.quality.warn(warning);
+    }
     for item in report.unknowable() {
         outcome.quality.warn(item.to_string());
     }

@@ -3,6 +3,7 @@
 mod arm64;
 mod others;
 mod svm;
+mod told;
 mod vmx;
 
 use std::borrow::Cow;
@@ -79,8 +80,20 @@ impl ExitReason {
         }
     }
 
+    /// Returns the reason that a text calls `name`, which no table knows: one of its own, whose key is that name. Names
+    /// beyond some hundred share one.
+    pub fn told(isa: Isa, name: &str) -> ExitReason {
+        ExitReason {
+            isa,
+            code: told::code(name),
+        }
+    }
+
     /// Returns the name `perf kvm stat` and the kernel use, or `None` for numbers their tables lack.
     pub fn name(self) -> Option<&'static str> {
+        if let Some(name) = told::name(self.code) {
+            return Some(name);
+        }
         match self.isa {
             Isa::Vmx => vmx::name(self.code & 0xffff),
             Isa::Svm => svm::name(self.code),

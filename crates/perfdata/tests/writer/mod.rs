@@ -594,6 +594,9 @@ impl Out {
                 start: 0x1000,
                 len: 0x2000,
                 pgoff: 0x3000,
+                // The second kind has a protection of its own, 5: it may be read and run.
+                exec: matches!(&record.body, Body::Mmap2(_)) || record.misc & 1 << 13 == 0,
+                huge: false,
                 path,
             },
             Body::Ksymbol(name) => SideRecord::Ksymbol {

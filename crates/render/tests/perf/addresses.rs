@@ -194,6 +194,21 @@ fn what_is_mapped_is_named_and_addressed_as_perf_does() {
     assert_eq!(script.chain(23, 23, U, &chain), data.join("\n"));
 }
 
+/// `PERF_RECORD_MMAP2` has the protection, and perf asks that, whatever the header says of data.
+#[test]
+fn memory_without_a_file_is_a_compilers_if_code_may_run_there() {
+    let mut script = Script::new(&addresses());
+    script.map(22, 0x10_0000..0x11_0000, 0x7000, U, false, "//anon");
+    script.map(22, 0x11_0000..0x12_0000, 0x7000, U, true, "//anon");
+    script.map(22, 0x12_0000..0x13_0000, 0x7000, U | DATA, true, "//anon");
+    assert_eq!(
+        script.chain(22, 22, U, &[USER, 0x10_0010, 0x11_0010, 0x12_0010]),
+        "\t          100010 (//anon)\n\
+         \t          110010 (/tmp/perf-22.map)\n\
+         \t          120010 (/tmp/perf-22.map)"
+    );
+}
+
 #[test]
 fn later_mappings_cover_earlier_ones() {
     let mut script = Script::new(&addresses());

@@ -137,6 +137,8 @@ proptest! {
                     len: *len,
                     pgoff: *pgoff,
                     misc: *misc,
+                    exec: misc & 0x2000 == 0,
+                    huge: misc & 0x4000 != 0,
                     path,
                 }),
                 Told::Symbol(start, len, name, gone) => printer.side(&Side::Ksymbol {

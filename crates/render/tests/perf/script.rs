@@ -82,6 +82,20 @@ impl Script {
     }
 
     pub fn mmap(&mut self, pid: i32, start: u64, len: u64, pgoff: u64, misc: u16, path: &str) {
+        self.map(pid, start..start + len, pgoff, misc, misc & DATA == 0, path);
+    }
+
+    /// What may run is told apart from what the header marks as data.
+    pub fn map(
+        &mut self,
+        pid: i32,
+        range: std::ops::Range<u64>,
+        pgoff: u64,
+        misc: u16,
+        exec: bool,
+        path: &str,
+    ) {
+        let (start, len) = (range.start, range.end - range.start);
         let time = self.tick();
         self.printer.side(&Side::Mmap {
             time,
@@ -91,6 +105,8 @@ impl Script {
             len,
             pgoff,
             misc,
+            exec,
+            huge: false,
             path,
         });
     }

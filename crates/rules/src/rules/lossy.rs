@@ -25,12 +25,23 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Not sched:sched_switch if time without a CPU is the question.",
             check: "trapline info: lost events.",
         },
+        Remedy {
+            what: "Let the recorder end by itself (Ctrl-C once, or a command such as sleep 10 behind it), with room on its \
+                   disk, and copy the whole file: compare the sizes.",
+            price: "None.",
+            unless: "Not if the host crashed: then what there is will have to do. --formats OTHER names another recording of \
+                     the same kernel where the event formats are missing.",
+            check: "trapline info: complete.",
+        },
     ],
     sources: &[
         "Linux, include/uapi/linux/perf_event.h (PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES); Documentation/trace/ring-buffer-design.rst",
     ],
     look,
 };
+
+/// The remedy for files that were cut off.
+const CUT_OFF: usize = 2;
 
 fn look(case: &Case<'_>) -> Verdict {
     let quality = &case.picture.quality;
@@ -46,6 +57,9 @@ fn look(case: &Case<'_>) -> Verdict {
         .sum();
     let all = kept.saturating_add(quality.lost_events);
     let mut finding = Finding::new(&RULE, 0.99);
+    if !quality.truncated {
+        finding = finding.only(&[0, 1]);
+    }
     if quality.lost_events > 0 && case.printed() {
         finding = finding
             .title(format!("{} events were lost", quality.lost_events))
@@ -73,7 +87,13 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if quality.truncated {
         if quality.lost_events == 0 {
-            finding = finding.title("The recording ends before its end");
+            finding = finding
+                .title("The recording ends before its end")
+                .only(&[CUT_OFF]);
+            finding.cause = "The recorder was killed, its disk was full, or the file was copied in part. What was recorded \
+                             before is whole; what stands at the end of a file, such as the event formats of a perf.data, is \
+                             missing."
+                .to_owned();
         }
         finding = finding.evidence("The file is cut off: what came after is not known.");
         finding.at_least = finding.at_least.max(Severity::Medium);

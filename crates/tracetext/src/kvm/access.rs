@@ -52,7 +52,8 @@ pub(super) fn pio(text: &[u8]) -> Option<Reading> {
     let mut port = None;
     let mut size = None;
     let mut count = None;
-    let mut has_value = false;
+    let mut value = None;
+    let mut fields_named = false;
     let mut words = Words::new(text);
     while let Some(word) = words.next() {
         match word {
@@ -62,7 +63,7 @@ pub(super) fn pio(text: &[u8]) -> Option<Reading> {
             b"size" => size = words.number(),
             b"count" => count = words.number(),
             b"val" => {
-                has_value = words.hex().is_some();
+                value = words.hex();
                 break;
             }
             _ if memchr::memchr(b'=', word).is_some() => {
@@ -71,18 +72,22 @@ pub(super) fn pio(text: &[u8]) -> Option<Reading> {
                 port = fields.number(b"port");
                 size = fields.number(b"size").map(|n| n as u32);
                 count = fields.number(b"count").map(|n| n as u32);
-                has_value = true;
+                value = fields.number(b"val");
+                fields_named = true;
                 break;
             }
             _ => {}
         }
     }
+    // A kernel that records no value has none among its fields.
+    let has_value = value.is_some() || fields_named;
     Some(Reading {
         data: Data::KvmPio(KvmPio {
             write: write?,
             port: port? as u16,
             size: size.unwrap_or(0),
             count: count.unwrap_or(1),
+            value: value.map(|value| value as u32),
         }),
         complete: has_value && size.is_some() && count.is_some(),
         found: 2 + found(&[has_value, size.is_some(), count.is_some()]),

@@ -36,7 +36,7 @@ fn usual_exit(text: &[u8]) -> Option<(u32, &[u8], u64)> {
 impl Reader {
     pub(super) fn exit(&mut self, text: &[u8]) -> Option<Reading> {
         if let Some((vcpu, name, pc)) = usual_exit(text) {
-            let reason = self.x86_reason(name)?;
+            let reason = self.x86_reason(name, true)?;
             self.isa = Some(reason.isa);
             return Reading::exit(reason, Some(vcpu), Some(pc));
         }
@@ -57,7 +57,8 @@ impl Reader {
                             break;
                         }
                     }
-                    let reason = self.x86_reason(scan::trim(text.get(start..end)?))?;
+                    let name = scan::trim(text.get(start..end)?);
+                    let reason = self.x86_reason(name, pc.is_some())?;
                     self.isa = Some(reason.isa);
                     return Reading::exit(reason, vcpu, pc);
                 }
@@ -74,15 +75,21 @@ impl Reader {
         None
     }
 
-    /// Returns the reason of an x86 exit from its name, or its number where no name was known.
-    fn x86_reason(&mut self, name: &[u8]) -> Option<ExitReason> {
+    /// Returns the reason of an x86 exit from its name, or its number where no name was known. A name that no table has
+    /// is a reason of its own where the line is `whole`; else it may be the beginning of a known one.
+    fn x86_reason(&mut self, name: &[u8], whole: bool) -> Option<ExitReason> {
         let slot = types::hash(name) as usize % RECENT;
         if let Some(Some(known)) = self.recent.get(slot)
             && known.name.get(..known.len as usize) == Some(name)
         {
             return Some(known.reason);
         }
-        let (reason, certain) = self.look_up(std::str::from_utf8(name).ok()?)?;
+        let text = std::str::from_utf8(name).ok()?;
+        let (reason, certain) = match self.look_up(text) {
+            Some(found) => found,
+            None if whole && is_name(text) => (ExitReason::told(self.x86_isa(text), text), false),
+            None => return None,
+        };
         // A number is from the table of the lines before, which later lines may correct.
         if certain && name.len() <= 32 {
             let mut known = Known {
@@ -97,6 +104,16 @@ impl Reader {
             self.recent[slot] = Some(known);
         }
         Some(reason)
+    }
+
+    /// Returns whose reason an unknown name is: that of the lines before, else by the kernel's spelling of Intel's and
+    /// AMD's.
+    fn x86_isa(&self, name: &str) -> Isa {
+        match self.isa {
+            Some(isa @ (Isa::Vmx | Isa::Svm)) => isa,
+            _ if name.contains(|c: char| c.is_ascii_lowercase()) => Isa::Svm,
+            _ => Isa::Vmx,
+        }
     }
 
     /// Returns the reason, and whether its name told the table.
@@ -122,6 +139,18 @@ impl Reader {
             .and_then(|n| n.strip_suffix(')'))
         {
             return numbered(number.parse().ok()?);
+        }
+        // A number with the beginning of the plugin's names of AMD's reasons.
+        if let Some(number) = name
+            .strip_prefix("EXIT_")
+            .filter(|number| number.starts_with("0x"))
+        {
+            let code = u32::try_from(scan::hex(number.as_bytes())?).ok()?;
+            let reason = ExitReason {
+                isa: Isa::Svm,
+                code,
+            };
+            return Some((reason, true));
         }
         // The kernel prints numbers it has no name for in hexadecimal.
         if name.starts_with("0x") && !name.contains(' ') {
@@ -212,12 +241,17 @@ impl Reader {
     fn s390(&mut self, text: &[u8], words: &Words<'_>) -> Option<Reading> {
         let name = scan::trim(text.get(words.at..)?);
         let name = std::str::from_utf8(name).ok()?;
-        let reason = match ExitReason::from_name(Some(Isa::S390), name) {
-            Some(reason) => reason,
-            None => ExitReason {
+        let reason = match (
+            ExitReason::from_name(Some(Isa::S390), name),
+            name.strip_prefix("0x"),
+        ) {
+            (Some(reason), _) => reason,
+            (None, Some(number)) => ExitReason {
                 isa: Isa::S390,
-                code: u32::try_from(scan::hex(name.strip_prefix("0x")?.as_bytes())?).ok()?,
+                code: u32::try_from(scan::hex(number.as_bytes())?).ok()?,
             },
+            (None, None) if is_name(name) => ExitReason::told(Isa::S390, name),
+            (None, None) => return None,
         };
         self.isa = Some(Isa::S390);
         let (vcpu, pc) = s390_prefix(text);
@@ -231,15 +265,19 @@ impl Reader {
         let reason = std::str::from_utf8(name)
             .ok()
             .and_then(|name| ExitReason::from_name(Some(Isa::Powerpc), name));
-        let reason = match reason {
-            Some(reason) => reason,
-            None => ExitReason {
+        let pc = fields.hex(b"pc");
+        let reason = match (reason, scan::number(name)) {
+            (Some(reason), _) => reason,
+            (None, Some(code)) => ExitReason {
                 isa: Isa::Powerpc,
-                code: u32::try_from(scan::number(name)?).ok()?,
+                code: u32::try_from(code).ok()?,
             },
+            (None, None) => {
+                let name = std::str::from_utf8(name).ok()?;
+                (pc.is_some() && is_name(name)).then(|| ExitReason::told(Isa::Powerpc, name))?
+            }
         };
         self.isa = Some(Isa::Powerpc);
-        let pc = fields.hex(b"pc");
         Reading::exit(reason, powerpc_vcpu(text), pc)
     }
 
@@ -271,6 +309,15 @@ impl Reader {
         let vcpu = fields.number(b"vcpu_id").or_else(|| fields.number(b"id"));
         Reading::exit(reason, vcpu.map(|v| v as u32), pc)
     }
+}
+
+/// Returns whether a text may name a reason: few words of letters, digits and what stands between them.
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_ -./()".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.len() <= 48
+        && text.split(' ').count() <= 4
+        && text.chars().all(plain)
 }
 
 /// Names of what the world switch of arm64 returned (`kvm_arm_exception_type`), or its number.

@@ -131,12 +131,13 @@ pub fn mmio(access: MmioAccess, gpa: u64, len: u32, value: u64) -> Data {
     })
 }
 
-pub fn pio(write: bool, port: u16, size: u32, count: u32) -> Data {
+pub fn pio(write: bool, port: u16, size: u32, count: u32, value: u32) -> Data {
     Data::KvmPio(KvmPio {
         write,
         port,
         size,
         count,
+        value: Some(value),
     })
 }
 

@@ -4,7 +4,7 @@ mod each;
 mod instance;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 use analysis::Study;
 use anyhow::{Context, Result, bail};
@@ -17,7 +17,7 @@ use source::Recording;
 use crate::args::{Format, PathsArgs};
 use crate::commands::VERSION;
 use crate::picture::locate;
-use crate::{input, output};
+use crate::{input, output, wrong_input};
 
 /// Path files are not read beyond this many bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -37,7 +37,7 @@ pub fn run(args: &PathsArgs) -> Result<()> {
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
     let recording = Recording::open(&args.recording)?;
-    let reader = recording.reader(lender.options(true))?;
+    let reader = wrong_input::reader(&recording, lender.options(true))?;
     let name = input::name(&args.recording);
     let filters = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
     let study = || {
@@ -118,8 +118,15 @@ fn read(name: &str) -> Result<Path> {
     let mut text = String::new();
     let read = File::open(name).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
     if let Err(error) = read {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => {
+                "there is no built-in path and no file of that name".to_owned()
+            }
+            io::ErrorKind::InvalidData => "is no text".to_owned(),
+            _ => input::why(&error),
+        };
         bail!(
-            "--path {name}: {error}; expected one of {}, or a file in the language of docs/paths.md",
+            "--path {name}: {why}; built in are {}; a file is in the language of docs/paths.md",
             known.join(", ")
         );
     }

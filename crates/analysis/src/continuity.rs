@@ -1,0 +1,451 @@
+//! Whether events are missing within a recording, though nobody said that they were lost.
+//!
+//! Some events come in turns. KVM leaves a guest (`kvm_exit`) and enters it (`kvm_entry`), always one after the other
+//! (`vmx_vcpu_run`, `svm_vcpu_run`, `kvm_arch_vcpu_ioctl_run`). The task that a CPU switches from is the one it switched to
+//! before. A thread that was woken runs before it can be woken again (`try_to_wake_up` wakes nobody who is awake). Where
+//! turns are missed, events are missing: a text from which every second line was taken, a filter, a CPU that was not
+//! recorded, losses. Recordings that lost nothing miss no turn of vCPUs, and of other tasks a few at their beginning, while
+//! perf begins to record one kind of event after the other.
+
+use event::{Data, Event, EventType, Kind};
+use rustc_hash::FxHashMap;
+
+/// Turns that may be missed for each vCPU or CPU: where the recording begins, where it ends.
+const EACH: u64 = 2;
+/// And in all, whoever missed them: a handful is no hole.
+const FEW: u64 = 4;
+/// One missed turn in so many: fewer change no sum by more than the last digits that tables show.
+const RARE: u64 = 200;
+/// CPUs beyond this are not told apart: the kernel has fewer.
+const MAX_CPUS: usize = 1 << 16;
+
+/// Turns of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// How many there should have been.
+    pub all: u64,
+    /// How many were missed.
+    pub missed: u64,
+    /// Of how many vCPUs or CPUs.
+    pub of: u64,
+}
+
+impl Turns {
+    /// Returns whether so many were missed that the recording has holes.
+    pub fn torn(&self) -> bool {
+        self.missed > EACH.saturating_mul(self.of).saturating_add(FEW)
+            && self.missed.saturating_mul(RARE) > self.all
+    }
+
+    /// Returns the share that was missed, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.missed as f64 / self.all.max(1) as f64
+    }
+}
+
+/// What is missing within a recording.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContinuityReport {
+    /// Exits, and those that another exit of their vCPU followed.
+    pub exits: Turns,
+    /// Entries, and those that another entry of their vCPU followed.
+    pub entries: Turns,
+    /// Switches to and away from vCPUs, and those that do not follow each other; of CPUs where there are no vCPUs.
+    pub switches: Turns,
+    /// Wake-ups, and those of a thread that had been woken before and was not seen running since.
+    pub wakeups: Turns,
+}
+
+impl ContinuityReport {
+    /// Returns whether times between events cannot be trusted.
+    pub fn torn(&self) -> bool {
+        let Self {
+            exits,
+            entries,
+            switches,
+            wakeups,
+        } = self;
+        exits.torn() || entries.torn() || switches.torn() || wakeups.torn()
+    }
+
+    /// Says what is missing, each as `N of M ...`; nothing where the recording has no holes.
+    pub fn holes(&self) -> Vec<String> {
+        let kinds = [
+            (
+                &self.exits,
+                "exits are followed by another exit of their vCPU, with no entry between them",
+            ),
+            (
+                &self.entries,
+                "entries are followed by another entry of their vCPU, with no exit between them",
+            ),
+            (&self.switches, "switches do not follow from the one before"),
+            (
+                &self.wakeups,
+                "wake-ups are of a thread that had been woken and was not seen running since",
+            ),
+        ];
+        let torn = kinds.iter().filter(|(turns, _)| turns.torn());
+        torn.map(|(turns, what)| format!("{} of {} {what}", turns.missed, turns.all))
+            .collect()
+    }
+
+    /// Returns a warning, a full sentence; `None` where the recording has no holes.
+    pub fn warning(&self) -> Option<String> {
+        let holes = self.holes();
+        (!holes.is_empty()).then(|| {
+            format!(
+                "Events are missing all through the recording, and its recorder did not say so: {}. Times between \
+                 events may be wrong.",
+                holes.join("; ")
+            )
+        })
+    }
+}
+
+/// What a thread was last seen doing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Thread {
+    /// Its last event of KVM's was an exit (`true`) or an entry.
+    exited: Option<bool>,
+    /// It got (`true`) or left a CPU.
+    on_cpu: Option<bool>,
+    /// It was woken, and has not been seen running since.
+    woken: bool,
+    exits: u64,
+    exits_missed: u64,
+    entries: u64,
+    entries_missed: u64,
+    ins: u64,
+    outs: u64,
+    switches_missed: u64,
+    wakeups: u64,
+    wakeups_missed: u64,
+}
+
+/// Where threads and CPUs are of: events of another ring buffer may be another machine's, with numbers of its own.
+type Place = (u16, i64);
+
+/// Watches the turns.
+#[derive(Debug, Default)]
+pub struct Continuity {
+    threads: FxHashMap<Place, Thread>,
+    /// The task that each CPU switched to.
+    cpus: FxHashMap<Place, i32>,
+    chain: Turns,
+    /// Whether a CPU was seen leaving its idle task: then switches to threads were recorded, and not those away from them
+    /// alone.
+    from_idle: bool,
+    /// Whether `sched_waking` was seen: `sched_wakeup` then tells the same again.
+    waking: bool,
+}
+
+impl Continuity {
+    /// Returns a watcher that has seen nothing.
+    pub fn new() -> Continuity {
+        Continuity::default()
+    }
+
+    /// Returns whether events of this kind are needed.
+    pub fn wants(&self, ty: &EventType<'_>) -> bool {
+        matches!(
+            ty.kind,
+            Kind::KvmExit
+                | Kind::KvmEntry
+                | Kind::SchedSwitch
+                | Kind::SchedWaking
+                | Kind::SchedWakeup
+        )
+    }
+
+    /// Takes an event that has been decoded.
+    #[inline]
+    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
+        match data {
+            Data::KvmExit(exit) => {
+                if let Some(thread) = self.vcpu(event, exit.vcpu) {
+                    thread.exits += 1;
+                    thread.exits_missed += u64::from(thread.exited == Some(true));
+                    thread.exited = Some(true);
+                }
+            }
+            Data::KvmEntry(entry) => {
+                if let Some(thread) = self.vcpu(event, entry.vcpu) {
+                    thread.entries += 1;
+                    thread.entries_missed += u64::from(thread.exited == Some(false));
+                    thread.exited = Some(false);
+                }
+            }
+            Data::SchedSwitch(switch) => {
+                self.switch(event, switch.prev_tid, switch.next_tid);
+            }
+            Data::SchedWaking(wakeup) => {
+                self.waking = true;
+                self.wake(event, wakeup.tid);
+            }
+            Data::SchedWakeup(wakeup) if !self.waking => self.wake(event, wakeup.tid),
+            _ => {}
+        }
+    }
+
+    /// The thread of a vCPU's event. Texts may be without thread ids: then the vCPU's number stands for it.
+    fn vcpu(&mut self, event: &Event<'_>, vcpu: Option<u32>) -> Option<&mut Thread> {
+        let id = match vcpu {
+            _ if event.tid >= 0 => i64::from(event.tid),
+            Some(vcpu) => -1 - i64::from(vcpu),
+            None => return None,
+        };
+        Some(self.threads.entry((event.buffer, id)).or_default())
+    }
+
+    fn switch(&mut self, event: &Event<'_>, prev: i32, next: i32) {
+        if usize::try_from(event.cpu).is_ok_and(|cpu| cpu < MAX_CPUS) {
+            let place = (event.buffer, i64::from(event.cpu));
+            if let Some(before) = self.cpus.insert(place, next) {
+                self.chain.all += 1;
+                self.chain.missed += u64::from(before != prev);
+            }
+        }
+        // Every CPU has an idle task, all with the same number.
+        self.from_idle |= prev == 0;
+        if prev != 0 {
+            let thread = self.threads.entry((event.buffer, i64::from(prev)));
+            let thread = thread.or_default();
+            thread.outs += 1;
+            thread.switches_missed += u64::from(thread.on_cpu == Some(false));
+            thread.on_cpu = Some(false);
+            thread.woken = false;
+        }
+        if next != 0 {
+            let thread = self.threads.entry((event.buffer, i64::from(next)));
+            let thread = thread.or_default();
+            thread.ins += 1;
+            thread.switches_missed += u64::from(thread.on_cpu == Some(true));
+            thread.on_cpu = Some(true);
+            thread.woken = false;
+        }
+    }
+
+    fn wake(&mut self, event: &Event<'_>, tid: i32) {
+        let thread = self.threads.entry((event.buffer, i64::from(tid)));
+        let thread = thread.or_default();
+        thread.wakeups += 1;
+        // A thread on its way to sleep is woken before it has left its CPU, as often as it tries.
+        if thread.on_cpu != Some(true) {
+            thread.wakeups_missed += u64::from(thread.woken);
+            thread.woken = true;
+        }
+    }
+
+    /// Returns what was found.
+    pub fn report(&self) -> ContinuityReport {
+        let mut report = ContinuityReport::default();
+        let add = |turns: &mut Turns, all: u64, missed: u64| {
+            turns.all += all;
+            turns.missed += missed;
+            turns.of += u64::from(all > 0);
+        };
+        let cpus = self.cpus.len() as u64;
+        let chain = Turns {
+            of: cpus,
+            ..self.chain
+        };
+        // A recorder that follows some threads alone does not know when others run: their wake-ups tell nothing.
+        let all_threads = self.from_idle && !chain.torn();
+        let mut vcpus = 0u64;
+        for thread in self.threads.values() {
+            let Thread { exits, entries, .. } = *thread;
+            let is_vcpu = exits + entries > 0;
+            vcpus += u64::from(is_vcpu);
+            add(&mut report.exits, exits, thread.exits_missed);
+            add(&mut report.entries, entries, thread.entries_missed);
+            // perf record -p has the switches away from its threads, and to them only those away from another of them.
+            let both = self.from_idle || thread.ins.saturating_mul(10) >= thread.outs * 9;
+            if is_vcpu && both {
+                let all = thread.ins + thread.outs;
+                add(&mut report.switches, all, thread.switches_missed);
+            }
+            // One that never ran where anybody looked, on a CPU that was not recorded by intent, is no hole.
+            if (is_vcpu || all_threads) && thread.ins + thread.outs > 0 {
+                report.wakeups.all += thread.wakeups;
+                report.wakeups.missed += thread.wakeups_missed;
+            }
+        }
+        report.wakeups.of = cpus;
+        if vcpus == 0 {
+            report.switches = chain;
+        }
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
+    use event::{Body, Decoder, ExitReason, Isa, KvmEntry, KvmExit};
+
+    use super::*;
+
+    /// Tells events one after the other.
+    #[derive(Default)]
+    struct Told(Continuity);
+
+    impl Told {
+        fn tell(&mut self, cpu: i32, tid: i32, data: Data) {
+            let ty = EventType {
+                index: 0,
+                system: "",
+                name: "",
+                label: "",
+                kind: Kind::Other,
+                format: None,
+                decoder: Decoder::default(),
+                recorded: true,
+            };
+            let event = Event {
+                time: 0,
+                cpu,
+                tid,
+                pid: -1,
+                ty: &ty,
+                body: Body::None,
+                sample: None,
+                buffer: 0,
+                comm: None,
+            };
+            self.0.take(&event, &data);
+        }
+
+        fn exit(&mut self, tid: i32) {
+            let reason = ExitReason {
+                isa: Isa::Svm,
+                code: 0x78,
+            };
+            let exit = KvmExit {
+                reason,
+                vcpu: Some(0),
+                guest_pc: None,
+            };
+            self.tell(0, tid, Data::KvmExit(exit));
+        }
+
+        fn entry(&mut self, tid: i32) {
+            let entry = KvmEntry {
+                vcpu: Some(0),
+                guest_pc: None,
+            };
+            self.tell(0, tid, Data::KvmEntry(entry));
+        }
+
+        fn switch(&mut self, cpu: i32, prev_tid: i32, next_tid: i32) {
+            let switch = SchedSwitch {
+                prev_tid,
+                prev_comm: Comm::default(),
+                prev_state: TaskState(1),
+                next_tid,
+                next_comm: Comm::default(),
+            };
+            self.tell(cpu, prev_tid, Data::SchedSwitch(switch));
+        }
+
+        fn wake(&mut self, tid: i32) {
+            let wakeup = SchedWakeup {
+                tid,
+                comm: Comm::default(),
+                target_cpu: None,
+            };
+            self.tell(0, 0, Data::SchedWaking(wakeup));
+        }
+
+        /// A vCPU halts, is woken and goes on, so many times; `keep` says which of the six events were recorded.
+        fn halts(&mut self, times: usize, keep: &dyn Fn(usize) -> bool) {
+            for event in (0..times * 6).filter(|event| keep(*event)) {
+                match event % 6 {
+                    0 => self.entry(7),
+                    1 => self.exit(7),
+                    2 => self.switch(1, 7, 0),
+                    3 => self.wake(7),
+                    4 => self.switch(1, 0, 7),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn report(times: usize, keep: &dyn Fn(usize) -> bool) -> ContinuityReport {
+        let mut told = Told::default();
+        told.halts(times, keep);
+        told.0.report()
+    }
+
+    #[test]
+    fn a_recording_that_lost_nothing_misses_no_turn() {
+        let whole = report(1000, &|_| true);
+        assert_eq!((whole.exits.all, whole.entries.all), (1000, 1000));
+        assert!(!whole.torn() && whole.warning().is_none());
+        let missed = [whole.exits, whole.entries, whole.switches, whole.wakeups];
+        assert!(missed.iter().all(|turns| turns.missed == 0));
+        // A few at one place are a hole, and no more than that.
+        let one_hole = report(1000, &|event| !(3000..3017).contains(&event));
+        assert!(!one_hole.torn(), "{one_hole:?}");
+    }
+
+    #[test]
+    fn whatever_is_taken_out_all_through_is_noticed() {
+        for n in [2, 3, 5, 7, 50, 300] {
+            let thinned = report(2000, &|event| event % n != n / 2);
+            assert!(thinned.torn(), "every {n}th: {thinned:?}");
+            assert!(thinned.warning().is_some());
+        }
+        for class in [0, 1] {
+            let without = report(1000, &|event| event % 6 != class);
+            assert!(without.torn(), "without {class}: {without:?}");
+        }
+    }
+
+    #[test]
+    fn perf_record_p_has_the_switches_away_alone() {
+        let mut told = Told::default();
+        for _ in 0..1000 {
+            told.entry(7);
+            told.exit(7);
+            told.switch(1, 7, 9);
+            told.wake(7);
+        }
+        assert!(!told.0.report().torn(), "{:?}", told.0.report());
+    }
+
+    #[test]
+    fn a_cpu_that_was_not_recorded_shows_in_wake_ups_that_nobody_followed() {
+        let mut told = Told::default();
+        for _ in 0..100 {
+            told.switch(0, 0, 5);
+            told.switch(0, 5, 0);
+            // It runs elsewhere two times of three.
+            told.wake(5);
+            told.wake(5);
+            told.wake(5);
+        }
+        assert!(told.0.report().wakeups.torn(), "{:?}", told.0.report());
+        // One that never runs where anybody looks: the CPUs were chosen.
+        let mut told = Told::default();
+        for _ in 0..100 {
+            told.switch(0, 0, 5);
+            told.switch(0, 5, 0);
+            told.wake(5);
+            told.wake(6);
+        }
+        assert!(!told.0.report().torn(), "{:?}", told.0.report());
+    }
+
+    #[test]
+    fn texts_without_threads_go_by_the_vcpu() {
+        let mut told = Told::default();
+        for _ in 0..100 {
+            told.exit(-1);
+            told.entry(-1);
+        }
+        let report = told.0.report();
+        assert_eq!((report.exits.all, report.exits.missed), (100, 0));
+    }
+}

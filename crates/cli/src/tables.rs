@@ -1,0 +1,79 @@
+//! Printed tables where a command takes a recording.
+
+use std::path::Path;
+
+use analysis::{ExitTable, Origin, Picture};
+use anyhow::{Result, bail};
+use event::Isa;
+use printed::Table;
+use source::Recording;
+
+use crate::input;
+
+/// Returns the tool that printed a table.
+pub fn printer(table: &Table) -> &'static str {
+    match table {
+        Table::KvmStat(_) => "perf kvm stat report",
+        Table::SchedLatency(_) => "perf sched latency",
+        Table::PerfStat(_) => "perf stat",
+        _ => "perf",
+    }
+}
+
+/// Returns the pictures that the printed tables of a file make; `None` where it is a recording, or holds no tables. Notes of
+/// what was not understood are among the warnings of the first.
+///
+/// # Errors
+/// Filters were asked for: tables are sums, of which nothing can be left out.
+pub fn only(
+    recording: &Recording,
+    path: &Path,
+    lender: &input::Lender,
+    devices: &input::Devices,
+    filtered: bool,
+) -> Result<Option<Vec<Picture>>> {
+    if !printed::looks_like(recording.bytes()) || recording.reader(lender.options(false)).is_ok() {
+        return Ok(None);
+    }
+    let name = input::name(path);
+    if filtered {
+        bail!("{name}: printed tables cannot be filtered: they hold sums");
+    }
+    let (tables, notes) = printed::read(recording.bytes());
+    let named = tables.into_iter().map(|table| (name.clone(), table));
+    let mut pictures = analysis::of_tables(named.collect());
+    for picture in &mut pictures {
+        // Only x86 has ports and MSRs; whose vendor's they are makes no difference to their names.
+        let x86 = [ExitTable::Ioport, ExitTable::Msr];
+        let is_x86 = x86.iter().any(|table| picture.table(*table).is_some());
+        let isa = picture.isa.or_else(|| is_x86.then_some(Isa::Vmx));
+        devices.name(isa, &mut picture.exits, &mut picture.quality);
+    }
+    if let Some(first) = pictures.first_mut() {
+        for note in notes {
+            first.quality.warn(note.to_string());
+        }
+    }
+    Ok(Some(pictures))
+}
+
+/// Says which tables a picture is of, as `perf kvm stat (vmexit, ioport), perf stat`.
+pub fn describe(picture: &Picture) -> String {
+    debug_assert_eq!(picture.origin, Origin::Printed);
+    let mut out = Vec::new();
+    let exits: Vec<&str> = ExitTable::ALL
+        .into_iter()
+        .filter(|table| picture.table(*table).is_some())
+        .map(ExitTable::name)
+        .collect();
+    if !exits.is_empty() {
+        out.push(format!("perf kvm stat report ({})", exits.join(", ")));
+    }
+    if picture.sched.is_some() {
+        out.push("perf sched latency".to_owned());
+    }
+    if !picture.counts.is_empty() {
+        out.push("perf stat".to_owned());
+    }
+    out.join(", ")
+}

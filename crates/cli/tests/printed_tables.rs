@@ -1,0 +1,274 @@
+//! What tools printed, where a recording is expected: tables are read as they are, other texts are answered with the option
+//! that takes them.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Failures, case, cases, file, json, run};
+use serde_json::Value;
+
+fn seed(name: &str) -> PathBuf {
+    file(&format!("seed-text/{name}"))
+}
+
+/// Every table of perf kvm stat in the corpus, as perf printed it of a recording that is there too.
+#[test]
+fn exits_of_a_printed_table_are_those_of_its_recording() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        for event in ["vmexit", "ioport", "mmio", "msr"] {
+            let Some(table) = case.references.get(&format!("kvm-stat-{event}")) else {
+                continue;
+            };
+            let what = format!("{} {event}", case.name);
+            let text = common::read_text(table);
+            if !text.contains("Samples") || text.contains("Total Samples:0,") {
+                continue;
+            }
+            let Ok(of_table) = json(&["exits", "--event", event], table) else {
+                failures.check(false, || format!("{what}: refused"));
+                continue;
+            };
+            let of_recording = json(&["exits", "--event", event, "--as", "perf"], &case.path);
+            let Ok(of_recording) = of_recording else {
+                continue;
+            };
+            failures.equal(&format!("{what}: event"), &of_table["event"], &event.into());
+            let total = |document: &Value| document["total_count"].as_u64();
+            failures.equal(
+                &format!("{what}: count"),
+                &total(&of_table),
+                &total(&of_recording),
+            );
+            for row in of_table["rows"].as_array().into_iter().flatten() {
+                // perf does not print them.
+                failures.check(row["p99_ns"].is_null(), || format!("{what}: {row}"));
+                failures.check(row["count"].as_u64() > Some(0), || format!("{what}: {row}"));
+            }
+        }
+    }
+    failures.finish(40);
+}
+
+#[test]
+fn a_table_of_a_document_is_shown_by_exits_and_by_report() {
+    let acpi = seed("case2-acpi_pm.perf-kvm-stat-ioport.txt");
+    // The only table of a file need not be named.
+    let document = json(&["exits"], &acpi).unwrap();
+    assert_eq!(document["event"], "ioport");
+    let row = &document["rows"][0];
+    assert_eq!(
+        (&row["key"], &row["count"]),
+        (&"0x608:PIN".into(), &24618.into())
+    );
+    assert_eq!(row["name"], "acpi-tmr");
+    let path = acpi.to_string_lossy().into_owned();
+    let table = run(["exits", "--wide", &path]).text();
+    assert!(table.contains("ioport: 24618 port accesses"), "{table}");
+    let as_perf = run(["exits", "--as", "perf", &path]).text();
+    assert!(as_perf.contains("Total Samples:24618"), "{as_perf}");
+    let csv = run(["exits", "--format", "csv", &path]).text();
+    assert!(
+        csv.lines()
+            .any(|line| line.contains(",24618,1,") && line.contains(",,,")),
+        "{csv}"
+    );
+    let vmexit = seed("case2-acpi_pm.perf-kvm-stat-vmexit.txt");
+    let both = run([
+        "report",
+        "--format",
+        "json",
+        &path,
+        &vmexit.to_string_lossy(),
+    ]);
+    let both = both.json().unwrap();
+    let recordings = both["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), 2);
+    assert_eq!(recordings[0]["exits"][0]["event"], "ioport");
+    assert_eq!(recordings[0]["findings"][0]["id"], "timer-port-exits");
+    let text = run(["report", &path]).text();
+    assert!(
+        text.contains("perf kvm stat report (ioport)") && text.contains("0x608:PIN"),
+        "{text}"
+    );
+    assert!(!text.contains("There are no kvm_exit events"), "{text}");
+    // Whose exits they are, and which of them, a sum does not tell.
+    for args in [&["--by", "vcpu"][..], &["--vcpu", "0"], &["--time", "1,2"]] {
+        let refused = run([&["exits", path.as_str()], args].concat());
+        assert_eq!((refused.status, refused.stdout.len()), (1, 0), "{args:?}");
+        assert!(
+            refused.stderr.contains("printed tables"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn times_of_arm64_in_a_table_are_said_to_be_the_guests() {
+    let document = json(&["exits"], &seed("case4-virtio.perf-kvm-stat-vmexit.txt")).unwrap();
+    let warnings = document["quality"]["warnings"].to_string();
+    assert!(warnings.contains("how long the guest ran"), "{warnings}");
+    let document = json(&["exits"], &seed("case2-hpet.perf-kvm-stat-vmexit.txt")).unwrap();
+    let warnings = document["quality"]["warnings"].to_string();
+    assert!(!warnings.contains("how long the guest ran"), "{warnings}");
+}
+
+#[test]
+fn counts_of_perf_stat_come_with_their_ratios() {
+    let document = json(&["report"], &seed("case5-perf-stat.txt")).unwrap();
+    let recordings = document["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), 3);
+    let slow = &recordings[0]["counts"];
+    let cycles = slow
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["event"] == "cycles");
+    let cycles = cycles.unwrap();
+    assert_eq!(cycles["count"], 67_086_874_844u64);
+    let near = |value: &Value, expected: f64| {
+        let value = value.as_f64().unwrap();
+        assert!((value / expected - 1.0).abs() < 1e-9, "{value} {expected}");
+    };
+    near(&cycles["per_second"], 67_086_874_844.0 / 10.047327675);
+    near(&cycles["per_switch"], 67_086_874_844.0 / 795_370.0);
+    assert!(cycles["per_exit"].is_null());
+    // The third does not say for how long it counted.
+    assert!(recordings[2]["counts"][0]["per_second"].is_null());
+    let text = run(["report".as_ref(), seed("case5-perf-stat.txt").as_os_str()]).text();
+    assert!(
+        text.contains("per switch") && text.contains("good host"),
+        "{text}"
+    );
+    let refused = run(["exits".as_ref(), seed("case5-perf-stat.txt").as_os_str()]);
+    assert!(
+        refused.stderr.contains("trapline report"),
+        "{}",
+        refused.stderr
+    );
+    // By exit, and from intervals.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stat.txt");
+    let text = "#           time             counts unit events\n\
+                \x20    1.000100000              2,000      kvm:kvm_exit\n\
+                \x20    1.000100000             10,000      context-switches\n\
+                \x20    2.000200000              4,000      kvm:kvm_exit\n\
+                \x20    2.000200000             20,000      context-switches\n";
+    fs::write(&path, text).unwrap();
+    let document = json(&["report"], &path).unwrap();
+    let switches = &document["recordings"][0]["counts"][1];
+    assert_eq!(switches["count"], 30_000);
+    near(&switches["per_exit"], 5.0);
+    near(&switches["per_second"], 30_000.0 / 2.0002);
+}
+
+#[test]
+fn the_scheduler_s_table_is_shown_by_sched_and_by_report() {
+    let path = seed("case5-slow-host.perf-sched-latency.txt");
+    let document = json(&["sched"], &path).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let iperf = rows.iter().find(|row| row["comm"] == "iperf").unwrap();
+    assert_eq!(
+        (&iperf["switches"], &iperf["threads"]),
+        (&27683.into(), &6.into())
+    );
+    assert_eq!(iperf["delay_max_ns"], 31_598_000);
+    assert!(iperf["delay_p99_ns"].is_null() && iperf["preempted"].is_null());
+    let name = path.to_string_lossy().into_owned();
+    let text = run(["sched", &name]).text();
+    assert!(
+        text.contains("iperf:(6)") && text.contains("p99 -"),
+        "{text}"
+    );
+    assert!(run(["report", &name]).text().contains("iperf:(6)"));
+    for args in [&["--by", "cpu"][..], &["--histogram"], &["--vcpu", "0"]] {
+        let refused = run([&["sched", name.as_str()], args].concat());
+        assert_eq!((refused.status, refused.stdout.len()), (1, 0), "{args:?}");
+    }
+}
+
+/// Checks that every command answers a text with the option that takes it.
+fn answered(failures: &mut Failures, what: &str, path: &Path, words: &[&str]) {
+    let name = path.display().to_string();
+    for command in [
+        "info", "events", "exits", "vcpus", "sched", "paths", "report", "diagnose", "compare",
+    ] {
+        let mut args = vec![command, &name];
+        if command == "compare" {
+            args.push(&name);
+        }
+        let run = run(args);
+        failures.equal(&format!("{what}: {command}"), &run.status, &1);
+        failures.equal(
+            &format!("{what}: {}", run.stderr),
+            &run.stderr.lines().count(),
+            &1,
+        );
+        for word in words.iter().chain([&name.as_str()]) {
+            failures.check(run.stderr.contains(word), || {
+                format!("{what}: {command}: {} does not say {word}", run.stderr)
+            });
+        }
+    }
+}
+
+#[test]
+fn texts_that_an_option_takes_are_answered_with_it() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("a written file");
+        path
+    };
+    let domain = seed("case2-win10.domain.xml");
+    answered(&mut failures, "domain", &domain, &["win10-2", "--domain"]);
+    let ps = write(
+        "ps.txt",
+        "    PID     TID COMMAND         COMMAND\n      1       1 init            /sbin/init\n    \
+         854     854 qemu-system-x86 qemu-system-x86_64 -name web -m 1G\n    854     857 CPU 0/KVM       \
+         qemu-system-x86_64 -name web -m 1G\n",
+    );
+    answered(&mut failures, "ps", &ps, &["--facts", "1 VM"]);
+    let cpus = write(
+        "cpus.txt",
+        "* CPU #0: thread_id=857\n  CPU #1: thread_id=858\n",
+    );
+    answered(&mut failures, "info cpus", &cpus, &["--facts"]);
+    let facts = run(["facts", "--format", "json"]);
+    assert_eq!(facts.status, 0, "{}", facts.stderr);
+    let facts = write("facts.json", &facts.text());
+    answered(&mut failures, "facts", &facts, &["--facts", "settings"]);
+    let symbols = write(
+        "kallsyms",
+        "ffffffff81000000 T _stext\nffffffff81000040 T secondary_startup_64\n",
+    );
+    answered(&mut failures, "kallsyms", &symbols, &["--kallsyms"]);
+    failures.finish(150);
+}
+
+/// A profile has no tracepoints, and so no formats to miss.
+#[test]
+fn a_profile_is_told_what_it_holds() {
+    let mut failures = Failures::default();
+    for name in [
+        "x86/flame-iperf3/l1.perf.data.zst",
+        "arm64/vhost-mmio/boot2-vsock/perf.data.l2",
+    ] {
+        let path = case(name).path;
+        for command in ["exits", "vcpus", "sched"] {
+            let run = run([command.as_ref(), path.as_os_str()]);
+            failures.equal(&format!("{name}: {command}"), &run.status, &1);
+            failures.check(run.stderr.contains("it holds"), || run.stderr.clone());
+            failures.check(!run.stderr.contains("formats"), || run.stderr.clone());
+        }
+    }
+    // One that was cut off, before its formats, is another thing.
+    let cut = case("x86/format-variants/truncated.perf.data.zst").path;
+    let run = run(["exits".as_ref(), cut.as_os_str()]);
+    failures.check(run.stderr.contains("--formats"), || run.stderr.clone());
+    failures.finish(15);
+}
