@@ -8,7 +8,8 @@ use paths::Paths;
 
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Counter, Exits, Info, Sched, Signs, Sleeps, Slice, Slices, Vcpus, VcpusReport,
+    Amount, Counter, Exits, Faults, Info, Moves, Sched, Signs, Sleeps, Slice, Slices, Timers,
+    Vcpus, VcpusReport,
 };
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
@@ -28,6 +29,12 @@ pub struct Study {
     pub sleeps: Option<Sleeps>,
     /// Single events that tell of causes.
     pub signs: Option<Signs>,
+    /// Which exits are for memory, for devices, for the local APIC.
+    pub faults: Option<Faults>,
+    /// Which exits guests' timers make.
+    pub timers: Option<Timers>,
+    /// What it costs when vCPUs change their CPU.
+    pub moves: Option<Moves>,
     /// How much of everything happened when.
     pub slices: Option<Slices>,
     /// What the vCPUs do.
@@ -116,6 +123,16 @@ impl Study {
     pub fn signs(self, signs: Signs) -> Study {
         Study {
             signs: Some(signs),
+            ..self
+        }
+    }
+
+    /// Asks what rules look at one by one: faults, timers, and moves between CPUs.
+    pub fn causes(self) -> Study {
+        Study {
+            faults: Some(Faults::new()),
+            timers: Some(Timers::new()),
+            moves: Some(Moves::new()),
             ..self
         }
     }
@@ -249,9 +266,16 @@ impl Sink for Study {
         if let Some(signs) = &mut self.signs {
             signs.learn(ty);
         }
+        if let Some(faults) = &mut self.faults {
+            faults.learn(ty);
+        }
+        if let Some(timers) = &mut self.timers {
+            timers.learn(ty);
+        }
         let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths;
-        info || any || wanted.sleeps || self.signs.is_some() || self.slices.is_some()
+        let causes = self.signs.is_some() || self.timers.is_some();
+        info || any || wanted.sleeps || causes || self.slices.is_some()
     }
 
     fn wants_samples(&self) -> bool {
@@ -272,10 +296,19 @@ impl Sink for Study {
             self.counts[index] += 1;
         }
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths || wanted.sleeps;
-        if any || self.signs.is_some() {
+        if any || self.signs.is_some() || self.timers.is_some() {
             let data = event.data();
             if let Some(signs) = &mut self.signs {
                 signs.take(event, &data);
+            }
+            if let Some(faults) = &mut self.faults {
+                faults.take(event, &data);
+            }
+            if let Some(timers) = &mut self.timers {
+                timers.take(event, &data);
+            }
+            if let Some(moves) = &mut self.moves {
+                moves.take(event, &data);
             }
             if wanted.sleeps
                 && let Some(sleeps) = &mut self.sleeps

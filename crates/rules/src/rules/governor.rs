@@ -92,6 +92,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if !many {
         return Verdict::Clear;
     }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
     let functions_known = sched.work.iter().any(|work| work.stats.count() > 0);
     let stacks: u64 = sched.work.iter().map(|work| work.stacks).sum();
     // Interrupts that kworkers inject are another matter.
