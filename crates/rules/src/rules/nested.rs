@@ -81,9 +81,6 @@ fn look(case: &Case<'_>) -> Verdict {
     if sum.count.max(nested) < 100 || !(case.matters(sum.ns) || nested >= 1000) {
         return Verdict::Clear;
     }
-    if let Some(brief) = case.too_brief() {
-        return brief;
-    }
     let all = case.all_exits();
     let mut finding = Finding::new(&RULE, 0.95)
         .cost(case.vcpu_cost(sum.ns))
