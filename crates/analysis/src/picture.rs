@@ -9,7 +9,7 @@ use paths::PathReport;
 
 use crate::{
     Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Faults, FaultsReport, Info, InfoReport,
-    Merge, Moves, MovesRow, SchedReport, Signs, SleepRow, Study, Timers, TimersReport, Unpaired,
+    Merge, Moves, MovesRow, PortRow, Ports, SchedReport, Signs, SleepRow, Study, Timers, TimersReport, Unpaired,
     VcpusReport, name_access, name_causes, name_rows,
 };
 
@@ -40,6 +40,8 @@ pub struct Picture {
     pub unpaired: Unpaired,
     /// Exits for memory, devices and the local APIC; `None` where nobody asked, as of printed tables.
     pub faults: Option<FaultsReport>,
+    /// Exits for each I/O port.
+    pub ports: Vec<PortRow>,
     /// Exits that guests' timers made; `None` where nobody asked.
     pub timers: Option<TimersReport>,
     /// vCPUs' moves between CPUs.
@@ -181,6 +183,7 @@ impl Picture {
             sleeps: sleeps.map(|sleeps| sleeps.report(symbol)),
             unpaired: study.exits.as_ref().map(Exits::unpaired).unwrap_or_default(),
             faults: study.faults.as_ref().map(Faults::report),
+            ports: study.ports.as_ref().map(Ports::report).unwrap_or_default(),
             timers: study.timers.as_ref().map(Timers::report),
             moves: study.moves.as_ref().map(Moves::report).unwrap_or_default(),
             signs: study.signs.take().unwrap_or_default(),

@@ -8,7 +8,7 @@ use paths::Paths;
 
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Counter, Exits, Faults, Info, Moves, Sched, Signs, Sleeps, Slice, Slices, Timers,
+    Amount, Counter, Exits, Faults, Info, Moves, Ports, Sched, Signs, Sleeps, Slice, Slices, Timers,
     Vcpus, VcpusReport,
 };
 
@@ -31,6 +31,8 @@ pub struct Study {
     pub signs: Option<Signs>,
     /// Which exits are for memory, for devices, for the local APIC.
     pub faults: Option<Faults>,
+    /// How long exits took for each I/O port.
+    pub ports: Option<Ports>,
     /// Which exits guests' timers make.
     pub timers: Option<Timers>,
     /// What it costs when vCPUs change their CPU.
@@ -127,10 +129,11 @@ impl Study {
         }
     }
 
-    /// Asks what rules look at one by one: faults, timers, and moves between CPUs.
+    /// Asks what rules look at one by one: faults, ports, timers, and moves between CPUs.
     pub fn causes(self) -> Study {
         Study {
             faults: Some(Faults::new()),
+            ports: Some(Ports::new()),
             timers: Some(Timers::new()),
             moves: Some(Moves::new()),
             ..self
@@ -303,6 +306,9 @@ impl Sink for Study {
             }
             if let Some(faults) = &mut self.faults {
                 faults.take(event, &data);
+            }
+            if let Some(ports) = &mut self.ports {
+                ports.take(event, &data);
             }
             if let Some(timers) = &mut self.timers {
                 timers.take(event, &data);

@@ -61,6 +61,12 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start to know.".to_owned(),
         );
     };
+    if case.one_process() {
+        return Verdict::Lacks(
+            "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start of the whole host (-a) to know."
+                .to_owned(),
+        );
+    }
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }

@@ -140,26 +140,26 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         ));
     }
     let emulated = case.exits(&["EPT_MISCONFIG"]);
-    if emulated.count < 1000 || !case.matters(emulated.ns) || emulated.ns < case.handling_ns() / 4 {
-        return Verdict::Clear;
-    }
     // A notification of a virtio device has the same reason and ends in the kernel, as most exits do; the HPET is in user
     // space, and a look at it takes several times as long.
     let each = emulated.ns / emulated.count.max(1);
-    if each < IN_USER_SPACE_NS || each < case.others_mean_ns(emulated).saturating_mul(2) {
+    if emulated.count < 100 || !case.matters(emulated.ns) || each < IN_USER_SPACE_NS {
         return Verdict::Clear;
-    }
-    if !case.printed() {
-        return Verdict::Lacks(format!(
-            "{} exits for emulated memory took {}, and nothing tells where; record kvm:kvm_mmio too (perf kvm stat \
-             record does).",
-            emulated.count,
-            human(emulated.ns)
-        ));
     }
     let timer = case.domain.and_then(|domain| domain.timer("hpet"));
     if timer.is_some_and(|timer| timer.present == Some(false)) {
         return Verdict::Clear;
+    }
+    let fits = emulated.count >= 1000
+        && emulated.ns >= case.handling_ns() / 4
+        && each >= case.others_mean_ns(emulated).saturating_mul(2);
+    if !case.printed() || !fits {
+        return Verdict::Lacks(format!(
+            "{} exits for emulated memory took {}, and nothing tells where; record kvm:kvm_mmio too (perf kvm stat \
+             record does), or add what perf kvm stat report --event=mmio prints.",
+            emulated.count,
+            human(emulated.ns)
+        ));
     }
     let has = timer.is_some_and(|timer| timer.present == Some(true));
     let all = case.all_exits();

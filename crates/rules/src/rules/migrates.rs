@@ -45,7 +45,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(sched) = &case.picture.sched else {
         return lacks();
     };
-    if tids.is_empty() {
+    if tids.is_empty() || case.one_process() {
         return lacks();
     }
     let mut rows: Vec<&TaskRow> = sched

@@ -178,11 +178,16 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
             }
             TimerTold::Nothing => "an unknown number of expiries".to_owned(),
         };
+        let own = Cost::of(row.timer.ns, row.observed_ns, Base::VcpuTime);
+        finding.at_least = finding.at_least.max(own.severity());
+        let set = match row.set {
+            0 => String::new(),
+            set => format!(", and its timer set {}", plural(set, "time")),
+        };
         finding = finding.evidence(format!(
-            "{}: {what} in {}, and its timer set {}; {} of {} exits are for it ({}), {} of its time in {}.",
+            "{}: {what} in {}{set}; {} of {} exits are for it ({}), {} of its time in {}.",
             name(row),
             human(row.observed_ns),
-            plural(row.set, "time"),
             row.timer_exits,
             row.exits,
             percent(row.timer_exits, row.exits),
@@ -190,7 +195,8 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
             plural(row.timer.count, "exit"),
         ));
     }
-    if worst.interrupted.count > 0 {
+    // On arm64 the guest's timer is an interrupt of the host.
+    if worst.interrupted.count > 0 && case.picture.isa != Some(Isa::Arm64) {
         let told = worst.host_timer.count;
         let own = match told {
             0 => String::new(),
