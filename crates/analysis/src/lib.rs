@@ -9,10 +9,14 @@ knows nothing of containers, files or output.
 mod console;
 mod continuity;
 mod exits;
+mod faults;
 mod info;
+mod moves;
 mod names;
 mod picture;
+mod ports;
 mod ratios;
+mod record;
 mod sched;
 mod signs;
 mod sleeps;
@@ -20,6 +24,7 @@ mod slices;
 mod stack;
 mod study;
 mod tables;
+mod timers;
 mod vcpus;
 
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
@@ -28,9 +33,12 @@ pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, Options, Unpaired,
     access_key,
 };
+pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use info::{EventCount, Info, InfoReport};
+pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{Measured, NamesOf, Origin, Picture, Series};
+pub use ports::{PortRow, Ports};
 pub use ratios::{RatioRow, ratios};
 pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use signs::{CpuSigns, Signs, is_interrupt};
@@ -39,6 +47,7 @@ pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
 pub use stats::Stats;
 pub use study::Study;
 pub use tables::{ambiguous, of_tables};
+pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
 pub use vcpus::{
     Behind, LISTED, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window, unknowable,
 };

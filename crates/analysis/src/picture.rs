@@ -8,8 +8,9 @@ use model::{Access, State};
 use paths::PathReport;
 
 use crate::{
-    Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info,
-    InfoReport, Merge, SchedReport, Signs, SleepRow, Study, VcpusReport, name_access, name_causes,
+    Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport, Faults,
+    FaultsReport, Info, InfoReport, Merge, Moves, MovesRow, PortRow, Ports, SchedReport, Signs,
+    SleepRow, Study, Timers, TimersReport, Unpaired, VcpusReport, name_access, name_causes,
     name_rows,
 };
 
@@ -38,6 +39,16 @@ pub struct Picture {
     pub info: InfoReport,
     /// Tables of exits.
     pub exits: Vec<ExitsReport>,
+    /// Exits that could not be timed.
+    pub unpaired: Unpaired,
+    /// Exits for memory, devices and the local APIC; `None` where nobody asked, as of printed tables.
+    pub faults: Option<FaultsReport>,
+    /// Exits for each I/O port.
+    pub ports: Vec<PortRow>,
+    /// Exits that guests' timers made; `None` where nobody asked.
+    pub timers: Option<TimersReport>,
+    /// vCPUs' moves between CPUs.
+    pub moves: Vec<MovesRow>,
     /// Where the vCPUs' time went.
     pub vcpus: Option<VcpusReport>,
     /// Scheduling.
@@ -180,6 +191,15 @@ impl Picture {
                 .map(|(paths, machine)| paths.report(machine, &name))
                 .unwrap_or_default(),
             sleeps: sleeps.map(|sleeps| sleeps.report(symbol)),
+            unpaired: study
+                .exits
+                .as_ref()
+                .map(Exits::unpaired)
+                .unwrap_or_default(),
+            faults: study.faults.as_ref().map(Faults::report),
+            ports: study.ports.as_ref().map(Ports::report).unwrap_or_default(),
+            timers: study.timers.as_ref().map(Timers::report),
+            moves: study.moves.as_ref().map(Moves::report).unwrap_or_default(),
             signs: study.signs.take().unwrap_or_default(),
             continuity,
             series,

@@ -8,8 +8,8 @@ use paths::Paths;
 
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Continuity, Counter, Exits, Info, Sched, Signs, Sleeps, Slice, Slices, Vcpus,
-    VcpusReport,
+    Amount, Continuity, Counter, Exits, Faults, Info, Moves, Ports, Sched, Signs, Sleeps, Slice,
+    Slices, Timers, Vcpus, VcpusReport,
 };
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
@@ -31,6 +31,14 @@ pub struct Study {
     pub signs: Option<Signs>,
     /// Whether events are missing.
     pub continuity: Option<Continuity>,
+    /// Which exits are for memory, for devices, for the local APIC.
+    pub faults: Option<Faults>,
+    /// How long exits took for each I/O port.
+    pub ports: Option<Ports>,
+    /// Which exits guests' timers make.
+    pub timers: Option<Timers>,
+    /// What it costs when vCPUs change their CPU.
+    pub moves: Option<Moves>,
     /// How much of everything happened when.
     pub slices: Option<Slices>,
     /// What the vCPUs do.
@@ -128,6 +136,17 @@ impl Study {
     pub fn continuity(self, continuity: Continuity) -> Study {
         Study {
             continuity: Some(continuity),
+            ..self
+        }
+    }
+
+    /// Asks what rules look at one by one: faults, ports, timers, and moves between CPUs.
+    pub fn causes(self) -> Study {
+        Study {
+            faults: Some(Faults::new()),
+            ports: Some(Ports::new()),
+            timers: Some(Timers::new()),
+            moves: Some(Moves::new()),
             ..self
         }
     }
@@ -262,10 +281,17 @@ impl Sink for Study {
         if let Some(signs) = &mut self.signs {
             signs.learn(ty);
         }
+        if let Some(faults) = &mut self.faults {
+            faults.learn(ty);
+        }
+        if let Some(timers) = &mut self.timers {
+            timers.learn(ty);
+        }
         let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths;
         let any = any || wanted.continuity;
-        info || any || wanted.sleeps || self.signs.is_some() || self.slices.is_some()
+        let causes = self.signs.is_some() || self.timers.is_some();
+        info || any || wanted.sleeps || causes || self.slices.is_some()
     }
 
     fn wants_samples(&self) -> bool {
@@ -286,7 +312,7 @@ impl Sink for Study {
             self.counts[index] += 1;
         }
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths || wanted.sleeps;
-        if any || wanted.continuity || self.signs.is_some() {
+        if any || wanted.continuity || self.signs.is_some() || self.timers.is_some() {
             let data = event.data();
             if wanted.continuity
                 && let Some(continuity) = &mut self.continuity
@@ -295,6 +321,18 @@ impl Sink for Study {
             }
             if let Some(signs) = &mut self.signs {
                 signs.take(event, &data);
+            }
+            if let Some(faults) = &mut self.faults {
+                faults.take(event, &data);
+            }
+            if let Some(ports) = &mut self.ports {
+                ports.take(event, &data);
+            }
+            if let Some(timers) = &mut self.timers {
+                timers.take(event, &data);
+            }
+            if let Some(moves) = &mut self.moves {
+                moves.take(event, &data);
             }
             if wanted.sleeps
                 && let Some(sleeps) = &mut self.sleeps

@@ -173,6 +173,12 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
             why: "there are no sched_switch events: it holds polls that succeeded, and those that failed are \
                   within halted_ns",
         });
+    } else if !seen.poll_lengths {
+        out.push(Unknowable {
+            fields: &["poll_ns"],
+            why: "there are no kvm_halt_poll_ns events: whether a halt was polled in vain is guessed, by 10 us or more \
+                  on the CPU before it slept, which a slow host takes to go to sleep",
+        });
     }
     out
 }
@@ -258,6 +264,8 @@ impl Vcpus {
             polls.succeeded_ns += after.succeeded_ns - before.succeeded_ns;
             polls.failed += after.failed - before.failed;
             polls.failed_ns += after.failed_ns - before.failed_ns;
+            polls.unpolled += after.unpolled - before.unpolled;
+            polls.unpolled_ns += after.unpolled_ns - before.unpolled_ns;
         }
     }
 

@@ -113,7 +113,8 @@ impl Camera<'_> {
             .vcpus(Vcpus::new(filter.window(&reader)))
             .sched(sched)
             .sleeps(Sleeps::new())
-            .signs(Signs::new());
+            .signs(Signs::new())
+            .causes();
         if !self.paths.is_empty() {
             study = study.paths(follower);
         }

@@ -112,6 +112,16 @@ pub struct KvmVcpuWakeup {
     pub valid: bool,
 }
 
+/// `kvm:kvm_halt_poll_ns`: KVM makes the time longer or shorter for which a vCPU polls when it halts
+/// (`grow_halt_poll_ns` and `shrink_halt_poll_ns` in `virt/kvm/kvm_main.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmHaltPollNs {
+    /// From now on, in nanoseconds.
+    pub new_ns: u64,
+    /// Until now, in the halt that ends as well.
+    pub old_ns: u64,
+}
+
 /// The typed view of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -130,6 +140,8 @@ pub enum Data {
     KvmUserspaceExit(KvmUserspaceExit),
     /// [`KvmVcpuWakeup`].
     KvmVcpuWakeup(KvmVcpuWakeup),
+    /// [`KvmHaltPollNs`].
+    KvmHaltPollNs(KvmHaltPollNs),
     /// `kvm:kvm_fpu`: whether the guest's floating point state is loaded, as it is while `KVM_RUN` runs
     /// (`kvm_load_guest_fpu`, `arch/x86/kvm/x86.c`), or put away.
     KvmFpu {

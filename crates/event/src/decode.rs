@@ -7,7 +7,8 @@
 use tracefmt::{Endian, Field, FieldKind, Format};
 
 use crate::data::{
-    Data, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
+    Data, KvmEntry, KvmExit, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
+    KvmVcpuWakeup, MmioAccess,
 };
 use crate::decode_sched::SchedPlan;
 use crate::reasons::{ExitReason, Isa};
@@ -100,6 +101,10 @@ enum Plan {
         waited: Load,
         valid: Option<Load>,
     },
+    HaltPoll {
+        new: Load,
+        old: Load,
+    },
     Fpu {
         load: Load,
     },
@@ -164,6 +169,12 @@ impl Decoder {
                     ns: load("ns")?,
                     waited: load("waited")?,
                     valid: load("valid"),
+                })
+            })(),
+            Kind::KvmHaltPollNs => (|| {
+                Some(Plan::HaltPoll {
+                    new: load("new")?,
+                    old: load("old")?,
                 })
             })(),
             Kind::KvmFpu => load("load").map(|load| Plan::Fpu { load }),
@@ -243,6 +254,10 @@ impl Decoder {
                 halted_ns: ns.get(record)?,
                 waited: waited.get(record)? != 0,
                 valid: opt(valid).unwrap_or(1) != 0,
+            }),
+            Plan::HaltPoll { new, old } => Data::KvmHaltPollNs(KvmHaltPollNs {
+                new_ns: new.get(record)?,
+                old_ns: old.get(record)?,
             }),
             Plan::Fpu { load } => Data::KvmFpu {
                 load: load.get(record)? != 0,

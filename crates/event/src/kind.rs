@@ -22,6 +22,8 @@ pub enum Kind {
     KvmUserspaceExit,
     /// `kvm:kvm_vcpu_wakeup`: a halted vCPU goes on.
     KvmVcpuWakeup,
+    /// `kvm:kvm_halt_poll_ns`: KVM changes for how long a vCPU polls when it halts.
+    KvmHaltPollNs,
     /// `sched:sched_switch`: a CPU goes from one task to the next.
     SchedSwitch,
     /// `sched:sched_waking`: a task is being woken, told by the waker.
@@ -84,6 +86,7 @@ impl Kind {
             ("" | "kvm", "kvm_msr") => Kind::KvmMsr,
             ("" | "kvm", "kvm_userspace_exit") => Kind::KvmUserspaceExit,
             ("" | "kvm", "kvm_vcpu_wakeup") => Kind::KvmVcpuWakeup,
+            ("" | "kvm", "kvm_halt_poll_ns") => Kind::KvmHaltPollNs,
             ("" | "kvm", "kvm_fpu") => Kind::KvmFpu,
             ("" | "sched", "sched_switch") => Kind::SchedSwitch,
             ("" | "sched", "sched_waking") => Kind::SchedWaking,

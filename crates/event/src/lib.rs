@@ -19,7 +19,8 @@ pub mod sched;
 mod sink;
 
 pub use data::{
-    Data, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
+    Data, KvmEntry, KvmExit, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
+    KvmVcpuWakeup, MmioAccess,
 };
 pub use decode::Decoder;
 pub use kind::Kind;

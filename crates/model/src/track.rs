@@ -2,6 +2,7 @@
 
 use event::{ExitReason, NONE};
 
+use crate::machine::Seen;
 use crate::span::{Cause, Span, SpanSink, State, Times};
 
 /// Where a vCPU's thread is, whether or not it has a CPU.
@@ -40,7 +41,8 @@ struct Pending {
 const MAX_PENDING: usize = 128;
 
 /// KVM polls no shorter than this before it gives a CPU away (`halt_poll_ns_grow_start`,
-/// `virt/kvm/kvm_main.c`), so less than this before a vCPU sleeps is the way to sleep.
+/// `virt/kvm/kvm_main.c`), so less than this before a vCPU sleeps is the way to sleep. More than this may be either:
+/// on a slow host the way to sleep takes longer.
 pub(crate) const MIN_POLL_NS: u64 = 10_000;
 
 /// Counts of halts and how KVM polled in them, told by `kvm_vcpu_wakeup`.
@@ -54,6 +56,10 @@ pub struct Polls {
     pub failed: u64,
     /// Time polled in those.
     pub failed_ns: u64,
+    /// Halts in which the vCPU slept and was not polled for.
+    pub unpolled: u64,
+    /// Time on the CPU in those before it slept: the way to sleep.
+    pub unpolled_ns: u64,
 }
 
 /// One vCPU.
@@ -90,6 +96,10 @@ pub(crate) struct Track {
     pub vmm: bool,
     /// Whether the halt of the exit under way is over, as far as it has not slept again.
     pub halt_over: bool,
+    /// For how long KVM polls in a halt, if an event told.
+    poll_ns: Option<u64>,
+    /// For how long it was set to poll in the halt under way, if an event told: it comes at the end of a halt.
+    polled_ns: Option<u64>,
     pending: Vec<Pending>,
 }
 
@@ -115,6 +125,8 @@ impl Track {
             exits: 0,
             vmm: false,
             halt_over: false,
+            poll_ns: None,
+            polled_ns: None,
             pending: Vec::new(),
         }
     }
@@ -227,14 +239,43 @@ impl Track {
         }
     }
 
+    /// `kvm_halt_poll_ns`: in the halt that ends KVM was set to poll for `old_ns`, and is from now on for `new_ns`.
+    pub fn poll_set(&mut self, old_ns: u64, new_ns: u64) {
+        self.polled_ns = Some(old_ns);
+        self.poll_ns = Some(new_ns);
+    }
+
+    /// Whether KVM polled in the halt that ends now, of which `on_cpu` was spent on a CPU.
+    ///
+    /// `kvm_vcpu_halt` changes the length of the next poll after each halt that outlasted this one: it grows, or, after a
+    /// halt beyond the host's limit, shrinks. So whoever polled in vain made a `kvm_halt_poll_ns` right before
+    /// `kvm_vcpu_wakeup`, which says for how long. Without that event nobody can tell a poll from a long way to sleep.
+    fn polled(
+        &self,
+        waited: bool,
+        halted_ns: u64,
+        on_cpu: u64,
+        set: Option<u64>,
+        seen: &Seen,
+    ) -> bool {
+        let long = on_cpu >= MIN_POLL_NS;
+        match set {
+            Some(ns) => ns > 0 && (long || !waited),
+            None if waited => long && !seen.poll_lengths,
+            // It was there at once, if this vCPU does not poll.
+            None => halted_ns >= MIN_POLL_NS || !seen.poll_lengths || self.polls.unpolled == 0,
+        }
+    }
+
     /// `kvm_vcpu_wakeup`: the vCPU was halted for `halted_ns` up to now, polling included, and slept if
-    /// `waited`. `sched_seen` says whether the recording would tell if it had left its CPU.
-    pub fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, sched_seen: bool) {
+    /// `waited`. `seen` says what the recording would tell.
+    pub fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, seen: &Seen) {
         let time = self.advance(time);
+        let set = self.polled_ns.take().or(self.poll_ns);
         let from = time.saturating_sub(halted_ns);
         self.split(from);
         let first = self.pending.partition_point(|span| span.start < from);
-        let (_, halt) = self.pending.split_at_mut(first);
+        let (_, halt) = self.pending.split_at(first);
         // What events were missed of in a halt was part of it all the same.
         let sleeps = |state: State| match state {
             State::KernelBlocked | State::UserBlocked | State::Halted => true,
@@ -253,9 +294,14 @@ impl Track {
             .filter(|span| runs(span.state))
             .map(|span| span.end - span.start)
             .sum();
+        let polled = self.polled(waited, halted_ns, on_cpu, set, seen);
         // Without the scheduler's events nobody knows how long it polled before it slept.
-        let hidden_sleep = waited && slept.is_none() && !sched_seen;
-        let polled = !waited || on_cpu >= MIN_POLL_NS;
+        let hidden_sleep = waited && slept.is_none() && !seen.switches;
+        // KVM polls for as long as it is set to: what is several times as long without a sleep that was seen is one that
+        // was missed, or that a wake-up was quicker than.
+        let set_long = |ns: u64| on_cpu / 4 <= ns.max(MIN_POLL_NS);
+        let polled = polled && (!waited || slept.is_some() || set.is_none_or(set_long));
+        let (_, halt) = self.pending.split_at_mut(first);
         for (position, span) in halt.iter_mut().enumerate() {
             let becomes = if sleeps(span.state) {
                 State::Halted
@@ -272,12 +318,15 @@ impl Track {
             self.times.shift(span.state, becomes, ns);
             span.state = becomes;
         }
-        if !waited {
+        if !waited && polled {
             self.polls.succeeded += 1;
             self.polls.succeeded_ns += on_cpu;
-        } else if polled && !hidden_sleep {
+        } else if waited && polled && !hidden_sleep {
             self.polls.failed += 1;
             self.polls.failed_ns += on_cpu;
+        } else if waited && !polled && !hidden_sleep {
+            self.polls.unpolled += 1;
+            self.polls.unpolled_ns += on_cpu;
         }
         self.place = Place::Kernel;
         self.halt_over = true;

@@ -21,6 +21,10 @@ pub struct Case<'a> {
     pub domain: Option<&'a Domain>,
 }
 
+/// A rate takes a tenth of a second: the tick of the slowest kernel comes ten times in it, and what happens at a start or at
+/// an end no longer is most of it.
+const LEAST_SPAN_NS: u64 = 100_000_000;
+
 /// Count and time of several rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
@@ -151,6 +155,46 @@ impl<'a> Case<'a> {
                  (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to know how long and how often."
                     .to_owned(),
             )
+        })
+    }
+
+    /// Returns what a rule has to say that would find something in a recording that is too short for a rate or a share.
+    pub(crate) fn too_brief(&self) -> Option<Verdict> {
+        let span = self
+            .picture
+            .span_ns
+            .filter(|ns| *ns < LEAST_SPAN_NS && !self.printed())?;
+        Some(Verdict::Lacks(format!(
+            "The recording is of {} only, which is too short to tell how often or what share; record a second or more.",
+            stats::duration::human(span)
+        )))
+    }
+
+    /// Returns whether events of a kind were recorded, though none may have come, or a printed table has them.
+    pub(crate) fn tells(&self, event: &str, table: ExitTable) -> bool {
+        self.picture.events(event).is_some() || !self.picture.rows(table).is_empty()
+    }
+
+    /// Returns whether the scheduler was recorded of the threads of one process only (perf record -p): nothing else is seen to
+    /// run, nor its own threads to get a CPU.
+    pub(crate) fn one_process(&self) -> bool {
+        let seen = self.picture.vcpus.as_ref().map(|report| report.seen);
+        seen.is_some_and(|seen| seen.switches && !seen.returns)
+    }
+
+    /// Returns whether addresses of faults were recorded.
+    pub(crate) fn tells_addresses(&self) -> bool {
+        let events = ["kvm_page_fault", "kvm_guest_fault"];
+        events
+            .iter()
+            .any(|name| self.picture.events(name).is_some())
+    }
+
+    /// Returns a sentence on what the recording lost, if it lost anything.
+    pub(crate) fn losses(&self) -> Option<String> {
+        let lost = self.picture.quality.lost_events;
+        (lost > 0).then(|| {
+            format!("The recording lost {lost} events: counts are lower bounds, and the cost is what was counted at the mean of what was timed.")
         })
     }
 

@@ -7,7 +7,7 @@
 use event::sched::{
     Comm, SchedMigrateTask, SchedStatRuntime, SchedSwitch, SchedWakeup, Task, TaskState,
 };
-use event::{Data, Kind, KvmUserspaceExit, KvmVcpuWakeup};
+use event::{Data, Kind, KvmHaltPollNs, KvmUserspaceExit, KvmVcpuWakeup};
 use memchr::memmem;
 
 use crate::scan;
@@ -43,6 +43,7 @@ pub(crate) fn read(kind: Kind, text: &[u8]) -> Option<Data> {
         })),
         Kind::KvmUserspaceExit => userspace_exit(text).map(Data::KvmUserspaceExit),
         Kind::KvmVcpuWakeup => vcpu_wakeup(text).map(Data::KvmVcpuWakeup),
+        Kind::KvmHaltPollNs => halt_poll(text).map(Data::KvmHaltPollNs),
         Kind::KvmFpu => fpu(text).map(|load| Data::KvmFpu { load }),
         _ => None,
     }
@@ -167,6 +168,23 @@ fn fpu(text: &[u8]) -> Option<bool> {
     }
 }
 
+/// Reads `vcpu 0: halt_poll_ns 10000 (grow 0)`: the new time, and the old one in brackets.
+fn halt_poll(text: &[u8]) -> Option<KvmHaltPollNs> {
+    if let Some(new) = behind(text, b"new=") {
+        return Some(KvmHaltPollNs {
+            new_ns: scan::number(word(new))?,
+            old_ns: scan::number(word(behind(text, b"old=")?))?,
+        });
+    }
+    let new = behind(text, b"halt_poll_ns ")?;
+    let old = behind(new, b"(grow ").or_else(|| behind(new, b"(shrink "))?;
+    let digits = old.iter().take_while(|b| b.is_ascii_digit()).count();
+    Some(KvmHaltPollNs {
+        new_ns: scan::decimal(word(new))?,
+        old_ns: scan::decimal(&old[..digits])?,
+    })
+}
+
 /// Reads `wait time 1234 ns, polling valid`.
 fn vcpu_wakeup(text: &[u8]) -> Option<KvmVcpuWakeup> {
     if let Some(ns) = behind(text, b"ns=") {
@@ -260,6 +278,18 @@ mod tests {
                 valid: false
             })
         );
+        for text in [
+            "vcpu 0: halt_poll_ns 10000 (shrink 80000)",
+            "grow=0 vcpu_id=0 new=10000 old=80000",
+        ] {
+            assert_eq!(
+                read(Kind::KvmHaltPollNs, text),
+                Data::KvmHaltPollNs(KvmHaltPollNs {
+                    new_ns: 10000,
+                    old_ns: 80000
+                })
+            );
+        }
         assert_eq!(
             read(
                 Kind::SchedMigrateTask,

@@ -61,6 +61,12 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start to know.".to_owned(),
         );
     };
+    if case.one_process() {
+        return Verdict::Lacks(
+            "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start of the whole host (-a) to know."
+                .to_owned(),
+        );
+    }
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
@@ -91,6 +97,9 @@ fn look(case: &Case<'_>) -> Verdict {
     let many = switches >= 1000 && switches * 5 >= all && (case.printed() || per_second >= 500.0);
     if !many {
         return Verdict::Clear;
+    }
+    if let Some(brief) = case.too_brief() {
+        return brief;
     }
     let functions_known = sched.work.iter().any(|work| work.stats.count() > 0);
     let stacks: u64 = sched.work.iter().map(|work| work.stacks).sum();

@@ -8,10 +8,10 @@ use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
-    title: "Halt polling burns CPU time and seldom succeeds",
+    title: "Halt polling burns CPU time in polls that fail",
     looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile",
-    needs: "kvm:kvm_vcpu_wakeup with kvm_exit and kvm_entry; sched:sched_switch to tell polling from sleeping; or the host's KVM \
-            debug statistics (--facts)",
+    needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to tell polling from \
+            sleeping; or the host's KVM debug statistics (--facts)",
     measures: &["vcpus poll"],
     cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than that, \
             the time is burnt, and then the vCPU sleeps all the same.",
@@ -36,6 +36,13 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// From this share of the vCPUs' time on polls that fail are a cost.
+const COSTS: f64 = 0.02;
+/// From this share on they are one whatever the others save: a tenth of the vCPUs' time is worth telling.
+const WHATEVER: f64 = 0.1;
+/// Polls that have to fail.
+const LEAST: u64 = 50;
+
 fn look(case: &Case<'_>) -> Verdict {
     let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
     let sum = |of: &dyn Fn(&model::Polls) -> u64| {
@@ -44,43 +51,89 @@ fn look(case: &Case<'_>) -> Verdict {
             .fold(0u64, u64::saturating_add)
     };
     let (hits, misses) = (sum(&|polls| polls.succeeded), sum(&|polls| polls.failed));
-    if hits + misses == 0 {
-        let seen = case.picture.vcpus.as_ref().map(|report| &report.seen);
-        // Halts that were told of, and nobody polled.
-        return match seen.is_some_and(|seen| seen.halts && seen.switches) {
+    let seen = case.picture.vcpus.as_ref().map(|report| report.seen);
+    let told = seen.is_some_and(|seen| seen.halts && seen.switches);
+    if !told || hits + misses + sum(&|polls| polls.unpolled) == 0 {
+        // Halts that could have been told of, and none were.
+        return match told && rows().next().is_some() {
             true => Verdict::Clear,
             false => from_statistics(case),
         };
     }
     let burnt = sum(&|polls| polls.failed_ns);
-    let saved = sum(&|polls| polls.succeeded_ns);
+    let polled = sum(&|polls| polls.succeeded_ns);
     let cost = case.vcpu_cost(burnt);
-    // More than a guest that works would mind, and most of it in vain.
-    if cost.share < 0.02 || burnt < saved.saturating_mul(2) || misses < 50 {
+    // A poll that succeeds is time in which the vCPU would have slept, and saves waking it up. Where these are more than what
+    // is burnt, polling pays.
+    let pays = cost.share < WHATEVER && burnt <= polled;
+    if cost.share < COSTS || misses < LEAST || pays {
         return Verdict::Clear;
+    }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    if !seen.is_some_and(|seen| seen.poll_lengths) && doubtful(case) {
+        return Verdict::Lacks(format!(
+            "vCPUs were on their CPU for {} before they slept, and nothing tells whether KVM polled then or was only slow to sleep; record \
+             kvm:kvm_halt_poll_ns too, which every poll that fails makes.",
+            human(burnt)
+        ));
     }
     let mut finding = Finding::new(&RULE, 0.9)
         .cost(cost)
         .title(format!(
-            "Halt polling burnt {} for {hits} of {} halts",
+            "Halt polling failed in {misses} of {} halts that it polled in, and burnt {}",
+            hits + misses,
             human(burnt),
-            hits + misses
         ))
         .evidence(format!(
             "{misses} polls failed and burnt {} ({} of the time that vCPUs were observed); {hits} succeeded after {} in all.",
             human(burnt),
             percent(burnt, case.picture.observed_ns()),
-            human(saved),
+            human(polled),
         ))
         .evidence(format!(
             "Halted beyond polling they were {}.",
             human(case.picture.state_ns(State::Halted))
         ));
+    if hits > 0 {
+        let waits = rows()
+            .map(|row| row.waits.total())
+            .fold(0u64, u64::saturating_add);
+        let woken = rows()
+            .map(|row| row.waits.count())
+            .fold(0u64, u64::saturating_add);
+        let each = waits / woken.max(1);
+        let saved = each.saturating_mul(hits);
+        finding = finding.note(
+            0,
+            format!(
+                "The {hits} polls that succeeded saved a wake-up each; a woken vCPU waited {} for its CPU here on average, so that is {} \
+                 of latency, against {} of CPU time burnt.",
+                human(each),
+                human(saved),
+                human(burnt)
+            ),
+        );
+    }
     let modules = case.host().map(|host| &host.modules);
     if let Some(ns) = modules.and_then(|modules| modules.get("kvm")?.get("halt_poll_ns")) {
         finding = finding.evidence(format!("The host's halt_poll_ns is {ns}."));
     }
     finding.found()
+}
+
+/// Whether what is taken for polls may be the way to sleep: the host does not poll, for all that is known, or none of the
+/// polls succeeded, which the shortest of halts would have.
+fn doubtful(case: &Case<'_>) -> bool {
+    let rows = case.picture.vcpus.iter().flat_map(|report| &report.rows);
+    let hits: u64 = rows.map(|row| row.polls.succeeded).sum();
+    let modules = case.host().map(|host| &host.modules);
+    let set = modules.and_then(|modules| modules.get("kvm")?.get("halt_poll_ns"));
+    match set.and_then(|ns| ns.parse::<u64>().ok()) {
+        Some(ns) => ns == 0,
+        None => hits == 0,
+    }
 }
 
 /// Without events: KVM's own sums since the host's start.
@@ -99,7 +152,8 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
         get("halt_successful_poll").unwrap_or(0),
         get("halt_attempted_poll").unwrap_or(0),
     );
-    if fail_ns < success_ns.saturating_mul(2) || tries < 1000 || hits * 4 > tries {
+    // What share of the time it is these sums do not say, so only what burns more than it saves is told.
+    if fail_ns < success_ns.saturating_mul(2) || tries < 1000 {
         return Verdict::Clear;
     }
     Finding::new(&RULE, 0.6)

@@ -92,6 +92,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if ticking.is_empty() || count < 100 {
         return Verdict::Clear;
     }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
     let rows = case.picture.rows(ExitTable::Vmexit).iter();
     let of_interrupts: Vec<_> = rows
         .filter(|row| row.reason.is_some_and(analysis::is_interrupt))

@@ -4,7 +4,7 @@ use analysis::ExitTable;
 use domain::{Change, GuestOs};
 use stats::duration::human;
 
-use crate::case::{Sum, listed, percent};
+use crate::case::{Sum, listed, percent, plural};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -53,12 +53,30 @@ fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
     }
-    let rows = case.accesses(ExitTable::Mmio, |row| row.address.is_some_and(is_hpet));
-    let hpet = Sum::of(rows.iter().copied());
+    let of = |write: bool| {
+        case.accesses(ExitTable::Mmio, |row| {
+            row.write == write && row.address.is_some_and(is_hpet)
+        })
+    };
+    let (rows, writes) = (of(false), Sum::of(of(true)));
+    let timed = Sum::of(rows.iter().copied());
     let all = Sum::of(case.picture.rows(ExitTable::Mmio));
     if all.count == 0 {
         return without_addresses(case);
     }
+    // A read that user space answers makes two events, any other access one. What is more of them lost its exit or its entry,
+    // and nobody knows how long it took: as long as the others.
+    let both = |write: bool| {
+        let rows = case.picture.rows(ExitTable::Mmio).iter();
+        Sum::of(rows.filter(|row| row.write == write)).count
+    };
+    let expected = both(false).saturating_mul(2).saturating_add(both(true));
+    let recorded = case.picture.events("kvm_mmio").unwrap_or(0);
+    let more = (recorded as f64 / expected.max(1) as f64).max(1.0);
+    let hpet = Sum {
+        count: timed.count,
+        ns: (timed.ns as f64 * more) as u64,
+    };
     let enough = match case.has_exits() {
         true => case.matters(hpet.ns),
         false => hpet.count >= all.count / 2,
@@ -66,20 +84,40 @@ fn look(case: &Case<'_>) -> Verdict {
     if hpet.count < 100 || !enough {
         return Verdict::Clear;
     }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
     let mut finding = Finding::new(&RULE, 0.95)
         .cost(case.vcpu_cost(hpet.ns))
         .title(format!(
-            "The guest reads time from the HPET: {} accesses, {}",
+            "The guest reads time from the HPET: {} reads, {}",
             hpet.count,
             human(hpet.ns)
         ));
     for line in listed(&rows, all.count, 4) {
         finding = finding.evidence(line);
     }
+    if writes.count > 0 {
+        finding = finding.evidence(format!(
+            "Beside them {} set its timers and took {}; they are not in the cost.",
+            plural(writes.count, "write"),
+            human(writes.ns)
+        ));
+    }
     finding = finding.evidence(format!(
         "That is {} of the time of exits without waiting.",
         percent(hpet.ns, case.handling_ns())
     ));
+    if more >= 1.01 {
+        finding = finding.evidence(format!(
+            "{} more accesses of emulated memory were recorded without their exit or entry: they are in the cost at the mean of \
+             the others.",
+            recorded.saturating_sub(expected) / 2
+        ));
+    }
+    if let Some(losses) = case.losses() {
+        finding = finding.evidence(losses);
+    }
     advise(case, finding).found()
 }
 
@@ -91,27 +129,37 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
                 .to_owned(),
         );
     }
-    let emulated = case.exits(&["EPT_MISCONFIG"]);
-    if emulated.count < 1000 || !case.matters(emulated.ns) || emulated.ns < case.handling_ns() / 4 {
-        return Verdict::Clear;
+    let faults = case.exits(&["npf"]);
+    let told = case.picture.events("kvm_mmio").is_some();
+    if faults.count >= 1000 && case.matters(faults.ns) && !told {
+        return Verdict::Lacks(format!(
+            "{} npf exits took {}, and nothing tells devices from memory; record kvm:kvm_mmio too (perf kvm stat record does), \
+             or add what perf kvm stat report --event=mmio prints.",
+            faults.count,
+            human(faults.ns)
+        ));
     }
+    let emulated = case.exits(&["EPT_MISCONFIG"]);
     // A notification of a virtio device has the same reason and ends in the kernel, as most exits do; the HPET is in user
     // space, and a look at it takes several times as long.
     let each = emulated.ns / emulated.count.max(1);
-    if each < IN_USER_SPACE_NS || each < case.others_mean_ns(emulated).saturating_mul(2) {
+    if emulated.count < 100 || !case.matters(emulated.ns) || each < IN_USER_SPACE_NS {
         return Verdict::Clear;
-    }
-    if !case.printed() {
-        return Verdict::Lacks(format!(
-            "{} exits for emulated memory took {}, and nothing tells where; record kvm:kvm_mmio too (perf kvm stat \
-             record does).",
-            emulated.count,
-            human(emulated.ns)
-        ));
     }
     let timer = case.domain.and_then(|domain| domain.timer("hpet"));
     if timer.is_some_and(|timer| timer.present == Some(false)) {
         return Verdict::Clear;
+    }
+    let fits = emulated.count >= 1000
+        && emulated.ns >= case.handling_ns() / 4
+        && each >= case.others_mean_ns(emulated).saturating_mul(2);
+    if !case.printed() || !fits {
+        return Verdict::Lacks(format!(
+            "{} exits for emulated memory took {}, and nothing tells where; record kvm:kvm_mmio too (perf kvm stat \
+             record does), or add what perf kvm stat report --event=mmio prints.",
+            emulated.count,
+            human(emulated.ns)
+        ));
     }
     let has = timer.is_some_and(|timer| timer.present == Some(true));
     let all = case.all_exits();

@@ -1,6 +1,6 @@
 //! The guest touches memory that the host has yet to map.
 
-use analysis::ExitTable;
+use analysis::{APIC_PAGE, ExitTable, Taken};
 use event::Isa;
 use stats::duration::human;
 
@@ -11,9 +11,9 @@ pub(crate) static RULE: Rule = Rule {
     id: "ept-violation-storm",
     title: "The guest touches memory that the host has yet to map, page by page",
     looks_at: "exits for the second stage of address translation (EPT_VIOLATION, npf, DABT_LOW and IABT_LOW) that are no \
-               access of a device",
-    needs: "kvm_exit and kvm_entry; kvm_mmio on AMD and arm64, where devices' accesses have the same reason; kvm_page_fault \
-            (arm64: kvm_guest_fault) tells the addresses",
+               access of a device or of the local APIC's page",
+    needs: "kvm_exit and kvm_entry; kvm_mmio or kvm_page_fault (arm64: kvm_guest_fault), because accesses of devices, on Intel \
+            those of the local APIC without APICv, have the same reason",
     measures: &["vmexit EPT_VIOLATION", "vmexit npf"],
     cause: "Each page is mapped on the guest's first touch, one exit each: after a start, when a balloon or free page reporting \
             gave memory back, while dirty pages are logged for a migration, when KSM or NUMA balancing unmaps them, or because \
@@ -51,8 +51,23 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
-/// Faults in a second that are more than a guest that has settled makes.
+/// Faults in a second that are more than a guest that has settled makes, and how many it takes to say so.
 const MANY_PER_SECOND: f64 = 500.0;
+const LEAST: u64 = 500;
+/// A table does not say how long it is of.
+const LEAST_PRINTED: u64 = 5000;
+
+/// Exits that happen where APICv takes accesses of the local APIC; without it its page is emulated as a fault.
+const WITH_APICV: [&str; 3] = ["APIC_WRITE", "APIC_ACCESS", "EOI_INDUCED"];
+
+/// What was counted, and how it is known.
+struct Faults {
+    sum: Sum,
+    /// Accesses of the local APIC's page among the exits, which are none of them.
+    apic: u64,
+    confidence: f64,
+    note: Option<String>,
+}
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
@@ -61,57 +76,54 @@ fn look(case: &Case<'_>) -> Verdict {
                 .to_owned(),
         );
     }
-    let (faults, name) = match case.picture.isa {
-        Some(Isa::Svm) => match without_devices(case, &["npf"]) {
-            Ok(faults) => (faults, "npf"),
-            Err(verdict) => return verdict,
-        },
-        Some(Isa::Arm64) => match without_devices(case, &["DABT_LOW", "IABT_LOW"]) {
-            Ok(faults) => (faults, "DABT_LOW and IABT_LOW"),
-            Err(verdict) => return verdict,
-        },
-        _ => (case.exits(&["EPT_VIOLATION"]), "EPT_VIOLATION"),
+    let names: &[&str] = match case.picture.isa {
+        Some(Isa::Svm) => &["npf"],
+        Some(Isa::Arm64) => &["DABT_LOW", "IABT_LOW"],
+        _ => &["EPT_VIOLATION"],
     };
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    let often = faults.count as f64 / case.seconds() >= MANY_PER_SECOND;
-    // A table does not say how long it is of.
-    let often = if case.printed() {
-        faults.count >= 5000
-    } else {
-        often
-    };
-    if !often || faults.ns < case.handling_ns() / 10 || !case.matters(faults.ns) {
+    // Whatever they are for, they are too few.
+    if !storm(case, case.exits(names)) {
         return Verdict::Clear;
     }
+    let faults = match case.printed() {
+        true => of_table(case, names),
+        false => of_events(case, names),
+    };
+    let faults = match faults {
+        Ok(faults) => faults,
+        Err(what) => return Verdict::Lacks(what.to_owned()),
+    };
+    if !storm(case, faults.sum) {
+        return Verdict::Clear;
+    }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    let sum = faults.sum;
     let all = case.all_exits();
-    let mut finding = Finding::new(&RULE, if case.printed() { 0.7 } else { 0.85 })
-        .cost(case.vcpu_cost(faults.ns))
-        .title(format!("The guest's memory is mapped page by page: {} faults, {}", faults.count, human(faults.ns)))
+    let mut finding = Finding::new(&RULE, faults.confidence)
+        .cost(case.vcpu_cost(sum.ns))
+        .title(format!("The guest's memory is mapped page by page: {} faults, {}", sum.count, human(sum.ns)))
         .evidence(format!(
-            "{name}, without devices' accesses: {} of {} exits ({}), {} of the time without waiting, {} each.",
-            faults.count,
+            "{}, without devices' accesses: {} of {} exits ({}), {} of the time without waiting, {} each.",
+            names.join(" and "),
+            sum.count,
             all.count,
-            percent(faults.count, all.count),
-            percent(faults.ns, case.handling_ns()),
-            human(faults.ns / faults.count.max(1)),
+            percent(sum.count, all.count),
+            percent(sum.ns, case.handling_ns()),
+            human(sum.ns / sum.count.max(1)),
         ));
-    // Without APICv the page of the local APIC is not mapped, and accesses of it have the same reason.
-    let apic = case.exits(&["TPR_BELOW_THRESHOLD"]);
-    if case.printed()
-        && apic.count > 0
-        && case
-            .exits(&["APIC_WRITE", "APIC_ACCESS", "EOI_INDUCED"])
-            .count
-            == 0
-    {
-        finding.confidence = 0.5;
+    if faults.apic > 0 {
         finding = finding.evidence(format!(
-            "TPR_BELOW_THRESHOLD ({} exits) tells that KVM emulates the local APIC, whose accesses then are among these faults; \
-             kvm:kvm_page_fault and kvm:kvm_mmio tell them apart (0xfee00000).",
-            apic.count
+            "{} more were accesses of the local APIC's page (0xfee00000), which is no memory.",
+            faults.apic
         ));
+    }
+    if let Some(note) = faults.note {
+        finding = finding.evidence(note);
     }
     if let Some(host) = case.host() {
         if let Some(thp) = &host.thp {
@@ -137,30 +149,98 @@ fn look(case: &Case<'_>) -> Verdict {
     finding.found()
 }
 
-/// Exits that are not for a device: all of a reason without the accesses that were emulated.
-fn without_devices(case: &Case<'_>, names: &[&str]) -> Result<Sum, Verdict> {
+/// Whether so many exits are one: often, and a tenth of what exits take.
+fn storm(case: &Case<'_>, sum: Sum) -> bool {
+    let often = match case.printed() {
+        true => sum.count >= LEAST_PRINTED,
+        false => sum.count >= LEAST && sum.count as f64 / case.seconds() >= MANY_PER_SECOND,
+    };
+    often && sum.ns >= case.handling_ns() / 10 && case.matters(sum.ns)
+}
+
+/// Exits for memory, as events tell them apart within each exit.
+fn of_events(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
+    let told = case.picture.faults.unwrap_or_default();
+    let sum = |parts: &[Taken]| {
+        parts.iter().fold(Sum::default(), |sum, part| Sum {
+            count: sum.count + part.count,
+            ns: sum.ns.saturating_add(part.ns),
+        })
+    };
+    let devices = case.picture.events("kvm_mmio").is_some();
+    let apicv = case.exits(&WITH_APICV).count > 0;
+    let intel = names.contains(&"EPT_VIOLATION");
+    let (sum, confidence) = if case.tells_addresses() && (devices || intel) {
+        (sum(&[told.memory]), 0.85)
+    } else if devices {
+        // Every access that KVM emulates makes a kvm_mmio, those of the local APIC included: what made none is memory.
+        (sum(&[told.memory, told.untold]), 0.85)
+    } else if intel && apicv {
+        (sum(&[told.memory, told.untold]), 0.7)
+    } else if intel {
+        return Err(
+            "Record kvm:kvm_page_fault and kvm:kvm_mmio to tell memory from the local APIC's page (0xfee00000), whose accesses have \
+             the same reason where APICv is not in use.",
+        );
+    } else {
+        return Err(
+            "Record kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) to tell memory from devices.",
+        );
+    };
+    Ok(Faults {
+        sum,
+        apic: told.apic.count,
+        confidence,
+        note: None,
+    })
+}
+
+/// Exits for memory, as printed tables tell them: without the accesses that a table of memory lists.
+fn of_table(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
     let all = case.exits(names);
-    let emulated = Sum::of(case.picture.rows(ExitTable::Mmio));
-    let recorded = case.picture.events("kvm_mmio").is_some() || emulated.count > 0;
-    let faults = case
-        .picture
-        .events("kvm_page_fault")
-        .or_else(|| case.picture.events("kvm_guest_fault"));
-    if !recorded && all.count >= 1000 && case.matters(all.ns) {
-        // Neither tells devices from memory.
-        return Err(match case.printed() {
-            true => Verdict::Clear,
-            false => Verdict::Lacks(
-                "Record kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) to tell memory from devices."
+    let intel = names.contains(&"EPT_VIOLATION");
+    let table = !case.picture.rows(ExitTable::Mmio).is_empty();
+    if !intel && !table {
+        return Err(
+            "Devices' accesses have the same reason; add what perf kvm stat report --event=mmio prints, or record kvm:kvm_mmio and \
+             kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault).",
+        );
+    }
+    // On Intel devices have a reason of their own, and the local APIC's page has not.
+    let rows = case.accesses(ExitTable::Mmio, |row| {
+        let apic = row
+            .address
+            .is_some_and(|address| address & !0xfff == APIC_PAGE);
+        !intel || apic
+    });
+    let emulated = Sum::of(rows.iter().copied());
+    let mean = all.ns / all.count.max(1);
+    let sum = Sum {
+        count: all.count.saturating_sub(emulated.count),
+        ns: all.ns.saturating_sub(mean.saturating_mul(emulated.count)),
+    };
+    let (confidence, note) = match (intel, table, case.exits(&WITH_APICV).count) {
+        (true, false, 0) if case.exits(&["TPR_BELOW_THRESHOLD"]).count > 0 => {
+            return Err(
+                "TPR_BELOW_THRESHOLD tells that KVM emulates the local APIC, whose page then is among these exits; record \
+                 kvm:kvm_page_fault and kvm:kvm_mmio, or add what perf kvm stat report --event=mmio prints, which have its address \
+                 (0xfee00000).",
+            );
+        }
+        (true, false, 0) => (
+            0.5,
+            Some(
+                "Whether APICv is in use this table does not tell (no EOI_INDUCED, APIC_WRITE or APIC_ACCESS): without it accesses of the \
+                 local APIC's page (0xfee00000) are among these exits; perf kvm stat report --event=mmio has them."
                     .to_owned(),
             ),
-        });
-    }
-    // arm64 tells of every abort, x86 of those that go to the fault handler; both count devices' accesses too.
-    let count = all.count.saturating_sub(emulated.count);
-    let count = faults
-        .filter(|faults| *faults > 0)
-        .map_or(count, |faults| count.min(faults));
-    let ns = all.ns.saturating_sub(emulated.ns);
-    Ok(Sum { count, ns })
+        ),
+        _ => (0.7, None),
+    };
+    Ok(Faults {
+        sum,
+        apic: if intel { emulated.count } else { 0 },
+        confidence,
+        note,
+    })
 }

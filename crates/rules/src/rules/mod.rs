@@ -17,6 +17,7 @@ mod preempted;
 mod sender_memory;
 mod stalled;
 mod timer_ports;
+mod timer_storm;
 mod tracing;
 mod virtio_backend;
 
@@ -26,6 +27,7 @@ use crate::Rule;
 pub(crate) const ALL: &[&Rule] = &[
     &timer_ports::RULE,
     &hpet_mmio::RULE,
+    &timer_storm::RULE,
     &halted_ipi::RULE,
     &console::RULE,
     &virtio_backend::RULE,

@@ -57,6 +57,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if !often || !(case.matters(pauses.ns) || pauses.count >= all.count / 5) {
         return Verdict::Clear;
     }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
     let mut finding = Finding::new(&RULE, 0.9)
         .cost(case.vcpu_cost(pauses.ns))
         .title(format!("vCPUs were thrown out of spinning {} times, {}", pauses.count, human(pauses.ns)))

@@ -89,6 +89,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if by_task.iter().map(|task| task.2).sum::<u64>() < 50 || cost.share < 0.05 {
         return Verdict::Clear;
     }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
     let waits: u64 = by_task.iter().map(|task| task.2).sum();
     // Where the receivers are recorded too, they tell whose fault it is: one that is slow has data all the time, and one
     // that runs out of data several times for each time that a sender gets room is given too little at once.
@@ -239,6 +242,9 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
     let cost = case.span_cost(ns);
     if waits < 50 || starved < waits.saturating_mul(STARVED) || cost.share < 0.05 {
         return lacks;
+    }
+    if let Some(brief) = case.too_brief() {
+        return brief;
     }
     let comm = most.first().map_or("", |row| row.comm.as_str());
     Finding::new(&RULE, 0.5)

@@ -1,0 +1,160 @@
+//! What exits for the second stage of address translation were about: memory, a device, or the local APIC.
+//!
+//! `EPT_VIOLATION` (Intel), `npf` (AMD), `DABT_LOW` and `IABT_LOW` (arm64) are exits for an address that is not mapped.
+//! Which it was, `kvm_page_fault` (arm64: `kvm_guest_fault`) and `kvm_mmio` tell within the exit. The page of the
+//! local APIC is emulated where APICv or AVIC does not take its accesses, and is no memory of the guest.
+
+use event::{Data, Event, EventType, Isa};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::record::{Number, Radix};
+
+/// The local APIC's page, where every machine has it (Intel SDM volume 3, 11.4.1).
+pub const APIC_PAGE: u64 = 0xfee0_0000;
+const PAGE: u64 = 0xfff;
+/// The last 32 MiB below 4 GiB are no memory on any PC: IOAPIC, HPET, local APIC, TPM, flash.
+const PC_DEVICES: std::ops::Range<u64> = 0xfe00_0000..0x1_0000_0000;
+/// Pages of devices that are remembered, at most.
+const MAX_PAGES: usize = 4096;
+
+/// Exits and their time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// How many.
+    pub count: u64,
+    /// How long, in nanoseconds, from `kvm_exit` to `kvm_entry`.
+    pub ns: u64,
+}
+
+impl Taken {
+    pub(crate) fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.ns = self.ns.saturating_add(ns);
+    }
+}
+
+/// Exits for the second stage of address translation, by what they were about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FaultsReport {
+    /// The guest's memory: an address was told, and no device answered.
+    pub memory: Taken,
+    /// A device that is emulated.
+    pub device: Taken,
+    /// The local APIC's page.
+    pub apic: Taken,
+    /// Nothing told.
+    pub untold: Taken,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Open {
+    /// When the exit began, if it is one of these.
+    since: Option<u64>,
+    address: Option<u64>,
+    device: bool,
+    x86: bool,
+    apic: bool,
+}
+
+/// Tells exits for memory from those for devices.
+#[derive(Debug, Default)]
+pub struct Faults {
+    /// By kind of event: where the address is.
+    addresses: Vec<Option<Number>>,
+    open: FxHashMap<i32, Open>,
+    /// Pages in which a device answered: where an event of an access is lost, they tell.
+    devices: FxHashSet<u64>,
+    report: FaultsReport,
+}
+
+impl Faults {
+    /// Returns a counter that has seen nothing.
+    pub fn new() -> Faults {
+        Faults::default()
+    }
+
+    /// Takes a kind of events.
+    pub(crate) fn learn(&mut self, ty: &EventType<'_>) {
+        let index = ty.index as usize;
+        if self.addresses.len() <= index {
+            self.addresses.resize_with(index + 1, || None);
+        }
+        self.addresses[index] = match ty.name {
+            "kvm_page_fault" => Number::of(
+                ty,
+                &["fault_address"],
+                &[("address", Radix::Hex), ("fault_address", Radix::Hex)],
+            ),
+            "kvm_guest_fault" => Number::of(ty, &["ipa"], &[("ipa", Radix::Hex)]),
+            _ => None,
+        };
+    }
+
+    /// Takes an event.
+    #[inline]
+    pub(crate) fn take(&mut self, event: &Event<'_>, data: &Data) {
+        match data {
+            Data::KvmExit(exit) => {
+                let name = exit.reason.name();
+                let is = match exit.reason.isa {
+                    Isa::Vmx => name == Some("EPT_VIOLATION"),
+                    Isa::Svm => name == Some("npf"),
+                    Isa::Arm64 => matches!(name, Some("DABT_LOW" | "IABT_LOW")),
+                    _ => false,
+                };
+                if is || self.open.contains_key(&event.tid) {
+                    let open = self.open.entry(event.tid).or_default();
+                    *open = Open {
+                        since: is.then_some(event.time),
+                        x86: exit.reason.isa != Isa::Arm64,
+                        ..Open::default()
+                    };
+                }
+            }
+            Data::KvmEntry(_) => {
+                let Some(open) = self.open.get_mut(&event.tid) else {
+                    return;
+                };
+                let Some(since) = open.since.take() else {
+                    return;
+                };
+                let device = open.device
+                    || open.address.is_some_and(|address| {
+                        self.devices.contains(&(address & !PAGE))
+                            || open.x86 && PC_DEVICES.contains(&address)
+                    });
+                let kind = match (open.apic, device, open.address) {
+                    (true, ..) => &mut self.report.apic,
+                    (_, true, _) => &mut self.report.device,
+                    (.., Some(_)) => &mut self.report.memory,
+                    _ => &mut self.report.untold,
+                };
+                kind.add(event.time.saturating_sub(since));
+            }
+            Data::KvmMmio(mmio) => {
+                if let Some(open) = self.open.get_mut(&event.tid) {
+                    if self.devices.len() < MAX_PAGES {
+                        self.devices.insert(mmio.gpa & !PAGE);
+                    }
+                    open.device = true;
+                    open.apic |= mmio.gpa & !PAGE == APIC_PAGE;
+                }
+            }
+            _ => {
+                let index = event.ty.index as usize;
+                if let Some(Some(number)) = self.addresses.get(index)
+                    && let Some(address) = number.get(event)
+                    && let Some(open) = self.open.get_mut(&event.tid)
+                {
+                    open.address = Some(address);
+                    open.apic |= address & !PAGE == APIC_PAGE;
+                }
+            }
+        }
+    }
+
+    /// Returns what was found.
+    pub fn report(&self) -> FaultsReport {
+        self.report
+    }
+}

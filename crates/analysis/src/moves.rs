@@ -1,0 +1,181 @@
+//! What it costs when a vCPU's thread moves to another CPU, as far as events tell.
+//!
+//! Each time that the thread gets a CPU it is either the one it had before, or another one: it moved. What the two have in
+//! common is compared: how long it waited, how long KVM took from there to the guest (`vcpu_load` puts the virtual
+//! processor's state on the new CPU), and how long the first exit after that took to be handled, in cold caches. What the
+//! guest itself loses to cold caches no event tells.
+
+use event::sched::Leaves;
+use event::{Data, Event, ExitReason, NONE};
+use rustc_hash::FxHashMap;
+
+use crate::Stats;
+
+/// What runs had in common that began on one CPU, or on another one than before.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Runs {
+    /// How many.
+    pub count: u64,
+    /// From when it could run to when it did.
+    pub waits: Stats,
+    /// From there to the guest, where it had to be entered.
+    pub enters: Stats,
+    /// The first exit that followed and was no wait, from `kvm_exit` to `kvm_entry`.
+    pub first_exits: Stats,
+}
+
+/// One vCPU's thread.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MovesRow {
+    /// The thread.
+    pub tid: i32,
+    /// From its first event of KVM to its last.
+    pub observed_ns: u64,
+    /// Runs on another CPU than the one before.
+    pub moved: Runs,
+    /// Runs on the same one.
+    pub stayed: Runs,
+}
+
+#[derive(Debug, Default)]
+struct Vcpu {
+    row: MovesRow,
+    first: u64,
+    cpu: Option<i32>,
+    ready: Option<u64>,
+    /// Since when it runs, whether it moved, if it has not entered its guest since.
+    runs: Option<(u64, bool)>,
+    /// Whether it moved, if no exit came since.
+    fresh: Option<bool>,
+    /// The exit under way: its beginning and whether it moved before.
+    exit: Option<(u64, bool)>,
+}
+
+/// Follows the threads of vCPUs from CPU to CPU.
+#[derive(Debug, Default)]
+pub struct Moves {
+    vcpus: FxHashMap<i32, Vcpu>,
+}
+
+impl Runs {
+    /// Returns how much longer these took than others, by the medians: negative if they were faster. Nothing is compared
+    /// of which either has too few.
+    pub fn excess_ns(&self, than: &Runs, least: u64) -> i64 {
+        let pairs = [
+            (&self.waits, &than.waits),
+            (&self.enters, &than.enters),
+            (&self.first_exits, &than.first_exits),
+        ];
+        let excess = pairs.into_iter().map(|(a, b)| {
+            if a.count() < least || b.count() < least {
+                return 0;
+            }
+            let half = |stats: &Stats| i64::try_from(stats.percentile(0.5)).unwrap_or(i64::MAX);
+            let count = i64::try_from(a.count()).unwrap_or(i64::MAX);
+            half(a).saturating_sub(half(b)).saturating_mul(count)
+        });
+        excess.fold(0, i64::saturating_add)
+    }
+}
+
+impl Moves {
+    /// Returns a counter that has seen nothing.
+    pub fn new() -> Moves {
+        Moves::default()
+    }
+
+    /// Takes an event.
+    #[inline]
+    pub(crate) fn take(&mut self, event: &Event<'_>, data: &Data) {
+        match data {
+            Data::KvmExit(exit) => {
+                let waiting = ExitReason::is_waiting(exit.reason);
+                let vcpu = self.kvm(event);
+                let fresh = vcpu.fresh.take();
+                vcpu.exit = fresh.filter(|_| !waiting).map(|moved| (event.time, moved));
+            }
+            Data::KvmEntry(_) => {
+                let vcpu = self.kvm(event);
+                if let Some((since, moved)) = vcpu.exit.take() {
+                    let runs = vcpu.row.of(moved);
+                    runs.first_exits.add(event.time.saturating_sub(since));
+                }
+                if let Some((since, moved)) = vcpu.runs.take() {
+                    let runs = vcpu.row.of(moved);
+                    runs.enters.add(event.time.saturating_sub(since));
+                    vcpu.fresh = Some(moved);
+                }
+            }
+            Data::KvmUserspaceExit(_) => {
+                // What follows is the VMM's time.
+                if let Some(vcpu) = self.vcpus.get_mut(&event.tid) {
+                    vcpu.runs = None;
+                    vcpu.exit = None;
+                }
+            }
+            Data::SchedWakeup(wakeup) => {
+                if let Some(vcpu) = self.vcpus.get_mut(&wakeup.tid) {
+                    vcpu.ready = Some(event.time);
+                }
+            }
+            Data::SchedSwitch(switch) => {
+                if let Some(vcpu) = self.vcpus.get_mut(&switch.prev_tid) {
+                    let runnable = switch.prev_state.leaves() == Leaves::Runnable;
+                    vcpu.ready = runnable.then_some(event.time);
+                    vcpu.cpu = Some(event.cpu);
+                    vcpu.runs = None;
+                    vcpu.fresh = None;
+                    vcpu.exit = None;
+                }
+                if let Some(vcpu) = self.vcpus.get_mut(&switch.next_tid)
+                    && event.cpu != NONE
+                {
+                    let before = vcpu.cpu.replace(event.cpu);
+                    let ready = vcpu.ready.take();
+                    let Some(before) = before else {
+                        return;
+                    };
+                    let moved = before != event.cpu;
+                    let runs = vcpu.row.of(moved);
+                    runs.count += 1;
+                    if let Some(ready) = ready {
+                        runs.waits.add(event.time.saturating_sub(ready));
+                    }
+                    vcpu.runs = Some((event.time, moved));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread does what only vCPUs do.
+    fn kvm(&mut self, event: &Event<'_>) -> &mut Vcpu {
+        let vcpu = self.vcpus.entry(event.tid).or_insert_with(|| Vcpu {
+            first: event.time,
+            row: MovesRow {
+                tid: event.tid,
+                ..MovesRow::default()
+            },
+            ..Vcpu::default()
+        });
+        vcpu.row.observed_ns = event.time.saturating_sub(vcpu.first);
+        vcpu
+    }
+
+    /// Returns what was found, by thread.
+    pub fn report(&self) -> Vec<MovesRow> {
+        let mut rows: Vec<MovesRow> = self.vcpus.values().map(|vcpu| vcpu.row.clone()).collect();
+        rows.sort_by_key(|row| row.tid);
+        rows
+    }
+}
+
+impl MovesRow {
+    fn of(&mut self, moved: bool) -> &mut Runs {
+        if moved {
+            &mut self.moved
+        } else {
+            &mut self.stayed
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! A guest's timer interrupts it thousands of times a second.
+
+use analysis::{TimerRow, TimerTold, TimersReport};
+use event::Isa;
+use stats::duration::human;
+
+use crate::case::{Sum, percent, plural};
+use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "timer-interrupt-storm",
+    title: "A timer interrupts a vCPU thousands of times a second, and most of its exits are for it",
+    looks_at: "by vCPU: interrupts of the guest's timer by vector (arm64: by line), how often the guest sets it, and which exits are for \
+               either; exits for the host's own timer by vector, where Intel's kvm_exit has it",
+    needs: "kvm_exit and kvm_entry with kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq, and kvm:kvm_msr (arm64: \
+            kvm:kvm_timer_update_irq); all of KVM's events (-e kvm, -e 'kvm:*') have them",
+    measures: &[],
+    cause: "Each time that a guest's timer expires costs exits: one to set it, one when it expires while the guest runs, on AMD \
+            often one more to wait for the window in which its interrupt can be injected. A timer with a period of microseconds \
+            makes more exits than work, and comes late all the same.",
+    remedies: &[
+        Remedy {
+            what: "Find the timer in the guest and lengthen its period, or let it wait for an event: perf record -a -e \
+                   timer:hrtimer_start -e timer:hrtimer_expire_entry in the guest names the function and the task \
+                   (timerfd, nanosleep, a poll timeout, a media or real-time loop; Windows: powercfg /energy lists who asked for \
+                   a fine timer resolution).",
+            price: "What it drives runs less often, or later.",
+            unless: "Not where the period is what the guest is for; then give its vCPU a CPU of its own.",
+            check: "trapline exits --event msr --by vcpu: writes of 0x6e0 for each second; the line LOC (arm64: arch_timer) of \
+                    /proc/interrupts in the guest.",
+        },
+        Remedy {
+            what: "Make each expiry cheaper. Intel: the VMX preemption timer (kvm_intel.preemption_timer=1, the default) takes the \
+                   host's own timer and its interrupt out of it; APICv injects without a window. With CPUs of its own on a \
+                   nohz_full= host, kvm.pi_inject_timer=1 posts the interrupt from another CPU, without an exit. AMD: avic=1 \
+                   saves the window.",
+            price: "The modules are loaded anew, so the host's guests have to stop. Posted timer interrupts take a CPU for \
+                    housekeeping.",
+            unless: "Not possible where the CPU has no preemption timer (AMD, arm64) or no APICv or AVIC.",
+            check: "trapline exits: PREEMPTION_TIMER in place of EXTERNAL_INTERRUPT, no INTERRUPT_WINDOW or vintr.",
+        },
+        Remedy {
+            what: "If it is the tick: a kernel with CONFIG_HZ=250 or less, CONFIG_NO_HZ_IDLE for vCPUs that idle, nohz_full= in the guest for \
+                   vCPUs that run one task.",
+            price: "Coarser time slices; with nohz_full= entering the guest's kernel gets slower, and one vCPU keeps the time.",
+            unless: "Not for a rate above 1000 a second: no tick is as fast as that.",
+            check: "trapline exits: exits for each second while the guest does nothing else.",
+        },
+        Remedy {
+            what: "Pin the vCPU to a CPU that nobody else uses (<vcpupin>, isolcpus= on the host), so that expiries are not late on top.",
+            price: "That CPU is the guest's also when it is idle.",
+            unless: "Not as the only remedy: the exits stay.",
+            check: "trapline vcpus: runnable time of that vCPU.",
+        },
+    ],
+    sources: &[
+        "Linux, arch/x86/kvm/lapic.c (start_apic_timer, kvm_can_post_timer_interrupt); arch/x86/include/asm/irq_vectors.h; arch/arm64/kvm/arch_timer.c",
+        "Intel SDM volume 3, 11.5.4 (APIC timer), 26.5.1 (VMX-preemption timer)",
+        "Linux, Documentation/timers/no_hz.rst, hrtimers.rst",
+    ],
+    look,
+};
+
+/// No kernel's tick is faster than CONFIG_HZ=1000; with half as much again for what else the guest times.
+const MANY_PER_SECOND: f64 = 1500.0;
+/// Interrupts of one vCPU's timer that it takes to speak of a rate.
+const LEAST: u64 = 500;
+/// A vCPU that was observed for less than this tells no rate.
+const LEAST_NS: u64 = 100_000_000;
+
+/// How often something happened to a vCPU.
+fn rate(row: &TimerRow, count: u64) -> f64 {
+    count as f64 * 1e9 / row.observed_ns.max(1) as f64
+}
+
+fn often(row: &TimerRow, count: u64) -> bool {
+    row.observed_ns >= LEAST_NS && count >= LEAST && rate(row, count) >= MANY_PER_SECOND
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    if case.printed() {
+        return printed(case);
+    }
+    let Some(timers) = case.picture.timers.as_ref().filter(|_| case.has_exits()) else {
+        return lacks(case);
+    };
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
+    let rows = || timers.rows.iter();
+    let guests: Vec<&TimerRow> = rows().filter(|row| is_guests(row)).collect();
+    if !guests.is_empty() {
+        return guests_timer(case, timers, &guests);
+    }
+    let hosts: Vec<&TimerRow> = rows()
+        .filter(|row| often(row, row.host_timer.count) && row.host_timer.count * 2 >= row.exits)
+        .collect();
+    if !hosts.is_empty() {
+        return hosts_timer(case, &hosts);
+    }
+    // Without interrupts: a timer cannot expire more often than it was set, and a vCPU that goes to sleep and comes back sets
+    // it twice without an expiry.
+    let unnamed: Vec<&TimerRow> = rows()
+        .filter(|row| {
+            let expiries = row.set.saturating_sub(row.halts.saturating_mul(2)) / 2;
+            row.told == TimerTold::Nothing
+                && often(row, expiries)
+                && row.timer_exits * 2 >= row.exits
+        })
+        .collect();
+    let told = timers.vectors || timers.lines;
+    if !unnamed.is_empty() && !told {
+        return guests_timer(case, timers, &unnamed);
+    }
+    let possible = rows().any(|row| often(row, row.possible) && row.possible * 2 >= row.exits);
+    let arm64 = case.picture.isa == Some(Isa::Arm64);
+    let tells = if arm64 {
+        timers.lines
+    } else {
+        told || timers.writes
+    };
+    match possible && !tells {
+        true => lacks(case),
+        false => Verdict::Clear,
+    }
+}
+
+/// Whether the guest's timer is what a vCPU leaves its guest for.
+fn is_guests(row: &TimerRow) -> bool {
+    row.told != TimerTold::Nothing
+        && often(row, row.interrupts)
+        && row.timer_exits.saturating_mul(2) >= row.exits
+}
+
+fn name(row: &TimerRow) -> String {
+    match row.vcpu {
+        Some(vcpu) => format!("vCPU {vcpu} (thread {})", row.tid),
+        None => format!("the vCPU of thread {}", row.tid),
+    }
+}
+
+fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> Verdict {
+    let Some(worst) = rows.iter().max_by_key(|row| row.timer.ns) else {
+        return Verdict::Clear;
+    };
+    let ns = rows
+        .iter()
+        .map(|row| row.timer.ns)
+        .fold(0u64, u64::saturating_add);
+    let counted = worst.told != TimerTold::Nothing;
+    let (confidence, title) = match counted {
+        true => (
+            0.95,
+            format!(
+                "Its timer interrupts {} {:.0} times a second, {}",
+                name(worst),
+                rate(worst, worst.interrupts),
+                human(ns)
+            ),
+        ),
+        // How many expired is an estimate, and other guests set timers that never do.
+        false => (
+            0.6,
+            format!(
+                "{} sets its timer {:.0} times a second, {}",
+                name(worst),
+                rate(worst, worst.set),
+                human(ns)
+            ),
+        ),
+    };
+    let mut finding = Finding::new(&RULE, confidence)
+        .cost(case.vcpu_cost(ns))
+        .title(title);
+    for row in rows.iter().take(4) {
+        let what = match row.told {
+            TimerTold::Vector(vector) => {
+                format!(
+                    "{} timer interrupts (vector {vector}, 0x{vector:x})",
+                    row.interrupts
+                )
+            }
+            TimerTold::Preemption => {
+                format!("{} expiries of the VMX preemption timer", row.interrupts)
+            }
+            TimerTold::Line(irq) => {
+                format!(
+                    "{} interrupts of the virtual timer (IRQ {irq})",
+                    row.interrupts
+                )
+            }
+            TimerTold::Nothing => "an unknown number of expiries".to_owned(),
+        };
+        let own = Cost::of(row.timer.ns, row.observed_ns, Base::VcpuTime);
+        finding.at_least = finding.at_least.max(own.severity());
+        let set = match row.set {
+            0 => String::new(),
+            set => format!(", and its timer set {}", plural(set, "time")),
+        };
+        finding = finding.evidence(format!(
+            "{}: {what} in {}{set}; {} of {} exits are for it ({}), {} of its time in {}.",
+            name(row),
+            human(row.observed_ns),
+            row.timer_exits,
+            row.exits,
+            percent(row.timer_exits, row.exits),
+            percent(row.timer.ns, row.observed_ns),
+            plural(row.timer.count, "exit"),
+        ));
+    }
+    // On arm64 the guest's timer is an interrupt of the host.
+    if worst.interrupted.count > 0 && case.picture.isa != Some(Isa::Arm64) {
+        let told = worst.host_timer.count;
+        let own = match told {
+            0 => String::new(),
+            told => format!(
+                "; {told} of these are by the host's own timer (vector 236) and bring the guest nothing"
+            ),
+        };
+        finding = finding.evidence(format!(
+            "Interrupts of the host took {} of its exits{own}.",
+            worst.interrupted.count
+        ));
+    }
+    if !counted {
+        finding = finding.evidence(
+            "Which interrupts came is not recorded; kvm:kvm_inj_virq and kvm:kvm_apic_accept_irq have their vectors.",
+        );
+    }
+    if !timers.writes && case.picture.isa != Some(Isa::Arm64) {
+        finding = finding.evidence(
+            "Writes of registers are not recorded (kvm:kvm_msr), so the exits that set the timer are not in the cost.",
+        );
+    }
+    if let Some(losses) = case.losses() {
+        finding = finding.evidence(losses);
+    }
+    let order: &[usize] = match case.picture.isa {
+        Some(Isa::Arm64) => &[0, 3, 2],
+        _ => &[0, 1, 3, 2],
+    };
+    finding.only(order).found()
+}
+
+/// The host's own timer: its tick is never so fast, so something on the host has a timer there.
+fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
+    let Some(worst) = rows.iter().max_by_key(|row| row.host_timer.ns) else {
+        return Verdict::Clear;
+    };
+    let ns = rows
+        .iter()
+        .map(|row| row.host_timer.ns)
+        .fold(0u64, u64::saturating_add);
+    let mut finding = Finding::new(&RULE, 0.7)
+        .cost(case.vcpu_cost(ns))
+        .title(format!(
+            "A timer of the host interrupts {} {:.0} times a second, {}",
+            name(worst),
+            rate(worst, worst.host_timer.count),
+            human(ns)
+        ));
+    for row in rows.iter().take(4) {
+        finding = finding.evidence(format!(
+            "{}: {} exits by vector 236, the host's own timer, in {} ({} of its exits), and no timer of the guest came with them; the \
+             host's tick is 1000 a second at most.",
+            name(row),
+            row.host_timer.count,
+            human(row.observed_ns),
+            percent(row.host_timer.count, row.exits),
+        ));
+    }
+    finding
+        .note(
+            0,
+            "Here it is the host's: the same command there, or /proc/timer_list, names what set the timer (a profiler, a VMM's \
+             thread with a short timeout, another guest's timer on that CPU).",
+        )
+        .only(&[0, 3])
+        .found()
+}
+
+/// A table says neither which timer, nor how long it is of.
+fn printed(case: &Case<'_>) -> Verdict {
+    if !case.has_exits() {
+        return lacks(case);
+    }
+    let sum = case.exits(&[
+        "MSR_WRITE",
+        "msr",
+        "EXTERNAL_INTERRUPT",
+        "interrupt",
+        "IRQ",
+        "INTERRUPT_WINDOW",
+        "PENDING_INTERRUPT",
+        "vintr",
+        "PREEMPTION_TIMER",
+    ]);
+    // The guest's other exits, without its waits, which end with an interrupt each.
+    let report = case.picture.table(analysis::ExitTable::Vmexit);
+    let waits = report.map_or(Sum::default(), |report| {
+        Sum::of(report.rows.iter().filter(|row| row.waiting))
+    });
+    let others = case.all_exits().count.saturating_sub(waits.count);
+    let share = Cost::of(sum.ns, case.handling_ns(), Base::Handling).share;
+    // A vCPU of several may have it all, and its timer half of all that it does: a tenth of the sum is too little for that.
+    if sum.count < LEAST || sum.count < others / 10 || share < 0.05 {
+        return Verdict::Clear;
+    }
+    lacks(case)
+}
+
+fn lacks(case: &Case<'_>) -> Verdict {
+    Verdict::Lacks(match (case.printed(), case.picture.isa) {
+        (true, _) => {
+            "A table says neither which interrupts came nor in how long; record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and \
+             kvm:kvm_inj_virq (arm64: kvm:kvm_timer_update_irq), as trace-cmd record -e kvm or perf record -e 'kvm:*' do, to know."
+                .to_owned()
+        }
+        (_, Some(Isa::Arm64)) => {
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_timer_update_irq to know which interrupts are the guest's timer's."
+                .to_owned()
+        }
+        _ => "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq (arm64: \
+              kvm:kvm_timer_update_irq) to know."
+            .to_owned(),
+    })
+}
