@@ -8,31 +8,39 @@ knows nothing of containers, files or output.
 
 mod exits;
 mod info;
+mod ipis;
 mod names;
 mod picture;
+mod recorder;
 mod sched;
 mod signs;
 mod sleeps;
 mod slices;
 mod stack;
+mod stalls;
 mod study;
 mod tables;
 mod vcpus;
+mod waits;
 
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, Options, Unpaired,
     access_key,
 };
 pub use info::{EventCount, Info, InfoReport};
+pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
-pub use picture::{Measured, NamesOf, Origin, Picture, Series};
+pub use picture::{Holes, Measured, NamesOf, Origin, Picture, Series};
+pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};
 pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use signs::{CpuSigns, Signs, is_interrupt};
 pub use sleeps::{SleepRow, Sleeps};
 pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
+pub use stalls::{Held, LONG_NS, Ran, Stall, Stalls, StallsReport};
 pub use stats::Stats;
 pub use study::Study;
 pub use tables::{ambiguous, of_tables};
 pub use vcpus::{
     Behind, LISTED, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window, unknowable,
 };
+pub use waits::{Crowd, VcpuWaits, WaitsReport, Who};

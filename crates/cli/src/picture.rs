@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{Exits, Info, Options, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus};
+use analysis::{
+    Exits, Info, Ipis, Options, Picture, Recorder, Sched, Signs, Sleeps, Slices, Stalls, Study,
+    Vcpus,
+};
 use anyhow::{Result, bail};
 use paths::{Paths, lang};
 use render::exits;
@@ -111,7 +114,10 @@ impl Camera<'_> {
             .vcpus(Vcpus::new(filter.window(&reader)))
             .sched(sched)
             .sleeps(Sleeps::new())
-            .signs(Signs::new());
+            .signs(Signs::new())
+            .stalls(Stalls::new())
+            .recorder(Recorder::new(has_agents(&reader)))
+            .ipis(Ipis::new(&mut follower));
         if !self.paths.is_empty() {
             study = study.paths(follower);
         }
@@ -154,6 +160,11 @@ impl Camera<'_> {
         self.facts.warn(&mut picture.quality);
         Ok((picture, head(reader.header())))
     }
+}
+
+/// Returns whether a recording says that guests were recorded at the same time, each by an agent in it.
+fn has_agents(reader: &Reader<'_>) -> bool {
+    reader.header().more.iter().any(|(what, _)| what == "guest")
 }
 
 /// Tells where the functions are that paths ask for, for the function tracer's events.
