@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, Side, Sink};
-use model::{Machine, Told};
+use model::{Machine, Span, SpanSink, Told};
 use paths::Paths;
 
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Continuity, Counter, Exits, Faults, Info, Moves, Ports, Sched, Signs, Sleeps, Slice,
-    Slices, Timers, Vcpus, VcpusReport,
+    Amount, Continuity, Counter, Exits, Faults, Info, Ipis, Moves, Ports, Recorder, Sched, Signs,
+    Sleeps, Slice, Slices, Stalls, Timers, Vcpus, VcpusReport,
 };
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
@@ -39,6 +39,12 @@ pub struct Study {
     pub timers: Option<Timers>,
     /// What it costs when vCPUs change their CPU.
     pub moves: Option<Moves>,
+    /// Who records, and what that takes; it needs `machine`.
+    pub recorder: Option<Recorder>,
+    /// Long times in which a vCPU stood still; they need `vcpus`.
+    pub stalls: Option<Stalls>,
+    /// Inter-processor interrupts; they need `machine`.
+    pub ipis: Option<Ipis>,
     /// How much of everything happened when.
     pub slices: Option<Slices>,
     /// What the vCPUs do.
@@ -140,6 +146,14 @@ impl Study {
         }
     }
 
+    /// Asks who records, and what that takes. The machine has to be asked for by something else.
+    pub fn recorder(self, recorder: Recorder) -> Study {
+        Study {
+            recorder: Some(recorder),
+            ..self
+        }
+    }
+
     /// Asks what rules look at one by one: faults, ports, timers, and moves between CPUs.
     pub fn causes(self) -> Study {
         Study {
@@ -147,6 +161,22 @@ impl Study {
             ports: Some(Ports::new()),
             timers: Some(Timers::new()),
             moves: Some(Moves::new()),
+            ..self
+        }
+    }
+
+    /// Asks for long times in which a vCPU stood still, which takes [`Study::vcpus`].
+    pub fn stalls(self, stalls: Stalls) -> Study {
+        Study {
+            stalls: Some(stalls),
+            ..self
+        }
+    }
+
+    /// Asks for inter-processor interrupts. The machine has to be asked for by something else.
+    pub fn ipis(self, ipis: Ipis) -> Study {
+        Study {
+            ipis: Some(ipis),
             ..self
         }
     }
@@ -253,9 +283,27 @@ impl Study {
         }
         if let Some(machine) = &mut self.machine {
             match &mut self.vcpus {
-                Some(vcpus) => machine.finish(vcpus),
+                Some(vcpus) => machine.finish(&mut Spans(vcpus, &mut self.stalls)),
                 None => machine.finish(&mut ()),
             }
+        }
+        if let (Some(ipis), Some(paths), Some(machine)) =
+            (&mut self.ipis, &mut self.paths, &self.machine)
+        {
+            ipis.completed(paths, machine);
+        }
+    }
+}
+
+/// Hands spans to both who want them.
+struct Spans<'s>(&'s mut Vcpus, &'s mut Option<Stalls>);
+
+impl SpanSink for Spans<'_> {
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        self.0.span(span);
+        if let Some(stalls) = self.1 {
+            stalls.span(span);
         }
     }
 }
@@ -355,7 +403,7 @@ impl Sink for Study {
                             _ => None,
                         };
                         let before = halt.map(|vcpu| machine.polls(vcpu));
-                        machine.event(event, &data, vcpus);
+                        machine.event(event, &data, &mut Spans(vcpus, &mut self.stalls));
                         if let (Some(vcpu), Some(before)) = (halt, before) {
                             let after = machine.polls(vcpu);
                             vcpus.halt(vcpu, event.time, event.cpu, &before, &after);
@@ -367,6 +415,24 @@ impl Sink for Study {
                         }
                     }
                     None => machine.event(event, &data, &mut ()),
+                }
+            }
+            if let Some(machine) = &mut self.machine {
+                let talks = match &mut self.recorder {
+                    Some(recorder) => recorder.take(event, &data, machine),
+                    None => None,
+                };
+                if let Some(stalls) = &mut self.stalls {
+                    stalls.take(event, &data, machine);
+                }
+                if let Some(ipis) = &mut self.ipis {
+                    if let Some(pid) = talks {
+                        ipis.talks(pid, event.time);
+                    }
+                    if let Some(paths) = &mut self.paths {
+                        ipis.completed(paths, machine);
+                    }
+                    ipis.take(event, &data, machine);
                 }
             }
             if wanted.sched

@@ -310,6 +310,12 @@ impl Vcpus {
         }
     }
 
+    /// Returns of each vCPU behind which task (its slot) it waited, how often and for how long.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = (u32, Option<u32>, u64, u64)> + '_ {
+        let all = self.behind.iter();
+        all.map(|((vcpu, task), sum)| (*vcpu, *task, sum.count, sum.ns))
+    }
+
     fn behind(&self, vcpu: u32, machine: &Machine) -> Vec<Behind> {
         let of_vcpu = self.behind.iter().filter(|((of, _), _)| *of == vcpu);
         let mut list: Vec<Behind> = of_vcpu

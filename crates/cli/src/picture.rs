@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    Continuity, Exits, Info, Options, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus,
+    Continuity, Exits, Info, Ipis, Options, Picture, Recorder, Sched, Signs, Sleeps, Slices,
+    Stalls, Study, Vcpus,
 };
 use anyhow::{Result, bail};
 use paths::{Paths, lang};
@@ -114,7 +115,10 @@ impl Camera<'_> {
             .sched(sched)
             .sleeps(Sleeps::new())
             .signs(Signs::new())
-            .causes();
+            .causes()
+            .stalls(Stalls::new())
+            .recorder(Recorder::new(has_agents(&reader)))
+            .ipis(Ipis::new(&mut follower));
         if !self.paths.is_empty() {
             study = study.paths(follower);
         }
@@ -161,6 +165,11 @@ impl Camera<'_> {
         self.facts.warn(&mut picture.quality);
         Ok((picture, head(reader.header())))
     }
+}
+
+/// Returns whether a recording says that guests were recorded at the same time, each by an agent in it.
+fn has_agents(reader: &Reader<'_>) -> bool {
+    reader.header().more.iter().any(|(what, _)| what == "guest")
 }
 
 /// Tells where the functions are that paths ask for, for the function tracer's events.

@@ -139,6 +139,28 @@ pub struct Finding {
     pub remedies: Vec<Advice>,
     /// The recordings that show it, where there are several.
     pub inputs: Vec<String>,
+    /// Whether it comes before all others whatever it costs, since they may be its doing.
+    pub foremost: bool,
+}
+
+/// Says of findings that may be the doing of one that stands above them.
+pub(crate) fn disturbed(findings: &mut [Finding]) {
+    let Some((first, others)) = findings.split_first_mut() else {
+        return;
+    };
+    if !first.foremost {
+        return;
+    }
+    for other in others {
+        // What has no cost is no matter of time.
+        let same = other.inputs.iter().any(|name| first.inputs.contains(name));
+        if other.cost.is_some() && (same || first.inputs.is_empty()) {
+            other.evidence.push(format!(
+                "Recording itself took a visible share here ({}, above): some of this may be its doing.",
+                first.rule.id
+            ));
+        }
+    }
 }
 
 impl Finding {
@@ -160,6 +182,7 @@ impl Finding {
             cause: rule.cause.to_owned(),
             remedies: remedies.collect(),
             inputs: Vec::new(),
+            foremost: false,
         }
     }
 
@@ -236,9 +259,10 @@ impl Finding {
         of(self) > of(other)
     }
 
-    /// Orders findings: most time first, then the severest, then the surest.
+    /// Orders findings: what others may be the doing of, then most time first, then the severest, then the surest.
     pub fn rank(a: &Finding, b: &Finding) -> Ordering {
-        (b.weight().total_cmp(&a.weight()))
+        (b.foremost.cmp(&a.foremost))
+            .then(b.weight().total_cmp(&a.weight()))
             .then(b.severity().cmp(&a.severity()))
             .then(b.confidence.total_cmp(&a.confidence))
             .then(a.rule.id.cmp(b.rule.id))

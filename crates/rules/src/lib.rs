@@ -12,6 +12,7 @@ Findings are ranked by the time they cost. Without evidence there is no finding.
 
 mod case;
 mod definition;
+mod doubt;
 mod finding;
 mod rules;
 mod torn;
@@ -123,5 +124,6 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
         }
     }
     diagnosis.findings.sort_by(Finding::rank);
+    finding::disturbed(&mut diagnosis.findings);
     diagnosis
 }

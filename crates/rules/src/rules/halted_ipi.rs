@@ -1,19 +1,18 @@
 //! Inter-processor interrupts to vCPUs that are halted.
 
-use analysis::ExitTable;
+use analysis::{ExitTable, IpiSums};
 use event::Isa;
-use paths::{PathReport, Trait, Was};
 use stats::duration::human;
 
-use crate::case::{Sum, percent};
+use crate::case::{Sum, percent, plural};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
     title: "Inter-processor interrupts have to wake vCPUs that are halted",
-    looks_at: "the path of an inter-processor interrupt: the write to the interrupt controller, the target's wake-up, its \
-               way to a CPU, its entry; and how often the target was halted",
-    needs: "kvm:* and sched_switch, sched_waking; sums of exits alone (MSR_WRITE beside HLT) allow a guess",
+    looks_at: "each inter-processor interrupt, from the write to the interrupt controller to the target's entry, and what the target \
+               was doing then: what those to halted vCPUs take longer than others, without waits for a CPU that a task has",
+    needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr tell who was in a halt; sums do not",
     measures: &[],
     cause: "The target had nothing to do and halted, so its thread gave its CPU away. The interrupt then wakes that \
             thread (kvm_vcpu_kick, schedule), it waits until its CPU is out of idle, and enters its guest: many times \
@@ -56,60 +55,161 @@ pub(crate) static RULE: Rule = Rule {
 
 /// Interrupts to halted vCPUs that are enough to tell.
 const ENOUGH: u64 = 50;
+/// Interrupts to others that are enough to compare with.
+const COMPARED: u64 = 10;
+/// Some per cent of the time in which they occur, as costs are medium from; what is less than half a per cent of the
+/// recording is no reason to change anything.
+const SHARE: f64 = 0.02;
+const OF_ALL: f64 = 0.005;
 
 fn look(case: &Case<'_>) -> Verdict {
-    if let Some(path) = case.picture.path("ipi") {
-        return followed(case, path);
-    }
-    if !case.has_exits() {
+    let has_path = case.picture.path("ipi").is_some();
+    if !has_path && !case.has_exits() {
         return Verdict::Lacks(
             "Record kvm:* and sched:sched_switch, sched:sched_waking to know.".to_owned(),
         );
     }
-    by_sums(case)
-}
-
-/// No write that wakes a thread up is over in less.
-const WAKES_NS: u64 = 2_500;
-
-/// The path itself was recorded.
-fn followed(case: &Case<'_>, path: &PathReport) -> Verdict {
-    let (halted, halted_ns) = path.with(|one| matches!(one, Trait::Was(Was::Halted)));
-    let (awake, awake_ns) =
-        path.with(|one| matches!(one, Trait::Was(was) if was.busy() || *was == Was::Polling));
-    let cost = case.span_cost(halted_ns);
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    if halted < ENOUGH || halted * 10 < path.count || cost.share < 0.05 {
+    let ipis = &case.picture.ipis;
+    if has_path {
+        return by_target(case, &ipis.followed, true);
+    }
+    if ipis.written.count() > 0 {
+        return by_target(case, &ipis.written, false);
+    }
+    by_sums(case)
+}
+
+/// What a halt costs an interrupt.
+struct Halts {
+    /// Of one, by medians.
+    each_ns: u64,
+    /// How it is known, a full sentence.
+    why: String,
+}
+
+/// What interrupts to halted vCPUs take more than others. `followed`: their path was recorded.
+fn halts(sums: &IpiSums, followed: bool) -> Halts {
+    let median = sums.halted.percentile(0.5);
+    let halted = format!("Those to halted vCPUs took {} (median)", human(median));
+    if sums.awake.count() >= COMPARED {
+        let awake = sums.awake.percentile(0.5);
+        return Halts {
+            each_ns: median.saturating_sub(awake),
+            why: format!(
+                "{halted}, {} to ones that were running or polling {}.",
+                sums.awake.count(),
+                human(awake)
+            ),
+        };
+    }
+    // Too few to compare with: what surely is the halt's is the way from the wake-up to the CPU.
+    let waking = sums.waking.percentile(0.5);
+    if followed && sums.waking.count() >= ENOUGH {
+        return Halts {
+            each_ns: waking,
+            why: format!(
+                "{halted}, {} of it from the wake-up to the CPU. Too few went to vCPUs that were running or polling to \
+                 compare with: only that counts.",
+                human(waking)
+            ),
+        };
+    }
+    Halts {
+        each_ns: median,
+        why: format!(
+            "{halted}; too few went to vCPUs that were running or polling to compare with, so all of it counts."
+        ),
+    }
+}
+
+/// It is known of each what its target was doing.
+fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
+    let (count, halted) = (sums.count(), sums.halted.count());
+    let found = halted.saturating_add(sums.alone);
+    let halts = halts(sums, followed);
+    let ns = halts.each_ns.saturating_mul(halted);
+    let active = sums.active_ns.max(1);
+    let share = ns as f64 / active as f64;
+    let cost = case.span_cost(ns);
+    if halted < ENOUGH || found * 10 < count || share < SHARE || cost.share < OF_ALL {
         return Verdict::Clear;
     }
-    let mut finding = Finding::new(&RULE, 0.9)
+    // Exits alone do not tell a vCPU that slept from one that polled.
+    let confidence = if followed { 0.9 } else { 0.6 };
+    let title = match followed {
+        true => format!(
+            "{found} of {count} inter-processor interrupts had to wake a halted vCPU, {} each",
+            human(sums.halted.percentile(0.5))
+        ),
+        false => format!(
+            "{found} of {count} inter-processor interrupts were sent to a vCPU that was in a halt, {} each",
+            human(sums.halted.percentile(0.5))
+        ),
+    };
+    let mut finding = Finding::new(&RULE, case.sure(confidence))
         .cost(cost)
-        .title(format!(
-            "{} of {} inter-processor interrupts had to wake a halted vCPU, {} each",
-            halted,
-            path.count,
-            human(halted_ns / halted)
-        ))
+        .title(title)
         .evidence(format!(
-            "{halted} of {} interrupts ({}) were for a halted vCPU, and took {} on average from sender to target.",
-            path.count,
-            percent(halted, path.count),
-            human(halted_ns / halted),
+            "{found} of {count} interrupts ({}) were for a halted vCPU.",
+            percent(found, count)
+        ))
+        .evidence(halts.why)
+        .evidence(format!(
+            "The halts cost them {}: {} each by the medians, {} of the {} in which they occur.",
+            human(ns),
+            human(halts.each_ns),
+            percent(ns, active),
+            human(active)
         ));
-    if awake >= 10 {
+    if sums.alone > 0 {
         finding = finding.evidence(format!(
-            "{awake} were for one that was running or polling, and took {}.",
-            human(awake_ns / awake)
+            "Not counted: {} to a halted vCPU that came alone, fewer than four in 17 ms.",
+            plural(sums.alone, "interrupt")
         ));
     }
-    let mut stages: Vec<_> = path
-        .stages
-        .iter()
+    if sums.waited.0 > 0 {
+        finding = finding.evidence(format!(
+            "Not counted: {} that {} of them waited for a CPU which another task had (vcpu-preempted; polling makes that \
+             worse).",
+            human(sums.waited.1),
+            sums.waited.0
+        ));
+    }
+    if sums.of_agent > 0 {
+        finding = finding.evidence(format!(
+            "Not counted: {} within 5 ms of traffic between the recorder and its agent in the guest.",
+            plural(sums.of_agent, "interrupt")
+        ));
+    }
+    if !followed {
+        finding = finding.evidence(
+            "Whether a vCPU in a halt slept or polled is not in exits and entries; kvm:kvm_vcpu_wakeup and sched:* tell.",
+        );
+    }
+    finding = stages(case, finding, halted);
+    finding = polling(case, finding);
+    if let Some(doubt) = case.doubt() {
+        finding = finding.evidence(doubt);
+    }
+    finding.at_least = match share {
+        share if share >= 0.1 => Severity::High,
+        _ => Severity::Medium,
+    };
+    finding.found()
+}
+
+/// The stages of the path, most time first.
+fn stages(case: &Case<'_>, finding: Finding, halted: u64) -> Finding {
+    let path = case.picture.path("ipi");
+    let stages = path.into_iter().flat_map(|path| &path.stages);
+    let mut stages: Vec<_> = stages
         .filter(|stage| stage.stats.count() >= halted / 10)
         .collect();
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
+    let mut finding = finding;
     for stage in stages.iter().take(3) {
         finding = finding.evidence(format!(
             "{}: p50 {}, p99 {}, {} times.",
@@ -119,7 +219,7 @@ fn followed(case: &Case<'_>, path: &PathReport) -> Verdict {
             stage.stats.count(),
         ));
     }
-    polling(case, finding).found()
+    finding
 }
 
 /// What polling does already.
@@ -146,7 +246,11 @@ fn polling(case: &Case<'_>, finding: Finding) -> Finding {
     }
 }
 
-/// Only sums: interrupts sent, and halts.
+/// No write that wakes a thread up is over in less.
+const WAKES_NS: u64 = 2_500;
+
+/// Only sums: interrupts sent, and halts. They go together in a guest whose vCPUs wake each other, and as well in one that
+/// interrupts vCPUs which run while others halt: whom an interrupt found is not in them.
 fn by_sums(case: &Case<'_>) -> Verdict {
     let waits = case.exits(&["HLT", "hlt", "WFx"]);
     let (sent, exact) = sent(case);
@@ -166,42 +270,16 @@ fn by_sums(case: &Case<'_>) -> Verdict {
     if !exact && (each < WAKES_NS || each < case.others_mean_ns(sent)) {
         return Verdict::Clear;
     }
-    if !exact && !case.printed() {
-        return Verdict::Lacks(format!(
-            "{} writes of registers and {} halts may be interrupts that wake halted vCPUs: record kvm:kvm_msr, kvm:kvm_apic_ipi \
-             and kvm:kvm_apic_accept_irq (arm64: kvm:kvm_sys_access), sched:sched_switch and sched:sched_waking to know.",
-            sent.count, waits.count
-        ));
-    }
-    let all = case.all_exits();
-    let finding = Finding::new(&RULE, if exact { 0.7 } else { 0.4 })
-        .cost(case.vcpu_cost(sent.ns))
-        .title(format!(
-            "Halts go with interrupts sent: {} halts, {} {}",
-            waits.count,
-            sent.count,
-            if exact { "interrupts sent" } else { "writes of registers" }
-        ))
-        .evidence(format!(
-            "Halts: {} of {} exits ({}), {} of the time of all exits.",
-            waits.count,
-            all.count,
-            percent(waits.count, all.count),
-            percent(waits.ns, all.ns),
-        ))
-        .evidence(format!(
-            "{}: {} of {} exits ({}), {} of the time without waiting, {} each.",
-            if exact { "Writes of the interrupt controller's command register" } else { "MSR_WRITE" },
-            sent.count,
-            all.count,
-            percent(sent.count, all.count),
-            percent(sent.ns, handling),
-            human(sent.ns / sent.count.max(1)),
-        ))
-        .evidence("Whom the interrupts woke is not in these sums; kvm:kvm_apic_ipi, kvm:kvm_apic_accept_irq and sched:* tell.");
-    let mut finding = polling(case, finding);
-    finding.at_least = Severity::Medium;
-    finding.found()
+    let what = match exact {
+        true => "interrupts sent",
+        false => "writes of registers",
+    };
+    Verdict::Lacks(format!(
+        "{} {what} and {} halts may be interrupts that wake halted vCPUs, and sums do not say whom they found: record \
+         kvm:kvm_msr, kvm:kvm_apic_ipi and kvm:kvm_apic_accept_irq (arm64: kvm:kvm_sys_access), sched:sched_switch and \
+         sched:sched_waking to know.",
+        sent.count, waits.count
+    ))
 }
 
 /// Interrupts sent, and whether it is certain that they are. Their time is that of whole exits: KVM wakes the target

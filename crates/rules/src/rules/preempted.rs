@@ -1,18 +1,20 @@
 //! A vCPU waits for a CPU that another task has.
 
-use analysis::VcpuRow;
+use analysis::{Crowd, Held, Stall, Who};
 use cpuset::CpuSet;
 use domain::Change;
 use model::State;
 use stats::duration::human;
 
 use crate::case::percent;
-use crate::{Case, Finding, Remedy, Rule, Verdict};
+use crate::doubt::capital;
+use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
     title: "vCPUs wait for CPUs that other tasks have",
-    looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile",
+    looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile: the threads of a process \
+               summed, and the recorder's left out",
     needs: "kvm_exit, kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a)",
     measures: &["vcpus runnable"],
     cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass and \
@@ -40,86 +42,152 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// A wait that a guest's users notice by itself, however little of the time it is.
+const LONG_NS: u64 = analysis::LONG_NS;
+
 fn look(case: &Case<'_>) -> Verdict {
     let Some(report) = &case.picture.vcpus else {
         return lacks();
     };
-    if report.rows.is_empty() {
+    if report.rows.is_empty() || !report.seen.switches || !report.seen.returns {
         return lacks();
     }
-    if !report.seen.switches || !report.seen.returns {
-        return lacks();
-    }
-    // Time in which the CPU was idle is the way out of idling, and nobody's fault.
-    let others = |row: &VcpuRow| -> u64 {
-        let behind = row.behind.iter().filter(|behind| behind.tid != Some(0));
-        behind.map(|behind| behind.ns).fold(0, u64::saturating_add)
-    };
-    let total: u64 = report.rows.iter().map(others).fold(0, u64::saturating_add);
+    // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is told as that.
+    let waits = &case.picture.waits;
+    let total = waits.others_ns();
     let cost = case.vcpu_cost(total);
-    let worst = report.rows.iter().max_by_key(|row| others(row));
-    let Some(worst) = worst else { return lacks() };
+    let Some(worst) = waits.vcpus.iter().max_by_key(|vcpu| vcpu.others_ns) else {
+        return Verdict::Clear;
+    };
+    let row = report.rows.iter().find(|row| row.tid == worst.tid);
+    let observed = row.map_or(0, |row| row.times.total());
     let busy = case.picture.busy_ns().max(1);
-    if cost.share < 0.02 && (others(worst) as f64) < 0.05 * worst.times.total() as f64
-        || total < busy / 50
-    {
+    let often = (cost.share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
+        && total >= busy / 50;
+    let long = longest(case);
+    if !often && long.is_none() {
         return Verdict::Clear;
     }
-    let mut tasks: Vec<(String, Option<i32>, u64, u64)> = Vec::new();
-    for behind in report
-        .rows
-        .iter()
-        .flat_map(|row| &row.behind)
-        .filter(|behind| behind.tid != Some(0))
-    {
-        match tasks.iter_mut().find(|task| task.1 == behind.tid) {
-            Some(task) => {
-                task.2 += behind.count;
-                task.3 = task.3.saturating_add(behind.ns);
-            }
-            None => {
-                let name = behind.comm.clone().unwrap_or_else(|| "others".to_owned());
-                tasks.push((name, behind.tid, behind.count, behind.ns));
-            }
-        }
-    }
-    tasks.sort_by_key(|task| std::cmp::Reverse(task.3));
-    let first = tasks.first();
-    let whom = first.map_or_else(|| "other tasks".to_owned(), |task| task.0.clone());
-    let mut finding = Finding::new(&RULE, 0.9).cost(cost).title(format!(
-        "vCPUs waited {} for a CPU, most behind {whom}",
-        human(total)
-    ));
+    let crowds = || waits.crowds.iter();
+    let of_recorder = |crowd: &&Crowd| matches!(crowd.who, Who::Recorder(_));
+    let first = crowds().find(|crowd| !of_recorder(crowd));
+    let whom = first.map_or_else(|| "other tasks".to_owned(), called);
+    let mut finding = Finding::new(&RULE, case.sure(0.9)).cost(cost);
+    finding = match long {
+        Some(long) if !often => finding.title(format!(
+            "{} waited {} for a CPU at once",
+            capital(&case.vcpu_called(long.tid)),
+            human(long.held_ns)
+        )),
+        _ => finding.title(format!(
+            "vCPUs waited {} for a CPU, most behind {whom}",
+            human(total)
+        )),
+    };
     finding = finding.evidence(format!(
-        "{} of the time that vCPUs were observed they could run and another task had the CPU; worst was thread {} (vCPU {}) \
-         with {} ({}), {} waits, p99 {}.",
+        "{} of the time that vCPUs were observed they could run and another task had the CPU; worst was {} with {} ({}){}.",
         percent(total, case.picture.observed_ns()),
-        worst.tid,
-        worst.vcpu,
-        human(others(worst)),
-        percent(others(worst), worst.times.total()),
-        worst.waits.count(),
-        human(worst.waits.percentile(0.99)),
+        case.vcpu_called(worst.tid),
+        human(worst.others_ns),
+        percent(worst.others_ns, observed),
+        row.map_or_else(String::new, |row| format!(
+            ", {} waits, p99 {}",
+            row.waits.count(),
+            human(row.waits.percentile(0.99))
+        )),
     ));
-    let vcpus = case.vcpu_tids();
-    for (name, tid, count, ns) in tasks.iter().take(4) {
-        let thread = tid
-            .map(|tid| format!(" (thread {tid})"))
-            .unwrap_or_default();
-        let is_vcpu = tid.is_some_and(|tid| vcpus.contains(&tid));
-        let which = if is_vcpu { ", a vCPU itself" } else { "" };
+    for crowd in crowds().filter(|crowd| !of_recorder(crowd)).take(4) {
+        let vcpus = match crowd.who {
+            Who::Vm(_) if crowd.threads == 1 => ", a vCPU itself",
+            Who::Vm(_) => ", vCPUs themselves",
+            _ => "",
+        };
         finding = finding.evidence(format!(
-            "{name}{thread}{which} ran {count} times meanwhile, {}.",
-            human(*ns)
+            "{}{vcpus} ran {} meanwhile, {}.",
+            members(crowd),
+            times(crowd.count),
+            human(crowd.ns)
         ));
     }
-    let guest = report
-        .rows
-        .iter()
-        .map(|row| row.times.get(State::Guest))
-        .fold(0, u64::saturating_add);
+    if let Some(long) = long {
+        finding = finding.evidence(format!(
+            "The longest wait at once was {} of {}{}: {}.",
+            human(long.held_ns),
+            case.vcpu_called(long.tid),
+            long.ran
+                .first()
+                .and_then(|ran| ran.comm.as_ref())
+                .map_or_else(String::new, |comm| format!(", most of it behind {comm}")),
+            case.command(long.from, long.to),
+        ));
+        finding.at_least = match long.held_ns {
+            ns if ns >= 10 * LONG_NS => Severity::High,
+            _ => Severity::Medium,
+        };
+    }
+    let recorder: u64 = crowds().filter(of_recorder).map(|crowd| crowd.ns).sum();
+    if recorder > 0 {
+        let names: Vec<String> = crowds().filter(of_recorder).map(members).collect();
+        finding = finding.evidence(format!(
+            "Not counted: {} behind the recorder ({}).",
+            human(recorder),
+            names.join(", ")
+        ));
+    }
+    let rows = report.rows.iter();
+    let guest = rows.map(|row| row.times.get(State::Guest));
+    let guest = guest.fold(0, u64::saturating_add);
     finding = finding.evidence(format!("In their guests they were {}.", human(guest)));
+    if let Some(doubt) = case.doubt() {
+        finding = finding.evidence(doubt);
+    }
     pins(case, finding).found()
+}
+
+/// The longest single wait behind a task that is not the recorder's, if it is one that is noticed by itself.
+fn longest<'a>(case: &Case<'a>) -> Option<&'a Stall> {
+    let stalls = case.picture.stalls.as_ref()?;
+    let behind = stalls.longest.iter().filter(|stall| {
+        let recorder = stall.ran.first().map(|ran| ran.tid);
+        stall.held == Held::Behind
+            && stall.held_ns >= LONG_NS
+            && recorder.is_none_or(|tid| case.picture.recorder.role(tid).is_none())
+    });
+    behind.max_by_key(|stall| stall.held_ns)
+}
+
+/// What a crowd is called in a title.
+fn called(crowd: &Crowd) -> String {
+    match &crowd.who {
+        Who::Vm(_) if crowd.threads == 1 => {
+            let name = crowd.most.first().and_then(|one| one.comm.clone());
+            name.unwrap_or_else(|| crowd.name.clone())
+        }
+        Who::Vm(_) => format!("vCPUs of {}", crowd.name),
+        _ => crowd.name.clone(),
+    }
+}
+
+/// The same with its threads.
+fn members(crowd: &Crowd) -> String {
+    let thread = crowd.most.first().and_then(|one| one.tid);
+    match (&crowd.who, thread) {
+        (_, Some(tid)) if crowd.threads == 1 => format!("{} (thread {tid})", called(crowd)),
+        (Who::Process(pid), _) => format!(
+            "{} (process {pid}, {} threads)",
+            called(crowd),
+            crowd.threads
+        ),
+        (Who::Unknown, _) => called(crowd),
+        _ => format!("{} ({} threads)", called(crowd), crowd.threads),
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
 }
 
 /// Pins one to a CPU where the definition has none and the host has CPUs enough.

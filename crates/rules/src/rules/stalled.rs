@@ -1,17 +1,18 @@
 //! A vCPU that did nothing for long though its guest did not ask to wait.
 
-use analysis::{ExitRow, ExitTable};
+use analysis::{ExitRow, ExitTable, Held, LONG_NS, Ran, Stall, StallsReport};
 use event::Isa;
-use model::State;
 use stats::duration::human;
 
-use crate::case::{called, plural};
+use crate::case::{called, percent, plural};
+use crate::doubt::capital;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
     title: "A vCPU stood still for long, and its guest had not asked to wait",
-    looks_at: "single exits, and single waits for a CPU, of a tenth of a second and more; time asleep in KVM while an exit is handled",
+    looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was stopped, slept and who \
+               woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits are handled",
     needs: "kvm_exit and kvm_entry; sched:sched_switch tells waiting for a CPU from being handled",
     measures: &[],
     cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds it is the \
@@ -19,18 +20,39 @@ pub(crate) static RULE: Rule = Rule {
             is swapped in, a CPU that is taken away), or a signal that stopped it.",
     remedies: &[
         Remedy {
-            what: "Look at what the vCPU was in at that time: trapline vcpus, and trapline paths --path user-exit --each, whose \
-                   slowest instances name the exit and the threads that ran meanwhile.",
+            what: "Look at what happened in that time with the command that stands behind each stall, and at trapline paths --path \
+                   user-exit --each, whose slowest instances name the exit and the threads that ran meanwhile.",
             price: "None.",
             unless: "Not if the VM was paused on purpose: a snapshot, the end of a migration, a suspended host.",
-            check: "The same recording, after the change: no exit of a tenth of a second.",
+            check: "The same recording, after the change: no stall of a tenth of a second.",
         },
         Remedy {
-            what: "If the VMM held it: move the device off the main loop (iothreads, vhost, another disk cache mode). If the host \
-                   did: lock the guest's memory (<locked/>), and keep its CPUs free.",
-            price: "Memory that cannot be swapped, CPUs that nobody else has.",
-            unless: "Not before it is known which of them it was.",
+            what: "Find out who sends the VMM SIGSTOP, or attaches to it (gdb, strace, criu, a job control shell, a container's \
+                   freezer): record signal:signal_generate.",
+            price: "None.",
+            unless: "Not if the VM was paused on purpose.",
             check: "trapline diagnose of a new recording.",
+        },
+        Remedy {
+            what: "Take the work off the VMM's main loop and its lock: iothreads for disks, vhost for network cards, another disk \
+                   cache mode; no slow monitor commands (info block, screendump, snapshots) while the guest has to answer.",
+            price: "More threads, which want CPUs.",
+            unless: "Not before it is known what the thread that woke the vCPU did (perf record -g -t THREAD).",
+            check: "trapline diagnose of a new recording.",
+        },
+        Remedy {
+            what: "Keep the guest's memory in the host's: lock it (<locked/> in <memoryBacking>), or give the host less to do with \
+                   its memory.",
+            price: "Memory that cannot be swapped, nor used by others.",
+            unless: "Not while a migration is under way that fetches memory later (post-copy).",
+            check: "vmstat's si on the host; trapline diagnose of a new recording.",
+        },
+        Remedy {
+            what: "Look at what runs below the host: firmware (SMIs: turbostat's SMI column), a hypervisor that runs the host itself as \
+                   a guest (steal time in the host's /proc/stat), or an emulator.",
+            price: "None.",
+            unless: "Nothing in this VM or its definition mends it.",
+            check: "hwlatdetect, or the hwlat tracer, on the host.",
         },
     ],
     sources: &[
@@ -39,8 +61,12 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
-/// What a guest's users notice.
-const LONG_NS: u64 = 100_000_000;
+/// Positions of the remedies.
+const LOOK: usize = 0;
+const STOPPED: usize = 1;
+const VMM: usize = 2;
+const MEMORY: usize = 3;
+const HOST: usize = 4;
 
 /// Whether the guest may have asked for it: on arm64 it turns vCPUs off, and suspends them, by a call (PSCI).
 fn asked(row: &ExitRow) -> bool {
@@ -56,7 +82,20 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    if case.printed() && case.picture.isa == Some(Isa::Arm64) {
+    if case.printed() {
+        return printed(case);
+    }
+    let Some(stalls) = &case.picture.stalls else {
+        return Verdict::Clear;
+    };
+    by_stall(case, stalls)
+        .or_else(|| asleep(case, stalls))
+        .map_or(Verdict::Clear, Finding::found)
+}
+
+/// A table has the longest exit of each reason.
+fn printed(case: &Case<'_>) -> Verdict {
+    if case.picture.isa == Some(Isa::Arm64) {
         // perf pairs an entry with the exit that follows it there: these are the guest's own times.
         return Verdict::Lacks(
             "perf kvm stat's times on arm64 may be those that the guest ran before each exit; give the recording itself."
@@ -68,77 +107,283 @@ fn look(case: &Case<'_>) -> Verdict {
         .filter(|row| !row.waiting && !asked(row) && row.stats.max() >= LONG_NS)
         .collect();
     exits.sort_by_key(|row| std::cmp::Reverse(row.stats.max()));
-    let vcpus = case.picture.vcpus.iter().flat_map(|report| &report.rows);
-    let mut waits: Vec<_> = vcpus
-        .clone()
-        .filter(|row| row.waits.max() >= LONG_NS)
-        .collect();
-    waits.sort_by_key(|row| std::cmp::Reverse(row.waits.max()));
-    // A vCPU that its guest turns off sleeps there too (PSCI), on arm64.
-    let asleep: Vec<_> = vcpus
-        .filter(|_| case.x86())
-        .filter(|row| {
-            row.times.get(State::KernelBlocked) >= LONG_NS
-                && row.times.get(State::KernelBlocked) >= row.times.total() / 20
-        })
-        .collect();
-    let longest = exits.first().map(|row| row.stats.max()).into_iter();
-    let longest = longest.chain(waits.first().map(|row| row.waits.max()));
-    let longest = longest.max();
-    let slept = asleep.iter().map(|row| row.times.get(State::KernelBlocked));
-    let mut finding = Finding::new(&RULE, if case.printed() { 0.6 } else { 0.85 });
-    finding = match (longest, slept.max()) {
-        (Some(longest), _) => finding
-            .cost(case.vcpu_cost(longest))
-            .title(format!("A vCPU stood still for {}", human(longest))),
-        // Many short sleeps are as long, and nobody sees time jump.
-        (None, Some(slept)) => finding.cost(case.vcpu_cost(slept)).title(format!(
-            "A vCPU slept {} in all while its exits were handled",
-            human(slept)
-        )),
-        (None, None) => return Verdict::Clear,
+    let Some(first) = exits.first() else {
+        return Verdict::Clear;
     };
+    let longest = first.stats.max();
+    let mut finding = Finding::new(&RULE, 0.5)
+        .cost(case.vcpu_cost(longest))
+        .title(format!("A vCPU stood still for {}", human(longest)));
     for row in exits.iter().take(4) {
-        let user = row.times.map_or(0, |times| {
-            times
-                .get(State::User)
-                .saturating_add(times.get(State::UserBlocked))
-        });
-        let vmm = if user > row.stats.total() / 2 {
-            ", most of the time of these exits in the VMM"
-        } else {
-            ""
-        };
         finding = finding.evidence(format!(
-            "{}: the longest of {} took {}, their mean is {}{vmm}.",
+            "{}: the longest of {} took {}, their mean is {}.",
             called(row),
             plural(row.stats.count(), "exit"),
             human(row.stats.max()),
             human(row.stats.mean()),
         ));
     }
-    for row in waits.iter().take(4) {
-        let behind = row.behind.first().and_then(|behind| behind.comm.clone());
-        finding = finding.evidence(format!(
-            "vCPU {} (thread {}) waited {} for a CPU; most of its waiting was behind {}.",
-            row.vcpu,
-            row.tid,
-            human(row.waits.max()),
-            behind.as_deref().unwrap_or("tasks that are not known"),
-        ));
-    }
-    for row in asleep.iter().take(4) {
-        finding = finding.evidence(format!(
-            "vCPU {} (thread {}) slept {} in KVM while its exits were handled.",
-            row.vcpu,
-            row.tid,
-            human(row.times.get(State::KernelBlocked))
-        ));
-    }
-    finding.at_least = match longest {
-        Some(ns) if ns >= 10 * LONG_NS => Severity::High,
-        Some(_) => Severity::Medium,
-        None => Severity::Low,
-    };
+    finding = finding
+        .evidence("When that was, and what held the vCPU, is not in a table.")
+        .only(&[LOOK]);
+    finding.at_least = noticed(longest);
     finding.found()
+}
+
+/// What users notice of a stall.
+fn noticed(longest: u64) -> Severity {
+    match longest {
+        ns if ns >= 10 * LONG_NS => Severity::High,
+        _ => Severity::Medium,
+    }
+}
+
+/// What holds a vCPU that its guest or its VMM can mend, most certain first.
+const MENDED: [Held; 5] = [
+    Held::Stopped,
+    Held::Vmm,
+    Held::Kernel,
+    Held::Busy,
+    Held::Untold,
+];
+
+/// Stalls, all of them summed.
+fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
+    let sum = |kinds: &[Held]| {
+        let sums = kinds.iter().map(|held| stalls.sum(*held));
+        sums.fold((0, 0u64), |sum, one| {
+            (sum.0 + one.0, sum.1.saturating_add(one.1))
+        })
+    };
+    let (count, ns) = sum(&MENDED);
+    // Waits behind tasks are vcpu-preempted's.
+    let (of_host, host_ns) = sum(&[Held::Host]);
+    if count == 0 && of_host == 0 {
+        return None;
+    }
+    let kinds = MENDED.into_iter().chain([Held::Host]);
+    let main = match count {
+        0 => Held::Host,
+        _ => kinds
+            .filter(|held| *held != Held::Host)
+            .max_by_key(|held| stalls.sum(*held).1)?,
+    };
+    let of_main = stalls.longest.iter().find(|stall| stall.held == main);
+    let longest = of_main.map_or(0, Stall::ns);
+    let confidence = match main {
+        Held::Stopped => 0.95,
+        Held::Vmm | Held::Kernel => 0.85,
+        Held::Busy => 0.7,
+        Held::Host => 0.6,
+        // Nothing tells what it was: one of two events that were missed looks the same.
+        Held::Untold | Held::Behind => 0.5,
+    };
+    let cost = case.vcpu_cost(if count == 0 { host_ns } else { ns });
+    let mut finding = Finding::new(&RULE, case.sure(confidence)).cost(cost);
+    let (count, ns) = match count {
+        0 => (of_host, host_ns),
+        _ => (count, ns),
+    };
+    let whom = of_main.map_or_else(|| "a vCPU".to_owned(), |stall| case.vcpu_called(stall.tid));
+    let often = match count {
+        1 => format!("{} stood still for {}", capital(&whom), human(ns)),
+        count => format!("vCPUs stood still {count} times, {} in all", human(ns)),
+    };
+    finding = finding.title(match main {
+        Held::Stopped => format!("{often}: a signal had stopped the VMM"),
+        Held::Vmm => format!("{often}: asleep in the VMM"),
+        Held::Kernel => format!("{often}: asleep in KVM"),
+        Held::Busy => format!("{often}: busy in KVM or the VMM"),
+        Held::Host => format!("{often}: the host itself did"),
+        Held::Untold | Held::Behind => often,
+    });
+    for stall in stalls
+        .longest
+        .iter()
+        .filter(|stall| stall.held != Held::Behind)
+        .take(4)
+    {
+        finding = finding.evidence(told(case, stall));
+    }
+    let share = percent(ns, case.picture.observed_ns());
+    finding = finding.evidence(match count {
+        1 => format!("That is {share} of the vCPUs' time."),
+        count => format!(
+            "All {count} stalls of {} or more took {}, {share} of the vCPUs' time; the longest {}.",
+            human(LONG_NS),
+            human(ns),
+            human(longest),
+        ),
+    });
+    if count != of_host && of_host > 0 {
+        finding = finding.evidence(format!(
+            "Beside them the host itself stood still {}, {} in all.",
+            times(of_host),
+            human(host_ns)
+        ));
+    }
+    let (behind, behind_ns) = stalls.sum(Held::Behind);
+    if behind > 0 {
+        finding = finding.evidence(format!(
+            "Beside them vCPUs waited so long for a CPU that another task had {}, {} in all: that is vcpu-preempted's.",
+            times(behind),
+            human(behind_ns)
+        ));
+    }
+    let (also, remedies): (&str, &[usize]) = match main {
+        Held::Stopped => (
+            "Here the VMM's threads left their CPUs in state T: SIGSTOP, job control, a debugger or a checkpoint.",
+            &[STOPPED],
+        ),
+        Held::Vmm => (
+            "Here the vCPU's thread slept in the VMM, for its global lock or for work that another of its threads did.",
+            &[VMM, LOOK],
+        ),
+        Held::Kernel => (
+            "Here the vCPU's thread slept in the host's kernel, uninterruptibly: as a rule for memory that is read from a disk.",
+            &[MEMORY, LOOK],
+        ),
+        Held::Busy => ("Here the vCPU's thread had its CPU all the time.", &[LOOK]),
+        Held::Host => (
+            "Here nothing at all happened on the vCPU's CPU, which it had or which was idle: the host itself stood still. Nothing in \
+             the VM mends that.",
+            &[HOST],
+        ),
+        Held::Untold | Held::Behind => (
+            "What it was here the recording does not tell.",
+            &[LOOK, VMM, MEMORY],
+        ),
+    };
+    finding = finding.also(also).only(remedies);
+    if let Some(doubt) = case.doubt() {
+        finding = finding.evidence(doubt);
+    }
+    finding.at_least = match main {
+        Held::Host => Severity::Low,
+        _ => noticed(longest),
+    };
+    if main == Held::Host {
+        // What cannot be mended is told, and is no reason to look at it first.
+        finding.cost = None;
+    }
+    Some(finding)
+}
+
+/// One stall in words.
+fn told(case: &Case<'_>, stall: &Stall) -> String {
+    let mut text = format!(
+        "{} stood still for {}",
+        capital(&case.vcpu_called(stall.tid)),
+        human(stall.ns())
+    );
+    if let Some(reason) = stall.reason {
+        text.push_str(&format!(" in an exit {}", reason.key()));
+    }
+    text.push_str(&match stall.held {
+        Held::Stopped => format!(", {} of it in state T, stopped", human(stall.held_ns)),
+        Held::Vmm => format!(", {} of it asleep in the VMM", human(stall.held_ns)),
+        Held::Kernel => format!(", {} of it asleep in KVM", human(stall.held_ns)),
+        Held::Busy => format!(", {} of it on its CPU", human(stall.held_ns)),
+        Held::Host => format!(", {} of it without any event on its CPU", human(stall.held_ns)),
+        Held::Untold if switches(case) => format!(
+            ", {} of it on its CPU, or while its CPU was idle: whether it worked there or the host stood still \
+             sched:sched_stat_runtime would tell",
+            human(stall.held_ns)
+        ),
+        Held::Untold | Held::Behind => String::new(),
+    });
+    let asleep = matches!(stall.held, Held::Vmm | Held::Stopped);
+    if !asleep && stall.vmm_ns >= stall.ns() / 2 {
+        text.push_str("; the VMM had it");
+    }
+    let name = |ran: &Ran| match &ran.comm {
+        Some(comm) => format!("{comm} (thread {})", ran.tid),
+        None => format!("thread {}", ran.tid),
+    };
+    match (&stall.waker, stall.held) {
+        (Some(waker), Held::Stopped) => {
+            text.push_str(&format!("; {} let it go on", name(waker)));
+        }
+        (Some(waker), _) => text.push_str(&match (waker.tid, waker.ns) {
+            (0, _) => "; an interrupt on an idle CPU woke it".to_owned(),
+            (_, 0) => format!("; {} woke it", name(waker)),
+            (_, ns) => format!(
+                "; {}, which woke it, ran {} meanwhile",
+                name(waker),
+                human(ns)
+            ),
+        }),
+        (None, _) => {}
+    }
+    // Who else ran for most of it may be who held it; a vCPU runs its guest.
+    let vcpus = case.vcpu_tids();
+    let others = stall.ran.iter().filter(|ran| {
+        let waker = stall
+            .waker
+            .as_ref()
+            .is_some_and(|waker| waker.tid == ran.tid);
+        ran.tid != 0 && !waker && !vcpus.contains(&ran.tid)
+    });
+    if stall.held != Held::Stopped
+        && let Some(other) = others.max_by_key(|ran| ran.ns)
+        && other.ns >= stall.ns() / 2
+    {
+        text.push_str(&format!(
+            "; {} ran {} meanwhile",
+            name(other),
+            human(other.ns)
+        ));
+    }
+    format!("{text}: {}.", case.command(stall.from, stall.to))
+}
+
+/// Whether it was recorded who had CPUs.
+fn switches(case: &Case<'_>) -> bool {
+    let report = case.picture.vcpus.as_ref();
+    report.is_some_and(|report| report.seen.switches)
+}
+
+/// Many short sleeps are as long, and nobody sees time jump.
+fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
+    let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
+    let observed = |tid: i32| {
+        rows()
+            .find(|row| row.tid == tid)
+            .map_or(0, |row| row.times.total())
+    };
+    let mut asleep: Vec<(i32, u64)> = stalls
+        .asleep
+        .iter()
+        .copied()
+        .filter(|(tid, ns)| *ns >= LONG_NS && *ns >= observed(*tid) / 20)
+        .collect();
+    asleep.sort_by_key(|(tid, ns)| (std::cmp::Reverse(*ns), *tid));
+    let (worst, longest) = *asleep.first()?;
+    let all = asleep.iter().map(|(_, ns)| *ns);
+    let mut finding = Finding::new(&RULE, case.sure(0.85))
+        .cost(case.vcpu_cost(all.fold(0, u64::saturating_add)))
+        .title(format!(
+            "{} slept {} in all while its exits were handled",
+            capital(&case.vcpu_called(worst)),
+            human(longest)
+        ))
+        .only(&[MEMORY, LOOK]);
+    for (tid, ns) in asleep.iter().take(4) {
+        finding = finding.evidence(format!(
+            "{} slept {} in KVM, uninterruptibly, while its exits were handled.",
+            capital(&case.vcpu_called(*tid)),
+            human(*ns)
+        ));
+    }
+    if let Some(doubt) = case.doubt() {
+        finding = finding.evidence(doubt);
+    }
+    Some(finding)
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
 }

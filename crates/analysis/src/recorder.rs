@@ -1,0 +1,308 @@
+//! Who records, what that takes, and what it makes others do: so that nobody takes the recorder's own doings for the
+//! guest's.
+//!
+//! perf and trace-cmd read the kernel's buffers with threads of theirs, one for each CPU, which are known by their
+//! names and processes. A guest that is recorded at the same time has an agent, `trace-cmd agent`, which sends what it
+//! reads through vsock: in the host a vhost worker carries that (`drivers/vhost/vsock.c`), and is known by who wakes it.
+//! A vhost worker of a network card is woken by vCPUs and by tasks that send; that of vsock by the recorder's threads,
+//! which read and answer. kworkers do many things, and are nobody's helpers here.
+
+use event::{Data, Event, NONE};
+use model::{Machine, Threads};
+
+use crate::Stats;
+
+/// Names of recorders' threads. Forked readers keep the name of who forked them.
+const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stapio"];
+
+/// Wake-ups by a recorder's threads that make a vhost worker the recorder's helper: one may be an interrupt that came
+/// while the recorder ran. Where the recording says that guests were recorded by an agent, fewer do, and so they do while
+/// it is not known yet how many there will be.
+const WAKES: u64 = 20;
+const WAKES_OF_AGENT: u64 = 4;
+
+/// CPUs beyond this are not followed: the kernel has fewer.
+const MAX_CPUS: usize = 1 << 16;
+
+/// Returns whether a thread of this name is a recorder's.
+pub fn is_recorder(comm: &str) -> bool {
+    RECORDERS.contains(&comm)
+}
+
+/// How a thread belongs to the recorder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It is the recorder's own.
+    Recorder,
+    /// It carries what an agent in a guest recorded: the vhost worker of a vsock device.
+    Helper,
+}
+
+/// A thread of the recorder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecorderThread {
+    /// Its id.
+    pub tid: i32,
+    /// Its name.
+    pub comm: String,
+    /// How it belongs to the recorder.
+    pub role: Role,
+    /// How long it had a CPU, between switches that were both seen.
+    pub ran_ns: u64,
+}
+
+/// What recording took, as far as the recording tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecorderReport {
+    /// Threads that recorded, most CPU time first.
+    pub threads: Vec<RecorderThread>,
+    /// CPU time of the recorder's own threads.
+    pub ran_ns: u64,
+    /// CPU time of its helpers.
+    pub helpers_ns: u64,
+    /// Whether the recording says that guests were recorded with it, by an agent in each.
+    pub agents: bool,
+    /// From one event of a thread to its next on the same CPU, with no other thread's between: what the recorder
+    /// does for an event is within.
+    pub gaps: Stats,
+    /// Time stamps are whole microseconds: a gap may be up to one longer.
+    pub coarse: bool,
+    /// CPUs to which tasks were woken or moved and of which no event was recorded.
+    pub absent_cpus: Vec<u32>,
+}
+
+impl RecorderReport {
+    /// Returns how a thread belongs to the recorder, if it does.
+    pub fn role(&self, tid: i32) -> Option<Role> {
+        let known = self.threads.iter().find(|thread| thread.tid == tid);
+        known.map(|thread| thread.role)
+    }
+
+    /// Returns what an event costs at most: the 1st percentile of the gaps between a thread's events, since what the
+    /// recorder does for one lies between its time stamp and the next one's; `None` where too few were seen.
+    pub fn event_at_most_ns(&self) -> Option<u64> {
+        let coarse = if self.coarse { 1_000 } else { 0 };
+        (self.gaps.count() >= 100).then(|| self.gaps.percentile(0.01).saturating_add(coarse))
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpu {
+    /// Who has it, and since when.
+    current: Option<(u32, u64)>,
+    /// Thread and time of the last event.
+    last: Option<(i32, u64)>,
+    seen: bool,
+    /// A task was woken for it, or moved to it.
+    aimed: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Task {
+    ran_ns: u64,
+    /// Wake-ups by the recorder's threads, by vCPUs, and by others.
+    by_recorder: u64,
+    by_vcpus: u64,
+    by_others: u64,
+}
+
+impl Task {
+    /// Whether a vhost worker carries the recorder's traffic. What the recorder sends a guest answers: its vCPUs wake
+    /// the worker about as often. That of a network card they wake far more often than an interrupt falls on the recorder.
+    fn helps(&self, least: u64) -> bool {
+        let of_recorder =
+            self.by_recorder > self.by_others && self.by_recorder >= self.by_vcpus / 4;
+        self.by_recorder >= least && of_recorder
+    }
+}
+
+/// Finds out who records.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    cpus: Vec<Cpu>,
+    /// By thread slot.
+    tasks: Vec<Task>,
+    gaps: Stats,
+    fine: bool,
+    agents: bool,
+    /// sched_waking is recorded, which says who woke a task.
+    wakings: bool,
+}
+
+impl Recorder {
+    /// Returns one that has seen nothing. `agents` says whether the recording tells that guests were recorded with it.
+    pub fn new(agents: bool) -> Recorder {
+        Recorder {
+            agents,
+            ..Recorder::default()
+        }
+    }
+
+    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        if self.cpus.len() <= index {
+            self.cpus.resize_with(index + 1, Cpu::default);
+        }
+        self.cpus.get_mut(index)
+    }
+
+    fn task(&mut self, slot: u32) -> &mut Task {
+        let index = slot as usize;
+        if self.tasks.len() <= index {
+            self.tasks.resize_with(index + 1, Task::default);
+        }
+        &mut self.tasks[index]
+    }
+
+    /// Takes an event, after the machine has. Returns whether it is traffic between the recorder and an agent in a
+    /// guest, and of which process the guest is, if the worker's name tells.
+    #[inline]
+    pub fn take(
+        &mut self,
+        event: &Event<'_>,
+        data: &Data,
+        machine: &mut Machine,
+    ) -> Option<Option<i32>> {
+        self.fine |= event.time % 1_000 != 0;
+        if let Some(cpu) = self.cpu(event.cpu) {
+            cpu.seen = true;
+            let last = cpu.last.replace((event.tid, event.time));
+            if let Some((tid, time)) = last
+                && tid == event.tid
+            {
+                self.gaps.add(event.time.saturating_sub(time));
+            }
+        }
+        match data {
+            Data::SchedSwitch(switch) => {
+                let prev = machine.slot(switch.prev_tid);
+                let next = machine.slot(switch.next_tid);
+                let current = self.cpu(event.cpu)?.current.replace((next, event.time));
+                if let Some((task, since)) = current
+                    && task == prev
+                    && switch.prev_tid != 0
+                {
+                    let task = self.task(prev);
+                    task.ran_ns = task.ran_ns.saturating_add(event.time.saturating_sub(since));
+                }
+                [prev, next]
+                    .into_iter()
+                    .find_map(|slot| self.carries(slot, WAKES_OF_AGENT, machine.threads()))
+            }
+            Data::SchedMigrateTask(migrate) => {
+                self.cpu(migrate.dest_cpu)?.aimed = true;
+                None
+            }
+            Data::SchedWaking(wakeup) => {
+                self.wakings = true;
+                self.wakes(event, wakeup, machine)
+            }
+            Data::SchedWakeup(wakeup) => {
+                if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
+                    cpu.aimed = true;
+                }
+                if self.wakings {
+                    return None;
+                }
+                self.wakes(event, wakeup, machine)
+            }
+            _ => None,
+        }
+    }
+
+    /// A thread wakes a task.
+    fn wakes(
+        &mut self,
+        event: &Event<'_>,
+        wakeup: &event::sched::SchedWakeup,
+        machine: &mut Machine,
+    ) -> Option<Option<i32>> {
+        let task = machine.slot(wakeup.tid);
+        let waker = machine.slot(event.tid);
+        let threads = machine.threads();
+        if vhost(threads, task).is_some() && event.tid != 0 && event.tid != NONE {
+            let by = threads.at(waker).map(|(_, thread)| thread);
+            let is_vcpu = by.is_some_and(|thread| thread.is_vcpu);
+            let name = by.and_then(|thread| thread.comm.as_deref());
+            let records = name.or(event.comm).is_some_and(is_recorder);
+            let task = self.task(task);
+            task.by_recorder += u64::from(records);
+            task.by_vcpus += u64::from(is_vcpu);
+            task.by_others += u64::from(!records && !is_vcpu);
+        }
+        self.carries(task, WAKES_OF_AGENT, machine.threads())
+            .or_else(|| self.carries(waker, WAKES_OF_AGENT, machine.threads()))
+    }
+
+    /// Returns whether a thread is a vhost worker that carries the recorder's traffic, and for which process.
+    fn carries(&self, slot: u32, least: u64, threads: &Threads) -> Option<Option<i32>> {
+        let task = self.tasks.get(slot as usize)?;
+        task.helps(least).then(|| vhost(threads, slot))?
+    }
+
+    /// Returns what was found.
+    pub fn report(&self, machine: &Machine) -> RecorderReport {
+        let threads = machine.threads();
+        let least = if self.agents { WAKES_OF_AGENT } else { WAKES };
+        // Processes of a recorder: all their threads are.
+        let mut pids: Vec<i32> = threads
+            .iter()
+            .filter(|(_, thread)| thread.comm.as_deref().is_some_and(is_recorder))
+            .filter_map(|(_, thread)| thread.pid)
+            .filter(|pid| *pid > 0)
+            .collect();
+        pids.sort_unstable();
+        pids.dedup();
+        let mut out = RecorderReport {
+            agents: self.agents,
+            gaps: self.gaps.clone(),
+            coarse: !self.fine,
+            ..RecorderReport::default()
+        };
+        for ((tid, thread), slot) in threads.iter().zip(0u32..) {
+            let comm = thread.comm.as_deref().unwrap_or_default();
+            let of_process = || {
+                let pid = thread.pid.filter(|_| !thread.is_vcpu);
+                pid.is_some_and(|pid| pids.binary_search(&pid).is_ok())
+            };
+            let task = self.tasks.get(slot as usize).copied().unwrap_or_default();
+            let role = if is_recorder(comm) || of_process() {
+                Role::Recorder
+            } else if self.carries(slot, least, threads).is_some() {
+                Role::Helper
+            } else {
+                continue;
+            };
+            let sum = match role {
+                Role::Recorder => &mut out.ran_ns,
+                Role::Helper => &mut out.helpers_ns,
+            };
+            *sum = sum.saturating_add(task.ran_ns);
+            out.threads.push(RecorderThread {
+                tid,
+                comm: comm.to_owned(),
+                role,
+                ran_ns: task.ran_ns,
+            });
+        }
+        out.threads.sort_by(|a, b| {
+            let by = b.ran_ns.cmp(&a.ran_ns);
+            by.then(a.tid.cmp(&b.tid))
+        });
+        out.absent_cpus = (0u32..)
+            .zip(&self.cpus)
+            .filter(|(_, cpu)| cpu.aimed && !cpu.seen)
+            .map(|(number, _)| number)
+            .collect();
+        out
+    }
+}
+
+/// Returns whether a thread is a vhost worker, and the process in its name: `vhost-4509`, of newer kernels
+/// `vhost-4509-4522`, where it is a thread of that process itself.
+fn vhost(threads: &Threads, slot: u32) -> Option<Option<i32>> {
+    let (_, thread) = threads.at(slot)?;
+    let rest = thread.comm.as_deref()?.strip_prefix("vhost-")?;
+    let digits = rest.split('-').next().unwrap_or_default();
+    Some(digits.parse().ok())
+}

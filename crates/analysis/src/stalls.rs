@@ -1,0 +1,616 @@
+//! The longest times in which a vCPU did nothing for its guest though the guest had not asked to wait, and what went on
+//! meanwhile.
+//!
+//! A stall is the time between an exit and the next entry, if the guest did not ask to wait, or, of any exit, a wait for a
+//! CPU. What held the vCPU is told by the scheduler's events: it slept, in KVM or in the VMM, and somebody woke it; it was
+//! stopped by a signal (state `T`); it could run, and other tasks had its CPU; or it had its CPU, or an idle one was there
+//! for it, and nothing whatever happened on that CPU: then the host itself stood still.
+
+use std::collections::VecDeque;
+
+use event::sched::{Leaves, TaskState};
+use event::{Data, Event, ExitReason, Isa};
+use model::{Access, Machine, Span, SpanSink, State};
+
+/// What a guest's users notice: a stall is no shorter.
+pub const LONG_NS: u64 = 100_000_000;
+/// Stalls that are kept with their circumstances: the longest.
+const KEPT: usize = 24;
+/// vCPUs for which it is noted at once who runs while they sleep.
+const MAX_ASLEEP: usize = 64;
+/// Tasks that are noted for one of them.
+const MAX_RAN: usize = 24;
+/// No event of a CPU for so long is silence. A running task is told of at every tick of the scheduler.
+const SILENCE_NS: u64 = 20_000_000;
+/// Silences that are remembered of each CPU.
+const SILENCES: usize = 8;
+/// CPUs beyond this are not followed: the kernel has fewer.
+const MAX_CPUS: usize = 1 << 16;
+
+/// `TASK_STOPPED` and `TASK_TRACED`; `TASK_UNINTERRUPTIBLE` (`include/linux/sched.h`).
+const STOPPED: u64 = 0xc;
+const UNINTERRUPTIBLE: u64 = 0x2;
+
+/// What held a vCPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Held {
+    /// A signal stopped it, or a debugger.
+    Stopped,
+    /// It slept in the VMM.
+    Vmm,
+    /// It slept in KVM, uninterruptibly: for memory, or a lock.
+    Kernel,
+    /// It could run, and other tasks had its CPU.
+    Behind,
+    /// The host stood still: nothing happened on its CPU.
+    Host,
+    /// It ran, in KVM or in the VMM.
+    Busy,
+    /// The recording does not tell.
+    Untold,
+}
+
+impl Held {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+}
+
+/// A task that ran while a vCPU slept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// Its thread id.
+    pub tid: i32,
+    /// Its name, if known.
+    pub comm: Option<String>,
+    /// For how long.
+    pub ns: u64,
+}
+
+/// One stall.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stall {
+    /// The vCPU's thread.
+    pub tid: i32,
+    /// From when.
+    pub from: u64,
+    /// Until when.
+    pub to: u64,
+    /// What held it for most of the time.
+    pub held: Held,
+    /// How long of it that did.
+    pub held_ns: u64,
+    /// How long of it the VMM had the vCPU, asleep or not.
+    pub vmm_ns: u64,
+    /// The exit that it was in.
+    pub reason: Option<ExitReason>,
+    /// Its access, where it was recorded.
+    pub access: Option<Access>,
+    /// While it slept: who woke it, and for how long that one had run meanwhile; 0 stands for an interrupt on an
+    /// idle CPU.
+    pub waker: Option<Ran>,
+    /// Who else ran longest meanwhile, or had its CPU.
+    pub ran: Vec<Ran>,
+}
+
+impl Stall {
+    /// Returns how long it was.
+    pub fn ns(&self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+}
+
+/// All stalls.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StallsReport {
+    /// By [`Held`], how many there were and their time.
+    pub sums: [(u64, u64); Held::COUNT],
+    /// The longest with their circumstances, longest first.
+    pub longest: Vec<Stall>,
+    /// By vCPU's thread, how long it slept in KVM uninterruptibly, in all, though the guest had not asked to wait; those
+    /// that did not are left out.
+    pub asleep: Vec<(i32, u64)>,
+    /// Whether a task that has its CPU is told of while it runs (`sched_stat_runtime`), so that silence means something.
+    pub ticks: bool,
+}
+
+impl StallsReport {
+    /// Returns how many stalls there were of a kind, and their time.
+    pub fn sum(&self, held: Held) -> (u64, u64) {
+        self.sums[held as usize]
+    }
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    /// Who has it, and since when.
+    current: Option<(u32, u64)>,
+    last: Option<u64>,
+    silences: VecDeque<(u64, u64)>,
+}
+
+/// Time of a stall under way, by what held the vCPU.
+#[derive(Debug, Clone, Copy, Default)]
+struct Split {
+    known: u64,
+    vmm: u64,
+    /// In the VMM, with a CPU.
+    user: u64,
+    kernel: u64,
+    behind: u64,
+    /// Runnable, and the CPU idle.
+    idle: u64,
+    running: u64,
+    /// It slept, interruptibly, in KVM.
+    asked: u64,
+}
+
+#[derive(Debug, Default)]
+struct Vcpu {
+    /// The stall under way.
+    from: Option<u64>,
+    to: u64,
+    split: Split,
+    reason: Option<ExitReason>,
+    access: Option<Access>,
+    cpu: i32,
+    /// Behind whom it waited longest at once.
+    longest_behind: Option<(u32, u64)>,
+    /// It sleeps: since when, in what state, and whether KVM has it and the guest did not ask to wait.
+    asleep: Option<(u64, TaskState, bool)>,
+    /// All that it slept uninterruptibly there.
+    kernel_ns: u64,
+    /// Who wakes it.
+    waker: Option<u32>,
+    /// Who runs while it sleeps.
+    ran: Vec<(u32, u64)>,
+    /// Of the exit under way: the longest sleep, who ended it, who ran.
+    slept: u64,
+    woken_by: Option<u32>,
+    beside: Vec<(u32, u64)>,
+    stopped: u64,
+    stopped_at: Option<(u64, u64)>,
+    uninterruptible: u64,
+}
+
+/// What is kept of a stall until names are asked for.
+#[derive(Debug, Clone)]
+struct Kept {
+    vcpu: u32,
+    from: u64,
+    to: u64,
+    held: Held,
+    held_ns: u64,
+    vmm_ns: u64,
+    reason: Option<ExitReason>,
+    access: Option<Access>,
+    waker: Option<(u32, u64)>,
+    ran: Vec<(u32, u64)>,
+}
+
+/// Looks for stalls.
+#[derive(Debug, Default)]
+pub struct Stalls {
+    vcpus: Vec<Vcpu>,
+    cpus: Vec<Cpu>,
+    /// vCPUs that sleep outside halts, for which it is noted who runs.
+    asleep: Vec<u32>,
+    sums: [(u64, u64); Held::COUNT],
+    kept: Vec<Kept>,
+    ticks: bool,
+    switches: bool,
+    userspace: bool,
+    /// Slot of the idle tasks.
+    idle: Option<u32>,
+}
+
+impl Stalls {
+    /// Returns one that has seen nothing.
+    pub fn new() -> Stalls {
+        Stalls::default()
+    }
+
+    fn vcpu(&mut self, vcpu: u32) -> &mut Vcpu {
+        let index = vcpu as usize;
+        if self.vcpus.len() <= index {
+            self.vcpus.resize_with(index + 1, Vcpu::default);
+        }
+        &mut self.vcpus[index]
+    }
+
+    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        if self.cpus.len() <= index {
+            self.cpus.resize_with(index + 1, Cpu::default);
+        }
+        self.cpus.get_mut(index)
+    }
+
+    /// Takes an event, after the machine has.
+    #[inline]
+    pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+        let time = event.time;
+        if let Some(cpu) = self.cpu(event.cpu) {
+            let last = cpu.last.replace(time);
+            if let Some(last) = last
+                && time.saturating_sub(last) >= SILENCE_NS
+            {
+                if cpu.silences.len() == SILENCES {
+                    cpu.silences.pop_front();
+                }
+                cpu.silences.push_back((last, time));
+            }
+        }
+        match data {
+            Data::KvmExit(_) | Data::KvmEntry(_) => {
+                if let Some(vcpu) = machine.vcpu_of(event.tid) {
+                    self.close(vcpu);
+                    let vcpu = self.vcpu(vcpu);
+                    vcpu.slept = 0;
+                    vcpu.woken_by = None;
+                    vcpu.beside.clear();
+                    vcpu.stopped = 0;
+                    vcpu.stopped_at = None;
+                    vcpu.uninterruptible = 0;
+                }
+            }
+            Data::KvmUserspaceExit(_) => self.userspace = true,
+            Data::SchedStatRuntime(_) => self.ticks = true,
+            Data::SchedSwitch(switch) => {
+                self.switches = true;
+                let prev = machine.slot(switch.prev_tid);
+                let next = machine.slot(switch.next_tid);
+                if switch.prev_tid == 0 {
+                    self.idle = Some(prev);
+                }
+                self.switched(time, event.cpu, prev, switch.prev_tid == 0);
+                if let Some(cpu) = self.cpu(event.cpu) {
+                    cpu.current = Some((next, time));
+                }
+                if let Some(vcpu) = machine.vcpu_of(switch.prev_tid)
+                    && switch.prev_state.leaves() == Leaves::Blocked
+                {
+                    self.sleeps(vcpu, time, switch.prev_state, machine);
+                }
+                if let Some(vcpu) = machine.vcpu_of(switch.next_tid) {
+                    self.wakes_up(vcpu, time);
+                }
+            }
+            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
+                if let Some(vcpu) = machine.vcpu_of(wakeup.tid) {
+                    let waker = machine.slot(event.tid);
+                    let vcpu = self.vcpu(vcpu);
+                    if vcpu.asleep.is_some() && vcpu.waker.is_none() {
+                        vcpu.waker = Some(waker);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A task left its CPU: it ran while vCPUs slept.
+    fn switched(&mut self, time: u64, cpu: i32, prev: u32, idle: bool) {
+        if self.asleep.is_empty() || idle {
+            return;
+        }
+        let current = self.cpu(cpu).and_then(|cpu| cpu.current);
+        let Some((task, since)) = current.filter(|(task, _)| *task == prev) else {
+            return;
+        };
+        for &vcpu in &self.asleep {
+            if let Some(vcpu) = self.vcpus.get_mut(vcpu as usize) {
+                vcpu.beside(task, since, time);
+            }
+        }
+    }
+
+    fn sleeps(&mut self, number: u32, time: u64, state: TaskState, machine: &Machine) {
+        let does = machine.state(number);
+        let halted = does == State::Halted;
+        let vcpu = self.vcpu(number);
+        vcpu.asleep = Some((time, state, does == State::KernelBlocked));
+        vcpu.waker = None;
+        vcpu.ran.clear();
+        if !halted && self.asleep.len() < MAX_ASLEEP && !self.asleep.contains(&number) {
+            self.asleep.push(number);
+        }
+    }
+
+    /// It has a CPU again.
+    fn wakes_up(&mut self, number: u32, time: u64) {
+        self.asleep.retain(|other| *other != number);
+        let Some((since, state, in_kernel)) = self.vcpu(number).asleep.take() else {
+            return;
+        };
+        let ns = time.saturating_sub(since);
+        if ns >= LONG_NS {
+            // Who still runs has not been told of.
+            for cpu in &self.cpus {
+                let Some((task, from)) = cpu.current else {
+                    continue;
+                };
+                if let Some(vcpu) = self.vcpus.get_mut(number as usize) {
+                    vcpu.beside_from(task, from.max(since), time);
+                }
+            }
+        }
+        let vcpu = self.vcpu(number);
+        if state.0 & STOPPED != 0 {
+            vcpu.stopped = vcpu.stopped.saturating_add(ns);
+            if vcpu.stopped_at.is_none_or(|(from, to)| to - from < ns) {
+                vcpu.stopped_at = Some((since, time));
+            }
+        } else if state.0 & UNINTERRUPTIBLE != 0 {
+            vcpu.uninterruptible = vcpu.uninterruptible.saturating_add(ns);
+            if in_kernel {
+                vcpu.kernel_ns = vcpu.kernel_ns.saturating_add(ns);
+            }
+        }
+        if ns > vcpu.slept {
+            vcpu.slept = ns;
+            vcpu.woken_by = vcpu.waker;
+            vcpu.beside = std::mem::take(&mut vcpu.ran);
+        }
+    }
+
+    /// An exit, or what the guest ran, is over: what was it?
+    fn close(&mut self, number: u32) {
+        let Some(vcpu) = self.vcpus.get_mut(number as usize) else {
+            return;
+        };
+        if let Some((from, to)) = vcpu.stopped_at
+            && to - from >= LONG_NS
+        {
+            // A halted vCPU that is stopped does not see its timer either.
+            vcpu.stopped_at = None;
+            vcpu.from = Some(vcpu.from.map_or(from, |begun| begun.min(from)));
+            vcpu.to = vcpu.to.max(to);
+        }
+        let Some(from) = vcpu.from.take() else {
+            return;
+        };
+        let (to, split) = (vcpu.to, std::mem::take(&mut vcpu.split));
+        let total = to.saturating_sub(from);
+        if total < LONG_NS {
+            vcpu.longest_behind = None;
+            return;
+        }
+        let stall = Kept {
+            vcpu: number,
+            from,
+            to,
+            held: Held::Untold,
+            held_ns: 0,
+            vmm_ns: split.vmm.saturating_add(split.user),
+            reason: vcpu.reason,
+            access: vcpu.access,
+            waker: None,
+            ran: Vec::new(),
+        };
+        let stopped = vcpu.stopped;
+        let uninterruptible = vcpu.uninterruptible;
+        let behind = vcpu.longest_behind.take();
+        let (woken_by, mut beside) = (vcpu.woken_by, std::mem::take(&mut vcpu.beside));
+        let cpu = vcpu.cpu;
+        beside.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let held = self.held(&split, stopped, uninterruptible, cpu, (from, to));
+        let Some((held, held_ns)) = held else { return };
+        let sleeps = matches!(held, Held::Stopped | Held::Vmm | Held::Kernel);
+        let waker = woken_by.filter(|_| sleeps).map(|slot| {
+            let ran = beside.iter().find(|(task, _)| *task == slot);
+            (slot, ran.map_or(0, |(_, ns)| *ns))
+        });
+        let ran = match held {
+            Held::Behind => behind.into_iter().collect(),
+            _ if sleeps => beside.into_iter().take(3).collect(),
+            _ => Vec::new(),
+        };
+        let sum = &mut self.sums[held as usize];
+        sum.0 += 1;
+        sum.1 = sum.1.saturating_add(total);
+        self.keep(Kept {
+            held,
+            held_ns,
+            waker,
+            ran,
+            ..stall
+        });
+    }
+
+    /// What held a vCPU for most of a stall; `None` if that is not known to be one.
+    fn held(
+        &self,
+        split: &Split,
+        stopped: u64,
+        uninterruptible: u64,
+        cpu: i32,
+        (from, to): (u64, u64),
+    ) -> Option<(Held, u64)> {
+        let total = to.saturating_sub(from);
+        if stopped >= total / 2 {
+            return Some((Held::Stopped, stopped));
+        }
+        // KVM sleeps interruptibly where the guest asked for it: in halts, and before a vCPU is told to begin (INIT
+        // and SIPI, PSCI). Of the exit that it is taken for, events may have been missed.
+        let light = split.asked.saturating_sub(stopped);
+        let light = light.saturating_sub(uninterruptible);
+        let asked = if self.userspace { light } else { 0 };
+        let known = split.known.saturating_sub(asked);
+        // What is not known is no stall, unless it is known for long enough.
+        if known < LONG_NS || asked > total / 2 {
+            return None;
+        }
+        // Without kvm_userspace_exit nothing tells a sleep in KVM from one in the VMM.
+        if !self.switches || !self.userspace && light > total / 2 {
+            return Some((Held::Untold, known));
+        }
+        let kinds = [
+            (Held::Vmm, split.vmm),
+            (Held::Kernel, split.kernel.saturating_sub(asked)),
+            (Held::Behind, split.behind),
+            (Held::Host, split.idle),
+            (Held::Busy, split.running),
+        ];
+        let (held, ns) = kinds.into_iter().max_by_key(|(_, ns)| *ns)?;
+        let silent = self.silent(cpu, from, to);
+        Some(match held {
+            Held::Host | Held::Busy
+                if silent >= total / 2 && (self.ticks || held == Held::Host) =>
+            {
+                (Held::Host, silent)
+            }
+            // An idle CPU that does other things, or one of which nothing tells while a task runs.
+            Held::Host => (Held::Untold, ns),
+            Held::Busy if silent >= total / 2 => (Held::Untold, ns),
+            _ => (held, ns),
+        })
+    }
+
+    /// The longest silence of a CPU within a time.
+    fn silent(&self, cpu: i32, from: u64, to: u64) -> u64 {
+        let cpu = usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at));
+        let silences = cpu.into_iter().flat_map(|cpu| &cpu.silences);
+        let within = silences.map(|(a, b)| (*b).min(to).saturating_sub((*a).max(from)));
+        within.max().unwrap_or(0)
+    }
+
+    fn keep(&mut self, stall: Kept) {
+        let ns = |one: &Kept| one.to - one.from;
+        if self.kept.len() < KEPT {
+            self.kept.push(stall);
+            return;
+        }
+        let shortest = self.kept.iter_mut().min_by_key(|one| ns(one));
+        if let Some(shortest) = shortest
+            && ns(shortest) < ns(&stall)
+        {
+            *shortest = stall;
+        }
+    }
+
+    /// Returns what was found, after the walk.
+    pub fn report(&mut self, machine: &Machine) -> StallsReport {
+        for number in 0..self.vcpus.len() as u32 {
+            self.close(number);
+        }
+        let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();
+        let ran = |(slot, ns): &(u32, u64)| {
+            let thread = machine.threads().at(*slot);
+            Ran {
+                tid: thread.map_or(0, |(tid, _)| tid),
+                comm: thread.and_then(|(_, one)| one.comm.as_deref().map(str::to_owned)),
+                ns: *ns,
+            }
+        };
+        let mut longest: Vec<Stall> = self
+            .kept
+            .iter()
+            .map(|kept| Stall {
+                tid: tids.get(kept.vcpu as usize).copied().unwrap_or(0),
+                from: kept.from,
+                to: kept.to,
+                held: kept.held,
+                held_ns: kept.held_ns,
+                vmm_ns: kept.vmm_ns,
+                reason: kept.reason,
+                access: kept.access,
+                waker: kept.waker.as_ref().map(ran),
+                ran: kept.ran.iter().map(ran).collect(),
+            })
+            .collect();
+        longest.sort_by_key(|stall| (std::cmp::Reverse(stall.ns()), stall.from));
+        StallsReport {
+            sums: self.sums,
+            longest,
+            asleep: (tids.iter().zip(&self.vcpus))
+                .filter(|(_, vcpu)| vcpu.kernel_ns > 0)
+                .map(|(tid, vcpu)| (*tid, vcpu.kernel_ns))
+                .collect(),
+            ticks: self.ticks,
+        }
+    }
+}
+
+impl Vcpu {
+    /// A task ran from one time to another.
+    fn beside(&mut self, task: u32, from: u64, to: u64) {
+        if let Some((since, ..)) = self.asleep {
+            self.beside_from(task, from.max(since), to);
+        }
+    }
+
+    fn beside_from(&mut self, task: u32, from: u64, to: u64) {
+        let ns = to.saturating_sub(from);
+        if ns == 0 {
+            return;
+        }
+        if let Some(known) = self.ran.iter_mut().find(|(known, _)| *known == task) {
+            known.1 = known.1.saturating_add(ns);
+        } else if self.ran.len() < MAX_RAN {
+            self.ran.push((task, ns));
+        } else if let Some(least) = self.ran.iter_mut().min_by_key(|(_, ns)| *ns)
+            && least.1 < ns
+        {
+            *least = (task, ns);
+        }
+    }
+}
+
+/// Whether the guest may have asked for it: on arm64 it turns vCPUs off, and suspends them, by a call (PSCI).
+fn asks(reason: ExitReason) -> bool {
+    let call = reason.isa == Isa::Arm64
+        && matches!(reason.key().as_ref(), "HVC64" | "SMC64" | "HVC32" | "SMC32");
+    reason.is_waiting() || call
+}
+
+impl SpanSink for Stalls {
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        let asks = span.cause.reason.is_none_or(asks);
+        let counts = match span.state {
+            State::Guest | State::Poll | State::Halted => false,
+            State::Runnable => true,
+            _ => !asks,
+        };
+        if !counts {
+            // What the guest asked for is no stall; a wait for a CPU in it is one by itself.
+            self.close(span.vcpu);
+            return;
+        }
+        let idle = span.behind.is_some() && span.behind == self.idle;
+        let vcpu = self.vcpu(span.vcpu);
+        let ns = span.ns();
+        vcpu.from.get_or_insert(span.start);
+        vcpu.to = span.end;
+        vcpu.reason = span.cause.reason;
+        vcpu.access = span.cause.access;
+        vcpu.cpu = span.cpu;
+        let split = &mut vcpu.split;
+        if span.state == State::User {
+            split.user = split.user.saturating_add(ns);
+        }
+        let unknown = span.state == State::Runnable && span.behind.is_none();
+        if span.state != State::Unknown && !unknown {
+            split.known = split.known.saturating_add(ns);
+        }
+        let sum = match span.state {
+            State::UserBlocked => &mut split.vmm,
+            State::KernelBlocked => {
+                split.asked = split.asked.saturating_add(ns);
+                &mut split.kernel
+            }
+            State::Runnable if idle => &mut split.idle,
+            State::Runnable => {
+                if let Some(task) = span.behind
+                    && vcpu.longest_behind.is_none_or(|(_, longest)| longest < ns)
+                {
+                    vcpu.longest_behind = Some((task, ns));
+                }
+                &mut split.behind
+            }
+            State::Unknown => return,
+            _ => &mut split.running,
+        };
+        *sum = sum.saturating_add(ns);
+    }
+}

@@ -1,0 +1,176 @@
+//! Behind whom vCPUs waited for a CPU, the threads of a process summed, and the recorder told apart.
+
+use std::collections::BTreeMap;
+
+use model::Machine;
+use rustc_hash::FxHashMap;
+
+use crate::recorder::{RecorderReport, Role};
+use crate::{Behind, Vcpus};
+
+/// Threads of a crowd that are listed.
+const LISTED: usize = 4;
+
+/// Who had CPUs that vCPUs waited for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// vCPUs of the VM at this position.
+    Vm(usize),
+    /// Threads of a process.
+    Process(i32),
+    /// Threads of a name, where processes are not recorded.
+    Named(String),
+    /// kworkers.
+    Kworkers,
+    /// The recorder, or its helper.
+    Recorder(bool),
+    /// Nothing tells.
+    Unknown,
+}
+
+/// Threads that belong together, and how long vCPUs waited behind them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crowd {
+    /// Who they are.
+    pub who: Who,
+    /// What they are called: the process, or the threads.
+    pub name: String,
+    /// How many they are.
+    pub threads: u64,
+    /// How often one of them ran there meanwhile.
+    pub count: u64,
+    /// For how long.
+    pub ns: u64,
+    /// Those that had the CPUs longest, by thread.
+    pub most: Vec<Behind>,
+}
+
+/// How long one vCPU waited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VcpuWaits {
+    /// Its thread.
+    pub tid: i32,
+    /// Behind tasks that are not the recorder's.
+    pub others_ns: u64,
+    /// Behind the recorder and its helpers.
+    pub recorder_ns: u64,
+}
+
+/// All waits for CPUs that were not idle.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitsReport {
+    /// By vCPU, in the order in which they were seen.
+    pub vcpus: Vec<VcpuWaits>,
+    /// Behind whom, most time first.
+    pub crowds: Vec<Crowd>,
+}
+
+impl WaitsReport {
+    /// Returns how long vCPUs waited behind tasks that are not the recorder's.
+    pub fn others_ns(&self) -> u64 {
+        let all = self.vcpus.iter().map(|vcpu| vcpu.others_ns);
+        all.fold(0, u64::saturating_add)
+    }
+
+    /// Returns how long vCPUs waited behind the recorder and its helpers.
+    pub fn recorder_ns(&self) -> u64 {
+        let all = self.vcpus.iter().map(|vcpu| vcpu.recorder_ns);
+        all.fold(0, u64::saturating_add)
+    }
+}
+
+/// Returns behind whom vCPUs waited.
+pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport) -> WaitsReport {
+    let threads = machine.threads();
+    let vms = machine.vms();
+    let mut by_vcpu: BTreeMap<u32, VcpuWaits> = BTreeMap::new();
+    let mut by_who: BTreeMap<Who, BTreeMap<Option<i32>, Behind>> = BTreeMap::new();
+    let vm_of: FxHashMap<u32, usize> = vms
+        .iter()
+        .enumerate()
+        .flat_map(|(at, vm)| vm.vcpus.iter().map(move |vcpu| (vcpu.thread, at)))
+        .collect();
+    let roles: FxHashMap<i32, Role> = (recorder.threads.iter())
+        .map(|thread| (thread.tid, thread.role))
+        .collect();
+    let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();
+    for (vcpu, slot, count, ns) in vcpus.waits() {
+        let task = slot.and_then(|slot| threads.at(slot));
+        if task.is_some_and(|(tid, _)| tid == 0) {
+            // The CPU was idle: that is the way out of idling, and nobody's fault.
+            continue;
+        }
+        let who = match task {
+            None => Who::Unknown,
+            Some((tid, thread)) => {
+                let comm = thread.comm.as_deref().unwrap_or_default();
+                let vm = slot.and_then(|slot| vm_of.get(&slot).copied());
+                match (roles.get(&tid), vm, thread.pid) {
+                    (Some(role), _, _) => Who::Recorder(*role == Role::Helper),
+                    (None, Some(vm), _) => Who::Vm(vm),
+                    _ if comm.starts_with("kworker/") => Who::Kworkers,
+                    (None, None, Some(pid)) if pid > 0 => Who::Process(pid),
+                    _ => Who::Named(comm.to_owned()),
+                }
+            }
+        };
+        let sum = by_vcpu.entry(vcpu).or_insert_with(|| VcpuWaits {
+            tid: tids.get(vcpu as usize).copied().unwrap_or(0),
+            ..VcpuWaits::default()
+        });
+        let sum = match who {
+            Who::Recorder(_) => &mut sum.recorder_ns,
+            _ => &mut sum.others_ns,
+        };
+        *sum = sum.saturating_add(ns);
+        let tid = task.map(|(tid, _)| tid);
+        let behind = by_who
+            .entry(who)
+            .or_default()
+            .entry(tid)
+            .or_insert_with(|| Behind {
+                tid,
+                comm: task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
+                count: 0,
+                ns: 0,
+            });
+        behind.count = behind.count.saturating_add(count);
+        behind.ns = behind.ns.saturating_add(ns);
+    }
+    let mut crowds: Vec<Crowd> = by_who
+        .into_iter()
+        .map(|(who, members)| {
+            let mut most: Vec<Behind> = members.into_values().collect();
+            most.sort_by_key(|one| (std::cmp::Reverse(one.ns), one.tid));
+            let own = |pid: i32| {
+                let main = threads.get(pid).and_then(|thread| thread.comm.as_deref());
+                main.map(str::to_owned)
+            };
+            let first = || most.first().and_then(|one| one.comm.clone());
+            let name = match &who {
+                Who::Vm(at) => vms.get(*at).map(|vm| {
+                    let first = vm.vcpus.first().map_or(0, |vcpu| vcpu.tid);
+                    let thread = || format!("the VM of thread {first}");
+                    vm.name.clone().unwrap_or_else(thread)
+                }),
+                Who::Process(pid) => own(*pid).or_else(first),
+                Who::Kworkers => Some("kworkers".to_owned()),
+                Who::Named(name) if !name.is_empty() => Some(name.clone()),
+                _ => first(),
+            };
+            Crowd {
+                name: name.unwrap_or_else(|| "tasks of which nothing tells".to_owned()),
+                threads: most.len() as u64,
+                count: most.iter().map(|one| one.count).sum(),
+                ns: most.iter().fold(0, |sum, one| sum.saturating_add(one.ns)),
+                most: most.into_iter().take(LISTED).collect(),
+                who,
+            }
+        })
+        .collect();
+    crowds.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.who.cmp(&b.who)));
+    WaitsReport {
+        vcpus: by_vcpu.into_values().collect(),
+        crowds,
+    }
+}

@@ -1,0 +1,95 @@
+//! How far a recording can be believed where events are missing of which nobody tells, and what its vCPUs are called.
+
+use crate::Case;
+
+/// What a finding is worth at most where events are missing: others that are missing as well may explain it.
+const UNSURE: f64 = 0.45;
+
+/// One in so many that does not fit: fewer are what the beginning and the end of a recording leave.
+const ONE_IN: u64 = 500;
+/// And so many at least.
+const AT_LEAST: u64 = 3;
+
+impl Case<'_> {
+    /// Returns why what seems to take long, or not to happen, may be events that are missing; a full sentence.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        let holes = &self.picture.holes;
+        let many = |odd: u64, all: u64| odd >= AT_LEAST && odd > all / ONE_IN;
+        let events = self.picture.info.events.iter();
+        let all: u64 = events.map(|event| event.count).sum();
+        let lost = self.picture.quality.lost_events;
+        if lost > 0 && lost > all / 100 {
+            return Some(format!(
+                "The recorder lost {lost} events beside {all} that are there: some of it may be that."
+            ));
+        }
+        if many(holes.unpaired, holes.exits) {
+            return Some(format!(
+                "{} of {} exits are followed by another without an entry between: events are missing, and some of \
+                 it may be that.",
+                holes.unpaired, holes.exits
+            ));
+        }
+        if many(holes.unseen, holes.switches) {
+            return Some(format!(
+                "{} of {} switches leave another task than the one before had switched to: events are missing, and \
+                 some of it may be that.",
+                holes.unseen, holes.switches
+            ));
+        }
+        if let Some(cpu) = holes.absent_cpus.first() {
+            return Some(format!(
+                "Tasks went to CPU {cpu}, of which nothing was recorded: what happened there is not seen, and some of \
+                 it may be that."
+            ));
+        }
+        None
+    }
+
+    /// Returns how sure a finding is, given how well the recording fits together.
+    pub(crate) fn sure(&self, confidence: f64) -> f64 {
+        match self.doubt() {
+            Some(_) => confidence.min(UNSURE),
+            None => confidence,
+        }
+    }
+
+    /// Returns the command that shows what happened in a time.
+    pub(crate) fn command(&self, from: u64, to: u64) -> String {
+        let name = self.picture.names.first().map_or("REC", String::as_str);
+        let seconds = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+        format!(
+            "trapline events {name} --time {},{}",
+            seconds(from / 1_000),
+            seconds(to.div_ceil(1_000))
+        )
+    }
+
+    /// Returns what a vCPU is called: its number, its VM where there are several, its thread.
+    pub(crate) fn vcpu_called(&self, tid: i32) -> String {
+        let vms = self.vms();
+        for vm in vms {
+            let Some(vcpu) = vm.vcpus.iter().find(|vcpu| vcpu.tid == tid) else {
+                continue;
+            };
+            let of = match (&vm.name, vm.pid) {
+                _ if vms.len() < 2 => String::new(),
+                (Some(name), Some(pid)) => format!(" of {name} (process {pid})"),
+                (Some(name), None) => format!(" of {name}"),
+                (None, Some(pid)) => format!(" of the VM of process {pid}"),
+                // Its thread tells which one is meant.
+                (None, None) => String::new(),
+            };
+            return format!("vCPU {}{of} (thread {tid})", vcpu.id);
+        }
+        format!("the vCPU of thread {tid}")
+    }
+}
+
+/// Returns a text with a capital at its beginning, unless that would break the word.
+pub(crate) fn capital(text: &str) -> String {
+    match text.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => text.to_owned(),
+    }
+}
