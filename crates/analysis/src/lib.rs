@@ -6,6 +6,7 @@ knows nothing of containers, files or output.
 */
 #![forbid(unsafe_code)]
 
+mod chosen;
 mod exits;
 mod info;
 mod names;
@@ -19,6 +20,7 @@ mod study;
 mod tables;
 mod vcpus;
 
+pub use chosen::LeftOut;
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, Options, Unpaired,
     access_key,

@@ -1,15 +1,15 @@
 //! All that one recording, or one set of printed tables, tells: what causes are looked for in, and what is compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use devices::Names;
 use event::{Isa, Quality};
-use model::{Access, State};
+use model::{Access, State, guesses};
 use paths::PathReport;
 
 use crate::{
     Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info, InfoReport, Merge, SchedReport,
-    Signs, SleepRow, Study, VcpusReport, name_access, name_causes, name_rows,
+    Signs, SleepRow, Stats, Study, VcpusReport, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -37,8 +37,10 @@ pub struct Picture {
     pub exits: Vec<ExitsReport>,
     /// Where the vCPUs' time went.
     pub vcpus: Option<VcpusReport>,
-    /// Scheduling.
+    /// Scheduling: of all tasks but the vCPUs that filters leave out.
     pub sched: Option<SchedReport>,
+    /// Threads that filters choose, where they choose any: of other tasks nobody asked.
+    pub tasks: Option<HashSet<i32>>,
     /// Latency paths.
     pub paths: Vec<PathReport>,
     /// Where tasks slept; `None` where no stacks were recorded.
@@ -130,17 +132,24 @@ fn named(study: &Study, counter: Counter) -> Option<Measured> {
 pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> Names;
 
 impl Picture {
-    /// Takes out of a study what it found, after [`Study::finish`]. `keep` says which threads are wanted, by thread id and
-    /// process; `symbol` names the function at an address, if it can.
+    /// Takes out of a study what it found, after [`Study::finish`]. `keep` says, where filters choose, which tasks are
+    /// asked for, by thread id and process; `symbol` names the function at an address, if it can.
     pub fn of(
         study: &mut Study,
         quality: Quality,
-        keep: &dyn Fn(i32, Option<i32>) -> bool,
+        keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
         symbol: &dyn Fn(u64) -> Option<String>,
         names: NamesOf<'_>,
     ) -> Picture {
         let mut quality = quality;
-        let info = study.info.as_ref().map(Info::report).unwrap_or_default();
+        let mut info = study.info.as_ref().map(Info::report).unwrap_or_default();
+        if let Some(machine) = &study.machine {
+            // It has followed what is outside of a window too.
+            info.vms = machine.vms();
+        }
+        if let Some(guesses) = guesses(&info.vms) {
+            quality.warn(guesses);
+        }
         let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
         let series = Series::of(study, end);
         let isa = study.exits.as_ref().and_then(Exits::isa);
@@ -159,23 +168,56 @@ impl Picture {
             name_causes(report, &devices);
         }
         let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
+        // A cause may be any task, but for the vCPUs of which nobody asked. Where there are no VMs tasks are asked for.
+        let host = info.vms.is_empty();
+        let of_case = |tid: i32, pid: Option<i32>| match keep {
+            Some(keep) if host => keep(tid, pid),
+            _ => !study.left_out().has(tid),
+        };
+        let sched = sched.map(|sched| sched.report(Merge::No, &of_case, symbol));
+        let asked = |keep: &dyn Fn(i32, Option<i32>) -> bool| -> HashSet<i32> {
+            let rows = sched.iter().flat_map(|report| &report.rows);
+            let rows = rows.filter(|row| keep(row.tid, row.pid));
+            rows.map(|row| row.tid).collect()
+        };
+        let tasks = keep.map(asked);
+        let asked_of = tasks.clone();
         let paths = study.paths.as_ref().zip(study.machine.as_ref());
         let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
         Picture {
             isa,
             exits,
             vcpus,
-            sched: sched.map(|sched| sched.report(Merge::No, keep, symbol)),
+            sched,
+            tasks,
             paths: paths
                 .map(|(paths, machine)| paths.report(machine, &name))
                 .unwrap_or_default(),
-            sleeps: sleeps.map(|sleeps| sleeps.report(symbol)),
+            sleeps: sleeps.map(|sleeps| {
+                let mut rows = sleeps.report(symbol);
+                if let Some(tasks) = asked_of.filter(|_| host) {
+                    rows.retain(|row| tasks.contains(&row.tid));
+                }
+                rows
+            }),
             signs: study.signs.take().unwrap_or_default(),
             series,
             span_ns: Some(end.saturating_sub(start)),
             info,
             quality,
             ..Picture::default()
+        }
+    }
+
+    /// Leaves of the scheduler's rows those that filters ask for: causes were looked for in all.
+    pub fn only_asked(&mut self) {
+        let Some((report, tasks)) = self.sched.as_mut().zip(self.tasks.as_ref()) else {
+            return;
+        };
+        report.rows.retain(|row| tasks.contains(&row.tid));
+        report.delays = Stats::default();
+        for row in &report.rows {
+            report.delays.merge(&row.delays);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use analysis::{
-    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Study, unknowable,
+    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Study, Window, unknowable,
 };
 use anyhow::Result;
 use render::{exits, json, perf_kvm, quality};
@@ -43,14 +43,24 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         Study::default().exits_split(exits)
     };
     study.saved_names(input::saved_names(&reader));
-    study.told(facts.told());
+    study.told(&facts.told_of(&reader));
     if !input::nanoseconds(reader.header()) {
         study.counts_ticks();
     }
     let name = input::name(&args.recording);
     let filters = input::Filter::new(filter, &facts, &reader, &name)?;
-    let mut outcome = filters.walk(&reader, &mut study, Scope::Threads);
+    // Time and CPU choose events, as they always did here; vCPUs are chosen among what was found.
+    let mut study = study.choose(Window::default(), filters.left_out(&reader));
+    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
     study.finish();
+    let vms = match &study.machine {
+        Some(machine) => machine.vms(),
+        None => study.exits.as_ref().map(Exits::vms).unwrap_or_default(),
+    };
+    let told_apart = !args.by.is_empty() || filter.vm.is_some();
+    if told_apart && let Some(guesses) = model::guesses(&vms) {
+        outcome.quality.warn(guesses);
+    }
     let sink = study.exits.unwrap_or_default();
     input::require_exits(&name, sink.saw_exits(), filter, reader.lacks_formats())?;
 
