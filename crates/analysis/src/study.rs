@@ -290,6 +290,8 @@ impl Sink for Study {
         wanted.sched &= inside;
         wanted.sleeps &= inside;
         wanted.exits &= counts;
+        // Of nobody knows which vCPU.
+        wanted.paths &= event.tid >= 0 || event.ty.kind.is_sched();
         if inside && let Some(slices) = &mut self.slices {
             if slices.is_due(event.time) {
                 self.cut(event.time);

@@ -523,10 +523,17 @@ pub fn require_exits(
     name: &str,
     saw_exits: bool,
     filters: &FilterArgs,
-    without_formats: bool,
+    reader: &Reader<'_>,
 ) -> Result<()> {
     if saw_exits {
         return Ok(());
+    }
+    let without_formats = reader.lacks_formats();
+    if reader.header().unthreaded {
+        bail!(
+            "{name}: the text does not say which thread made its events, and nothing in them tells one vCPU's exits from \
+             another's; print it with 'perf script -F comm,tid,cpu,time,event,trace'"
+        );
     }
     if filters.any() && !without_formats {
         bail!(

@@ -457,6 +457,139 @@ mod tests {
         assert_eq!(find_vms(&all)[0].vcpus[0].id, 1);
     }
 
+    /// A wake-up outside of interrupts, or in one, as ftrace records it.
+    fn wakes(threads: &mut Threads, waker: i32, target: i32, flags: u8) {
+        const FORMAT: &[u8] = b"name: sched_waking
+ID: 4
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+";
+        let mut formats = tracefmt::Formats::default();
+        formats.add("sched", FORMAT);
+        let ty = EventType {
+            index: 0,
+            system: "sched",
+            name: "sched_waking",
+            label: "sched_waking",
+            kind: Kind::SchedWaking,
+            format: formats.by_id(4),
+            decoder: Decoder::default(),
+            recorded: true,
+        };
+        let event = Event {
+            time: 1,
+            cpu: 0,
+            tid: waker,
+            pid: NONE,
+            ty: &ty,
+            body: Body::Raw(&[4, 0, flags, 0, 0, 0, 0, 0]),
+            sample: None,
+            buffer: 0,
+            comm: None,
+        };
+        threads.wakes(&event, target);
+    }
+
+    /// Two VMs that started at once: in the order of thread ids vCPU 0 of both comes first.
+    #[test]
+    fn who_wakes_whom_parts_vms_whose_threads_interleave() {
+        let numbers = [
+            (194, Some(0)),
+            (195, Some(0)),
+            (196, Some(1)),
+            (197, Some(1)),
+        ];
+        let grouped = |all: &Threads| -> Vec<(Vec<i32>, bool)> {
+            let vms = find_vms(all);
+            let tids = |vm: &Vm| vm.vcpus.iter().map(|vcpu| vcpu.tid).collect();
+            vms.iter().map(|vm| (tids(vm), vm.guessed)).collect()
+        };
+        let mut all = threads(&[(180, "qemu-system-x86"), (182, "qemu-system-x86")], &[]);
+        enter(&mut all, &numbers);
+        let guess = [(vec![194], true), (vec![195, 196], true), (vec![197], true)];
+        assert_eq!(grouped(&all), guess);
+        // In an interrupt of the host anybody may wake anybody.
+        for _ in 0..9 {
+            wakes(&mut all, 195, 194, 0x08);
+            wakes(&mut all, 195, 197, 0x10);
+        }
+        assert_eq!(grouped(&all), guess);
+        for _ in 0..2 {
+            wakes(&mut all, 182, 194, 0x01);
+            wakes(&mut all, 182, 197, 0x01);
+            wakes(&mut all, 195, 196, 0x01);
+        }
+        let vms = find_vms(&all);
+        assert_eq!(
+            grouped(&all),
+            [(vec![194, 197], false), (vec![195, 196], false)]
+        );
+        assert!(vms[0].is_called("182") && vms[0].is_of(182) && !vms[1].is_called("182"));
+    }
+
+    #[test]
+    fn threads_of_one_vm_are_not_parted_and_no_guess() {
+        let mut all = threads(&[(9, "vmm")], &[]);
+        enter(
+            &mut all,
+            &[(10, Some(0)), (11, Some(1)), (12, Some(2)), (13, Some(3))],
+        );
+        for _ in 0..3 {
+            wakes(&mut all, 10, 11, 0);
+            wakes(&mut all, 12, 13, 0);
+        }
+        let vms = find_vms(&all);
+        assert_eq!(
+            (vms.len(), vms[0].vcpus.len(), vms[0].guessed),
+            (1, 4, false)
+        );
+        // Without numbers a second vCPU may be another VM's.
+        let none = threads(&[], &[20, 21]);
+        assert!(find_vms(&none)[0].guessed);
+    }
+
+    #[test]
+    fn the_recordings_own_map_counts_more_than_facts_and_takes_their_names() {
+        let mut all = threads(&[], &[]);
+        // As the command line hands them over: the map first.
+        all.told(&told(&[], &[(None, "guest 3", &[(0, 10), (1, 12)])]));
+        all.told(&told(
+            &[],
+            &[(None, "db", &[(0, 11), (1, 12)]), (None, "web", &[(0, 10)])],
+        ));
+        enter(&mut all, &[(10, None), (11, None), (12, None)]);
+        let vms = find_vms(&all);
+        let tids = |vm: &Vm| vm.vcpus.iter().map(|vcpu| vcpu.tid).collect::<Vec<_>>();
+        assert_eq!(tids(&vms[0]), [10, 12]);
+        assert!(vms[0].is_called("3") && vms[0].is_called("guest 3"));
+        assert_eq!(
+            (tids(&vms[1]), vms[1].name.as_deref()),
+            (vec![11], Some("db"))
+        );
+        assert!(vms.iter().all(|vm| !vm.guessed));
+    }
+
+    #[test]
+    fn numbers_that_nobody_tells_are_those_that_are_free() {
+        let mut all = threads(&[(5, "qemu"), (10, "CPU 1/KVM")], &[]);
+        all.told(&told(&[(9, 5), (10, 5), (11, 5)], &[]));
+        let mut all = {
+            all.saved_names([(9, "qemu"), (11, "qemu")]);
+            all
+        };
+        enter(&mut all, &[(9, None), (10, None), (11, None)]);
+        let vcpus: Vec<(u32, i32)> = find_vms(&all)[0]
+            .vcpus
+            .iter()
+            .map(|v| (v.id, v.tid))
+            .collect();
+        assert_eq!(vcpus, [(0, 9), (1, 10), (2, 11)]);
+    }
+
     #[test]
     fn a_vm_is_called_by_all_its_names() {
         let mut all = threads(&[(5, "qemu")], &[]);

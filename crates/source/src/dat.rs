@@ -185,6 +185,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
             Vec::new()
         },
         guests,
+        unthreaded: false,
         more,
     }
 }

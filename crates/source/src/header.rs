@@ -42,6 +42,8 @@ pub struct Header {
     pub command: Option<String>,
     /// Names of the ring buffers, the main one first; empty where there is only one.
     pub buffers: Vec<String>,
+    /// Whether the events do not say which thread made them, as texts that perf printed without thread ids.
+    pub unthreaded: bool,
     /// Which threads are the vCPUs of guests that were recorded at the same time.
     pub guests: Vec<GuestMap>,
     /// More that the container tells, as name and text.

@@ -15,6 +15,7 @@ mod map;
 mod perf;
 mod reader;
 mod text;
+mod unthreaded;
 
 pub use error::OpenError;
 pub use formats_dir::formats_of_dir;

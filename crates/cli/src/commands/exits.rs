@@ -62,7 +62,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         outcome.quality.warn(guesses);
     }
     let sink = study.exits.unwrap_or_default();
-    input::require_exits(&name, sink.saw_exits(), filter, reader.lacks_formats())?;
+    input::require_exits(&name, sink.saw_exits(), filter, &reader)?;
 
     let mut reports = in_order(sink.reports(study.machine.as_ref()), &args.event);
     for report in &mut reports {

@@ -35,12 +35,7 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     let Some(mut report) = study.vcpus_report() else {
         return Ok(());
     };
-    input::require_exits(
-        &name,
-        !report.rows.is_empty(),
-        filter,
-        reader.lacks_formats(),
-    )?;
+    input::require_exits(&name, !report.rows.is_empty(), filter, &reader)?;
     facts.warn(&mut outcome.quality);
     let vms = study.machine.as_ref().map(Machine::vms).unwrap_or_default();
     if let Some(guesses) = model::guesses(&vms) {
