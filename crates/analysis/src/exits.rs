@@ -18,7 +18,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
-use model::{Access, Machine, Seen, State, Threads, Times, Told, Vm, find_vms};
+use model::{Access, Machine, Seen, State, Threads, Times, Told, Vm, find_vms, vm_names};
 use rustc_hash::FxHashMap;
 
 use crate::{Amount, Counter, Stats};
@@ -111,6 +111,8 @@ pub struct ExitRow {
     pub waiting: bool,
     /// Process of the VM, where rows are told apart by it and it is known.
     pub vm_pid: Option<i32>,
+    /// What the VM is called, where rows are told apart by it.
+    pub vm_name: Option<String>,
     /// vCPU, where rows are told apart by it.
     pub vcpu: Option<u32>,
     /// Count and durations.
@@ -533,6 +535,10 @@ impl Exits {
             told.unwrap_or_default()
         };
         let key = |address: u64, write: bool| Key::Access { address, write };
+        // Nobody tells whose it is.
+        if event.tid < 0 {
+            return;
+        }
         match data {
             Data::KvmExit(exit) => self.exit(event, exit.reason, told()),
             Data::KvmEntry(entry) => self.entry(event, entry.vcpu, told()),
@@ -577,6 +583,7 @@ impl Exits {
     /// VMs, rows tell where their time went.
     pub fn reports(&self, machine: Option<&Machine>) -> Vec<ExitsReport> {
         let vms = machine.map_or_else(|| self.vms(), Machine::vms);
+        let names = vm_names(&vms);
         let seen = machine.map(Machine::seen);
         let mut places = FxHashMap::default();
         for (at, vm) in vms.iter().enumerate() {
@@ -586,16 +593,16 @@ impl Exits {
             .into_iter()
             .zip(&self.tables)
             .filter(|(_, rows)| rows.wanted)
-            .map(|(table, rows)| self.report(table, rows, &vms, &places, seen.as_ref()))
+            .map(|(table, rows)| self.report(table, rows, (&vms, &names), &places, seen.as_ref()))
             .collect()
     }
 
-    /// `places` has VM (by its position) and vCPU of each thread.
+    /// `vms` has VMs and what they are called, `places` VM (by its position) and vCPU of each thread.
     fn report(
         &self,
         table: ExitTable,
         rows: &Rows,
-        vms: &[Vm],
+        vms: (&[Vm], &[String]),
         places: &FxHashMap<i32, (usize, u32)>,
         seen: Option<&Seen>,
     ) -> ExitsReport {
@@ -611,7 +618,8 @@ impl Exits {
                 out.len() - 1
             });
             let into = &mut out[at];
-            into.vm_pid = vm.and_then(|vm| vms[vm].pid);
+            into.vm_pid = vm.and_then(|vm| vms.0[vm].pid);
+            into.vm_name = vm.map(|vm| vms.1[vm].clone());
             into.vcpu = vcpu;
             into.stats.merge(&row.stats);
             into.user_count += row.user_count;
@@ -629,7 +637,7 @@ impl Exits {
             (b.stats.count().cmp(&a.stats.count()))
                 .then(b.stats.total().cmp(&a.stats.total()))
                 .then_with(|| a.key.cmp(&b.key))
-                .then((a.vm_pid, a.vcpu).cmp(&(b.vm_pid, b.vcpu)))
+                .then((a.vm_pid, &a.vm_name, a.vcpu).cmp(&(b.vm_pid, &b.vm_name, b.vcpu)))
         });
         let sum = |rows: &mut dyn Iterator<Item = &ExitRow>| {
             rows.fold(0u64, |sum, row| sum.saturating_add(row.stats.total()))
@@ -686,6 +694,7 @@ fn make_row(table: ExitTable, key: Key) -> ExitRow {
         write,
         waiting: reason.is_some_and(ExitReason::is_waiting),
         vm_pid: None,
+        vm_name: None,
         vcpu: None,
         stats: Stats::default(),
         times: None,

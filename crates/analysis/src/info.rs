@@ -54,7 +54,7 @@ impl Info {
         Info::default()
     }
 
-    /// Returns a counter that looks at vCPUs' own events only: it finds VMs and counts nothing.
+    /// Returns a counter that looks at events only that tell of vCPUs and VMs: its counts are of those.
     pub fn vcpus_only() -> Info {
         Info {
             vcpus_only: true,
@@ -112,7 +112,8 @@ impl Sink for Info {
         }
         let kvm = ty.system.starts_with("kvm") || ty.name.starts_with("kvm_");
         self.counts[index] = (ty.label.to_owned(), 0, ty.kind, kvm);
-        !self.vcpus_only || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit)
+        let whose = matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit) || ty.kind.is_sched();
+        !self.vcpus_only || whose
     }
 
     #[inline]
@@ -135,7 +136,21 @@ impl Sink for Info {
             }
             self.cpus[cpu] = true;
         }
+        self.learn(event);
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.threads.side(side);
+    }
+}
+
+impl Info {
+    /// Takes from an event what it tells of threads and VMs, and does not count it.
+    #[inline]
+    pub fn learn(&mut self, event: &Event<'_>) {
         if matches!(event.ty.kind, Kind::KvmEntry | Kind::KvmExit)
+            && event.tid >= 0
             && self.last_vcpu != Some(event.tid)
         {
             self.last_vcpu = Some(event.tid);
@@ -147,13 +162,12 @@ impl Sink for Info {
             self.threads.vcpu_event(event, vcpu);
         }
         if event.ty.kind.is_sched() {
-            // Names of threads tell which VM's they are.
-            self.threads.sched(&event.data());
+            // Names of threads tell which VM's they are, and so does who wakes them.
+            let data = event.data();
+            self.threads.sched(&data);
+            if let Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) = data {
+                self.threads.wakes(event, wakeup.tid);
+            }
         }
-        ControlFlow::Continue(())
-    }
-
-    fn side(&mut self, side: &Side<'_>) {
-        self.threads.side(side);
     }
 }

@@ -6,6 +6,7 @@ knows nothing of containers, files or output.
 */
 #![forbid(unsafe_code)]
 
+mod chosen;
 mod console;
 mod continuity;
 mod exits;
@@ -31,6 +32,7 @@ mod timers;
 mod vcpus;
 mod waits;
 
+pub use chosen::LeftOut;
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use exits::{

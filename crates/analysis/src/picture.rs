@@ -1,17 +1,17 @@
 //! All that one recording, or one set of printed tables, tells: what causes are looked for in, and what is compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use devices::Names;
 use event::{Isa, Quality};
-use model::{Access, State};
+use model::{Access, State, guesses};
 use paths::PathReport;
 
 use crate::waits::waits;
 use crate::{
     Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport, Faults,
     FaultsReport, Info, InfoReport, Ipis, IpisReport, Merge, Moves, MovesRow, PortRow, Ports,
-    RecorderReport, SchedReport, Signs, SleepRow, StallsReport, Study, Timers, TimersReport,
+    RecorderReport, SchedReport, Signs, SleepRow, StallsReport, Stats, Study, Timers, TimersReport,
     Unpaired, VcpusReport, WaitsReport, name_access, name_causes, name_rows,
 };
 
@@ -52,8 +52,10 @@ pub struct Picture {
     pub moves: Vec<MovesRow>,
     /// Where the vCPUs' time went.
     pub vcpus: Option<VcpusReport>,
-    /// Scheduling.
+    /// Scheduling: of all tasks but the vCPUs that filters leave out.
     pub sched: Option<SchedReport>,
+    /// Threads that filters choose, where they choose any: of other tasks nobody asked.
+    pub tasks: Option<HashSet<i32>>,
     /// Latency paths.
     pub paths: Vec<PathReport>,
     /// Where tasks slept; `None` where no stacks were recorded.
@@ -172,17 +174,24 @@ fn named(study: &Study, counter: Counter) -> Option<Measured> {
 pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> Names;
 
 impl Picture {
-    /// Takes out of a study what it found, after [`Study::finish`]. `keep` says which threads are wanted, by thread id and
-    /// process; `symbol` names the function at an address, if it can.
+    /// Takes out of a study what it found, after [`Study::finish`]. `keep` says, where filters choose, which tasks are
+    /// asked for, by thread id and process; `symbol` names the function at an address, if it can.
     pub fn of(
         study: &mut Study,
         quality: Quality,
-        keep: &dyn Fn(i32, Option<i32>) -> bool,
+        keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
         symbol: &dyn Fn(u64) -> Option<String>,
         names: NamesOf<'_>,
     ) -> Picture {
         let mut quality = quality;
-        let info = study.info.as_ref().map(Info::report).unwrap_or_default();
+        let mut info = study.info.as_ref().map(Info::report).unwrap_or_default();
+        if let Some(machine) = &study.machine {
+            // It has followed what is outside of a window too.
+            info.vms = machine.vms();
+        }
+        if let Some(guesses) = guesses(&info.vms) {
+            quality.warn(guesses);
+        }
         let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
         let series = Series::of(study, end);
         let isa = study.exits.as_ref().and_then(Exits::isa);
@@ -206,7 +215,20 @@ impl Picture {
             quality.warn(warning);
         }
         let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
-        let sched = sched.map(|sched| sched.report(Merge::No, keep, symbol));
+        // A cause may be any task, but for the vCPUs of which nobody asked. Where there are no VMs tasks are asked for.
+        let host = info.vms.is_empty();
+        let of_case = |tid: i32, pid: Option<i32>| match keep {
+            Some(keep) if host => keep(tid, pid),
+            _ => !study.left_out().has(tid),
+        };
+        let sched = sched.map(|sched| sched.report(Merge::No, &of_case, symbol));
+        let asked = |keep: &dyn Fn(i32, Option<i32>) -> bool| -> HashSet<i32> {
+            let rows = sched.iter().flat_map(|report| &report.rows);
+            let rows = rows.filter(|row| keep(row.tid, row.pid));
+            rows.map(|row| row.tid).collect()
+        };
+        let tasks = keep.map(asked);
+        let asked_of = tasks.clone();
         let stalls = match (&mut study.stalls, &study.machine) {
             (Some(stalls), Some(machine)) => Some(stalls.report(machine)),
             _ => None,
@@ -232,10 +254,6 @@ impl Picture {
             stalls,
             ipis: study.ipis.as_mut().map(Ipis::report).unwrap_or_default(),
             holes,
-            paths: paths
-                .map(|(paths, machine)| paths.report(machine, &name))
-                .unwrap_or_default(),
-            sleeps: sleeps.map(|sleeps| sleeps.report(symbol)),
             unpaired: study
                 .exits
                 .as_ref()
@@ -245,6 +263,17 @@ impl Picture {
             ports: study.ports.as_ref().map(Ports::report).unwrap_or_default(),
             timers: study.timers.as_ref().map(Timers::report),
             moves: study.moves.as_ref().map(Moves::report).unwrap_or_default(),
+            tasks,
+            paths: paths
+                .map(|(paths, machine)| paths.report(machine, &name))
+                .unwrap_or_default(),
+            sleeps: sleeps.map(|sleeps| {
+                let mut rows = sleeps.report(symbol);
+                if let Some(tasks) = asked_of.filter(|_| host) {
+                    rows.retain(|row| tasks.contains(&row.tid));
+                }
+                rows
+            }),
             signs: study.signs.take().unwrap_or_default(),
             continuity,
             series,
@@ -252,6 +281,18 @@ impl Picture {
             info,
             quality,
             ..Picture::default()
+        }
+    }
+
+    /// Leaves of the scheduler's rows those that filters ask for: causes were looked for in all.
+    pub fn only_asked(&mut self) {
+        let Some((report, tasks)) = self.sched.as_mut().zip(self.tasks.as_ref()) else {
+            return;
+        };
+        report.rows.retain(|row| tasks.contains(&row.tid));
+        report.delays = Stats::default();
+        for row in &report.rows {
+            report.delays.merge(&row.delays);
         }
     }
 

@@ -70,6 +70,11 @@ impl Signs {
         };
     }
 
+    /// Takes an event by a vCPU that was not chosen: it happened on its CPU all the same.
+    pub fn take_other(&mut self, event: &Event<'_>) {
+        self.take(event, &Data::Other);
+    }
+
     /// Takes an event.
     #[inline]
     pub fn take(&mut self, event: &Event<'_>, data: &Data) {

@@ -8,8 +8,8 @@ use paths::Paths;
 
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Continuity, Counter, Exits, Faults, Info, Ipis, Moves, Ports, Recorder, Sched, Signs,
-    Sleeps, Slice, Slices, Stalls, Timers, Vcpus, VcpusReport,
+    Amount, Continuity, Counter, Exits, Faults, Info, Ipis, LeftOut, Moves, Ports, Recorder, Sched,
+    Signs, Sleeps, Slice, Slices, Stalls, Timers, Vcpus, VcpusReport, Window,
 };
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
@@ -51,6 +51,10 @@ pub struct Study {
     pub machine: Option<Machine>,
     /// By kind, how many events there were, for slices.
     counts: Vec<u64>,
+    /// Where and when events count.
+    window: Window,
+    /// vCPUs whose events do not.
+    left_out: LeftOut,
     /// By kind of event, who wants it.
     wanted: Vec<Wanted>,
 }
@@ -189,13 +193,31 @@ impl Study {
         }
     }
 
+    /// Looks at a part only: what happens in a window, and what vCPUs do that are not left out. The machine and paths
+    /// follow everything all the same, since what a vCPU does may be told by any thread's events, and before or after.
+    pub fn choose(mut self, window: Window, left_out: LeftOut) -> Study {
+        if let Some(vcpus) = &mut self.vcpus {
+            vcpus.leave_out(left_out.threads.clone());
+        }
+        Study {
+            window,
+            left_out,
+            ..self
+        }
+    }
+
+    /// Returns what is left out.
+    pub fn left_out(&self) -> &LeftOut {
+        &self.left_out
+    }
+
     /// Tells all sums so far.
     fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
         if let Some(exits) = &self.exits {
             exits.counters(tell);
         }
-        if let Some(vcpus) = &self.vcpus {
-            vcpus.counters(tell);
+        if let (Some(vcpus), Some(machine)) = (&self.vcpus, &self.machine) {
+            vcpus.counters(machine, tell);
         }
         if let Some(sched) = &self.sched {
             sched.counters(tell);
@@ -349,15 +371,25 @@ impl Sink for Study {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let index = event.ty.index as usize;
-        let wanted = self.wanted.get(index).copied().unwrap_or_default();
-        if let Some(slices) = &mut self.slices {
+        let mut wanted = self.wanted.get(index).copied().unwrap_or_default();
+        let inside = self.window.has(event.time, event.cpu);
+        let counts = inside && !self.left_out.made(event);
+        // Who had a CPU, and whom an event woke, concerns a chosen vCPU whoever's event it is.
+        let follows = self.window.has_time(event.time)
+            && (event.ty.kind.is_sched() || !self.left_out.made(event));
+        wanted.sched &= inside;
+        wanted.sleeps &= inside;
+        wanted.exits &= counts;
+        // Of nobody knows which vCPU.
+        wanted.paths &= event.tid >= 0 || event.ty.kind.is_sched();
+        if inside && let Some(slices) = &mut self.slices {
             if slices.is_due(event.time) {
                 self.cut(event.time);
             }
             if self.counts.len() <= index {
                 self.counts.resize(index + 1, 0);
             }
-            self.counts[index] += 1;
+            self.counts[index] += u64::from(counts);
         }
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths || wanted.sleeps;
         if any || wanted.continuity || self.signs.is_some() || self.timers.is_some() {
@@ -367,19 +399,25 @@ impl Sink for Study {
             {
                 continuity.take(event, &data);
             }
-            if let Some(signs) = &mut self.signs {
-                signs.take(event, &data);
+            if inside && let Some(signs) = &mut self.signs {
+                if counts {
+                    signs.take(event, &data);
+                } else {
+                    signs.take_other(event);
+                }
             }
-            if let Some(faults) = &mut self.faults {
-                faults.take(event, &data);
+            if counts {
+                if let Some(faults) = &mut self.faults {
+                    faults.take(event, &data);
+                }
+                if let Some(ports) = &mut self.ports {
+                    ports.take(event, &data);
+                }
+                if let Some(timers) = &mut self.timers {
+                    timers.take(event, &data);
+                }
             }
-            if let Some(ports) = &mut self.ports {
-                ports.take(event, &data);
-            }
-            if let Some(timers) = &mut self.timers {
-                timers.take(event, &data);
-            }
-            if let Some(moves) = &mut self.moves {
+            if follows && let Some(moves) = &mut self.moves {
                 moves.take(event, &data);
             }
             if wanted.sleeps
@@ -422,7 +460,7 @@ impl Sink for Study {
                     Some(recorder) => recorder.take(event, &data, machine),
                     None => None,
                 };
-                if let Some(stalls) = &mut self.stalls {
+                if follows && let Some(stalls) = &mut self.stalls {
                     stalls.take(event, &data, machine);
                 }
                 if let Some(ipis) = &mut self.ipis {
@@ -432,7 +470,10 @@ impl Sink for Study {
                     if let Some(paths) = &mut self.paths {
                         ipis.completed(paths, machine);
                     }
-                    ipis.take(event, &data, machine);
+                    // A vCPU that is left out may send to a chosen one of its VM.
+                    if self.window.has_time(event.time) && !self.left_out.other_vm(event) {
+                        ipis.take(event, &data, machine);
+                    }
                 }
             }
             if wanted.sched
@@ -447,7 +488,11 @@ impl Sink for Study {
             }
         }
         match &mut self.info {
-            Some(info) => info.event(event),
+            Some(info) if counts => info.event(event),
+            Some(info) => {
+                info.learn(event);
+                ControlFlow::Continue(())
+            }
             None => ControlFlow::Continue(()),
         }
     }

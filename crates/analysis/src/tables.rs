@@ -188,6 +188,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         write: access.is_some_and(|(_, write)| write),
         waiting: reason.is_some_and(ExitReason::is_waiting),
         vm_pid: None,
+        vm_name: None,
         vcpu: None,
         stats: Stats::of_sums(
             row.count,

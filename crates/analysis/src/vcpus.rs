@@ -1,11 +1,12 @@
 //! Where each vCPU's time went, which tasks had its CPU while it waited for one, and which exits sent it to
 //! the VMM.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use cpuset::CpuSet;
 use event::ExitReason;
-use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, Vm};
+use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, Vm, vm_names};
 use rustc_hash::FxHashMap;
 
 use crate::{Amount, Counter, Stats};
@@ -27,9 +28,17 @@ impl Window {
         self.cpus.as_ref().is_none_or(|cpus| cpus.has(cpu))
     }
 
-    fn has(&self, time: u64, cpu: i32) -> bool {
+    /// Returns whether an instant on a CPU is in it.
+    #[inline]
+    pub fn has(&self, time: u64, cpu: i32) -> bool {
+        self.has_time(time) && self.has_cpu(cpu)
+    }
+
+    /// Returns whether an instant is in it, whatever the CPU.
+    #[inline]
+    pub fn has_time(&self, time: u64) -> bool {
         let (from, to) = self.time.unwrap_or((0, u64::MAX));
-        from <= time && time <= to && self.has_cpu(cpu)
+        from <= time && time <= to
     }
 }
 
@@ -69,6 +78,12 @@ pub struct VcpuRow {
     pub vm_pid: Option<i32>,
     /// Name of its VM, if known.
     pub vm_name: Option<String>,
+    /// What its VM is called to tell it from the others of the recording ([`model::vm_names`]).
+    pub vm: String,
+    /// Whether which VM it is of is a guess.
+    pub guessed: bool,
+    /// What it is called: `vCPU 1`, and where there are several VMs `web, vCPU 1` ([`model::vcpu_name`]).
+    pub called: String,
     /// Its number in the VM.
     pub vcpu: u32,
     /// Its thread.
@@ -216,6 +231,8 @@ struct Vcpu {
 #[derive(Debug, Default)]
 pub struct Vcpus {
     window: Window,
+    /// Threads of vCPUs that are not told of.
+    left_out: HashSet<i32>,
     vcpus: Vec<Vcpu>,
     behind: FxHashMap<(u32, Option<u32>), Sum>,
     user: FxHashMap<(u32, Cause), Sum>,
@@ -239,10 +256,19 @@ impl Vcpus {
         &mut self.vcpus[index]
     }
 
-    /// Tells the sums so far of every state, over all vCPUs.
-    pub(crate) fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
+    /// Leaves out vCPUs, by their threads.
+    pub fn leave_out(&mut self, threads: HashSet<i32>) {
+        self.left_out = threads;
+    }
+
+    /// Tells the sums so far of every state, over all chosen vCPUs.
+    pub(crate) fn counters(&self, machine: &Machine, tell: &mut dyn FnMut(Counter, Amount)) {
+        let chosen: Vec<&Vcpu> = (self.vcpus.iter().zip(machine.vcpus()))
+            .filter(|(_, known)| !self.left_out.contains(&known.tid))
+            .map(|(vcpu, _)| vcpu)
+            .collect();
         for state in State::ALL {
-            let times = self.vcpus.iter().map(|vcpu| vcpu.times.get(state));
+            let times = chosen.iter().map(|vcpu| vcpu.times.get(state));
             let ns = times.fold(0u64, u64::saturating_add);
             tell(Counter::State(state as u8), Amount { count: 0, ns });
         }
@@ -272,6 +298,7 @@ impl Vcpus {
     /// Returns what was found.
     pub fn report(&self, machine: &Machine) -> VcpusReport {
         let vms = machine.vms();
+        let names = vm_names(&vms);
         let seen = machine.seen();
         let mut rows: Vec<(Option<usize>, VcpuRow)> = Vec::new();
         for (known, index) in machine.vcpus().zip(0u32..) {
@@ -281,6 +308,9 @@ impl Vcpus {
             let Some((from, to)) = vcpu.span else {
                 continue;
             };
+            if self.left_out.contains(&known.tid) {
+                continue;
+            }
             let (at, number) = place(&vms, known.thread);
             let vm = at.map(|at| &vms[at]);
             let mut waits = vcpu.waits.clone();
@@ -290,6 +320,12 @@ impl Vcpus {
             let row = VcpuRow {
                 vm_pid: vm.and_then(|vm| vm.pid),
                 vm_name: vm.and_then(|vm| vm.name.clone()),
+                vm: at.map(|at| names[at].clone()).unwrap_or_default(),
+                guessed: vm.is_some_and(|vm| vm.guessed),
+                called: match at {
+                    Some(at) if vms.len() > 1 => format!("{}, vCPU {number}", names[at]),
+                    _ => format!("vCPU {number}"),
+                },
                 vcpu: number,
                 tid: known.tid,
                 from,

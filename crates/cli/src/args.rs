@@ -81,19 +81,21 @@ pub struct Common {
     pub filter: FilterArgs,
 }
 
-/// Filters shared by all commands.
+/// Filters shared by all commands. They choose vCPUs, and what is told of them is the same as without a filter; of events
+/// and info they choose events.
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[command(next_help_heading = "Filters")]
 pub struct FilterArgs {
-    /// Only events (of sched: rows) of this process or thread.
+    /// Only vCPUs (of sched: tasks; of events and info: events) of this process or thread.
     #[arg(long, value_name = "PID")]
     pub pid: Option<i32>,
 
-    /// Only the VM with this name, UUID or process id, or whose process has this name.
+    /// Only the VM with this name, UUID or process id, or whose process has this name; of events and info: the events
+    /// of its vCPUs' threads.
     #[arg(long, value_name = "NAME")]
     pub vm: Option<String>,
 
-    /// Only the vCPU with this number.
+    /// Only the vCPU with this number, of each VM without --vm.
     #[arg(long, value_name = "N")]
     pub vcpu: Option<u32>,
 
@@ -101,7 +103,8 @@ pub struct FilterArgs {
     #[arg(long, value_name = "LIST", value_parser = crate::filter::parse_cpus)]
     pub cpu: Option<cpuset::CpuSet>,
 
-    /// Only events from FROM to TO, in seconds as the recording prints them; either may be left out.
+    /// Only what happens from FROM to TO, as info and events print times: in seconds, or where the recording's clock
+    /// has no decimals as whole numbers. Either may be left out.
     #[arg(long, value_name = "FROM,TO", value_parser = crate::filter::parse_time)]
     pub time: Option<crate::filter::TimeRange>,
 }

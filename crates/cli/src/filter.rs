@@ -5,22 +5,92 @@ use std::ops::ControlFlow;
 
 use cpuset::CpuSet;
 use event::{Event, EventType, NONE, Side, Sink};
+use source::{Header, TimeUnit};
 
-use crate::args::FilterArgs;
-
-/// A range of time stamps, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A range of time stamps, both ends included, as it was typed: what it means depends on the recording's clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeRange {
-    /// As seconds, in nanoseconds.
-    seconds: (u64, u64),
-    /// As plain numbers, for clocks that print no decimal point.
-    plain: (u64, u64),
+    text: String,
+    from: Option<Stamp>,
+    to: Option<Stamp>,
+}
+
+/// A number with decimals, or without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp {
+    whole: u64,
+    /// What stands behind the point, as billionths.
+    fraction: Option<u32>,
+}
+
+/// Whole numbers below this are seconds on a clock of nanoseconds that is printed plainly: as nanoseconds they would be
+/// in the first second after boot, and as seconds it is 31 years.
+const PLAIN_SECONDS: u64 = 1_000_000_000;
+
+impl Stamp {
+    fn parse(text: &str) -> Result<Option<Stamp>, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let bad = || format!("'{text}' is no time in seconds");
+        let (whole, fraction) = match text.split_once('.') {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (text, None),
+        };
+        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if !digits(whole) || fraction.is_some_and(|part| part.len() > 9 || !digits(part)) {
+            return Err(bad());
+        }
+        let billionths = |part: &str| format!("{part:0<9}").parse().map_err(|_| bad());
+        Ok(Some(Stamp {
+            whole: whole.parse().map_err(|_| bad())?,
+            fraction: fraction.map(billionths).transpose()?,
+        }))
+    }
+
+    /// Returns the time stamp on a recording's clock; `None` if it cannot be one.
+    fn on(self, header: &Header) -> Option<u64> {
+        let seconds = || {
+            let ns = self.whole.saturating_mul(1_000_000_000);
+            ns.saturating_add(u64::from(self.fraction.unwrap_or(0)))
+        };
+        match (header.time_unit, self.fraction) {
+            (TimeUnit::Nanoseconds, Some(_)) => Some(seconds()),
+            (TimeUnit::Nanoseconds, None) if header.seconds || self.whole < PLAIN_SECONDS => {
+                Some(seconds())
+            }
+            (_, None) => Some(self.whole),
+            (_, Some(_)) => None,
+        }
+    }
 }
 
 impl TimeRange {
-    /// Returns the range in time stamps of a recording that prints its times as seconds, or does not.
-    pub fn stamps(&self, seconds: bool) -> (u64, u64) {
-        if seconds { self.seconds } else { self.plain }
+    /// Returns the range in time stamps of a recording.
+    ///
+    /// # Errors
+    /// The recording's clock has no such times; the message says what is expected.
+    pub fn stamps(&self, header: &Header, name: &str) -> Result<(u64, u64), String> {
+        let stamp = |stamp: Option<Stamp>, default: u64| {
+            match stamp {
+            None => Ok(default),
+            Some(stamp) => stamp.on(header).ok_or_else(|| {
+                let clock = header.clock.as_deref().map(|clock| format!(" {clock}"));
+                format!(
+                    "--time {}: the recording's clock{} counts ticks, and its times have no decimals; expected whole \
+                     numbers, as 'trapline info {name}' prints them",
+                    self.text,
+                    clock.unwrap_or_default()
+                )
+            }),
+        }
+        };
+        let range = (stamp(self.from, 0)?, stamp(self.to, u64::MAX)?);
+        if range.0 > range.1 {
+            return Err(format!("--time {}: ends before it begins", self.text));
+        }
+        Ok(range)
     }
 }
 
@@ -38,15 +108,20 @@ pub fn parse_time(text: &str) -> Result<TimeRange, String> {
     let (from, to) = text
         .split_once(',')
         .ok_or_else(|| format!("'{text}' has no comma; expected FROM,TO in seconds, as 12.5,13"))?;
-    let seconds = (nanoseconds(from, 0)?, nanoseconds(to, u64::MAX)?);
-    if seconds.0 > seconds.1 {
+    let range = TimeRange {
+        text: text.to_owned(),
+        from: Stamp::parse(from)?,
+        to: Stamp::parse(to)?,
+    };
+    // What a number without decimals means beside one with them, the recording's clock says.
+    let alike = |a: Stamp, b: Stamp| a.fraction.is_some() == b.fraction.is_some();
+    if let (Some(from), Some(to)) = (range.from, range.to)
+        && alike(from, to)
+        && from > to
+    {
         return Err(format!("'{text}' ends before it begins"));
     }
-    let plain = |s: &str, default: u64| s.trim().parse().unwrap_or(default);
-    Ok(TimeRange {
-        seconds,
-        plain: (plain(from, 0), plain(to, u64::MAX)),
-    })
+    Ok(range)
 }
 
 /// Reads a share, from 0 to 1.
@@ -89,71 +164,51 @@ pub fn parse_duration(text: &str) -> Result<u64, String> {
     whole.checked_add(fraction).ok_or_else(bad)
 }
 
-/// Parses decimal seconds into nanoseconds without going through floating point.
-fn nanoseconds(text: &str, default: u64) -> Result<u64, String> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Ok(default);
-    }
-    let bad = || format!("'{text}' is no time in seconds");
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if fraction.len() > 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(bad());
-    }
-    let whole: u64 = whole.parse().map_err(|_| bad())?;
-    let fraction: u64 = format!("{fraction:0<9}").parse().map_err(|_| bad())?;
-    // A plain number of ticks may be too large as seconds: then no nanosecond stamp is meant.
-    Ok(whole.saturating_mul(1_000_000_000).saturating_add(fraction))
-}
-
-/// What filters leave out.
+/// What filters leave out of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Every event that they do not ask for.
+    /// Every event that they do not ask for: those of other threads too.
     Events,
-    /// Events of other threads, but for the scheduler's: that a thread gets its CPU is told by the one that
-    /// leaves it.
-    Threads,
-    /// As `Threads`, and nothing by time and CPU: the sink looks at a window itself, and has to know what was
-    /// around it.
+    /// Events by time and CPU. Which vCPUs are told of is chosen among what was found: what a vCPU does may be told by
+    /// any thread's events.
     Window,
 }
 
 /// Lets through what the filters ask for.
 pub struct Filtered<'s, S: Sink + ?Sized> {
     sink: &'s mut S,
-    scope: Scope,
     pid: Option<i32>,
-    cpus: Option<CpuSet>,
+    cpus: Option<&'s CpuSet>,
     time: Option<(u64, u64)>,
     threads: Option<&'s [i32]>,
     of_process: &'s HashSet<i32>,
 }
 
 impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
-    /// Puts filters before a sink. `threads` are the only ones let through, if any are named; `of_process`
-    /// are those of the process asked for where the recording does not tell whose they are; `seconds` says
-    /// whether the recording prints its times as seconds.
-    pub fn new(
+    /// Puts a window of time and CPUs before a sink.
+    pub fn window(
         sink: &'s mut S,
-        args: &FilterArgs,
-        threads: Option<&'s [i32]>,
+        time: Option<(u64, u64)>,
+        cpus: Option<&'s CpuSet>,
         of_process: &'s HashSet<i32>,
-        seconds: bool,
-        scope: Scope,
     ) -> Filtered<'s, S> {
-        let window = scope == Scope::Window;
         Filtered {
             sink,
-            scope,
-            pid: args.pid,
-            cpus: args.cpu.clone().filter(|_| !window),
-            time: args
-                .time
-                .map(|time| time.stamps(seconds))
-                .filter(|_| !window),
-            threads,
+            pid: None,
+            cpus,
+            time,
+            threads: None,
             of_process,
+        }
+    }
+
+    /// Lets through threads only: `threads`, if any are named, and those of a process. `of_process`, as the window was
+    /// given it, are those of the process where the recording does not tell whose they are.
+    pub fn of(self, pid: Option<i32>, threads: Option<&'s [i32]>) -> Filtered<'s, S> {
+        Filtered {
+            pid,
+            threads,
+            ..self
         }
     }
 
@@ -181,20 +236,17 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
                 return ControlFlow::Continue(());
             }
         }
-        let other = self.scope != Scope::Events && event.ty.kind.is_sched();
-        let pid = other
-            || self.pid.is_none_or(|pid| {
-                event.tid == pid
-                    || match event.pid {
-                        NONE => self.of_process.contains(&event.tid),
-                        process => process == pid,
-                    }
-            });
-        let cpu = self.cpus.as_ref().is_none_or(|cpus| cpus.has(event.cpu));
-        let thread = other
-            || self
-                .threads
-                .is_none_or(|threads| threads.contains(&event.tid));
+        let pid = self.pid.is_none_or(|pid| {
+            event.tid == pid
+                || match event.pid {
+                    NONE => self.of_process.contains(&event.tid),
+                    process => process == pid,
+                }
+        });
+        let cpu = self.cpus.is_none_or(|cpus| cpus.has(event.cpu));
+        let thread = self
+            .threads
+            .is_none_or(|threads| threads.contains(&event.tid));
         if pid && cpu && thread {
             self.sink.event(event)
         } else {
@@ -222,16 +274,54 @@ mod tests {
         );
     }
 
+    fn header(time_unit: TimeUnit, seconds: bool) -> Header {
+        Header {
+            time_unit,
+            seconds,
+            clock: Some("x86-tsc".to_owned()),
+            ..Header::default()
+        }
+    }
+
     #[test]
     fn times_are_read_to_the_nanosecond() {
-        let range = parse_time("770.258362123,").unwrap();
-        assert_eq!(range.seconds, (770_258_362_123, u64::MAX));
-        assert!(
-            parse_time("2,1").is_err() && parse_time("5").is_err() && parse_time("1.x,2").is_err()
-        );
+        let usual = header(TimeUnit::Nanoseconds, true);
+        let stamps = |text: &str, header: &Header| parse_time(text)?.stamps(header, "a.dat");
         assert_eq!(
-            parse_time("2217615388452,2217615388460").unwrap().plain.0,
-            2_217_615_388_452
+            stamps("770.258362123,", &usual),
+            Ok((770_258_362_123, u64::MAX))
         );
+        assert_eq!(stamps("5,6", &usual), Ok((5_000_000_000, 6_000_000_000)));
+        for wrong in ["2,1", "5", "1.x,2", "-1,2", "1.0123456789,", "1e3,"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn clocks_that_print_no_point_have_their_own_times() {
+        let stamps = |text: &str, header: &Header| parse_time(text)?.stamps(header, "a.dat");
+        // The clock boot: nanoseconds, which trace-cmd prints plainly and info as seconds.
+        let boot = header(TimeUnit::Nanoseconds, false);
+        let range = Ok((858_500_000_000, 858_600_000_000));
+        assert_eq!(stamps("858.5,858.6", &boot), range);
+        assert_eq!(stamps("858500000000,858600000000", &boot), range);
+        assert_eq!(stamps("858.5,858600000000", &boot), range);
+        assert_eq!(
+            stamps("858,859", &boot),
+            Ok((858_000_000_000, 859_000_000_000))
+        );
+        let ticks = header(TimeUnit::Ticks, false);
+        assert_eq!(
+            stamps("2217615388452,2217615388460", &ticks),
+            Ok((2_217_615_388_452, 2_217_615_388_460))
+        );
+        let error = stamps("858.5,858.6", &ticks).unwrap_err();
+        assert!(
+            error.contains("x86-tsc")
+                && error.contains("whole numbers")
+                && error.contains("info a.dat"),
+            "{error}"
+        );
+        assert!(stamps("858.6,858500000000", &boot).is_err());
     }
 }

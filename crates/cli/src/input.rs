@@ -1,15 +1,16 @@
 //! Opening recordings for the commands.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use analysis::{ExitsReport, VcpusReport, Window};
-use anyhow::{Result, bail};
+use analysis::{ExitsReport, LeftOut, VcpusReport, Window};
+use anyhow::{Result, anyhow, bail};
 use devices::Names;
 use event::{Isa, Quality, Sink};
-use model::{Told, ToldThread, ToldVcpu, ToldVm};
+use model::{Told, ToldThread, ToldVcpu, ToldVm, Vm};
 use paths::Only;
 use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::{Formats, Kallsyms};
@@ -103,9 +104,28 @@ impl Facts {
         &self.all
     }
 
-    /// Returns what is told of threads and VMs, as recordings are joined with it.
-    pub fn told(&self) -> &Told {
-        &self.told
+    /// Returns what is told of threads and VMs beside a recording's events. The recording's own map of guests comes
+    /// first: it knows best.
+    pub fn told_of(&self, reader: &Reader<'_>) -> Told {
+        let mut told = self.told.clone();
+        let guests = reader.header().guests.iter().map(|guest| {
+            let number = !guest.name.is_empty() && guest.name.bytes().all(|b| b.is_ascii_digit());
+            ToldVm {
+                // 'trace-cmd record -A 3' knows the number of its vsock alone.
+                name: match number {
+                    true => Some(format!("guest {}", guest.name)),
+                    false => Some(guest.name.clone()).filter(|name| !name.is_empty()),
+                },
+                vcpus: guest
+                    .vcpus
+                    .iter()
+                    .map(|&(id, tid)| ToldVcpu { id, tid })
+                    .collect(),
+                ..ToldVm::default()
+            }
+        });
+        told.vms.splice(0..0, guests);
+        told
     }
 
     /// Returns the threads that are told to be of a process.
@@ -213,10 +233,24 @@ pub fn name(path: &Path) -> String {
 #[derive(Debug)]
 pub struct Filter<'a> {
     args: &'a FilterArgs,
+    /// The time asked for, on the recording's clock.
+    time: Option<(u64, u64)>,
     /// Threads of the VM or vCPU that was asked for.
     threads: Option<Vec<i32>>,
     /// Threads that facts give to the process that was asked for.
     of_process: HashSet<i32>,
+    told: Told,
+    /// The recording's VMs; looked for when they are needed.
+    vms: OnceCell<Vec<Vm>>,
+}
+
+/// Finds a recording's VMs, which costs a walk.
+fn find_vms(reader: &Reader<'_>, told: &Told) -> Vec<Vm> {
+    let mut info = analysis::Info::vcpus_only();
+    info.saved_names(saved_names(reader));
+    info.told(told);
+    reader.walk(&mut info);
+    info.report().vms
 }
 
 impl<'a> Filter<'a> {
@@ -224,7 +258,8 @@ impl<'a> Filter<'a> {
     /// walk over the recording.
     ///
     /// # Errors
-    /// The recording, called `name` in messages, does not show the VM or vCPU that was asked for.
+    /// The recording, called `name` in messages, does not show the VM or vCPU that was asked for, or its clock has no
+    /// such times.
     pub fn new(
         args: &'a FilterArgs,
         facts: &Facts,
@@ -232,19 +267,23 @@ impl<'a> Filter<'a> {
         name: &str,
     ) -> Result<Filter<'a>> {
         let of_process = args.pid.map(|pid| facts.threads_of(pid));
-        let of_process = of_process.unwrap_or_default();
+        let time = args.time.as_ref();
+        let time = time.map(|time| time.stamps(reader.header(), name));
+        let time = time
+            .transpose()
+            .map_err(|error| anyhow!("{name}: {error}"))?;
+        let mut filter = Filter {
+            args,
+            time,
+            threads: None,
+            of_process: of_process.unwrap_or_default(),
+            told: facts.told_of(reader),
+            vms: OnceCell::new(),
+        };
         if args.vm.is_none() && args.vcpu.is_none() {
-            return Ok(Filter {
-                args,
-                threads: None,
-                of_process,
-            });
+            return Ok(filter);
         }
-        let mut info = analysis::Info::vcpus_only();
-        info.saved_names(saved_names(reader));
-        info.told(facts.told());
-        reader.walk(&mut info);
-        let vms = info.report().vms;
+        let vms = filter.vms(reader);
         let wanted = vms
             .iter()
             .filter(|vm| args.vm.as_deref().is_none_or(|name| vm.is_called(name)));
@@ -255,18 +294,20 @@ impl<'a> Filter<'a> {
             .collect();
         // Where formats are missing, that is for the command to tell.
         if threads.is_empty() && !reader.lacks_formats() {
-            let of_vm = args.vm.iter().map(|name| format!(" of a VM called {name}"));
-            let vcpu = args.vcpu.map(|id| format!(" {id}")).unwrap_or_default();
-            bail!(
-                "{name}: no vCPU{vcpu}{} is in it; 'trapline info {name}' lists its VMs and vCPUs",
-                of_vm.collect::<String>()
-            );
+            bail!("{}", nobody(args, vms, name));
         }
-        Ok(Filter {
-            args,
-            threads: Some(threads),
-            of_process,
-        })
+        filter.threads = Some(threads);
+        Ok(filter)
+    }
+
+    /// Returns the recording's VMs.
+    fn vms(&self, reader: &Reader<'_>) -> &[Vm] {
+        self.vms.get_or_init(|| find_vms(reader, &self.told))
+    }
+
+    /// Returns whether filters choose vCPUs or threads.
+    pub fn chooses(&self) -> bool {
+        self.args.pid.is_some() || self.threads.is_some()
     }
 
     /// Returns whether the rows of a thread are wanted, for what is made of other threads' events too.
@@ -279,19 +320,59 @@ impl<'a> Filter<'a> {
         pid && thread
     }
 
+    /// Returns the vCPUs that filters do not choose, and the processes of VMs of which they choose none.
+    pub fn left_out(&self, reader: &Reader<'_>) -> LeftOut {
+        let mut out = LeftOut::default();
+        if !self.chooses() {
+            return out;
+        }
+        for vm in self.vms(reader) {
+            let of_vm = self
+                .args
+                .pid
+                .is_some_and(|pid| vm.pid == Some(pid) || vm.helpers.contains(&pid));
+            let chosen = |tid: i32| {
+                let thread = self.threads.as_ref().is_none_or(|list| list.contains(&tid));
+                thread && (of_vm || self.keeps(tid, vm.pid))
+            };
+            let others = vm.vcpus.iter().filter(|vcpu| !chosen(vcpu.tid));
+            let others: Vec<i32> = others.map(|vcpu| vcpu.tid).collect();
+            if others.len() == vm.vcpus.len() {
+                out.processes.extend(vm.pid);
+            }
+            out.threads.extend(others);
+        }
+        out
+    }
+
+    /// Refuses to look for causes where filters choose by a process or thread that no vCPU belongs to.
+    ///
+    /// # Errors
+    /// There are vCPUs, and none of them is chosen.
+    pub fn require_vcpus(&self, reader: &Reader<'_>, name: &str) -> Result<()> {
+        let Some(pid) = self.args.pid else {
+            return Ok(());
+        };
+        let vms = self.vms(reader);
+        let vcpus: usize = vms.iter().map(|vm| vm.vcpus.len()).sum();
+        if vcpus > 0 && self.left_out(reader).threads.len() == vcpus {
+            bail!(
+                "{name}: no vCPU of process {pid} is in it; {}",
+                how_to_know(vms, name)
+            );
+        }
+        Ok(())
+    }
+
     /// Returns which instances of paths are wanted: of the vCPUs that filters choose, wherever their events are.
     pub fn instances(&self, reader: &Reader<'_>) -> Only {
-        let window = self.window(reader);
         let threads = match (self.args.pid, &self.threads) {
             (None, threads) => threads.clone(),
             (Some(pid), threads) => {
-                let mut info = analysis::Info::vcpus_only();
-                info.saved_names(saved_names(reader));
-                reader.walk(&mut info);
-                let vms = info.report().vms;
                 let mut all: Vec<i32> = self.of_process.iter().copied().collect();
                 all.push(pid);
-                let of_vm = vms.iter().filter(|vm| vm.pid == Some(pid));
+                let vms = self.vms(reader).iter();
+                let of_vm = vms.filter(|vm| vm.pid == Some(pid) || vm.helpers.contains(&pid));
                 all.extend(of_vm.flat_map(|vm| &vm.vcpus).map(|vcpu| vcpu.tid));
                 all.retain(|tid| threads.as_ref().is_none_or(|list| list.contains(tid)));
                 Some(all)
@@ -299,32 +380,72 @@ impl<'a> Filter<'a> {
         };
         Only {
             threads,
-            time: window.time,
-            cpus: window.cpus,
+            time: self.time,
+            cpus: self.args.cpu.clone(),
         }
     }
 
     /// Returns the window that vCPUs' time is looked at in.
-    pub fn window(&self, reader: &Reader<'_>) -> Window {
-        let seconds = reader.header().seconds;
+    pub fn window(&self) -> Window {
         Window {
-            time: self.args.time.map(|time| time.stamps(seconds)),
+            time: self.time,
             cpus: self.args.cpu.clone(),
         }
     }
 
     /// Runs a sink over the events that the filters let through.
     pub fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink, scope: Scope) -> Outcome {
-        let seconds = reader.header().seconds;
-        let threads = self.threads.as_deref();
+        let cpus = self.args.cpu.as_ref();
         let of_process = &self.of_process;
-        let mut filtered = Filtered::new(sink, self.args, threads, of_process, seconds, scope);
+        let filtered = Filtered::window(&mut *sink, self.time, cpus, of_process);
+        let mut filtered = match scope {
+            Scope::Events => filtered.of(self.args.pid, self.threads.as_deref()),
+            Scope::Window => filtered,
+        };
         if filtered.is_idle() {
-            reader.walk(sink)
-        } else {
-            reader.walk(&mut filtered)
+            return reader.walk(sink);
         }
+        reader.walk(&mut filtered)
     }
+}
+
+/// Says that a recording has no such VM or vCPU, which it has, and how to know more.
+fn nobody(args: &FilterArgs, vms: &[Vm], name: &str) -> String {
+    let of_vm = args.vm.iter().map(|vm| format!(" of a VM called {vm}"));
+    let vcpu = args.vcpu.map(|id| format!(" {id}")).unwrap_or_default();
+    format!(
+        "{name}: no vCPU{vcpu}{} is in it; {}",
+        of_vm.collect::<String>(),
+        how_to_know(vms, name)
+    )
+}
+
+/// Says which VMs a recording knows, and how to tell it more.
+fn how_to_know(vms: &[Vm], name: &str) -> String {
+    const MOST: usize = 8;
+    if vms.is_empty() {
+        return format!("it shows no VM ('trapline info {name}')");
+    }
+    let mut known: Vec<String> = model::vm_names(vms);
+    let more = known.len().saturating_sub(MOST);
+    known.truncate(MOST);
+    if more > 0 {
+        known.push(format!("{more} more"));
+    }
+    let unnamed = vms
+        .iter()
+        .any(|vm| vm.name == vm.process || vm.pid.is_none());
+    let tell = match unnamed {
+        true => {
+            "; what the recording does not tell of them, --facts does: the text of 'ps -eLo pid,tid,comm,args' of \
+             the host has processes and the names that VMMs were given"
+        }
+        false => "",
+    };
+    format!(
+        "VMs known here: {} ('trapline info {name}' lists their vCPUs){tell}",
+        known.join(", ")
+    )
 }
 
 /// Text of `info mtree` is not read beyond this many bytes; real ones have some 20,000.
@@ -409,6 +530,12 @@ pub fn require_exits(
         return Ok(());
     }
     let without_formats = reader.lacks_formats();
+    if reader.header().unthreaded {
+        bail!(
+            "{name}: the text does not say which thread made its events, and nothing in them tells one vCPU's exits from \
+             another's; print it with 'perf script -F comm,tid,cpu,time,event,trace'"
+        );
+    }
     if filters.any() && !without_formats {
         bail!(
             "{name}: no kvm_exit or kvm_entry event passes the filters; 'trapline info {name}' tells what \

@@ -15,7 +15,6 @@ use tracefmt::Kallsyms;
 
 use crate::args::Common;
 use crate::commands::info::head;
-use crate::filter::Scope;
 use crate::{input, wrong_input};
 
 /// Returns the paths that rules look at.
@@ -101,6 +100,7 @@ impl Camera<'_> {
         let reader = wrong_input::reader(recording, self.lender.options(true))?;
         let name = input::name(path);
         let filter = input::Filter::new(&self.common.filter, self.facts, &reader, &name)?;
+        filter.require_vcpus(&reader, &name)?;
         let mut follower = Paths::new(self.paths.clone());
         follower.only(filter.instances(&reader));
         locate(&mut follower, &reader);
@@ -111,7 +111,7 @@ impl Camera<'_> {
         let mut study = Study::default()
             .info(Info::new())
             .exits_split(Exits::new(Options::default()))
-            .vcpus(Vcpus::new(filter.window(&reader)))
+            .vcpus(Vcpus::new(filter.window()))
             .sched(sched)
             .sleeps(Sleeps::new())
             .signs(Signs::new())
@@ -130,12 +130,13 @@ impl Camera<'_> {
             study = study.slices(Slices::new());
         }
         study.saved_names(input::saved_names(&reader));
-        study.told(self.facts.told());
+        study.told(&self.facts.told_of(&reader));
         let nanoseconds = input::nanoseconds(reader.header());
         if !nanoseconds {
             study.counts_ticks();
         }
-        let outcome = filter.walk(&reader, &mut study, Scope::Threads);
+        let mut study = study.choose(filter.window(), filter.left_out(&reader));
+        let outcome = reader.walk(&mut study);
         study.finish();
         let symbol = |address: u64| {
             let own = reader
@@ -144,10 +145,11 @@ impl Camera<'_> {
             let (name, _) = own.or_else(|| self.kallsyms?.lookup(address))?;
             Some(name.to_owned())
         };
+        let keep = |tid: i32, pid: Option<i32>| filter.keeps(tid, pid);
         let mut picture = Picture::of(
             &mut study,
             outcome.quality,
-            &|tid, pid| filter.keeps(tid, pid),
+            filter.chooses().then_some(&keep),
             &symbol,
             &|isa, quality| self.devices.names(isa, quality),
         );

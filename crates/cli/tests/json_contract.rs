@@ -54,6 +54,8 @@ const SPLIT: [&str; 11] = [
 const STATES: usize = 7;
 /// What `--by` puts before a row's own fields.
 const GROUP: [&str; 2] = ["vm_pid", "vcpu"];
+/// What it puts behind them.
+const NAMED: &str = "vm_name";
 
 fn keys(value: &Value) -> Vec<&str> {
     let object = value.as_object();
@@ -121,11 +123,12 @@ fn info_types(failures: &mut Failures, what: &str, info: &Value) {
         failures.check(typed, || format!("{what}: event {event}"));
     }
     for vm in info["vms"].as_array().into_iter().flatten() {
-        failures.equal(
-            &format!("{what}: VM"),
-            &keys(vm),
-            &vec!["pid", "name", "vcpus"],
-        );
+        // A guess is called one.
+        let mut fields = vec!["pid", "name", "vcpus"];
+        if vm["guessed"] == true {
+            fields.push("guessed");
+        }
+        failures.equal(&format!("{what}: VM"), &keys(vm), &fields);
         let typed =
             is_optional(&vm["pid"], Value::is_u64) && is_optional(&vm["name"], Value::is_string);
         failures.check(typed, || format!("{what}: VM {vm}"));
@@ -143,7 +146,11 @@ fn table_types(failures: &mut Failures, what: &str, table: &Value, groups: &[&st
     failures.check(isa, || format!("{what}: isa {}", table["isa"]));
     let (mut count, mut total, mut handling, mut shares) = (0, 0, 0, 0.0);
     for row in table["rows"].as_array().into_iter().flatten() {
-        let fields: Vec<&str> = groups.iter().chain(&ROW).chain(&SPLIT).copied().collect();
+        let mut fields: Vec<&str> = groups.iter().chain(&ROW).chain(&SPLIT).copied().collect();
+        if !groups.is_empty() {
+            fields.push(NAMED);
+            failures.check(row[NAMED].is_string(), || format!("{what}: {row}"));
+        }
         failures.equal(&format!("{what}: row"), &keys(row), &fields);
         let states = SPLIT[..STATES].iter().map(|state| number(row, state));
         failures.equal(
@@ -347,6 +354,7 @@ fn csv_has_the_numbers_of_the_json() {
             .chain(GROUP)
             .chain(ROW)
             .chain(SPLIT)
+            .chain([NAMED])
             .collect();
         failures.equal(
             &format!("{name}: head"),
@@ -367,6 +375,7 @@ fn csv_has_the_numbers_of_the_json() {
                         .iter()
                         .chain(&ROW)
                         .chain(&SPLIT)
+                        .chain(&[NAMED])
                         .map(|field| plain(&row[*field])),
                 );
                 expected.push(fields);

@@ -2,13 +2,16 @@
 The machine rebuilt from events: threads with their names and processes, and which of them are vCPUs of
 which VM.
 
-A VM is found from its vCPUs, and a vCPU from what only vCPU threads do: enter a guest. [`Machine`] follows
+A VM is found from its vCPUs, and a vCPU from what only vCPU threads do: enter a guest. Where no process ids are
+recorded, wake-ups tell which threads are of one VM (`bonds`). [`Machine`] follows
 every vCPU through its states and hands them out as [`Span`]s. What is told beside the recording fills gaps.
 This crate does no I/O.
 */
 #![forbid(unsafe_code)]
 
+mod bonds;
 mod machine;
+mod names;
 mod span;
 mod threads;
 mod told;
@@ -16,6 +19,7 @@ mod track;
 mod vms;
 
 pub use machine::{Halt, Machine, Seen, VcpuTimes};
+pub use names::{guesses, vcpu_name, vm_names};
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
 pub use threads::{Thread, Threads, vcpu_from_comm};
 pub use told::{Told, ToldThread, ToldVcpu, ToldVm};

@@ -6,6 +6,7 @@ use event::sched::Comm;
 use event::{Data, Event, Side};
 use rustc_hash::FxHashMap;
 
+use crate::bonds::Bonds;
 use crate::told::{Claim, ToldVm};
 
 /// One thread of the host. A thread id that is used again is another thread.
@@ -54,6 +55,8 @@ pub struct Threads {
     all: Vec<(i32, Thread)>,
     /// VMs told of beside the recording.
     pub(crate) told_vms: Vec<ToldVm>,
+    /// Who woke vCPUs.
+    pub(crate) bonds: Bonds,
 }
 
 impl Threads {
@@ -170,6 +173,14 @@ impl Threads {
         true
     }
 
+    /// Takes a wake-up of a thread: who wakes a vCPU may be of its VM.
+    #[inline]
+    pub fn wakes(&mut self, event: &Event<'_>, target: i32) {
+        if event.pid < 0 && self.get(target).is_some_and(|thread| thread.is_vcpu) {
+            self.bonds.wakes(event, target);
+        }
+    }
+
     /// A thread was made. What was known of an earlier one with its id is past.
     fn forked(&mut self, tid: i32, pid: Option<i32>) -> &mut Thread {
         let slot = self.slot(tid);
@@ -202,7 +213,8 @@ impl Threads {
         }
     }
 
-    /// Takes an event that only vCPU threads make, with the vCPU's number where the event has it.
+    /// Takes an event that only vCPU threads make, with the vCPU's number where the event has it. The thread has to be
+    /// known: [`event::NONE`] is nobody.
     pub fn vcpu_event(&mut self, event: &Event<'_>, vcpu: Option<u32>) -> &Thread {
         let thread = self.entry(event.tid);
         thread.is_vcpu = true;

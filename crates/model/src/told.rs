@@ -1,6 +1,8 @@
 //! What is told of threads and VMs beside the recording.
 //!
-//! It is weaker than the recording: it was true at some other time, and fills gaps only.
+//! It is weaker than the recording: it was true at some other time, and fills gaps only. A map of a guest's vCPUs that
+//! the recording itself holds (trace-cmd's option `GUEST`) is handed over in the same way, before anything else, so
+//! that it counts more.
 
 use std::sync::Arc;
 

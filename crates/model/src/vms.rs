@@ -1,6 +1,6 @@
 //! VMs, found from their vCPU threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Thread, Threads};
 
@@ -28,28 +28,52 @@ pub struct Vm {
     pub uuid: Option<String>,
     /// Its vCPUs by number.
     pub vcpus: Vec<Vcpu>,
+    /// Other threads that are of it where its process is not recorded: its VMM's, and of the kernel those that work for
+    /// it alone.
+    pub helpers: Vec<i32>,
+    /// Whether nothing but the order of thread ids says that these vCPUs are one VM's.
+    pub guessed: bool,
 }
 
 impl Vm {
+    /// Returns whether a process or thread id is that of its process, or of a thread of it.
+    pub fn is_of(&self, id: i32) -> bool {
+        self.pid == Some(id)
+            || self.helpers.contains(&id)
+            || self.vcpus.iter().any(|vcpu| vcpu.tid == id)
+    }
+
+    fn is_pid(&self, name: &str) -> bool {
+        let id = name.parse().ok();
+        id.is_some_and(|id| self.pid == Some(id) || self.helpers.contains(&id))
+    }
+
     /// Returns whether the VM is meant by a name: the guest's, its UUID, that of its process, or the
     /// process id.
     pub fn is_called(&self, name: &str) -> bool {
         [&self.name, &self.process, &self.uuid]
             .iter()
             .any(|known| known.as_deref() == Some(name))
-            || self.pid.is_some_and(|pid| name.parse() == Ok(pid))
+            || self.is_pid(name)
+            || self
+                .name
+                .as_deref()
+                .and_then(|own| own.strip_prefix("guest "))
+                == Some(name)
             || self.vcpus.iter().any(|vcpu| name.parse() == Ok(vcpu.tid))
     }
 }
 
 /// Groups vCPU threads into VMs.
 ///
-/// With process ids (perf.data) that is certain. ftrace records thread ids only. There, what is told beside
-/// the recording says whose a thread is: by its process, or as one of a VM's vCPUs. The threads of a VM of
-/// which nothing is told are taken to be made one after the other, as every VMM does: in the order of thread
-/// ids, a vCPU number that is not higher than the one before begins the next VM. Kernel threads that carry
-/// the VMM's process id in their name (`kvm-pit/PID`, `kvm-nx-lpage-recovery-PID`, `vhost-PID`) tell that id, if
-/// that process is known too: ftrace also saves names of threads that are long gone.
+/// With process ids (perf.data) that is certain. ftrace records thread ids only. There, the recording's own map of a
+/// guest, and what is told beside the recording, says whose a thread is: by its process, or as one of a VM's vCPUs. Of
+/// the others wake-ups tell which are of one VM (`bonds`). What is left is guessed: the threads of a VM are taken to be
+/// made one after the other, so in the order of thread ids a vCPU number that is not higher than the one before begins
+/// the next VM. VMs that start at the same time break that, so a guess is marked as one ([`Vm::guessed`]), unless all
+/// threads fit into one VM by their numbers. Kernel threads that carry the VMM's process id in their name
+/// (`kvm-pit/PID`, `kvm-nx-lpage-recovery-PID`, `vhost-PID`) tell that id, if that process is known too: ftrace also
+/// saves names of threads that are long gone.
 pub fn find_vms(threads: &Threads) -> Vec<Vm> {
     let all = threads.iter().zip(0u32..);
     let mut vcpus: Vec<Member<'_>> = all
@@ -68,21 +92,134 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
         }
     }
     let named = pids_in_names(threads);
-    let mut groups: Vec<Vec<Member<'_>>> = by_told.into_values().collect();
-    groups.extend(split(&without, &named));
-    let owners: Vec<Option<i32>> = groups.iter().map(|group| owner(&named, group)).collect();
+    let known = |pid: i32| threads.get(pid).is_some_and(|thread| thread.comm.is_some());
+    let told = by_told.into_values().map(|members| Group {
+        members,
+        ..Group::default()
+    });
+    let mut groups: Vec<Group<'_>> = told.collect();
+    groups.extend(bonded(threads, without, &named));
+    let several = by_pid.len() + groups.len() > 1;
+    let owners: Vec<Option<i32>> = groups
+        .iter()
+        .map(|group| group.owner(&named).filter(|pid| known(*pid)))
+        .collect();
     let mut vms: Vec<Vm> = by_pid
         .iter()
         .map(|(pid, members)| vm(threads, Some(*pid), members))
         .collect();
-    for (group, owner) in groups.iter().zip(&owners) {
+    for (group, owner) in groups.into_iter().zip(&owners) {
         // Two groups cannot be one process's: then nobody knows whose either is.
         let claims = owners.iter().filter(|other| *other == owner).count();
-        let known = |pid: i32| threads.get(pid).is_some_and(|thread| thread.comm.is_some());
-        let fits = |pid: &i32| claims == 1 && !by_pid.contains_key(pid) && known(*pid);
-        vms.push(vm(threads, owner.filter(fits), group));
+        let fits = |pid: &i32| claims == 1 && !by_pid.contains_key(pid);
+        vms.push(Vm {
+            guessed: group.by_order && (several || !group.numbered()),
+            helpers: group.helpers,
+            ..vm(threads, owner.filter(fits), &group.members)
+        });
     }
     vms
+}
+
+/// Threads of one VM whose process is not recorded.
+#[derive(Default)]
+struct Group<'t> {
+    members: Vec<Member<'t>>,
+    /// Other threads that are of it.
+    helpers: Vec<i32>,
+    /// Whether only the order of thread ids makes it one.
+    by_order: bool,
+}
+
+impl Group<'_> {
+    /// Whether the vCPUs' numbers allow one VM only: they are known, or there is one vCPU.
+    fn numbered(&self) -> bool {
+        self.members.len() < 2
+            || self
+                .members
+                .iter()
+                .all(|member| member.thread.vcpu.is_some())
+    }
+
+    /// Whether threads made later may be of the same VM.
+    fn goes_on(&self, next: &Group<'_>, named: &[i32]) -> bool {
+        let (Some(last), Some(first)) = (self.members.last(), next.members.first()) else {
+            return false;
+        };
+        let numbers = |group: &Group<'_>| -> Vec<u32> {
+            let all = group.members.iter().filter_map(|member| member.thread.vcpu);
+            all.collect()
+        };
+        let highest = numbers(self).into_iter().max();
+        let lowest = numbers(next).into_iter().min();
+        let falls = highest.zip(lowest).is_some_and(|(a, b)| b <= a);
+        // A VM has one main loop. Without numbers nothing else tells VMs apart whose threads wake each other.
+        let apart =
+            highest.zip(lowest).is_none() && !self.helpers.is_empty() && !next.helpers.is_empty();
+        // A process id between two vCPU threads belongs to a VMM that started between them.
+        let mut between = named.iter().filter(|pid| **pid != last.tid);
+        let other = between.any(|pid| (last.tid..first.tid).contains(pid));
+        !falls && !apart && !other
+    }
+
+    /// The process that made its threads: one of them that names of the kernel's threads know for a VMM's, else the
+    /// highest id of such below them.
+    fn owner(&self, named: &[i32]) -> Option<i32> {
+        let mut of_it = self.helpers.iter().filter(|tid| named.contains(tid));
+        if let Some(pid) = of_it.next() {
+            return of_it.next().is_none().then_some(*pid);
+        }
+        let first = self.members.first()?.tid;
+        let below = named.partition_point(|pid| *pid < first);
+        named.get(below.checked_sub(1)?).copied()
+    }
+}
+
+/// Groups threads that neither a process nor a map tells of. Threads that wake each other stay together; these and all
+/// others are put to what comes before them in the order of thread ids, as long as that goes on with higher numbers.
+fn bonded<'t>(threads: &'t Threads, without: Vec<Member<'t>>, named: &[i32]) -> Vec<Group<'t>> {
+    let numbers = without
+        .iter()
+        .map(|member| (member.tid, member.thread.vcpu))
+        .collect();
+    let comm = |tid: i32| threads.get(tid)?.comm.as_deref();
+    let mut parts: Vec<Group<'_>> = Vec::new();
+    let mut left = without;
+    for (vcpus, helpers) in threads.bonds.groups(&numbers, comm) {
+        let (members, others) = left
+            .into_iter()
+            .partition(|member| vcpus.binary_search(&member.tid).is_ok());
+        left = others;
+        parts.push(Group {
+            members,
+            helpers,
+            by_order: false,
+        });
+    }
+    parts.extend(left.into_iter().map(|member| Group {
+        members: vec![member],
+        ..Group::default()
+    }));
+    for part in &mut parts {
+        // One vCPU says nothing of others, and a VM has a vCPU 0.
+        let first = part.members.iter().map(|member| member.thread.vcpu).min();
+        part.by_order = part.members.len() < 2 || !matches!(first, None | Some(None | Some(0)));
+    }
+    parts.retain(|part| !part.members.is_empty());
+    parts.sort_by_key(|part| part.members.first().map(|member| member.tid));
+    let mut out: Vec<Group<'_>> = Vec::new();
+    for part in parts {
+        match out.last_mut() {
+            Some(group) if group.goes_on(&part, named) => {
+                group.members.extend(part.members);
+                group.members.sort_by_key(|member| member.tid);
+                group.helpers.extend(part.helpers);
+                group.by_order = true;
+            }
+            _ => out.push(part),
+        }
+    }
+    out
 }
 
 /// A vCPU thread.
@@ -93,36 +230,13 @@ struct Member<'t> {
     thread: &'t Thread,
 }
 
-/// Splits vCPU threads, sorted by id, where the next VM's begin.
-fn split<'t>(threads: &[Member<'t>], named: &[i32]) -> Vec<Vec<Member<'t>>> {
-    let mut groups: Vec<Vec<Member<'_>>> = Vec::new();
-    for &member in threads {
-        let goes_on = groups
-            .last()
-            .and_then(|group| group.last())
-            .is_some_and(|last| {
-                let numbers = last.thread.vcpu.zip(member.thread.vcpu);
-                let number_falls = numbers.is_some_and(|(a, b)| b <= a);
-                // A process id between two vCPU threads belongs to a VMM that started between them.
-                let between = last.tid..member.tid;
-                let other_between = named
-                    .iter()
-                    .any(|pid| *pid != last.tid && between.contains(pid));
-                !number_falls && !other_between
-            });
-        match groups.last_mut() {
-            Some(group) if goes_on => group.push(member),
-            _ => groups.push(vec![member]),
-        }
-    }
-    groups
-}
-
 fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
+    let taken: BTreeSet<u32> = members.iter().filter_map(|m| m.thread.vcpu).collect();
+    let mut free = (0u32..).filter(|number| !taken.contains(number));
     let mut vcpus: Vec<Vcpu> = Vec::new();
-    for (position, member) in members.iter().enumerate() {
+    for member in members {
         vcpus.push(Vcpu {
-            id: member.thread.vcpu.unwrap_or(position as u32),
+            id: member.thread.vcpu.or_else(|| free.next()).unwrap_or(0),
             tid: member.tid,
             thread: member.slot,
         });
@@ -145,6 +259,8 @@ fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
         uuid: told().find_map(|vm| vm.uuid.clone()),
         process,
         vcpus,
+        helpers: Vec::new(),
+        guessed: false,
     }
 }
 
@@ -164,13 +280,6 @@ fn pids_in_names(threads: &Threads) -> Vec<i32> {
     pids.sort_unstable();
     pids.dedup();
     pids
-}
-
-/// The process that made a group of threads: the highest id below them.
-fn owner(named: &[i32], group: &[Member<'_>]) -> Option<i32> {
-    let first = group.first()?.tid;
-    let below = named.partition_point(|pid| *pid < first);
-    named.get(below.checked_sub(1)?).copied()
 }
 
 #[cfg(test)]
@@ -346,6 +455,139 @@ mod tests {
         // A number that is recorded later than the thread's name is told.
         enter(&mut all, &[(10, Some(1)), (10, Some(2))]);
         assert_eq!(find_vms(&all)[0].vcpus[0].id, 1);
+    }
+
+    /// A wake-up outside of interrupts, or in one, as ftrace records it.
+    fn wakes(threads: &mut Threads, waker: i32, target: i32, flags: u8) {
+        const FORMAT: &[u8] = b"name: sched_waking
+ID: 4
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+";
+        let mut formats = tracefmt::Formats::default();
+        formats.add("sched", FORMAT);
+        let ty = EventType {
+            index: 0,
+            system: "sched",
+            name: "sched_waking",
+            label: "sched_waking",
+            kind: Kind::SchedWaking,
+            format: formats.by_id(4),
+            decoder: Decoder::default(),
+            recorded: true,
+        };
+        let event = Event {
+            time: 1,
+            cpu: 0,
+            tid: waker,
+            pid: NONE,
+            ty: &ty,
+            body: Body::Raw(&[4, 0, flags, 0, 0, 0, 0, 0]),
+            sample: None,
+            buffer: 0,
+            comm: None,
+        };
+        threads.wakes(&event, target);
+    }
+
+    /// Two VMs that started at once: in the order of thread ids vCPU 0 of both comes first.
+    #[test]
+    fn who_wakes_whom_parts_vms_whose_threads_interleave() {
+        let numbers = [
+            (194, Some(0)),
+            (195, Some(0)),
+            (196, Some(1)),
+            (197, Some(1)),
+        ];
+        let grouped = |all: &Threads| -> Vec<(Vec<i32>, bool)> {
+            let vms = find_vms(all);
+            let tids = |vm: &Vm| vm.vcpus.iter().map(|vcpu| vcpu.tid).collect();
+            vms.iter().map(|vm| (tids(vm), vm.guessed)).collect()
+        };
+        let mut all = threads(&[(180, "qemu-system-x86"), (182, "qemu-system-x86")], &[]);
+        enter(&mut all, &numbers);
+        let guess = [(vec![194], true), (vec![195, 196], true), (vec![197], true)];
+        assert_eq!(grouped(&all), guess);
+        // In an interrupt of the host anybody may wake anybody.
+        for _ in 0..9 {
+            wakes(&mut all, 195, 194, 0x08);
+            wakes(&mut all, 195, 197, 0x10);
+        }
+        assert_eq!(grouped(&all), guess);
+        for _ in 0..2 {
+            wakes(&mut all, 182, 194, 0x01);
+            wakes(&mut all, 182, 197, 0x01);
+            wakes(&mut all, 195, 196, 0x01);
+        }
+        let vms = find_vms(&all);
+        assert_eq!(
+            grouped(&all),
+            [(vec![194, 197], false), (vec![195, 196], false)]
+        );
+        assert!(vms[0].is_called("182") && vms[0].is_of(182) && !vms[1].is_called("182"));
+    }
+
+    #[test]
+    fn threads_of_one_vm_are_not_parted_and_no_guess() {
+        let mut all = threads(&[(9, "vmm")], &[]);
+        enter(
+            &mut all,
+            &[(10, Some(0)), (11, Some(1)), (12, Some(2)), (13, Some(3))],
+        );
+        for _ in 0..3 {
+            wakes(&mut all, 10, 11, 0);
+            wakes(&mut all, 12, 13, 0);
+        }
+        let vms = find_vms(&all);
+        assert_eq!(
+            (vms.len(), vms[0].vcpus.len(), vms[0].guessed),
+            (1, 4, false)
+        );
+        // Without numbers a second vCPU may be another VM's.
+        let none = threads(&[], &[20, 21]);
+        assert!(find_vms(&none)[0].guessed);
+    }
+
+    #[test]
+    fn the_recordings_own_map_counts_more_than_facts_and_takes_their_names() {
+        let mut all = threads(&[], &[]);
+        // As the command line hands them over: the map first.
+        all.told(&told(&[], &[(None, "guest 3", &[(0, 10), (1, 12)])]));
+        all.told(&told(
+            &[],
+            &[(None, "db", &[(0, 11), (1, 12)]), (None, "web", &[(0, 10)])],
+        ));
+        enter(&mut all, &[(10, None), (11, None), (12, None)]);
+        let vms = find_vms(&all);
+        let tids = |vm: &Vm| vm.vcpus.iter().map(|vcpu| vcpu.tid).collect::<Vec<_>>();
+        assert_eq!(tids(&vms[0]), [10, 12]);
+        assert!(vms[0].is_called("3") && vms[0].is_called("guest 3"));
+        assert_eq!(
+            (tids(&vms[1]), vms[1].name.as_deref()),
+            (vec![11], Some("db"))
+        );
+        assert!(vms.iter().all(|vm| !vm.guessed));
+    }
+
+    #[test]
+    fn numbers_that_nobody_tells_are_those_that_are_free() {
+        let mut all = threads(&[(5, "qemu"), (10, "CPU 1/KVM")], &[]);
+        all.told(&told(&[(9, 5), (10, 5), (11, 5)], &[]));
+        let mut all = {
+            all.saved_names([(9, "qemu"), (11, "qemu")]);
+            all
+        };
+        enter(&mut all, &[(9, None), (10, None), (11, None)]);
+        let vcpus: Vec<(u32, i32)> = find_vms(&all)[0]
+            .vcpus
+            .iter()
+            .map(|v| (v.id, v.tid))
+            .collect();
+        assert_eq!(vcpus, [(0, 9), (1, 10), (2, 11)]);
     }
 
     #[test]

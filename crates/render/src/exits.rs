@@ -8,7 +8,7 @@ use model::{Seen, Times};
 use serde_json::{Map, Value, json};
 
 use crate::times::{COLUMNS, time_fields, unknowable_json};
-use crate::{csv, duration};
+use crate::{csv, duration, vms};
 
 /// Appends the contract's fields of one table to a JSON document.
 pub fn json(document: &mut Map<String, Value>, isa: Option<Isa>, report: &ExitsReport) {
@@ -34,7 +34,7 @@ fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
     let mut put = |name: &str, value: Value| {
         out.insert(name.to_owned(), value);
     };
-    if row.vcpu.is_some() || row.vm_pid.is_some() {
+    if row.vm_name.is_some() {
         put("vm_pid", json!(row.vm_pid));
         put("vcpu", json!(row.vcpu));
     }
@@ -57,6 +57,9 @@ fn row_json(row: &ExitRow, report: &ExitsReport) -> Value {
         }
         put("user_count", json!(row.user_count));
         put("handled_by", json!(row.handled_by(seen).map(handler)));
+    }
+    if row.vm_name.is_some() {
+        out.insert("vm_name".to_owned(), json!(row.vm_name));
     }
     Value::Object(out)
 }
@@ -94,7 +97,7 @@ pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
     .to_vec();
     let times = time_fields(&Times::default()).into_iter();
     header.extend(times.map(|(name, _)| name));
-    header.extend(["user_count", "handled_by"].map(str::to_owned));
+    header.extend(["user_count", "handled_by", "vm_name"].map(str::to_owned));
     csv::row(&mut out, header);
     for report in reports {
         for row in &report.rows {
@@ -129,6 +132,7 @@ pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
             fields.push(text(row.user_count.to_string()));
             let by = report.seen.as_ref().and_then(|seen| row.handled_by(seen));
             fields.push(by.map_or("", handler).to_owned());
+            fields.push(row.vm_name.clone().unwrap_or_default());
             csv::row(&mut out, fields);
         }
     }
@@ -185,10 +189,7 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     if report.rows.is_empty() {
         return out;
     }
-    let grouped = report
-        .rows
-        .iter()
-        .any(|r| r.vcpu.is_some() || r.vm_pid.is_some());
+    let grouped = report.rows.iter().any(|r| r.vm_name.is_some());
     let group = |vm: &str, vcpu: &str| {
         if grouped {
             format!("{vm:>8} {vcpu:>4} ")
@@ -225,7 +226,7 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
             out,
             "{}{key:<20}{:>9}",
             group(
-                &number(row.vm_pid.map(i64::from)),
+                &vms::cell(row.vm_name.as_deref().unwrap_or_default(), row.vm_pid),
                 &number(row.vcpu.map(i64::from))
             ),
             stats.count()
@@ -297,7 +298,7 @@ fn split(
         let times = row.times.unwrap_or_default();
         let number = |value: Option<i64>| value.map_or("-".to_owned(), |v| v.to_string());
         let group = group(
-            &number(row.vm_pid.map(i64::from)),
+            &vms::cell(row.vm_name.as_deref().unwrap_or_default(), row.vm_pid),
             &number(row.vcpu.map(i64::from)),
         );
         let total = times.total();

@@ -60,7 +60,11 @@ fn vm_json(vm: &Vm) -> Value {
         .iter()
         .map(|v| json!({"id": v.id, "tid": v.tid}))
         .collect();
-    json!({"pid": vm.pid, "name": vm.name, "vcpus": vcpus})
+    let mut out = json!({"pid": vm.pid, "name": vm.name, "vcpus": vcpus});
+    if vm.guessed {
+        out["guessed"] = true.into();
+    }
+    out
 }
 
 /// Returns events and counts as rows.
@@ -126,6 +130,13 @@ pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
             .map(|v| format!("{} (thread {})", v.id, v.tid))
             .collect();
         let _ = write!(text, "; vCPUs {}", vcpus.join(", "));
+        if !vm.helpers.is_empty() {
+            let helpers: Vec<String> = vm.helpers.iter().map(i32::to_string).collect();
+            let _ = write!(text, "; with threads {}", helpers.join(", "));
+        }
+        if vm.guessed {
+            text.push_str(" (a guess, by the order of thread ids)");
+        }
         line("VM", &text);
     }
     out

@@ -36,6 +36,7 @@ pub mod text_line;
 mod times;
 mod tracecmd_line;
 pub mod vcpus;
+mod vms;
 
 pub use event_line::{EventPrinter, Times};
 pub use perf_kernel::KernelFile;

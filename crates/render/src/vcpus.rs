@@ -7,7 +7,7 @@ use model::{State, Times};
 use serde_json::{Map, Value, json};
 
 use crate::times::{COLUMNS, Column, time_fields, unknowable_json};
-use crate::{clean, csv, duration};
+use crate::{clean, csv, duration, vms};
 
 /// Appends the contract's fields to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &VcpusReport) {
@@ -70,6 +70,9 @@ fn row_json(row: &VcpuRow) -> Value {
         })
     });
     put("user", user.collect());
+    if row.guessed {
+        put("guessed", json!(true));
+    }
     Value::Object(out)
 }
 
@@ -172,12 +175,16 @@ pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) 
         let _ = write!(out, "{:>1$}", column.name, width(column));
     }
     let _ = writeln!(out, "{:>8}", "exits");
+    let several = (report.rows.windows(2)).any(|pair| pair[0].vm != pair[1].vm);
     for row in report.rows.iter().take(layout.rows) {
         let total = row.times.total();
         let _ = write!(
             out,
             "{:>8} {:>4} {:>9}",
-            row.vm_pid.map_or("-".to_owned(), |pid| pid.to_string()),
+            match several || row.vm_name.is_some() {
+                true => vms::cell(&row.vm, row.vm_pid),
+                false => vms::cell("", row.vm_pid),
+            },
             row.vcpu,
             duration::of(total, layout.nanoseconds)
         );
@@ -203,8 +210,12 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         .vm_name
         .clone()
         .or_else(|| row.vm_pid.map(|pid| pid.to_string()));
-    let of = vm.map(|vm| format!(" of {vm}")).unwrap_or_default();
-    let who = format!("vCPU {}{of}, thread {}", row.vcpu, row.tid);
+    let called = match vm {
+        // The name of one of several VMs tells it from the others.
+        Some(vm) if row.called == format!("vCPU {}", row.vcpu) => format!("{} of {vm}", row.called),
+        _ => row.called.clone(),
+    };
+    let who = format!("{called}, thread {}", row.tid);
     let polls = &row.polls;
     let blocked = row.times.get(State::KernelBlocked) + row.times.get(State::UserBlocked);
     if polls.succeeded + polls.failed == 0

@@ -7,7 +7,7 @@ use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
 use tracefmt::Formats;
 
 use crate::bind;
-use crate::header::{Header, TimeUnit};
+use crate::header::{GuestMap, Header, TimeUnit};
 use crate::reader::Outcome;
 
 /// A trace.dat whose header is read.
@@ -124,7 +124,15 @@ fn make_header(data: &TraceDat<'_>) -> Header {
         .unwrap_or_default();
     let word = |at: usize| uname.get(at).map(|w| (*w).to_owned());
     let mut more = Vec::new();
-    for guest in &info.guests {
+    // A guest whose vCPUs' threads were not found says nothing.
+    let mapped = info.guests.iter().filter(|guest| !guest.vcpus.is_empty());
+    let guests: Vec<GuestMap> = mapped
+        .map(|guest| GuestMap {
+            name: guest.name.clone(),
+            vcpus: guest.vcpus.clone(),
+        })
+        .collect();
+    for guest in &guests {
         let vcpus: Vec<String> = guest
             .vcpus
             .iter()
@@ -176,6 +184,8 @@ fn make_header(data: &TraceDat<'_>) -> Header {
         } else {
             Vec::new()
         },
+        guests,
+        unthreaded: false,
         more,
     }
 }

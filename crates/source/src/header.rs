@@ -42,6 +42,19 @@ pub struct Header {
     pub command: Option<String>,
     /// Names of the ring buffers, the main one first; empty where there is only one.
     pub buffers: Vec<String>,
+    /// Whether the events do not say which thread made them, as texts that perf printed without thread ids.
+    pub unthreaded: bool,
+    /// Which threads are the vCPUs of guests that were recorded at the same time.
+    pub guests: Vec<GuestMap>,
     /// More that the container tells, as name and text.
     pub more: Vec<(String, String)>,
+}
+
+/// The recording's own map of a guest (trace-cmd's option `GUEST`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuestMap {
+    /// What the recorder calls it: the name or the number (vsock CID) that `trace-cmd record -A` was told.
+    pub name: String,
+    /// Number and thread of its vCPUs.
+    pub vcpus: Vec<(u32, i32)>,
 }

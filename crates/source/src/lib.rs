@@ -15,9 +15,10 @@ mod map;
 mod perf;
 mod reader;
 mod text;
+mod unthreaded;
 
 pub use error::OpenError;
 pub use formats_dir::formats_of_dir;
-pub use header::{Header, TimeUnit};
+pub use header::{GuestMap, Header, TimeUnit};
 pub use input::Recording;
 pub use reader::{Outcome, Reader, ReaderOptions};

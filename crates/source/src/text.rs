@@ -1,15 +1,16 @@
 //! Text as events.
 
-use std::ops::ControlFlow;
-
-use event::{Event, EventType, Sink};
+use event::Sink;
 use tracetext::{Style, Unit};
 
 use crate::header::{Header, TimeUnit};
 use crate::reader::Outcome;
+use crate::unthreaded::{Column, Scan, Threaded};
 
 /// A text is recognized by its beginning: this many bytes of it.
 const HEAD: usize = 64 << 10;
+/// What a column of numbers has may show later than that; further than this is not looked.
+const FURTHER: usize = 8 << 20;
 
 /// A text whose style is decided.
 #[derive(Debug)]
@@ -17,19 +18,9 @@ pub(crate) struct TextReader<'r> {
     data: &'r [u8],
     style: Style,
     header: Header,
-}
-
-/// Wants nothing.
-struct Nothing;
-
-impl Sink for Nothing {
-    fn wants(&mut self, _: &EventType<'_>) -> bool {
-        false
-    }
-
-    fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
+    /// What it tells of threads, and beside its columns.
+    column: Column,
+    scan: Scan,
 }
 
 impl<'r> TextReader<'r> {
@@ -38,7 +29,24 @@ impl<'r> TextReader<'r> {
         let head = &data[..data.len().min(HEAD)];
         let style = tracetext::sniff(head).filter(|style| !style.is_table())?;
         // Unit and resolution of the times show in the first lines.
-        let summary = tracetext::walk(head, &mut Nothing);
+        let mut scan = Scan::default();
+        let summary = tracetext::walk(head, &mut scan);
+        let mut column = match style {
+            Style::PerfScript => scan.column(summary.thread_column),
+            _ => Column::Threads,
+        };
+        if column == Column::Unknown && data.len() > HEAD {
+            scan = Scan::default();
+            tracetext::walk(&data[..data.len().min(FURTHER)], &mut scan);
+            column = scan.column(true);
+        }
+        if matches!(column, Column::Processes | Column::Nothing) {
+            // Which thread has which CPU, and is which vCPU, shows later too.
+            scan = Scan::default();
+            tracetext::walk(data, &mut scan);
+        } else {
+            scan = Scan::default();
+        }
         let seconds = summary.unit == Unit::Nanoseconds;
         let header = Header {
             format: format!("text of {}", style.name()),
@@ -53,12 +61,15 @@ impl<'r> TextReader<'r> {
             resolution_ns: summary.resolution,
             nine_digits: summary.resolution < 1000,
             buffers: summary.sources,
+            unthreaded: matches!(column, Column::Processes | Column::Nothing),
             ..Header::default()
         };
         Some(TextReader {
             data,
             style,
             header,
+            column,
+            scan,
         })
     }
 
@@ -71,9 +82,21 @@ impl<'r> TextReader<'r> {
     }
 
     pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
-        let summary = tracetext::walk(self.data, sink);
+        if self.column == Column::Threads {
+            let summary = tracetext::walk(self.data, sink);
+            return Outcome {
+                quality: summary.quality,
+                resolution_ns: summary.resolution,
+            };
+        }
+        let mut threaded = Threaded::new(sink, self.column, &self.scan);
+        let summary = tracetext::walk(self.data, &mut threaded);
+        let mut quality = summary.quality;
+        if let Some(warning) = threaded.warning() {
+            quality.warn(warning);
+        }
         Outcome {
-            quality: summary.quality,
+            quality,
             resolution_ns: summary.resolution,
         }
     }

@@ -513,6 +513,7 @@ impl State {
             } else {
                 Vec::new()
             },
+            thread_column: self.thread_column,
             not_understood: self.notes.not_understood.count,
             first_not_understood: self.notes.places,
             types: self

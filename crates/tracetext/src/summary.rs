@@ -100,6 +100,8 @@ pub struct Summary {
     /// Names of the files or buffers that a merged report tells apart; the position is
     /// [`event::Event::buffer`]. Empty when the text is of one.
     pub sources: Vec<String>,
+    /// Whether any line has a number where thread ids stand.
+    pub thread_column: bool,
     /// Lines behind the first event that were not understood.
     pub not_understood: u64,
     /// The first of them.

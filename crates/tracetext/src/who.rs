@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `perf script` | `comm tid [cpu]`, with `-F pid,tid` `comm pid/tid [cpu]`; each can be missing |
 //! | `trace-cmd report` | `comm-tid [cpu] flags`, `-l`: `comm-tid cpuflags`; reports of several files have `file: ` before it |
+//! | `perf-prof` | `date time comm tid flags [cpu]` |
 //! | the kernel's `trace` | `comm-tid (tgid) [cpu] flags`; tgid and flags are options; latency format as `-l` |
 //!
 //! Names of threads hold anything: blanks, brackets, colons, digits. So the columns are read from the right.
@@ -144,8 +145,15 @@ fn latency_column(token: &[u8]) -> Option<i32> {
         let all_hex = number.iter().all(u8::is_ascii_hexdigit);
         return (!number.is_empty() && all_hex).then_some(cpu);
     }
-    let (first, rest) = flags.split_first()?;
-    let shape = matches!(first, b'.' | b'd' | b'D' | b'b' | b'X')
+    are_flags(flags).then_some(cpu)
+}
+
+/// Returns whether these are the latency format's flags: `d..2.`, `dNh1`.
+fn are_flags(flags: &[u8]) -> bool {
+    let Some((first, rest)) = flags.split_first() else {
+        return false;
+    };
+    matches!(first, b'.' | b'd' | b'D' | b'b' | b'X')
         && (3..=8).contains(&rest.len())
         && matches!(
             rest[0],
@@ -154,8 +162,7 @@ fn latency_column(token: &[u8]) -> Option<i32> {
         && matches!(rest[1], b'.' | b'h' | b'H' | b's' | b'z' | b'Z')
         && rest[2..]
             .iter()
-            .all(|b| *b == b'.' || b.is_ascii_hexdigit() || *b == b'#');
-    shape.then_some(cpu)
+            .all(|b| *b == b'.' || b.is_ascii_hexdigit() || *b == b'#')
 }
 
 #[inline]
@@ -188,7 +195,13 @@ fn thread(line: &[u8], end: usize, perf: bool, who: &mut Who) -> usize {
 #[inline(never)]
 fn odd_thread(line: &[u8], end: usize, perf: bool, who: &mut Who) -> usize {
     let end = process(line, end, who);
-    let start = scan::token_start(line, end);
+    let mut end = end;
+    let mut start = scan::token_start(line, end);
+    // perf-prof prints `comm tid flags [cpu]`.
+    if !who.latency && are_flags(&line[start..end]) {
+        end = scan::back_over_blanks(line, start);
+        start = scan::token_start(line, end);
+    }
     let token = &line[start..end];
     let apart = if token.starts_with(b"-") && !perf {
         None

@@ -62,7 +62,7 @@ pub fn run(args: &EventsArgs) -> Result<()> {
         }
     }
     sink.threads.saved_names(input::saved_names(&reader));
-    sink.threads.told(facts.told());
+    sink.threads.told(&facts.told_of(&reader));
     let outcome = filter.walk(&reader, &mut sink, Scope::Events);
     if let Some(error) = sink.failed.take() {
         return Err(error.into());

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use analysis::{
     By, Continuity, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Picture, Study,
-    unknowable,
+    Window, unknowable,
 };
 use anyhow::{Result, bail};
 use event::{Isa, Quality};
@@ -53,15 +53,25 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         study = study.continuity(Continuity::new());
     }
     study.saved_names(input::saved_names(&reader));
-    study.told(facts.told());
+    study.told(&facts.told_of(&reader));
     if !input::nanoseconds(reader.header()) {
         study.counts_ticks();
     }
     let name = input::name(&args.recording);
     let filters = input::Filter::new(filter, &facts, &reader, &name)?;
-    let mut outcome = filters.walk(&reader, &mut study, Scope::Threads);
+    // Time and CPU choose events, as they always did here; vCPUs are chosen among what was found.
+    let mut study = study.choose(Window::default(), filters.left_out(&reader));
+    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
     study.finish();
     let continuity = study.continuity.as_ref().map(Continuity::report);
+    let vms = match &study.machine {
+        Some(machine) => machine.vms(),
+        None => study.exits.as_ref().map(Exits::vms).unwrap_or_default(),
+    };
+    let told_apart = !args.by.is_empty() || filter.vm.is_some();
+    if told_apart && let Some(guesses) = model::guesses(&vms) {
+        outcome.quality.warn(guesses);
+    }
     let sink = study.exits.unwrap_or_default();
     input::require_exits(&name, sink.saw_exits(), filter, &reader)?;
 

@@ -18,6 +18,9 @@ pub fn run(args: &InfoArgs) -> Result<()> {
     let reader = wrong_input::reader(&recording, lender.options(false))?;
     let (report, mut outcome) = count(&reader, args, &facts)?;
     facts.warn(&mut outcome.quality);
+    if let Some(guesses) = model::guesses(&report.vms) {
+        outcome.quality.warn(guesses);
+    }
     let name = input::name(&args.recording);
     let head = head(reader.header());
     match args.common.format {
@@ -46,7 +49,7 @@ fn count(
 ) -> Result<(analysis::InfoReport, source::Outcome)> {
     let mut sink = analysis::Info::new();
     sink.saved_names(input::saved_names(reader));
-    sink.told(facts.told());
+    sink.told(&facts.told_of(reader));
     let name = input::name(&args.recording);
     let filter = input::Filter::new(&args.common.filter, facts, reader, &name)?;
     let outcome = filter.walk(reader, &mut sink, Scope::Events);

@@ -129,6 +129,8 @@ fn part(name: String, head: info::Head, picture: Picture, camera: &Camera<'_>) -
         facts: Some(camera.facts.all()),
         domain: None,
     }]);
+    // Causes may be tasks that nobody asked for.
+    picture.only_asked();
     for report in &mut picture.exits {
         sort(&mut report.rows, Sort::Time);
     }

@@ -30,10 +30,10 @@ pub fn run(args: &SchedArgs) -> Result<()> {
     let filters = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
     let mut sink = Sched::new();
     sink.saved_names(input::saved_names(&reader));
-    sink.told(facts.told());
+    sink.told(&facts.told_of(&reader));
     let formats = reader.formats();
     sink.caller_at(formats.and_then(|formats| formats.kallsyms.range(Sched::caller())));
-    let mut outcome = filters.walk(&reader, &mut sink, Scope::Threads);
+    let mut outcome = filters.walk(&reader, &mut sink, Scope::Window);
     if !sink.saw_switches() {
         if reader.lacks_formats() {
             bail!(

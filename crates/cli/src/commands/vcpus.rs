@@ -2,12 +2,12 @@
 
 use analysis::{Continuity, Study, Vcpus};
 use anyhow::Result;
+use model::Machine;
 use render::{json, quality, vcpus};
 use source::Recording;
 
 use crate::args::{Format, VcpusArgs};
 use crate::commands::VERSION;
-use crate::filter::Scope;
 use crate::{input, output, wrong_input};
 
 /// Items of each list below the table.
@@ -23,16 +23,17 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     let name = input::name(&args.recording);
     let filter = &args.common.filter;
     let filters = input::Filter::new(filter, &facts, &reader, &name)?;
-    let mut study = Study::default().vcpus(Vcpus::new(filters.window(&reader)));
+    let mut study = Study::default().vcpus(Vcpus::new(filters.window()));
+    study = study.choose(filters.window(), filters.left_out(&reader));
     if filter.cpu.is_none() {
         study = study.continuity(Continuity::new());
     }
     study.saved_names(input::saved_names(&reader));
-    study.told(facts.told());
+    study.told(&facts.told_of(&reader));
     if !input::nanoseconds(reader.header()) {
         study.counts_ticks();
     }
-    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
+    let mut outcome = reader.walk(&mut study);
     study.finish();
     let Some(mut report) = study.vcpus_report() else {
         return Ok(());
@@ -42,6 +43,10 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     let continuity = study.continuity.as_ref().map(Continuity::report);
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
         outcome.quality.warn(warning);
+    }
+    let vms = study.machine.as_ref().map(Machine::vms).unwrap_or_default();
+    if let Some(guesses) = model::guesses(&vms) {
+        outcome.quality.warn(guesses);
     }
     for item in report.unknowable() {
         outcome.quality.warn(item.to_string());

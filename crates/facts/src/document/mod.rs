@@ -57,6 +57,10 @@ pub(crate) fn take(object: &Map<String, Value>, reader: &mut Reader) {
 }
 
 fn take_vm(vm: &Members<'_>, reader: &mut Reader) {
+    // What info guessed of one recording is no fact of another.
+    if vm.read("guessed", "true or false", reader, Value::as_bool) == Some(true) {
+        return;
+    }
     let mut told = Vm {
         pid: vm.thread_id("pid", reader),
         name: vm.text("name", reader),

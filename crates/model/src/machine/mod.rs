@@ -304,6 +304,8 @@ impl Machine {
     pub fn event<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
         self.end = self.end.max(event.time);
         match data {
+            // Nobody tells whose it is.
+            Data::KvmExit(_) | Data::KvmEntry(_) if event.tid < 0 => {}
             Data::KvmExit(exit) => {
                 let vcpu = self.kvm(event, exit.vcpu);
                 let track = &mut self.tracks[vcpu as usize];

@@ -31,6 +31,7 @@ impl Machine {
                 }
             }
             Data::SchedWakeup(wakeup) => {
+                self.threads.wakes(event, wakeup.tid);
                 self.seen.wakeups = true;
                 if !self.wakeup_seen && event.ty.kind == Kind::SchedWakeup {
                     self.wakeup_seen = true;
@@ -39,6 +40,7 @@ impl Machine {
                 self.wakes(event, wakeup.tid, wakeup.target_cpu);
             }
             Data::SchedWaking(wakeup) => {
+                self.threads.wakes(event, wakeup.tid);
                 self.seen.wakeups = true;
                 if !self.wakeup_seen {
                     self.wakes(event, wakeup.tid, wakeup.target_cpu);

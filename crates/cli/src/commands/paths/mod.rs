@@ -49,7 +49,7 @@ pub fn run(args: &PathsArgs) -> Result<()> {
         locate(&mut follower, &reader);
         let mut study = Study::default().paths(follower);
         study.saved_names(input::saved_names(&reader));
-        study.told(facts.told());
+        study.told(&facts.told_of(&reader));
         if !input::nanoseconds(reader.header()) {
             study.counts_ticks();
         }

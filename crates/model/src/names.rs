@@ -1,0 +1,100 @@
+//! What VMs and vCPUs are called, in tables and sentences.
+
+use crate::Vm;
+
+/// Returns what each VM is called: by its name, else by its process, else by the thread of its first vCPU. Those that
+/// have a name in common have what tells them apart behind it.
+pub fn vm_names(vms: &[Vm]) -> Vec<String> {
+    let place = |vm: &Vm| match (vm.pid, vm.vcpus.first()) {
+        (Some(pid), _) => format!("process {pid}"),
+        (None, Some(vcpu)) => format!("thread {}", vcpu.tid),
+        (None, None) => "without vCPUs".to_owned(),
+    };
+    let name = |vm: &Vm| match &vm.name {
+        Some(name) if vms.iter().filter(|other| other.name == vm.name).count() == 1 => name.clone(),
+        Some(name) => format!("{name} ({})", place(vm)),
+        None => format!("VM of {}", place(vm)),
+    };
+    vms.iter().map(name).collect()
+}
+
+/// Returns what the vCPU that has a thread is called: `vCPU 1`, and with several VMs `web, vCPU 1`.
+pub fn vcpu_name(vms: &[Vm], tid: i32) -> Option<String> {
+    let mut all = vms.iter().enumerate();
+    let (at, vcpu) = all.find_map(|(at, vm)| {
+        let vcpu = vm.vcpus.iter().find(|vcpu| vcpu.tid == tid)?;
+        Some((at, vcpu.id))
+    })?;
+    if vms.len() < 2 {
+        return Some(format!("vCPU {vcpu}"));
+    }
+    let name = vm_names(vms).into_iter().nth(at)?;
+    Some(format!("{name}, vCPU {vcpu}"))
+}
+
+/// Returns what is to be said of VMs that were guessed, if any were.
+pub fn guesses(vms: &[Vm]) -> Option<String> {
+    let guessed: Vec<String> = vms
+        .iter()
+        .filter(|vm| vm.guessed)
+        .map(|vm| {
+            let tids: Vec<String> = vm.vcpus.iter().map(|vcpu| vcpu.tid.to_string()).collect();
+            format!("{{{}}}", tids.join(", "))
+        })
+        .collect();
+    (!guessed.is_empty()).then(|| {
+        format!(
+            "Which vCPU is of which VM is a guess, by the order of thread ids: the recording tells no processes. Threads \
+             taken for one VM: {}. --facts with the text of 'ps -eLo pid,tid,comm,args' tells.",
+            guessed.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Vcpu;
+
+    fn vm(name: Option<&str>, pid: Option<i32>, tids: &[i32]) -> Vm {
+        let vcpus = tids.iter().zip(0u32..).map(|(&tid, id)| Vcpu {
+            id,
+            tid,
+            thread: tid as u32,
+        });
+        Vm {
+            pid,
+            name: name.map(str::to_owned),
+            process: None,
+            uuid: None,
+            vcpus: vcpus.collect(),
+            helpers: Vec::new(),
+            guessed: pid.is_none(),
+        }
+    }
+
+    #[test]
+    fn a_vm_is_told_from_every_other() {
+        let vms = [
+            vm(Some("web"), Some(5), &[10, 11]),
+            vm(Some("qemu"), Some(6), &[12]),
+            vm(Some("qemu"), None, &[13]),
+            vm(None, Some(7), &[14]),
+            vm(None, None, &[15]),
+        ];
+        let names = [
+            "web",
+            "qemu (process 6)",
+            "qemu (thread 13)",
+            "VM of process 7",
+            "VM of thread 15",
+        ];
+        assert_eq!(vm_names(&vms), names);
+        assert_eq!(vcpu_name(&vms, 11).as_deref(), Some("web, vCPU 1"));
+        assert_eq!(vcpu_name(&vms, 99), None);
+        // One VM needs no name.
+        assert_eq!(vcpu_name(&vms[..1], 11).as_deref(), Some("vCPU 1"));
+        let said = guesses(&vms).unwrap();
+        assert!(said.contains("{13}, {15}") && guesses(&vms[..2]).is_none());
+    }
+}
