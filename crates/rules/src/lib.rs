@@ -13,6 +13,7 @@ Findings are ranked by the time they cost. Without evidence there is no finding.
 mod case;
 mod definition;
 mod finding;
+mod names;
 mod rules;
 
 pub use case::Case;
@@ -20,7 +21,7 @@ pub use definition::remarks;
 pub use finding::{Advice, Base, Cost, Diagnosis, Finding, Lack, Severity};
 
 /// The built-in paths that rules look at.
-pub const PATHS: [&str; 3] = ["irqfd", "kick", "ipi"];
+pub const PATHS: [&str; 4] = ["irqfd", "kick", "ipi", "device-irq"];
 
 /// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
