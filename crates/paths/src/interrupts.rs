@@ -222,14 +222,13 @@ impl Interrupts {
         if self.waiting.is_empty() || tasks.get(task).what != What::Vcpu {
             return;
         }
-        let Some(number) = tasks.get(task).vcpu else {
-            return;
-        };
-        // The last one: what a thread does not wake a vCPU for before it accepts the next is for one that runs.
+        let number = tasks.get(task).vcpu;
+        // The last one: what a thread does not wake a vCPU for before it accepts the next is for one that runs. Where
+        // nothing tells a vCPU's number, as on arm64 without names, the wake-up behind the interrupt does.
         let at = self
             .waiting
             .iter()
-            .rposition(|w| w.thread == thread && w.number == number);
+            .rposition(|w| w.thread == thread && number.is_none_or(|number| w.number == number));
         if let Some(found) = at.and_then(|at| self.waiting.remove(at)) {
             self.resolve(found, task, tasks);
         }

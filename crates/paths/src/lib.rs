@@ -18,6 +18,7 @@ mod slow;
 mod tally;
 mod tasks;
 mod traits;
+mod uses;
 
 pub use engine::{Instance, Only, Paths, Reached};
 pub use notes::{Waker, Was};
@@ -28,6 +29,7 @@ pub use slow::Found;
 pub use tally::Dropped;
 pub use tasks::{Run, What};
 pub use traits::Trait;
+pub use uses::{DeviceReport, MetReport};
 
 /// The built-in paths: name and text of each, in the order in which they are told.
 pub const BUILTIN: [(&str, &str); 6] = [
@@ -39,9 +41,14 @@ pub const BUILTIN: [(&str, &str); 6] = [
     ("user-exit", include_str!("../builtin/user-exit.toml")),
 ];
 
+/// Paths that causes are looked for in, and that are not told unless they are asked for.
+pub const FOR_RULES: [(&str, &str); 1] =
+    [("device-irq", include_str!("../builtin/device-irq.toml"))];
+
 /// Returns a built-in path.
 pub fn builtin(name: &str) -> Option<lang::Path> {
-    let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
+    let mut all = BUILTIN.iter().chain(&FOR_RULES);
+    let (_, text) = all.find(|(known, _)| *known == name)?;
     lang::parse(text).ok()
 }
 
@@ -69,7 +76,7 @@ mod tests {
 
     #[test]
     fn built_in_paths_are_understood() {
-        for (name, text) in BUILTIN {
+        for (name, text) in BUILTIN.into_iter().chain(FOR_RULES) {
             match lang::parse(text) {
                 Ok(path) => assert_eq!(path.name, name),
                 Err(error) => panic!("{name}: {error}"),

@@ -11,6 +11,7 @@ use crate::slow::{self, Found, Reason, Split};
 use crate::tally::{Dropped, Sum, Tally, offset_of};
 use crate::tasks::{Run, What};
 use crate::traits::Trait;
+use crate::uses::{DeviceReport, MetReport};
 
 /// One stage: the time from one step to the next that was reached.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,6 +100,10 @@ pub struct PathReport {
     pub traits: Vec<Had>,
     /// The vCPUs that instances were about: thread, how many, and the sum of their totals.
     pub vcpus: Vec<(i32, u64, u64)>,
+    /// Devices that were notified, for a path that has back ends: by vCPU, address and back end.
+    pub devices: Vec<DeviceReport>,
+    /// By vCPU, whether it was busy with an access that its VMM handles, for a path of interrupts: what its instances took.
+    pub met: Vec<MetReport>,
     /// The slow ones, if there are any.
     pub slow: Option<SlowReport>,
 }
@@ -315,8 +320,51 @@ impl Words<'_> {
                     _ => None,
                 })
                 .collect(),
+            devices: self.devices(tally),
+            met: self.met(tally),
             slow: split.map(|split| self.slow(tally, &split)),
         }
+    }
+
+    fn devices(&self, tally: &Tally) -> Vec<DeviceReport> {
+        let threads = self.machine.threads();
+        let process = |slot: u32| threads.at(slot).and_then(|(_, thread)| thread.pid);
+        let mut all: Vec<_> = tally.uses.devices.iter().collect();
+        all.sort_by_key(|(key, _)| **key);
+        let all = all.into_iter().map(|((vcpu, address, _), one)| {
+            let back_end = threads.at(one.back_end);
+            let own = process(*vcpu).zip(process(one.back_end));
+            let to_user = address.and_then(|address| tally.uses.to_user.get(&(*vcpu, address)));
+            DeviceReport {
+                vcpu_tid: self.tid(*vcpu),
+                address: *address,
+                what: one.what,
+                back_end_tid: self.tid(one.back_end),
+                back_end: back_end.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
+                own_process: own.map(|(vcpu, back_end)| vcpu == back_end),
+                answers: one.answers.clone(),
+                loops: one.loops.clone(),
+                worked: one.worked,
+                waited_ns: one.waited_ns,
+                in_use_ns: one.in_use_ns(),
+                span: one.span(),
+                to_user: to_user.copied().unwrap_or(0),
+            }
+        });
+        all.collect()
+    }
+
+    fn met(&self, tally: &Tally) -> Vec<MetReport> {
+        let all = tally.uses.met.iter();
+        let mut all: Vec<MetReport> = all
+            .map(|((vcpu, access), totals)| MetReport {
+                vcpu_tid: self.tid(*vcpu),
+                access: *access,
+                totals: totals.clone(),
+            })
+            .collect();
+        all.sort_by_key(|one| (one.vcpu_tid, one.access.map(|access| format!("{access:?}"))));
+        all
     }
 
     fn step(&self, chain: u8, step: u8) -> &str {

@@ -9,6 +9,7 @@ use stats::Stats;
 use crate::engine::Reached;
 use crate::lang::{MAX_STEPS, Path};
 use crate::traits::Trait;
+use crate::uses::Uses;
 
 /// Different traits that one path's instances are told by; what is beyond is not counted.
 const MAX_TRAITS: usize = 4096;
@@ -172,6 +173,8 @@ pub(crate) struct Tally {
     pub slow_from: Option<u64>,
     /// Memory that instances use again.
     numbers: Vec<u32>,
+    /// Sums by device and by vCPU.
+    pub uses: Uses,
     /// The instance that took longest: its longest stage, by number, and how long that took.
     pub slowest: Option<(Example, u32, u64)>,
 }
@@ -200,6 +203,7 @@ impl Tally {
             buckets: Vec::new(),
             slow_from: None,
             numbers: Vec::new(),
+            uses: Uses::default(),
             slowest: None,
         }
     }

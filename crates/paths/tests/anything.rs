@@ -11,6 +11,7 @@ use event::{
     Body, Data, Decoder, Event, EventType, Kind, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio,
     KvmUserspaceExit, KvmVcpuWakeup, LostKind, MmioAccess, NONE, Side, Sink,
 };
+use common::stages::{Log, wrong};
 use paths::{Instance, PathReport, Paths};
 use proptest::prelude::*;
 
@@ -231,6 +232,7 @@ struct Seen {
     instances: Vec<Instance>,
     most: usize,
     study: Study,
+    log: Log,
 }
 
 fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
@@ -250,6 +252,7 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
         })
         .collect();
     let mut study = Study::default().paths(paths);
+    let mut log = Log::default();
     let mut known = vec![None; types.len()];
     let (mut time, mut most) = (1_000_000u64, 0);
     let mut instances = Vec::new();
@@ -299,6 +302,7 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
             buffer: 0,
             comm: Some(comm),
         };
+        log.take(&event, &event.data());
         assert_eq!(study.event(&event), ControlFlow::Continue(()));
         if let Some(paths) = &mut study.paths {
             most = most.max(paths.in_flight());
@@ -316,7 +320,34 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
         instances,
         most,
         study,
+        log,
     }
+}
+
+/// No stage is longer than what bounds it. Times have to run forwards for that to make sense.
+fn check_bounds(seen: &Seen) {
+    let paths = seen.study.paths.as_ref().expect("paths");
+    let machine = seen.study.machine.as_ref().expect("a machine");
+    for one in &seen.instances {
+        let found = wrong(&seen.log, one, paths, machine, false);
+        assert!(found.is_empty(), "{found:#?}\n{one:?}");
+    }
+}
+
+/// Makes every event later than the one before.
+fn forwards(mut stream: Vec<One>) -> Vec<One> {
+    for one in &mut stream {
+        one.step = one.step.clamp(1, 5_000);
+    }
+    stream
+}
+
+/// All paths that there are.
+fn all_paths() -> Paths {
+    let mut all = paths::all_builtin();
+    let of_rules = paths::FOR_RULES.iter();
+    all.extend(of_rules.filter_map(|(name, _)| paths::builtin(name)));
+    Paths::new(all)
 }
 
 fn check(seen: &Seen, limit: usize) {
@@ -638,5 +669,17 @@ proptest! {
             paths.slow_from(ns);
         }
         check(&walk(&play(&all), Isa::Vmx, paths), limit);
+    }
+
+    #[test]
+    fn no_stage_is_longer_than_what_bounds_it(
+        all in prop_oneof![
+            prop::collection::vec(next(2), 0..3000),
+            prop::collection::vec(next(40), 0..1500),
+        ],
+        arm in any::<bool>(),
+    ) {
+        let isa = if arm { Isa::Arm64 } else { Isa::Vmx };
+        check_bounds(&walk(&forwards(play(&all)), isa, all_paths()));
     }
 }

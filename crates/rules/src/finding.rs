@@ -42,6 +42,8 @@ pub enum Base {
     Span,
     /// The CPUs' time from the first event to the last.
     CpuTime,
+    /// The time in which a device was in use.
+    InUse,
 }
 
 impl Base {
@@ -52,6 +54,7 @@ impl Base {
             Base::Handling => "of the time of exits, without waiting",
             Base::Span => "of the recorded time",
             Base::CpuTime => "of the CPUs' time",
+            Base::InUse => "of the time in which the device was in use",
         }
     }
 
@@ -62,6 +65,7 @@ impl Base {
             Base::Handling => "handling",
             Base::Span => "span",
             Base::CpuTime => "cpu_time",
+            Base::InUse => "in_use",
         }
     }
 }

@@ -14,6 +14,7 @@ mod case;
 mod definition;
 mod doubt;
 mod finding;
+mod names;
 mod rules;
 mod torn;
 
@@ -22,7 +23,7 @@ pub use definition::remarks;
 pub use finding::{Advice, Base, Cost, Diagnosis, Finding, Lack, Severity};
 
 /// The built-in paths that rules look at.
-pub const PATHS: [&str; 3] = ["irqfd", "kick", "ipi"];
+pub const PATHS: [&str; 4] = ["irqfd", "kick", "ipi", "device-irq"];
 
 /// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use model::Machine;
 
-use super::bind::{Ask, Bound, Read, compare};
+use super::bind::{Ask, Bound, Cancel, Ending, Read, compare};
 use super::instance::{Live, Reached};
 use super::{Instance, MAX_LIVE, MAX_REMEMBERED, Now, Paths};
 use crate::fields::Val;
@@ -54,7 +54,9 @@ impl Paths {
         let last = live.last().step as usize;
         live.counted
             && live.reached().len() > 1
-            && (last + 1..self.steps(live.chain)).all(|step| self.can_skip(live.chain, step))
+            && (last + 1..self.steps(live.chain)).all(|step| {
+                self.can_skip(live.chain, step) || is_barred(self.step(live.chain, step), live)
+            })
     }
 
     /// Returns the value of an attribute, as joins compare it.
@@ -104,8 +106,25 @@ impl Paths {
                         .vcpu_of(now.event.tid)
                         .and_then(|vcpu| machine.cause(vcpu).reason),
                 };
-                reason.is_some_and(|reason| compare(&Val::Text(reason.key()), *op, wanted))
+                // HLT on Intel is hlt on AMD.
+                let small = |text: &str| text.to_ascii_lowercase();
+                let wanted = match wanted {
+                    Value::Text(text) => &Value::Text(small(text)),
+                    number => number,
+                };
+                let key = reason.map(|reason| small(&reason.key()));
+                key.is_some_and(|key| compare(&Val::Text(key.into()), *op, wanted))
             }
+            Ask::Sleeps => match now.data {
+                event::Data::SchedSwitch(switch) => {
+                    switch.prev_state.leaves() == event::sched::Leaves::Blocked
+                }
+                _ => false,
+            },
+            Ask::Halts => match now.data {
+                event::Data::KvmExit(exit) => exit.reason.is_waiting(),
+                _ => false,
+            },
             Ask::Compare(Read::Field(getter), op, wanted) => getter
                 .get(now.event, now.data)
                 .is_some_and(|value| compare(&value, *op, wanted)),
@@ -218,8 +237,19 @@ impl Paths {
                     _ => false,
                 }
             });
+            let since = now
+                .event
+                .time
+                .saturating_sub(self.live[at as usize].last().time);
+            let within = bound.within.as_ref();
+            let fits =
+                fits && within.is_none_or(|read| self.read(read, now).is_some_and(|ns| since <= ns));
             // One event takes an instance one step on, not back again.
             if !fits || self.live[at as usize].seq == self.seq {
+                continue;
+            }
+            if self.index.alts[bound.alt as usize].2.only_binds {
+                self.learn(at, bound, now);
                 continue;
             }
             self.advanced = Some((chain, step));
@@ -235,6 +265,36 @@ impl Paths {
             self.reach(at, bound, step, now, machine);
         }
         self.found = found;
+    }
+
+    /// An event tells what an instance does not know yet, and is no step of it.
+    fn learn(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>) {
+        let unknown = |(role, _): &&(usize, Read)| self.live[at as usize].role(*role).is_none();
+        let told: Vec<(usize, u64)> = bound
+            .binds
+            .iter()
+            .filter(unknown)
+            .filter_map(|(role, read)| Some((*role, self.read(read, now)?)))
+            .collect();
+        if told.is_empty() {
+            return;
+        }
+        self.unregister(at);
+        let live = &mut self.live[at as usize];
+        for (role, value) in told {
+            live.set(role, value);
+        }
+        // What it is unique by may be known now.
+        let chain = live.chain;
+        let steps = live.reached().iter().rev().map(|r| r.step as usize);
+        let unique = steps.into_iter().find(|step| {
+            let (path, place) = self.index.chains[chain as usize];
+            let steps = &self.paths[path as usize].chains[place as usize].steps;
+            !steps[*step].unique.is_empty()
+        });
+        if unique.is_none_or(|step| self.occupy(at, step)) {
+            self.register(at);
+        }
     }
 
     fn begin(
@@ -312,6 +372,7 @@ impl Paths {
         }
         let mut copy = self.live[parent as usize].clone();
         copy.waits.clear();
+        copy.ends.clear();
         copy.unique = None;
         copy.notes = None;
         copy.spare = None;
@@ -477,8 +538,7 @@ impl Paths {
                     .needs
                     .iter()
                     .any(|role| live.role(*role).is_none() && !recalled(*role))
-                || this.not_after.iter().any(|s| live.has(*s))
-                || this.only_after.iter().any(|s| !live.has(*s));
+                || is_barred(this, live);
             if !barred {
                 for alt in self.index.of_step[number as usize].clone() {
                     let (_, _, what) = &self.index.alts[alt as usize];
@@ -522,32 +582,47 @@ impl Paths {
             self.waiting.add(*alt, *key, at);
         }
         self.live[at as usize].waits = waits;
-        let until = !self.step(chain, last.step as usize).until.is_empty();
-        if until && !self.live[at as usize].late {
-            let number = first + u32::from(last.step);
-            self.cancels.add(number, u64::from(last.thread), at);
+        let live = &mut self.live[at as usize];
+        let mut ends = std::mem::take(&mut live.ends);
+        for (number, of, ending) in &self.index.ends[first as usize + last.step as usize] {
+            let thread = match of {
+                Some(role) => live.role(*role),
+                None => Some(u64::from(last.thread)),
+            };
+            let counts = match ending {
+                Ending::Late => !live.late,
+                Ending::Over => true,
+                Ending::OverIfLate => live.late,
+            };
+            if let Some(thread) = thread.filter(|_| counts) {
+                ends.push((*number, thread));
+                self.cancels.add(*number, thread, at);
+            }
         }
+        live.ends = ends;
     }
 
     pub(super) fn unregister(&mut self, at: u32) {
-        let mut waits = std::mem::take(&mut self.live[at as usize].waits);
-        for (alt, key) in waits.drain(..) {
+        let live = &mut self.live[at as usize];
+        for (alt, key) in live.waits.drain(..) {
             self.waiting.remove(alt, key, at);
         }
-        let live = &mut self.live[at as usize];
-        live.waits = waits;
-        let (chain, last) = (live.chain, live.last());
-        let number = self.index.first_step[chain as usize] + u32::from(last.step);
-        self.cancels.remove(number, u64::from(last.thread), at);
+        for (number, thread) in live.ends.drain(..) {
+            self.cancels.remove(number, thread, at);
+        }
     }
 
-    /// A thread makes an event before which its instances at a step had to go on, at least to steps that come soon.
-    pub(super) fn cancel(&mut self, step: u32, now: &Now<'_, '_>) {
-        if !self.cancels.any(step) {
+    /// An event by which instances of its thread end.
+    pub(super) fn cancel(&mut self, cancel: &Cancel, now: &Now<'_, '_>, machine: &mut Machine) {
+        if !self.cancels.any(cancel.number) {
             return;
         }
         let mut found = Vec::new();
-        self.cancels.get(step, u64::from(now.thread), &mut found);
+        self.cancels
+            .get(cancel.number, u64::from(now.thread), &mut found);
+        if found.is_empty() || !cancel.asks.iter().all(|ask| self.ask(ask, now, machine)) {
+            return;
+        }
         for at in found {
             if !self.live[at as usize].live {
                 continue;
@@ -557,13 +632,18 @@ impl Paths {
                 continue;
             }
             self.unregister(at);
-            self.live[at as usize].late = true;
-            self.register(at);
-            if !self.live[at as usize].waits.is_empty() {
-                continue;
+            if matches!(now.data, event::Data::KvmUserspaceExit(_)) {
+                self.goes_to_user(at);
+            }
+            if cancel.ending == Ending::Late {
+                self.live[at as usize].late = true;
+                self.register(at);
+                if !self.live[at as usize].waits.is_empty() {
+                    continue;
+                }
+                self.unregister(at);
             }
             if self.is_open(&self.live[at as usize]) {
-                self.unregister(at);
                 self.complete(at);
             } else {
                 self.give_up(at, Some(Dropped::Superseded));
@@ -628,6 +708,7 @@ impl Paths {
             self.remember(at);
         }
         if self.live[at as usize].counted && self.is_wanted(&self.live[at as usize]) {
+            self.sum_up(at);
             let live = &self.live[at as usize];
             let tally = &mut self.tallies[path as usize];
             let number = tally.add(chain as usize, live.reached(), live.coalesced, &traits);
@@ -680,6 +761,11 @@ impl Live {
         let same = alt.joins.iter().filter(|join| !join.differs);
         key_of(same.map(|join| self.role(join.role)))
     }
+}
+
+/// Whether the steps that an instance has reached rule another one out.
+fn is_barred(step: &Step, live: &Live) -> bool {
+    step.not_after.iter().any(|s| live.has(*s)) || step.only_after.iter().any(|s| !live.has(*s))
 }
 
 /// Whether a thread belongs to the process that another one works for: its own, or the one that a vhost worker has in its

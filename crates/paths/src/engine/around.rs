@@ -9,6 +9,7 @@ use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
 use crate::tally::Dropped;
 use crate::tasks::{self, Raised, Run};
 use crate::traits::{Trait, levels};
+use crate::uses::Loop;
 
 impl Paths {
     /// Begins to watch the vCPU of an instance, once it is known.
@@ -358,6 +359,51 @@ impl Paths {
                     .role(role)
                     .is_some_and(|ticket| !self.interrupts.has_one(ticket, &self.tasks, threads))
         })
+    }
+
+    /// A vCPU's write goes to user space, so that it notifies nobody.
+    pub(super) fn goes_to_user(&mut self, at: u32) {
+        let live = &self.live[at as usize];
+        let roles = &self.index.roles[live.chain as usize];
+        let address = roles.address.and_then(|role| live.role(role));
+        if let (Some(address), Some(notes), false) = (address, &live.notes, live.counted) {
+            let path = self.index.chains[live.chain as usize].0;
+            let uses = &mut self.tallies[path as usize].uses;
+            uses.goes_to_user(notes.subject, address);
+        }
+    }
+
+    /// Adds a complete instance to the sums by device and by vCPU.
+    pub(super) fn sum_up(&mut self, at: u32) {
+        let live = &self.live[at as usize];
+        let (path, chain) = self.index.chains[live.chain as usize];
+        let roles = &self.index.roles[live.chain as usize];
+        let (Some(first), Some(notes)) = (live.reached().first(), &live.notes) else {
+            return;
+        };
+        let last = live.last();
+        let uses = &mut self.tallies[path as usize].uses;
+        if let (Some(role), Some((slot, what, _))) = (roles.address, notes.back_end) {
+            let steps = &self.paths[path as usize].chains[chain as usize].steps;
+            let step = |reached: &super::Reached| &steps[reached.step as usize];
+            // What a back end that is done waits for is not its time.
+            let answer = live.reached().iter().find(|one| step(one).answers);
+            let one = Loop {
+                from: first.time,
+                to: answer.unwrap_or(&last).time,
+                end: last.time,
+                worked: live.reached().iter().any(|one| step(one).name == "work"),
+            };
+            uses.device(notes.subject, live.role(role), (slot, what), &one);
+        }
+        if roles.target {
+            let made = notes.accesses.iter().filter(|((_, vmm), _)| *vmm);
+            let most = made.max_by_key(|(_, count)| *count);
+            let was = notes.was_access.filter(|_| notes.was.busy());
+            let access = most.map(|((access, _), _)| *access).or(was);
+            let total = last.time.saturating_sub(first.time);
+            uses.meets(notes.subject, access, total);
+        }
     }
 
     /// What is known of an instance that is complete.

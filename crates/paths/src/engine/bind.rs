@@ -3,8 +3,8 @@
 use event::{Data, Event, EventType, Kind};
 
 use crate::fields::{Getter, Val};
-use crate::lang::{Alt, Attr, Class, Cond, Op, Pattern, Value};
-use crate::lang::{Path, is_function_tracer};
+use crate::lang::{Alt, Attr, Class, Cond, End, Op, Pattern, Value};
+use crate::lang::{Path, Step, is_function_tracer};
 
 /// An attribute, ready to be read.
 #[derive(Debug, Clone)]
@@ -46,6 +46,28 @@ pub(crate) enum Ask {
     Within(Getter, Vec<std::ops::Range<u64>>),
     /// The level, and the number of the interrupt line it is of.
     Rises(Getter, Getter),
+    Sleeps,
+    Halts,
+}
+
+/// How an event ends an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Steps that come soon do not come any more.
+    Late,
+    /// The instance is over.
+    Over,
+    /// It is over if it is late.
+    OverIfLate,
+}
+
+/// An event by which instances at a step end.
+#[derive(Debug, Clone)]
+pub(crate) struct Cancel {
+    /// Its number among all.
+    pub number: u32,
+    pub asks: Vec<Ask>,
+    pub ending: Ending,
 }
 
 /// An alternative of a step, bound to one kind of event.
@@ -66,6 +88,8 @@ pub(crate) struct Bound {
     pub binds: Vec<(usize, Read)>,
     /// Whether it goes on with an instance; if not, it begins one.
     pub joins: bool,
+    /// How long ago the step before was reached, at most.
+    pub within: Option<Read>,
 }
 
 /// Calls of functions, in the function tracer's events.
@@ -160,8 +184,8 @@ pub(crate) struct Binding {
     pub mode: Option<Getter>,
     /// Alternatives that it can be, later steps first: one event does not take an instance two steps on.
     pub alts: Vec<Bound>,
-    /// Steps after which a thread that makes one of these gives its instance up.
-    pub cancels: Vec<u32>,
+    /// What ends instances.
+    pub cancels: Vec<Cancel>,
     /// Steps whose events these are: they are recorded.
     pub marks: Vec<u32>,
     /// Steps and alternatives that count for nothing from now on.
@@ -179,6 +203,8 @@ pub(crate) struct Roles {
     pub back_end: Option<usize>,
     pub vector: Option<usize>,
     pub address: Option<usize>,
+    /// Whether it is the vCPU that an interrupt is for.
+    pub target: bool,
 }
 
 impl Roles {
@@ -192,6 +218,7 @@ impl Roles {
             back_end: role("backend"),
             vector: role("vector"),
             address: role("address"),
+            target: role("target").is_some(),
         }
     }
 }
@@ -211,6 +238,10 @@ pub(crate) struct Index {
     pub roles: Vec<Roles>,
     /// By step, alternatives that take it back if it was the last one.
     pub back: Vec<Vec<u32>>,
+    /// By step, what ends instances there: the number of each, whose event it has to be, and how.
+    pub ends: Vec<Vec<(u32, Option<usize>, Ending)>>,
+    /// How many of these there are.
+    pub all_ends: u32,
 }
 
 impl Index {
@@ -223,6 +254,10 @@ impl Index {
                 index.first_step.push(index.of_step.len() as u32);
                 index.roles.push(Roles::of(&chain.roles));
                 for (step, at) in chain.steps.iter().zip(0u32..) {
+                    let ends = ends_of(step).zip(index.all_ends..);
+                    let ends: Vec<_> = ends.map(|((end, how), n)| (n, end.of, how)).collect();
+                    index.all_ends += ends.len() as u32;
+                    index.ends.push(ends);
                     let from = index.alts.len() as u32;
                     for alt in &step.alts {
                         index.alts.push((chain_number, at, alt.clone()));
@@ -247,6 +282,14 @@ impl Index {
     }
 }
 
+/// What ends instances at a step, and how: in the order in which they are numbered.
+fn ends_of(step: &Step) -> impl Iterator<Item = (&End, Ending)> {
+    let until = step.until.iter().map(|end| (end, Ending::Late));
+    let over = step.over.iter().map(|end| (end, Ending::Over));
+    let late = step.late_over.iter().map(|end| (end, Ending::OverIfLate));
+    until.chain(over).chain(late)
+}
+
 /// Binds all paths to a kind of event.
 pub(crate) fn bind(
     paths: &[Path],
@@ -269,8 +312,15 @@ pub(crate) fn bind(
             } else if matches(&step.unless) {
                 binding.disables.push(number);
             }
-            if matches(&step.until) {
-                binding.cancels.push(number);
+            let numbers = index.ends[number as usize].iter().map(|(number, ..)| *number);
+            for ((end, ending), number) in ends_of(step).zip(numbers) {
+                if matches(std::slice::from_ref(&end.event)) {
+                    binding.cancels.push(Cancel {
+                        number,
+                        asks: asks(&end.conds, ty, symbols),
+                        ending,
+                    });
+                }
             }
             for (alt, alt_number) in step.alts.iter().zip(index.of_step[number as usize].clone()) {
                 if tracer {
@@ -300,7 +350,12 @@ pub(crate) fn bind(
     binding.marks.dedup();
     binding
         .alts
-        .sort_by_key(|bound| (std::cmp::Reverse((bound.chain, bound.step)), !bound.joins));
+        .sort_by_key(|bound| {
+            let step = std::cmp::Reverse((bound.chain, bound.step));
+            // What an event tells of one instance may end another, which goes on by it first.
+            let only_binds = index.alts[bound.alt as usize].2.only_binds;
+            (only_binds, step, !bound.joins)
+        });
     binding.wanted |= !binding.alts.is_empty()
         || !binding.cancels.is_empty()
         || !binding.disables.is_empty()
@@ -309,18 +364,12 @@ pub(crate) fn bind(
     binding
 }
 
-fn bound(
-    alt: &Alt,
-    number: u32,
-    functions: Option<Functions>,
-    ty: &EventType<'_>,
-    symbols: &Symbols,
-) -> Bound {
+fn asks(conds: &[Cond], ty: &EventType<'_>, symbols: &Symbols) -> Vec<Ask> {
     let within = |name: &str| -> Vec<std::ops::Range<u64>> {
         let of = symbols.iter().filter(|(known, _)| known == name);
         of.map(|(_, range)| range.clone()).collect()
     };
-    let asks = alt.conds.iter().map(|cond| match cond {
+    let asks = conds.iter().map(|cond| match cond {
         Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
             if ty.format.is_some() && field == FUNCTION =>
         {
@@ -332,8 +381,20 @@ fn bound(
             Read::Field(level) => Ask::Rises(level, Getter::field(ty, "irq")),
             other => Ask::Compare(other, Op::Equal, Value::Number(1)),
         },
+        Cond::Sleeps => Ask::Sleeps,
+        Cond::Halts => Ask::Halts,
     });
-    let asks = asks.collect();
+    asks.collect()
+}
+
+fn bound(
+    alt: &Alt,
+    number: u32,
+    functions: Option<Functions>,
+    ty: &EventType<'_>,
+    symbols: &Symbols,
+) -> Bound {
+    let asks = asks(&alt.conds, ty, symbols);
     let same = alt.joins.iter().filter(|join| !join.differs);
     let keys: Vec<_> = same
         .map(|join| (Read::of(&join.attr, ty), join.role))
@@ -361,6 +422,7 @@ fn bound(
         checks,
         binds,
         joins: !alt.joins.is_empty(),
+        within: alt.within.as_ref().map(|attr| Read::of(attr, ty)),
     }
 }
 

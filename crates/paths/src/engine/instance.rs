@@ -26,8 +26,10 @@ pub(crate) struct Live {
     pub chain: u32,
     /// Whether it counts.
     pub counted: bool,
-    /// What it waits for: alternatives, or steps that it is given up for, with their keys.
+    /// What it waits for: alternatives, with their keys.
     pub waits: Vec<(u32, u64)>,
+    /// What it ends by: the number of each, and the thread whose event it has to be.
+    pub ends: Vec<(u32, u64)>,
     reached: [Reached; MAX_STEPS],
     len: u8,
     pub roles: [u64; MAX_ROLES],
@@ -122,6 +124,7 @@ impl Live {
     pub fn clear(&mut self) {
         self.counted = false;
         self.waits.clear();
+        self.ends.clear();
         self.len = 0;
         self.bound = 0;
         self.pending = 0;

@@ -90,7 +90,7 @@ pub struct Paths {
     /// The oldest instances, the very oldest last; some may have ended.
     oldest: Vec<(u64, u32)>,
     waiting: Waiting,
-    /// Instances that are given up when their thread makes certain events: by step's number and thread.
+    /// Instances that end when a thread makes certain events: by number of these, and thread.
     cancels: Waiting,
     /// By what instances are unique by, which one is under way.
     unique: FxHashMap<(u32, u64), u32>,
@@ -160,7 +160,7 @@ impl Paths {
             born: 0,
             oldest: Vec::new(),
             waiting: Waiting::new(alts),
-            cancels: Waiting::new(steps),
+            cancels: Waiting::new(index.all_ends as usize),
             unique: FxHashMap::default(),
             tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
@@ -392,8 +392,8 @@ impl Paths {
                 self.alternative(bound, &now, machine);
             }
         }
-        for step in &binding.cancels {
-            self.cancel(*step, &now);
+        for cancel in &binding.cancels {
+            self.cancel(cancel, &now, machine);
         }
         self.after(&now, machine);
     }
@@ -635,6 +635,11 @@ impl Paths {
                 continue;
             }
             match slot {
+                // What it has reached may be enough.
+                None if self.is_open(&self.live[at as usize]) => {
+                    self.unregister(at);
+                    self.complete(at);
+                }
                 None => self.give_up(at, Some(Dropped::Unresolved)),
                 Some(slot) => {
                     // One of them may have displaced another.

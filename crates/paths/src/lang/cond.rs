@@ -211,6 +211,10 @@ pub enum Cond {
     Is(Attr, Class, bool),
     /// A level that was 0 (or not seen) the last time the same thread told of the same `irq`, and is not now.
     Rises(Attr),
+    /// The task that a `sched_switch` takes its CPU from goes to sleep: it is not preempted.
+    Sleeps,
+    /// The guest of a `kvm_exit` asks to wait: HLT, WFx, MWAIT.
+    Halts,
 }
 
 /// Who can raise an interrupt.
@@ -296,9 +300,11 @@ impl Cond {
             (Some(attr), Some("rises")) if words.next().is_none() => {
                 Ok(Cond::Rises(Attr::parse(attr)?))
             }
+            (Some("prev"), Some("sleeps")) if words.next().is_none() => Ok(Cond::Sleeps),
+            (Some("thread"), Some("halts")) if words.next().is_none() => Ok(Cond::Halts),
             _ => Err(LangError(format!(
-                "'{text}' is no condition; expected FIELD OP VALUE with one of == != < <= > >= ~, 'thread is CLASS' or \
-                 'FIELD rises'"
+                "'{text}' is no condition; expected FIELD OP VALUE with one of == != < <= > >= ~, 'thread is CLASS', \
+                 'FIELD rises', 'prev sleeps' or 'thread halts'"
             ))),
         }
     }

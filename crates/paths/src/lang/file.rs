@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
+use super::pair::selector;
 use super::{
-    Alt, Attr, By, Chain, Cond, JoinRole, LangError, MAX_ALTS, MAX_CHAINS, MAX_ROLES, MAX_STEPS,
+    Alt, Attr, By, Chain, Cond, End, JoinRole, LangError, MAX_ALTS, MAX_CHAINS, MAX_ROLES, MAX_STEPS,
     Optional, Path, Pattern, Step,
 };
 
@@ -72,9 +73,15 @@ struct StepToml {
     #[serde(default)]
     until: Many,
     #[serde(default)]
+    over: Many,
+    #[serde(default)]
+    late_over: Many,
+    #[serde(default)]
     soon: bool,
     #[serde(default)]
     ends: bool,
+    #[serde(default)]
+    answers: bool,
     #[serde(default)]
     unless: Many,
     #[serde(default)]
@@ -108,6 +115,9 @@ struct AltToml {
     #[serde(default)]
     only_after: Many,
     instead_of: Option<String>,
+    #[serde(default)]
+    only_binds: bool,
+    within: Option<String>,
     #[serde(default, rename = "where")]
     conds: Many,
     #[serde(default)]
@@ -315,6 +325,8 @@ fn step(
         one.not_after = named(&on.not_after)?;
         one.only_after = named(&on.only_after)?;
         one.instead_of.clone_from(&on.instead_of);
+        one.only_binds = on.only_binds;
+        one.within = on.within.as_deref().map(Attr::parse).transpose()?;
         alts.push(one);
     }
     if alts.is_empty() || alts.len() > MAX_ALTS {
@@ -369,15 +381,36 @@ fn step(
         each: table.each,
         unique,
         coalesces: table.coalesces,
-        until: patterns(&table.until)?,
+        until: ends(&table.until, roles)?,
+        over: ends(&table.over, roles)?,
+        late_over: ends(&table.late_over, roles)?,
         soon: table.soon,
         ends: table.ends,
+        answers: table.answers,
         unless: patterns(&table.unless)?,
         not_after,
         only_after,
         recall,
         alts,
     })
+}
+
+/// Parses `EVENT`, `EVENT[COND]`, and either with ` of ROLE` behind it.
+fn ends(texts: &Many, roles: &[String]) -> Result<Vec<End>, LangError> {
+    let one = |text: &String| {
+        let (event, of) = match text.rsplit_once(" of ") {
+            Some((event, role)) => (event, Some(known_role(roles, role)?)),
+            None => (text.as_str(), None),
+        };
+        let alt = selector(event)?;
+        let event = alt.events.into_iter().next();
+        Ok(End {
+            event: event.ok_or_else(|| LangError(format!("'{text}' names no event")))?,
+            conds: alt.conds,
+            of,
+        })
+    };
+    texts.list().iter().map(one).collect()
 }
 
 fn patterns(names: &Many) -> Result<Vec<Pattern>, LangError> {
@@ -437,6 +470,8 @@ fn alt(
         not_after: Vec::new(),
         only_after: Vec::new(),
         instead_of: None,
+        only_binds: false,
+        within: None,
         unless: Vec::new(),
         conds,
         joins,

@@ -94,9 +94,15 @@ pub struct Step {
     /// Whether an instance that comes second by `unique` is one with the first, as a second interrupt of one
     /// vector is that waits to be injected. If not, the first is given up.
     pub coalesces: bool,
-    /// Once the thread of this step's event makes one of these, steps that come soon do not come any more; an instance that
-    /// has nothing else to wait for is given up.
-    pub until: Vec<Pattern>,
+    /// Once one of these has come, steps that come soon do not come any more; an instance that has nothing else to wait for
+    /// ends.
+    pub until: Vec<End>,
+    /// Once one of these has come, the instance is over, whatever it waits for: what it was about has gone on.
+    pub over: Vec<End>,
+    /// The same, once steps that come soon do not come any more.
+    pub late_over: Vec<End>,
+    /// The back end has answered, or is done: what comes behind it is not its time.
+    pub answers: bool,
     /// An instance that reaches it is complete, though it is not the last one.
     pub ends: bool,
     /// It comes before the events that the step before it names with `until`, or not at all.
@@ -116,6 +122,17 @@ pub struct Step {
     pub alts: Vec<Alt>,
 }
 
+/// An event by which an instance at a step ends, if nothing has taken it on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Which event...
+    pub event: Pattern,
+    /// ...of which all this is true...
+    pub conds: Vec<Cond>,
+    /// ...made by the thread that this role holds; without one, by the thread that made the step's event.
+    pub of: Option<usize>,
+}
+
 /// One way to reach a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Alt {
@@ -125,6 +142,10 @@ pub struct Alt {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// A field of the event, in nanoseconds: the step before was reached no longer ago than that.
+    pub within: Option<Attr>,
+    /// The event tells roles that the instance does not hold yet, and does not reach the step.
+    pub only_binds: bool,
     /// A step that was reached in error, if it was the last one: reaching this one takes it back. It may be a later step.
     pub instead_of: Option<String>,
     /// Once one of these events has been seen, the alternative counts for nothing.

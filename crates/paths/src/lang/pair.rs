@@ -71,7 +71,7 @@ pub fn pair(from: &str, to: &str, join: &Join) -> Result<Path, LangError> {
 }
 
 /// Parses `EVENT`, or `EVENT[COND, COND]`.
-fn selector(text: &str) -> Result<Alt, LangError> {
+pub(super) fn selector(text: &str) -> Result<Alt, LangError> {
     let text = text.trim();
     let (name, conds) = match text.split_once('[') {
         None => (text, None),

@@ -3,6 +3,8 @@
 // Every test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub mod stages;
+
 use std::fmt::Write;
 use std::ops::ControlFlow;
 

@@ -2,7 +2,8 @@
 
 use analysis::{ExitTable, UserCause, VcpuRow};
 use model::Access;
-use paths::{PathReport, Trait};
+use paths::{Dropped, PathReport};
+use stats::Stats;
 use stats::duration::human;
 
 use crate::case::{Sum, percent, plural};
@@ -12,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     id: "console-on-irq-vcpu",
     title: "A vCPU that takes device interrupts prints on an emulated serial console",
     looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while their \
-               vCPU was at it",
-    needs: "kvm:*, sched:sched_switch, sched:sched_waking, and probes on irqfd_wakeup or irqfd_inject",
+               vCPU was at it, and how long they took against its others",
+    needs: "kvm:*, sched:sched_switch, sched:sched_waking",
     measures: &[],
     cause: "Every byte that the guest prints on an emulated serial port leaves the guest and goes to the VMM, which \
             writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \
@@ -24,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
                    console=ttyS0 (arm64: ttyAMA0) off the guest's kernel command line.",
             price: "What the guest's kernel says at boot or while it crashes is then in its log only.",
             unless: "Not where the console is how crashes are kept (kdump, netconsole or pstore do that as well).",
-            check: "trapline paths --path irqfd: no slow instances with exits to user space for the port; trapline vcpus: \
+            check: "trapline paths --path device-irq: no slow instances with exits to user space for the port; trapline vcpus: \
                     the port is gone from what the VMM was needed for.",
         },
         Remedy {
@@ -40,7 +41,7 @@ pub(crate) static RULE: Rule = Rule {
                    follows.",
             price: "None, and the slow instances come back.",
             unless: "Not unless what prints is bound to other vCPUs too (taskset).",
-            check: "trapline paths --path irqfd, some minutes later as well.",
+            check: "trapline paths --path device-irq, some minutes later as well.",
         },
     ],
     sources: &[
@@ -52,6 +53,8 @@ pub(crate) static RULE: Rule = Rule {
 
 /// Exits for a serial port that are printing and not a look at it.
 const ENOUGH: u64 = 500;
+/// Fewer interrupts that met printing, or did not, are a coincidence.
+const SEVERAL: u64 = 5;
 
 fn is_uart(access: &Access) -> bool {
     match *access {
@@ -104,58 +107,134 @@ fn look(case: &Case<'_>) -> Verdict {
         let (count, ns) = uart.fold((0u64, 0u64), |sum, cause| {
             (sum.0 + cause.count, sum.1 + cause.ns)
         });
-        (row, count, ns)
+        Prints { row, count, ns }
     });
-    let irqfd = case.picture.path("irqfd");
-    let delayed = irqfd.map(hit).unwrap_or_default();
-    let taken = |tid: i32| {
-        let of_vcpu = irqfd.and_then(|path| path.vcpus.iter().find(|(of, ..)| *of == tid));
-        of_vcpu.map_or(0, |one| one.1)
-    };
-    // Two per cent of one vCPU's time is a lot to print for. Of several that do it is one that takes interrupts.
-    let prints = sums.filter(|(row, count, ns)| *count >= ENOUGH && *ns >= row.times.total() / 50);
-    let Some((row, count, ns)) = prints.max_by_key(|(row, _, ns)| (taken(row.tid) > 0, *ns)) else {
+    // Two per cent of one vCPU's time is a lot to print for.
+    let prints: Vec<Prints<'_>> = sums
+        .filter(|one| one.count >= ENOUGH && one.ns >= one.row.times.total() / 50)
+        .collect();
+    if prints.is_empty() {
         let told = rows.iter().any(|row| !row.user.is_empty())
             || case.picture.events("kvm_userspace_exit").is_some();
         return match told {
             true => Verdict::Clear,
             false => by_accesses(case),
         };
-    };
-    let observed = row.times.total();
-    let takes = irqfd.map(|_| taken(row.tid));
-    if takes == Some(0) {
-        // It prints, and no device interrupts it.
-        return Verdict::Clear;
     }
-    // Without irqfds the VMM sends messages for devices itself; a serial port's own interrupt is a pin.
-    // arm64 has no event for the message, and tells whose it is by waking a vCPU only: one that prints is not woken.
-    let sent = case.picture.events("kvm_msi_set_irq").unwrap_or(0);
-    let raised = case.picture.events_about("irqfd_wakeup");
-    let raised = raised.max(case.picture.events_about("irqfd_inject"));
-    if irqfd.is_none() && sent.max(raised) < 50 {
-        return Verdict::Clear;
-    }
-    let vm = row.vm_name.clone().unwrap_or_else(|| "its VM".to_owned());
-    let confidence = match (delayed.0, takes) {
-        (1.., _) => 0.95,
-        (_, Some(_)) => 0.7,
-        _ => 0.6,
+    let irqs = case.picture.paths.iter().find(|path| path.name == "device-irq");
+    let Some(irqs) = irqs.filter(|path| path.count > 0) else {
+        // Messages, or what the vGIC is told: without either no device interrupted anybody, or it is not recorded.
+        let messages = ["kvm_msi_set_irq", "vgic_update_irq_pending"].iter();
+        let raised = ["irqfd_wakeup", "irqfd_inject"].iter();
+        let raised = raised.map(|name| case.picture.events_about(name)).max();
+        let told = messages.filter_map(|name| case.picture.events(name)).max();
+        return match (told, raised.unwrap_or(0)) {
+            (Some(_), 0) => Verdict::Clear,
+            _ => lacks(),
+        };
     };
+    let met: Vec<Met<'_>> = prints.iter().map(|one| Met::of(one, irqs)).collect();
+    let worst = met.iter().filter(|met| met.is_found(case));
+    let worst = worst.max_by_key(|met| (met.while_printing.count(), met.while_printing.total()));
+    if let Some(met) = worst {
+        return finding(case, met, irqs.count);
+    }
+    let dropped = irqs.dropped.iter();
+    let unresolved = dropped.filter(|(why, _)| *why == Dropped::Unresolved);
+    let unresolved: u64 = unresolved.map(|(_, count)| *count).sum();
+    // It prints, and no device interrupts it meanwhile; if it is known whom devices interrupt.
+    match unresolved.saturating_mul(10) > irqs.count {
+        true => lacks(),
+        false => Verdict::Clear,
+    }
+}
+
+/// A vCPU that prints: how often it was in the VMM for it, and how long.
+struct Prints<'a> {
+    row: &'a VcpuRow,
+    count: u64,
+    ns: u64,
+}
+
+/// What device interrupts took that came to a vCPU which prints.
+struct Met<'a> {
+    prints: &'a Prints<'a>,
+    /// Those that came while it printed.
+    while_printing: Stats,
+    /// Its others.
+    others: Stats,
+}
+
+impl<'a> Met<'a> {
+    fn of(prints: &'a Prints<'a>, irqs: &PathReport) -> Met<'a> {
+        let mut met = Met {
+            prints,
+            while_printing: Stats::default(),
+            others: Stats::default(),
+        };
+        for one in irqs.met.iter().filter(|one| one.vcpu_tid == prints.row.tid) {
+            match one.access.as_ref().is_some_and(is_uart) {
+                true => met.while_printing.merge(&one.totals),
+                false => met.others.merge(&one.totals),
+            }
+        }
+        met
+    }
+
+    /// Whether the recording tells when the guest takes an interrupt: arm64 has no event for that, and APICv delivers without.
+    fn is_timed(case: &Case<'_>) -> bool {
+        let injected = case.picture.events("kvm_inj_virq").unwrap_or(0);
+        let posted = case.picture.events("kvm_apicv_accept_irq").unwrap_or(0);
+        injected > posted
+    }
+
+    /// Whether there is something to compare those that came while it printed with.
+    fn is_compared(&self) -> bool {
+        self.others.count() >= SEVERAL
+    }
+
+    fn is_found(&self, case: &Case<'_>) -> bool {
+        if self.while_printing.count() < SEVERAL {
+            return false;
+        }
+        if !Met::is_timed(case) {
+            return true;
+        }
+        let median = self.while_printing.percentile(0.5);
+        match self.is_compared() {
+            // That the median of five is above nine of ten others by chance happens once in a hundred times.
+            true => {
+                median >= self.others.percentile(0.5).saturating_mul(2)
+                    && median > self.others.percentile(0.9)
+            }
+            // It waits for more than the one exit that it came in.
+            false => median >= (self.prints.ns / self.prints.count.max(1)).saturating_mul(5),
+        }
+    }
+}
+
+fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
+    let Prints { row, count, ns } = *met.prints;
+    let timed = Met::is_timed(case);
+    let late = &met.while_printing;
+    let confidence = match timed && met.is_compared() && !case.doubtful() {
+        true => 0.95,
+        false => 0.5,
+    };
+    let vcpu = case.vcpu_name(row.tid, row.vcpu);
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.vcpu_cost(ns))
         .title(format!(
-            "vCPU {} of {vm} prints on an emulated serial console: {count} exits to the VMM, {}",
-            row.vcpu,
-            human(ns)
+            "{vcpu} prints on an emulated serial console ({count} exits to the VMM, {}), and {} came meanwhile",
+            human(ns),
+            plural(late.count(), "device interrupt"),
         ))
         .evidence(format!(
-            "vCPU {} of {vm} (thread {}) was in the VMM {count} times for its serial port, {} in all: {} of the time it \
-             was observed, {} each.",
-            row.vcpu,
+            "{vcpu} (thread {}) was in the VMM {count} times for its serial port, {} in all: {} of the time it was observed, \
+             {} each.",
             row.tid,
             human(ns),
-            percent(ns, observed),
+            percent(ns, row.times.total()),
             human(ns / count.max(1)),
         ));
     let mut causes: Vec<&UserCause> = row.user.iter().filter(|cause| of_uart(cause)).collect();
@@ -173,36 +252,30 @@ fn look(case: &Case<'_>) -> Verdict {
             human(cause.ns)
         ));
     }
-    match (irqfd, delayed) {
-        (Some(path), (late @ 1.., late_ns)) => {
-            finding.at_least = Severity::Medium;
-            let others = path.count.saturating_sub(late);
-            let others_ns = path.total.total().saturating_sub(late_ns);
-            finding = finding.evidence(format!(
-                "{late} of {} device interrupts came while their vCPU was leaving its guest for the serial port, and took {} \
-                 on average up to the guest; the others {}.",
-                path.count,
-                human(late_ns / late),
-                human(others_ns / others.max(1)),
-            ));
-        }
-        (Some(_), _) => {
-            finding = finding.evidence(format!(
-                "It takes device interrupts as well: {} of them.",
-                takes.unwrap_or(0)
-            ));
-        }
-        (None, _) => {
-            finding = finding.evidence(if raised > 0 {
-                format!("{raised} device interrupts woke no vCPU; whose they were is not recorded.")
-            } else {
-                format!(
-                    "{sent} messages of devices are interrupts; whose they were is not recorded: probes on irqfd_wakeup and \
-                     irqfd_inject tell."
-                )
-            });
-        }
-    }
+    let own = late.count().saturating_add(met.others.count());
+    let of = format!(
+        "{} of its {} (of {all} in all) came while it left its guest for the serial port",
+        late.count(),
+        plural(own, "device interrupt")
+    );
+    finding = match (timed, met.is_compared()) {
+        (false, _) => finding.evidence(format!(
+            "{of}. How long they waited is not recorded: nothing tells when the guest takes an interrupt here."
+        )),
+        (true, false) => finding.evidence(format!(
+            "{of}, and half of them took {} or more up to the guest. There are too few others to compare them with.",
+            human(late.percentile(0.5)),
+        )),
+        (true, true) => finding.evidence(format!(
+            "{of}, and half of them took {} or more up to the guest. Of its {} others half took {} or less, and nine of ten \
+             {} or less.",
+            human(late.percentile(0.5)),
+            met.others.count(),
+            human(met.others.percentile(0.5)),
+            human(met.others.percentile(0.9)),
+        )),
+    };
+    finding.at_least = Severity::Medium;
     if let Some(domain) = case.domain {
         let virtio = |console: &domain::Console| console.target_type.as_deref() == Some("virtio");
         if !domain.consoles.iter().any(virtio) {
@@ -227,9 +300,8 @@ fn by_accesses(case: &Case<'_>) -> Verdict {
     }
     if uart.count >= ENOUGH {
         return Verdict::Lacks(format!(
-            "The guest accessed a serial port {} times, {} in all. Which vCPU that was, and whether it takes a device's \
-             interrupts, is not recorded: record kvm:*, sched:sched_switch, sched:sched_waking and probes on irqfd_wakeup and \
-             irqfd_inject to know.",
+            "The guest accessed a serial port {} times, {} in all. Which vCPU that was, and whether a device's interrupts came \
+             meanwhile, is not recorded: record kvm:*, sched:sched_switch and sched:sched_waking to know.",
             uart.count,
             human(uart.ns)
         ));
@@ -239,21 +311,6 @@ fn by_accesses(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     lacks()
-}
-
-/// Instances whose vCPU was at a serial port, and the sum of their totals.
-fn hit(path: &PathReport) -> (u64, u64) {
-    // An instance may have one of the two, or both, and either for several registers: the largest is a lower bound.
-    let of = |pick: &dyn Fn(&Trait) -> bool| {
-        let having = path.traits.iter().filter(|had| pick(&had.what));
-        having
-            .map(|had| (had.count, had.ns))
-            .max()
-            .unwrap_or_default()
-    };
-    let busy = of(&|one| matches!(one, Trait::BusyWith(access) if is_uart(access)));
-    let meanwhile = of(&|one| matches!(one, Trait::Accesses(access, true, 1) if is_uart(access)));
-    busy.max(meanwhile)
 }
 
 /// Without KVM's events: interrupts for a vCPU that was running, and was long in answering.
@@ -305,6 +362,7 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
 
 fn lacks() -> Verdict {
     Verdict::Lacks(
-        "Record kvm:*, sched:sched_switch, sched:sched_waking and probes on irqfd_wakeup and irqfd_inject to know.".to_owned(),
+        "Record kvm:*, sched:sched_switch and sched:sched_waking to know whom devices interrupt, and when the guest takes it."
+            .to_owned(),
     )
 }

@@ -1,17 +1,20 @@
 //! A virtio device's back end is a thread of the VMM.
 
+use std::collections::BTreeMap;
+
 use domain::Change;
-use paths::{PathReport, Trait, What};
+use paths::{DeviceReport, PathReport, What};
+use stats::Stats;
 use stats::duration::human;
 
 use crate::case::{percent, plural};
-use crate::{Case, Finding, Remedy, Rule, Verdict};
+use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "userspace-virtio-backend",
     title: "A virtio device's back end is a thread of the VMM",
-    looks_at: "the loop from a guest's notification (kick) over the back end to the interrupt and the guest's next access, by \
-               what kind of thread the back end is",
+    looks_at: "the way from a guest's notification (kick) to the back end's answer, for each address that is notified by itself, \
+               and what kind of thread the back end is",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking; probes on tun_get_user or handle_tx show the work itself",
     measures: &[],
     cause: "The VMM's own thread is on the critical path of every notification: it is woken, reads the queue, makes a \
@@ -45,82 +48,224 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// Fewer loops of one device are no habit: they count only where they are what the recorded time went to.
+const SEVERAL: u64 = 10;
+/// What a VMM's thread needs at least to be woken, read a queue, make its system calls and interrupt, on a machine that has
+/// nothing else to do, is some tens of microseconds. From here on a request waits longer than it would for the kernel.
+const LONG_NS: u64 = 100_000;
+
+/// One queue of a device: an address that the vCPUs of one VM notify.
+#[derive(Default)]
+struct Queue<'a> {
+    /// A vCPU's thread of that VM.
+    vcpu_tid: i32,
+    address: Option<u64>,
+    /// Those that threads of the VMM answer, most loops first.
+    of_vmm: Vec<&'a DeviceReport>,
+    answers: Stats,
+    loops: Stats,
+    worked: u64,
+    waited_ns: u64,
+    in_use_ns: u64,
+    /// Loops that others answer: vhost workers, threads of the kernel or of another process.
+    others: u64,
+    /// Writes that the VMM handled in the vCPU's own thread.
+    to_user: u64,
+}
+
+impl Queue<'_> {
+    fn share(&self) -> f64 {
+        self.waited_ns as f64 / self.in_use_ns.max(1) as f64
+    }
+
+    /// Whether the VMM's threads are its back end, and whether that matters.
+    fn is_found(&self) -> bool {
+        let count = self.answers.count();
+        // A queue has one back end; what is another's, or goes to user space, was joined to a thread that did something else.
+        if count == 0 || count <= self.others || count <= self.to_user {
+            return false;
+        }
+        match count {
+            SEVERAL.. => self.share() >= 0.001 || self.answers.percentile(0.5) >= LONG_NS,
+            _ => self.share() >= 0.1,
+        }
+    }
+
+    /// What it is called: the address that is written, and whose.
+    fn called(&self, case: &Case<'_>) -> String {
+        let what = match self.address {
+            Some(address) => format!("{address:#x}"),
+            None => "an address that is not recorded".to_owned(),
+        };
+        match case.vm_name(self.vcpu_tid) {
+            Some(vm) => format!("{what} ({vm})"),
+            None => what,
+        }
+    }
+}
+
+/// Puts together what the vCPUs of one VM notify at one address.
+fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
+    let mut all: BTreeMap<(Option<usize>, i32, Option<u64>), Queue<'a>> = BTreeMap::new();
+    let mut spans: BTreeMap<(Option<usize>, i32, Option<u64>), (u64, u64)> = BTreeMap::new();
+    for device in &path.devices {
+        let vm = case.vm_of(device.vcpu_tid);
+        // Without a VM, by thread.
+        let key = (vm, vm.map_or(device.vcpu_tid, |_| 0), device.address);
+        let queue = all.entry(key).or_default();
+        queue.vcpu_tid = device.vcpu_tid;
+        queue.address = device.address;
+        queue.to_user = queue.to_user.saturating_add(device.to_user);
+        if device.what != What::Other || device.own_process == Some(false) {
+            queue.others += device.answers.count();
+            continue;
+        }
+        queue.answers.merge(&device.answers);
+        queue.loops.merge(&device.loops);
+        queue.worked += device.worked;
+        queue.waited_ns = queue.waited_ns.saturating_add(device.waited_ns);
+        queue.in_use_ns = queue.in_use_ns.saturating_add(device.in_use_ns);
+        queue.of_vmm.push(device);
+        let span = spans.entry(key).or_insert(device.span);
+        *span = (span.0.min(device.span.0), span.1.max(device.span.1));
+    }
+    for (key, queue) in &mut all {
+        let (first, last) = spans.get(key).copied().unwrap_or_default();
+        // vCPUs use it at the same time.
+        queue.in_use_ns = queue.in_use_ns.min(last.saturating_sub(first));
+        queue.waited_ns = queue.waited_ns.min(queue.in_use_ns);
+        let loops = |device: &&DeviceReport| std::cmp::Reverse(device.answers.count());
+        queue.of_vmm.sort_by_key(loops);
+    }
+    all.into_values().collect()
+}
+
 fn look(case: &Case<'_>) -> Verdict {
+    let recorded = |name: &str| case.picture.events(name).is_some();
+    let lacks = || {
+        Verdict::Lacks("Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned())
+    };
     let Some(path) = case.picture.path("kick") else {
-        let exits = case.has_exits();
-        let scheduler = case.picture.sched.is_some() && !case.printed();
-        return if exits && scheduler {
-            Verdict::Clear
-        } else {
-            Verdict::Lacks(
-                "Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned(),
-            )
+        let accesses = ["kvm_mmio", "kvm_pio", "kvm_fast_mmio"].iter();
+        let accesses = accesses.copied().any(recorded);
+        // Exits that may be notifications, of which nothing tells the address.
+        let may_be = case.exits(&[
+            "EPT_MISCONFIG",
+            "EPT_VIOLATION",
+            "IO_INSTRUCTION",
+            "npf",
+            "io",
+            "DABT_LOW",
+        ]);
+        let told = accesses || may_be.count == 0;
+        let scheduler = case.picture.sched.is_some() && recorded("sched_waking");
+        return match case.has_exits() && scheduler && told && !case.printed() {
+            true => Verdict::Clear,
+            false => lacks(),
         };
     };
-    let (user, user_ns) = path.with(|one| matches!(one, Trait::BackEnd(What::Other)));
-    let (vhost, vhost_ns) = path.with(|one| matches!(one, Trait::BackEnd(What::Vhost)));
-    if user == 0 {
+    let queues = queues(case, path);
+    let mut found: Vec<&Queue<'_>> = queues.iter().filter(|queue| queue.is_found()).collect();
+    if found.is_empty() {
         return Verdict::Clear;
     }
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    let rate = user as f64 / case.seconds();
-    // Pauses of a guest that has nothing to send are no cost: means would count them, medians hardly do.
-    let loop_ns = median_ns(path, "VMM thread").unwrap_or(user_ns / user);
-    let each = match vhost {
-        0 => typical_ns(path),
-        // Stages are of both kinds of back ends; the loops of each kind are known as wholes.
-        _ => loop_ns,
-    };
-    let cost = case.span_cost(user.saturating_mul(each));
-    // Some loops a second are a device that is hardly used.
-    if rate < 10.0 || cost.share < 0.01 {
+    found.sort_by(|a, b| {
+        let weight = |queue: &Queue<'_>| (queue.answers.count() >= SEVERAL, queue.waited_ns);
+        weight(b).cmp(&weight(a))
+    });
+    let Some((worst, more)) = found.split_first() else {
         return Verdict::Clear;
-    }
-    let mut finding = Finding::new(&RULE, if user >= 10 { 0.9 } else { 0.6 })
+    };
+    let count = worst.answers.count();
+    let each = worst.answers.percentile(0.5);
+    // That a write ends in the kernel and wakes a back end is known where exits to user space are recorded, or an eventfd is
+    // seen to be signalled, or the thread to do a device's work. Else it may be the vCPU's own thread that wakes another.
+    let user_space = case.picture.events("kvm_userspace_exit").unwrap_or(0) > 0;
+    let signalled = case.picture.events_about("eventfd_signal") > 0;
+    let told = user_space || signalled || worst.worked * 2 > count;
+    let confidence = match count {
+        _ if !told || case.doubtful() => 0.5,
+        SEVERAL.. => 0.9,
+        _ => 0.5,
+    };
+    let cost = Cost::of(worst.waited_ns, worst.in_use_ns, Base::InUse);
+    let who = worst.of_vmm.first();
+    let name = who.and_then(|one| one.back_end.as_deref());
+    let thread = match (name, who) {
+        (Some(name), Some(who)) => format!("{name} (thread {})", who.back_end_tid),
+        _ => "A thread of the VMM".to_owned(),
+    };
+    let mut finding = Finding::new(&RULE, confidence)
         .cost(cost)
         .title(format!(
-            "A thread of the VMM answers the guest's notifications: {} of {} each",
-            plural(user, "loop"),
+            "A thread of the VMM answers the guest's notifications: {}, half of them in {} or more",
+            plural(count, "loop"),
             human(each)
         ))
         .evidence(format!(
-            "{user} of {} ({}) were answered by a thread of the VMM: half of them took no longer than {} until the guest went on{}.",
-            plural(path.count, "notification"),
-            percent(user, path.count),
-            human(loop_ns),
-            match vhost {
-                0 => format!(", of which {} are not the guest's own", human(each)),
-                _ => String::new(),
-            }
+            "{thread} answered {count} of {} of {}: half of them took {} or more up to its answer, one in ten {} or more.",
+            plural(count.saturating_add(worst.others), "notification"),
+            worst.called(case),
+            human(each),
+            human(worst.answers.percentile(0.9)),
+        ))
+        .evidence(format!(
+            "Notifications waited for their answer in {} of the {} in which the device was in use ({}).",
+            human(worst.waited_ns),
+            human(worst.in_use_ns),
+            percent(worst.waited_ns, worst.in_use_ns),
+        ))
+        .evidence(format!(
+            "Until the guest went on, half of them took {} or more.",
+            human(worst.loops.percentile(0.5)),
         ));
-    if let Some(mean) = vhost_ns.checked_div(vhost) {
-        let each = median_ns(path, "vhost thread").unwrap_or(mean);
+    for queue in more.iter().take(3) {
         finding = finding.evidence(format!(
-            "{vhost} were answered by a vhost thread, half of them in {}.",
-            human(each)
+            "The same of {}: {}, half of them in {} or more.",
+            queue.called(case),
+            plural(queue.answers.count(), "loop"),
+            human(queue.answers.percentile(0.5)),
         ));
     }
-    let mut stages: Vec<_> = path
-        .stages
-        .iter()
-        .filter(|stage| !is_guests(&stage.name))
-        .collect();
-    stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
-    let of_both = if vhost > 0 { " (of both kinds)" } else { "" };
-    for stage in stages.iter().take(4) {
+    let vhost = path.devices.iter().filter(|one| one.what == What::Vhost);
+    let mut of_vhost = Stats::default();
+    vhost.for_each(|one| of_vhost.merge(&one.answers));
+    if of_vhost.count() > 0 {
         finding = finding.evidence(format!(
-            "{}{of_both}: {}, p50 {}, p99 {}.",
-            stage.name,
-            plural(stage.stats.count(), "time"),
-            human(stage.stats.percentile(0.5)),
-            human(stage.stats.percentile(0.99)),
+            "{} of other queues were answered by a vhost thread, half of them in {} or less.",
+            plural(of_vhost.count(), "notification"),
+            human(of_vhost.percentile(0.5)),
         ));
+    } else {
+        // Stages are of all devices: they tell of this one where there is no other kind.
+        let mut stages: Vec<_> = path
+            .stages
+            .iter()
+            .filter(|stage| !is_guests(&stage.name))
+            .collect();
+        stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
+        for stage in stages.iter().take(3) {
+            finding = finding.evidence(format!(
+                "{}: {}, p50 {}, p99 {}.",
+                stage.name,
+                plural(stage.stats.count(), "time"),
+                human(stage.stats.percentile(0.5)),
+                human(stage.stats.percentile(0.99)),
+            ));
+        }
+    }
+    if !told {
+        finding = finding.evidence(
+            "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the other one \
+             for something else. Record kvm:kvm_userspace_exit as well to know.",
+        );
     }
     let net = ["tun_get_user", "tun_sendmsg", "tun_net_xmit", "handle_tx"].iter();
     let packets: u64 = net.map(|name| case.picture.events_about(name)).sum();
-    if packets > 0 {
+    if packets > 0 && worst.worked > 0 {
         finding = finding.evidence(format!(
             "The work is a network device's: {} of its probes.",
             plural(packets, "event")
@@ -130,30 +275,12 @@ fn look(case: &Case<'_>) -> Verdict {
     patch(case, finding).found()
 }
 
-/// Whether a stage is the guest's: its own pause until it goes on, or until it is woken by something else.
+/// Whether a stage is not the back end's: the way of its interrupt to the guest, and the guest's own.
 fn is_guests(stage: &str) -> bool {
-    stage.ends_with("→ next access")
+    let own = ["interrupt →", "accepted →", "posted →", "vCPU ", "injected →", "in guest →"];
+    own.iter().any(|begin| stage.starts_with(begin))
+        || stage.starts_with("back end done →")
         || stage.ends_with("→ next kick")
-        || stage.starts_with("interrupt →")
-}
-
-/// Returns the median of the loops with one kind of back end.
-fn median_ns(path: &PathReport, label: &str) -> Option<u64> {
-    let group = path.groups.iter().find(|group| group.label == label)?;
-    Some(group.stats.percentile(0.5))
-}
-
-/// Returns what a loop typically takes without the guest's own part: each stage by its median, which pauses of a
-/// device that has nothing to do hardly move.
-fn typical_ns(path: &PathReport) -> u64 {
-    let stages = path.stages.iter().filter(|stage| !is_guests(&stage.name));
-    let sums = stages.map(|stage| {
-        stage
-            .stats
-            .count()
-            .saturating_mul(stage.stats.percentile(0.5))
-    });
-    sums.fold(0u64, u64::saturating_add) / path.count.max(1)
 }
 
 fn patch(case: &Case<'_>, finding: Finding) -> Finding {

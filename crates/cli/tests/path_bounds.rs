@@ -1,0 +1,85 @@
+//! No stage is longer than what bounds it: an instance of a built-in path ends where its vCPU goes on, over every recording
+//! of the corpus. Random streams are asked the same in `crates/paths/tests/anything.rs`.
+
+mod common;
+#[path = "../../paths/tests/common/stages.rs"]
+mod stages;
+
+use std::ops::ControlFlow;
+
+use analysis::Study;
+use common::{Failures, cases, tell};
+use event::{Event, EventType, Side, Sink};
+use paths::{Instance, Paths};
+use source::{ReaderOptions, Recording};
+use stages::{Log, wrong};
+
+struct Watching {
+    study: Study,
+    log: Log,
+    instances: Vec<Instance>,
+}
+
+impl Sink for Watching {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.study.wants(ty)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.log.take(event, &event.data());
+        let flow = self.study.event(event);
+        if let Some(paths) = &mut self.study.paths {
+            self.instances.extend(paths.take_listed());
+        }
+        flow
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.log.side(side);
+        self.study.side(side);
+    }
+}
+
+#[test]
+fn instances_end_where_their_vcpu_goes_on() {
+    let mut failures = Failures::default();
+    let mut checked = 0;
+    for case in cases() {
+        // Millions of events of the same kinds as others.
+        if case.name.starts_with("large/") {
+            continue;
+        }
+        let Ok(recording) = Recording::open(&case.path) else {
+            continue;
+        };
+        let Ok(reader) = recording.reader(ReaderOptions::default()) else {
+            continue;
+        };
+        let mut all = paths::all_builtin();
+        let of_rules = paths::FOR_RULES.iter();
+        all.extend(of_rules.filter_map(|(name, _)| paths::builtin(name)));
+        let mut paths = Paths::new(all);
+        paths.list();
+        let mut sink = Watching {
+            study: Study::default().paths(paths),
+            log: Log::default(),
+            instances: Vec::new(),
+        };
+        let _ = reader.walk(&mut sink);
+        sink.study.finish();
+        let (Some(paths), Some(machine)) = (&mut sink.study.paths, &sink.study.machine) else {
+            continue;
+        };
+        sink.instances.extend(paths.take_listed());
+        let mut wrongs = 0;
+        for one in &sink.instances {
+            let found = wrong(&sink.log, one, paths, machine, true);
+            checked += 1;
+            failures.check(found.is_empty(), || format!("{}: {found:?}", case.name));
+            wrongs += usize::from(!found.is_empty());
+        }
+        tell(&format!("{}: {} instances, {wrongs} wrong", case.name, sink.instances.len()));
+    }
+    assert!(checked > 5_000, "{checked} instances");
+    failures.finish(5_000);
+}
