@@ -25,7 +25,7 @@ pub use exits::{
 };
 pub use info::{EventCount, Info, InfoReport};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
-pub use picture::{Measured, NamesOf, Origin, Picture, Series};
+pub use picture::{About, Measured, NamesOf, Origin, Picture, Series};
 pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use signs::{CpuSigns, Signs, is_interrupt};
 pub use sleeps::{SleepRow, Sleeps};

@@ -2,7 +2,7 @@
 
 use event::ExitReason;
 use model::{Access, Machine};
-use stats::Stats;
+use stats::{Longest, Stats};
 
 use crate::engine::{Instance, Paths};
 use crate::lang::{By, Path};
@@ -87,6 +87,8 @@ pub struct PathReport {
     pub count: u64,
     /// Their totals.
     pub total: Stats,
+    /// The longest of their totals, with the times at which they began.
+    pub longest: Longest,
     /// Stages, in the order of the path.
     pub stages: Vec<StageReport>,
     /// By what instances are grouped, if they are.
@@ -287,6 +289,7 @@ impl Words<'_> {
             about: self.path.about.clone(),
             count: tally.count,
             total: tally.total.clone(),
+            longest: tally.longest.clone(),
             stages,
             by: self.path.by.map(|by| match by {
                 By::Waker => "waker",
