@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod compare;
+pub mod compare_each;
 pub mod diagnose;
 pub mod events;
 pub mod exits;
