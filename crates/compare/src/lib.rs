@@ -268,9 +268,7 @@ pub(crate) fn against(
     latency::changes(&pair, bounds, &mut all, &mut notes);
     sched::changes(&pair, &mut all, &mut notes);
     counters::changes(&pair, &mut all, &mut notes);
-    for level in [Level::Whole, Level::Row, Level::Stage] {
-        adjust(&mut all, level);
-    }
+    adjust(&mut all);
     let mut out = Comparison {
         notes,
         differs: differs::all(sides),
@@ -314,20 +312,30 @@ pub(crate) fn against(
     Ok(out)
 }
 
-/// Takes into account how much was compared of a level. What is too few to be told apart at all was not compared.
-fn adjust(all: &mut [Change], level: Level) {
-    let tested = |change: &Change| change.level == level && !change.few;
+/// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of it
+/// is surer than all of it. Then of each level by itself. What is too few to be told apart at all was not compared.
+fn adjust(all: &mut [Change]) {
+    let tested = |change: &Change| !change.few;
     let chances: Vec<f64> = all
         .iter()
         .filter(|change| tested(change))
         .filter_map(|change| Some(1.0 - change.confidence?))
         .collect();
-    let mut adjusted = chance::adjust(&chances).into_iter();
-    for confidence in all
-        .iter_mut()
-        .filter(|change| tested(change))
-        .filter_map(|change| change.confidence.as_mut())
-    {
-        *confidence = 1.0 - adjusted.next().unwrap_or(1.0);
+    let joint = chance::adjust(&chances).into_iter().fold(1.0, f64::min);
+    for level in [Level::Whole, Level::Row, Level::Stage] {
+        let of_level = |change: &Change| tested(change) && change.level == level;
+        let chances: Vec<f64> = all
+            .iter()
+            .filter(|change| of_level(change))
+            .filter_map(|change| Some(1.0 - change.confidence?))
+            .collect();
+        let mut adjusted = chance::adjust(&chances).into_iter();
+        for confidence in all
+            .iter_mut()
+            .filter(|change| of_level(change))
+            .filter_map(|change| change.confidence.as_mut())
+        {
+            *confidence = 1.0 - adjusted.next().unwrap_or(1.0).max(joint);
+        }
     }
 }
