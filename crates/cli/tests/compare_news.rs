@@ -100,6 +100,118 @@ fn slow_interrupts_are_the_first_news() {
     assert!(text(&back["text"]).contains(" rose from 0 of "), "{back}");
 }
 
+/// Pairs with a cause that is known: the first sentence is of it.
+#[test]
+fn the_first_sentence_is_the_main_change() {
+    let Some(corpus) = std::env::var_os("TRAPLINE_CORPUS") else {
+        return;
+    };
+    let corpus = PathBuf::from(corpus);
+    let path = |name: &str| {
+        let packed = corpus.join(format!("{name}.zst"));
+        if packed.exists() {
+            packed
+        } else {
+            corpus.join(name)
+        }
+    };
+    let mut seen = 0;
+    for (a, b, first) in [
+        (
+            "x86/console-sick/run1/trace.dat",
+            "x86/console-healthy/run1/trace.dat",
+            "path irqfd tail",
+        ),
+        (
+            "x86/preempted-healthy/trace.dat",
+            "x86/preempted-sick/trace.dat",
+            "vcpus runnable",
+        ),
+        (
+            "x86/preempted-healthy/perf.data",
+            "x86/preempted-sick/perf.data",
+            "vcpus runnable",
+        ),
+        (
+            "x86/stopped-vmm-healthy/trace.dat",
+            "x86/stopped-vmm-sick/trace.dat",
+            "finding stalled-vcpu",
+        ),
+        (
+            "x86/stopped-vmm-healthy/perf.data",
+            "x86/stopped-vmm-sick/perf.data",
+            "finding stalled-vcpu",
+        ),
+        (
+            "x86/timer-storm-healthy/trace.dat",
+            "x86/timer-storm-sick/trace.dat",
+            "exits handling",
+        ),
+        (
+            "x86/timer-storm-healthy/perf.data",
+            "x86/timer-storm-sick/perf.data",
+            "exits handling",
+        ),
+        (
+            "x86/clocksource-kvm-clock/trace-late.dat",
+            "x86/clocksource-hpet/trace-late.dat",
+            "vmexit npf",
+        ),
+        (
+            "x86/clocksource-kvm-clock/perf.data.guest",
+            "x86/clocksource-hpet/perf.data.guest",
+            "vmexit npf",
+        ),
+        (
+            "x86/clocksource-kvm-clock/perf.data.guest",
+            "x86/clocksource-acpi_pm/perf.data.guest",
+            "exits handling",
+        ),
+        (
+            "arm64/virtio-mmio/boot1/trace.dat",
+            "arm64/vhost-mmio/boot1/trace.dat",
+            "path kick back end",
+        ),
+    ] {
+        let (a, b) = (path(a), path(b));
+        if !a.exists() || !b.exists() {
+            continue;
+        }
+        seen += 1;
+        let document = document(&a, &b);
+        let told = list(&document["changes"]).first();
+        assert!(
+            told.is_some_and(|change| change["what"] == first),
+            "{}: {:?}",
+            a.display(),
+            said(&document, "changes")
+        );
+    }
+    // Polls that are longer are seen, certain or not.
+    let (a, b) = (
+        path("x86/ipi-default/trace.pingpong.dat"),
+        path("x86/ipi-haltpoll/trace.pingpong.dat"),
+    );
+    if a.exists() && b.exists() {
+        seen += 1;
+        let document = document(&a, &b);
+        let all = ["changes", "likely"].map(|name| list(&document[name]));
+        let poll = all
+            .into_iter()
+            .flatten()
+            .find(|change| change["what"] == "vcpus poll");
+        let poll = poll.unwrap_or_else(|| panic!("no polls in {document:#}"));
+        assert!(
+            poll["ratio"].as_f64() > Some(5.0) && poll["worse"] == "b",
+            "{poll}"
+        );
+    }
+    assert!(
+        seen >= 8,
+        "only {seen} pairs are there: is the corpus complete?"
+    );
+}
+
 #[test]
 fn what_is_likely_stands_by_itself() {
     let [sick, healthy] = console();

@@ -14,6 +14,8 @@ use crate::words::{number, of_them, percent};
 const EXPECTED: f64 = 20.0;
 /// Names of events that are listed.
 const LISTED: usize = 5;
+/// Recordings of fewer seconds say nothing of how much a guest does.
+const LEAST: f64 = 0.01;
 /// Rates of work that differ by less are called the same.
 const APART: f64 = 1.5;
 
@@ -299,18 +301,26 @@ fn events(sides: &[Vec<&Picture>; 2]) -> Option<String> {
 /// Whether both sides did as much, by what counts work and by how busy the vCPUs were.
 fn work(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     let seconds = [0, 1].map(|side: usize| span(&sides[side]) / 1e9);
-    if seconds.iter().any(|seconds| *seconds <= 0.0) {
+    if seconds.iter().any(|seconds| *seconds < LEAST) {
         return None;
     }
-    let rate = |side: usize, name: &str| {
+    // A moment is no rate.
+    let count = |side: usize, name: &str| -> u64 {
         let each = sides[side].iter();
-        let count: u64 = each.map(|picture| picture.events_about(name)).sum();
-        count as f64 / seconds[side]
+        each.map(|picture| picture.events_about(name)).sum()
+    };
+    let rate = |side: usize, name: &str| {
+        let count = count(side, name) as f64;
+        if count < EXPECTED {
+            0.0
+        } else {
+            count / seconds[side]
+        }
     };
     let apart = |a: f64, b: f64| a.max(b) > APART * a.min(b);
     let counted = WORK.iter().find_map(|name| {
         let (a, b) = (rate(0, name), rate(1, name));
-        (a > 0.0 && b > 0.0).then(|| (*name, a, b))
+        (a > 0.0 && b > 0.0).then_some((*name, a, b))
     });
     let busy = [0, 1].map(|side: usize| {
         let each = sides[side].iter();

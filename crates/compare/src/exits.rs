@@ -471,7 +471,7 @@ fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
                 .worse([rate_a, rate_b], sums.map(|sum| sum.count))
                 .filter(|more| {
                     let ns = |side: usize| sums[side].handling_ns / basis.exposure(side);
-                    reversed(basis) || Which::more(ns(0), ns(1)) == Some(*more)
+                    !reversed(basis) && Which::more(ns(0), ns(1)) == Some(*more)
                 }),
             level: Level::Whole,
             text: format!(
