@@ -19,6 +19,9 @@ pub struct EventCount {
 pub struct InfoReport {
     /// Events by kind, most frequent first; kinds that were recorded and never happened come last.
     pub events: Vec<EventCount>,
+    /// Names of the kinds of events that were recorded, whether or not they happened; what a recording merely knows the
+    /// format of is not among them.
+    pub recorded: Vec<String>,
     /// Time of the first event.
     pub start: Option<u64>,
     /// Time of the last event.
@@ -37,6 +40,8 @@ pub struct InfoReport {
 #[derive(Debug, Default)]
 pub struct Info {
     counts: Vec<(String, u64, Kind, bool)>,
+    /// By kind, whether the recording says that it was recorded.
+    recorded: Vec<bool>,
     start: Option<u64>,
     end: Option<u64>,
     cpus: Vec<bool>,
@@ -91,7 +96,12 @@ impl Info {
             })
             .collect();
         events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        let recorded = self.counts.iter().zip(&self.recorded);
+        let recorded = recorded
+            .filter(|(kind, recorded)| !kind.0.is_empty() && (**recorded || kind.1 > 0))
+            .map(|(kind, _)| kind.0.clone());
         InfoReport {
+            recorded: recorded.collect(),
             events,
             start: self.start,
             end: self.end,
@@ -111,6 +121,10 @@ impl Sink for Info {
                 .resize_with(index + 1, || (String::new(), 0, Kind::Other, false));
         }
         let kvm = ty.system.starts_with("kvm") || ty.name.starts_with("kvm_");
+        if self.recorded.len() <= index {
+            self.recorded.resize(index + 1, false);
+        }
+        self.recorded[index] = ty.recorded;
         self.counts[index] = (ty.label.to_owned(), 0, ty.kind, kvm);
         let whose = matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit) || ty.kind.is_sched();
         !self.vcpus_only || whose

@@ -25,6 +25,24 @@ pub enum Origin {
     Printed,
 }
 
+/// What a recording says of the machine it was made on, and of the tool that made it. What it does not say is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// Architecture as `uname -m` has it.
+    pub arch: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// CPUs of the machine.
+    pub cpus: Option<u32>,
+    /// The CPU's own name.
+    pub cpu: Option<String>,
+    /// The tool that recorded: `perf`, `trace-cmd`.
+    pub recorder: Option<String>,
+    /// Whether it lists the kinds of events that were recorded and never happened, as perf.data does. A text has only
+    /// what happened.
+    pub lists_events: bool,
+}
+
 /// What one recording tells.
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
@@ -32,6 +50,8 @@ pub struct Picture {
     pub names: Vec<String>,
     /// Where its printed tables stand in their files, and under what heading.
     pub places: Vec<String>,
+    /// What it says of its machine and recorder.
+    pub about: About,
     /// Whether from events or from tables.
     pub origin: Origin,
     /// Instruction set of the exits.
@@ -328,6 +348,23 @@ impl Picture {
         let counts = self.info.events.iter();
         let about = counts.filter(|count| bare(&count.name).contains(part));
         about.map(|count| count.count).sum()
+    }
+
+    /// Returns the kinds of events that happened, by their names without subsystem and modifiers, and how many.
+    pub fn happened(&self) -> impl Iterator<Item = (&str, u64)> {
+        let kinds = self.info.events.iter().filter(|kind| kind.count > 0);
+        kinds.map(|kind| (bare(&kind.name), kind.count))
+    }
+
+    /// Returns whether events of a name were recorded, whatever their subsystem: `Some(false)` where it is certain that
+    /// they were not, `None` where nothing tells.
+    pub fn recorded(&self, name: &str) -> Option<bool> {
+        let mut names = self.info.recorded.iter();
+        if names.any(|label| bare(label) == name) {
+            Some(true)
+        } else {
+            self.about.lists_events.then_some(false)
+        }
     }
 
     /// Returns the sum of the vCPUs' time in a state.

@@ -226,6 +226,16 @@ pub struct CompareArgs {
     #[arg(long, value_name = "REC", num_args = 1..)]
     pub with: Vec<PathBuf>,
 
+    /// Compare each recording with the first, in one table with a column for each.
+    #[arg(long, conflicts_with = "with")]
+    pub each: bool,
+
+    /// Show what was measured beside the recordings of --each: NAME=VALUE,VALUE,... with a value for each of them in their
+    /// order; NAME=VALUE for one of them, by its letter or a part of its path; or a FILE with a line for each NAME and
+    /// its values. May be repeated.
+    #[arg(long, value_name = "FILE|NAME=VALUE", requires = "each")]
+    pub score: Vec<String>,
+
     /// Tell what is more than noise with this confidence, 0 to 1.
     #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = crate::filter::parse_share)]
     pub confidence: f64,
@@ -261,12 +271,14 @@ const COMPARE_HELP: &str = "Rates are for each second recorded, and for each uni
 same. The number in brackets is the confidence that a change is more than what varies within the recordings: slices of \
 time are resampled, with several recordings on a side what differs from run to run counts too, and that many things are \
 compared is taken into account. Where only printed tables are compared, counts stand for themselves, taken to come in \
-bursts of ten; where a recording is compared with a table, only shares and means are.
+bursts of ten; where a recording is compared with a table, only shares and means are. What is likely, with a confidence \
+from 0.8 on, stands behind what is certain.
 
 Examples:
   trapline compare before.dat after.dat
   trapline compare a1.data a2.data a3.data --with b1.data b2.data b3.data
   trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
+  trapline compare --each kvm-clock.dat tsc.dat hpet.dat --score sysbench=287.6,286.6,280.8
   trapline compare --work block_rq_complete --format json a.data b.data";
 
 /// Reads the name of a rule.

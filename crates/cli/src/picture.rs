@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    Continuity, Exits, Info, Ipis, Options, Picture, Recorder, Sched, Signs, Sleeps, Slices,
+    About, Continuity, Exits, Info, Ipis, Options, Picture, Recorder, Sched, Signs, Sleeps, Slices,
     Stalls, Study, Vcpus,
 };
 use anyhow::{Result, bail};
 use paths::{Paths, lang};
 use render::exits;
 use render::info::Head;
-use source::{Reader, Recording};
+use source::{Header, Reader, Recording};
 use tracefmt::Kallsyms;
 
 use crate::args::Common;
@@ -154,6 +154,7 @@ impl Camera<'_> {
             &|isa, quality| self.devices.names(isa, quality),
         );
         picture.names = vec![name];
+        picture.about = about(reader.header(), &picture);
         let unpaired = study.exits.as_ref().map(Exits::unpaired);
         for warning in unpaired.iter().flat_map(exits::unpaired) {
             picture.quality.warn(warning);
@@ -172,6 +173,29 @@ impl Camera<'_> {
 /// Returns whether a recording says that guests were recorded at the same time, each by an agent in it.
 fn has_agents(reader: &Reader<'_>) -> bool {
     reader.header().more.iter().any(|(what, _)| what == "guest")
+}
+
+/// Returns what a recording's header says of its machine and recorder.
+fn about(header: &Header, picture: &Picture) -> About {
+    let text = header.format.strip_prefix("text of ");
+    let recorder = match (&header.recorder, text) {
+        (Some(recorder), _) => recorder.split_whitespace().next(),
+        (None, Some(text)) => text.split_whitespace().next(),
+        (None, None) if header.format.starts_with("perf.data") => Some("perf"),
+        (None, None) if header.format.starts_with("trace.dat") => Some("trace-cmd"),
+        (None, None) => None,
+    };
+    let happened = picture.info.events.iter().filter(|kind| kind.count > 0);
+    let lists = header.format.starts_with("perf.data")
+        || text.is_none() && picture.info.recorded.len() > happened.count();
+    About {
+        arch: header.arch.clone(),
+        kernel: header.kernel.clone(),
+        cpus: header.cpus,
+        cpu: header.cpu_desc.clone(),
+        recorder: recorder.map(str::to_owned),
+        lists_events: lists,
+    }
 }
 
 /// Tells where the functions are that paths ask for, for the function tracer's events.

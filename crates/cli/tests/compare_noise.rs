@@ -80,6 +80,66 @@ fn the_same_again_is_no_news() {
     assert!(wrong <= 1, "{wrong} of 10 pairs have news:\n{told}");
 }
 
+/// Compares sixty pairs of recordings of the same process. At 0.99 none has news; what is told as likely is as often
+/// wrong as the tier says, and docs/compare.md has the figure.
+#[test]
+fn sixty_pairs_of_the_same_are_no_news() {
+    let (mut compared, mut news, mut likely, mut pairs_likely) = (0, 0, 0, 0);
+    let mut told = String::new();
+    for pair in 0..60u64 {
+        let [a, b] = [0, 1].map(|side| {
+            let seed = 5000 + pair * 2 + side;
+            let process = Process {
+                seconds: 8.0,
+                ..Process::new(seed)
+            };
+            record("sixty", &seed.to_string(), &process)
+        });
+        let document = compare(&[a], &[b]);
+        let (sure, less) = (list(&document["changes"]), list(&document["likely"]));
+        compared += sure.len() + less.len() + list(&document["noise"]).len();
+        news += usize::from(!sure.is_empty());
+        likely += less.len();
+        pairs_likely += usize::from(!less.is_empty());
+        told.push_str(&sentences(sure));
+        for one in less {
+            let confidence = one["confidence"].as_f64().expect("a confidence");
+            assert!((0.8..0.99).contains(&confidence), "{one}");
+        }
+    }
+    tell(&format!(
+        "of 60 pairs of the same {news} have news, and {pairs_likely} something likely: {likely} of {compared} differences"
+    ));
+    assert!(compared >= 1200, "only {compared} differences");
+    assert_eq!(news, 0, "{told}");
+    assert!(pairs_likely <= 12, "{pairs_likely} of 60 pairs");
+}
+
+/// A rule has a threshold, and a process may be at it: that its finding comes and goes is no news while what it measures
+/// stays what it is.
+#[test]
+fn a_finding_at_its_threshold_is_no_news() {
+    let mut crossed = 0;
+    for step in 0..12u64 {
+        let [a, b] = [0, 1].map(|side| {
+            let process = Process {
+                seconds: 4.0,
+                stolen: 0.5 + step as f64 * 0.4,
+                ..Process::new(7000 + step * 2 + side)
+            };
+            record("threshold", &format!("{step}-{side}"), &process)
+        });
+        let document = compare(&[a], &[b]);
+        let finding = |change: &&Value| text(&change["what"]).starts_with("finding ");
+        let told: Vec<&Value> = list(&document["changes"]).iter().filter(finding).collect();
+        assert!(told.is_empty(), "{told:?}");
+        crossed += list(&document["noise"]).iter().filter(finding).count();
+    }
+    tell(&format!(
+        "{crossed} findings came or went in 12 pairs, and none was told"
+    ));
+}
+
 #[test]
 fn more_exits_of_a_reason_are_news() {
     let changes = changed("rate", |process| process.msr_rate = 1.5);

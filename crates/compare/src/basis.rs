@@ -157,6 +157,36 @@ impl<'a> Basis<'a> {
         })
         .collect()
     }
+
+    /// Returns what [`Basis::runs`] does, of things whose names are known: without a look at all the others.
+    pub fn runs_of(
+        &self,
+        side: usize,
+        sums: &[(f64, f64)],
+        of: &dyn Fn(usize) -> Vec<Measured>,
+        amount: fn(&Amount) -> u64,
+    ) -> Vec<Run> {
+        let each = self.sides[side].iter().zip(sums).enumerate();
+        each.map(|(at, (picture, (sum, squares)))| Run {
+            sum: *sum,
+            squares: *squares,
+            exposure: self.exposure_of(picture),
+            slices: slices_of(picture, &of(at), amount),
+        })
+        .collect()
+    }
+}
+
+/// Returns what is counted of things by slice.
+fn slices_of(picture: &Picture, of: &[Measured], amount: fn(&Amount) -> u64) -> Vec<f64> {
+    let mut out = vec![0.0; picture.series.slice_ns.len()];
+    for list in of.iter().filter_map(|what| picture.series.of.get(what)) {
+        for (sum, one) in out.iter_mut().zip(list) {
+            *sum += amount(one) as f64;
+        }
+    }
+    even(picture, &mut out);
+    out
 }
 
 /// Returns what is counted of something by slice, each brought to the length of the others.
@@ -171,14 +201,18 @@ pub(crate) fn slices(
             *sum += amount(one) as f64;
         }
     }
-    // Only the last slice is of another length, half of it to one and a half.
+    even(picture, &mut out);
+    out
+}
+
+/// Brings the last slice to the length of the others: it is half of it to one and a half.
+fn even(picture: &Picture, out: &mut [f64]) {
     if let [first, .., last] = picture.series.slice_ns.as_slice()
         && let Some(end) = out.last_mut()
         && *last > 0
     {
         *end *= *first as f64 / *last as f64;
     }
-    out
 }
 
 #[cfg(test)]

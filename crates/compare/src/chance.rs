@@ -1,7 +1,7 @@
 //! How likely it is that a difference is more than what varies within recordings anyway.
 //!
-//! Sums are resampled by slices of time, in blocks, because what happens in one slice goes on in the next (circular
-//! block bootstrap: Politis and Romano, 1992). What is found on both sides is pooled, because the question is how often
+//! Sums are as sure as their blocks of slices of time are alike; blocks, because what happens in one slice goes on in the
+//! next (circular block bootstrap: Politis and Romano, 1992; what drawing without end comes to can be told at once). What is found on both sides is pooled, because the question is how often
 //! two recordings of the same differ as much: a row that one side does not have tells nothing of its bursts. Where a
 //! side has several recordings, what differs from run to run counts as well. Quantiles are compared by the ranks that
 //! they have on the other side. Sums that somebody printed have nothing but themselves: they are taken to come in
@@ -11,8 +11,6 @@ use stats::Stats;
 
 use crate::student::two_sided;
 
-/// Resamples; the standard error then is within some per cent.
-const RESAMPLES: usize = 400;
 /// Slices that are enough to resample.
 pub(crate) const ENOUGH: usize = 12;
 /// How many of a printed count come together, at a guess that errs on the side of noise.
@@ -36,21 +34,6 @@ pub(crate) struct Run {
     pub slices: Slices,
 }
 
-/// A generator of pseudo-random numbers, always the same ones: the same input gives the same answer.
-/// (xorshift64*, Vigna 2016.)
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let number = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
-        (number as usize) % bound.max(1)
-    }
-}
-
 /// Returns the variance of a sum over slices of time, and from how many blocks it is known; `None` if they are too few.
 fn variance(slices: &[f64]) -> Option<(f64, f64)> {
     if slices.len() < ENOUGH {
@@ -58,23 +41,24 @@ fn variance(slices: &[f64]) -> Option<(f64, f64)> {
     }
     let block = (slices.len() as f64).cbrt().ceil() as usize;
     let blocks = slices.len() as f64 / block as f64;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let expected: f64 = slices.iter().sum();
-    let mut squares = 0.0;
-    for _ in 0..RESAMPLES {
-        let mut sum = 0.0;
-        let mut left = slices.len();
-        while left > 0 {
-            let begin = random.below(slices.len());
-            for step in 0..block.min(left) {
-                sum += slices[(begin + step) % slices.len()];
-            }
-            left -= block.min(left);
-        }
-        squares += (sum - expected) * (sum - expected);
-    }
+    // What drawing blocks again without end comes to: they are independent, so their variances add up.
+    let (whole, rest) = (slices.len() / block, slices.len() % block);
+    let spread = whole as f64 * of_blocks(slices, block) + of_blocks(slices, rest);
     // Blocks of a sample vary less than those of what it is a sample of.
-    Some((squares / RESAMPLES as f64 * blocks / (blocks - 1.0), blocks))
+    Some((spread * blocks / (blocks - 1.0), blocks))
+}
+
+/// Returns the variance of the sum of so many slices in a row, wherever they begin; behind the last comes the first.
+fn of_blocks(slices: &[f64], block: usize) -> f64 {
+    let count = slices.len();
+    let mean = slices.iter().sum::<f64>() / count.max(1) as f64 * block as f64;
+    let mut sum: f64 = slices.iter().take(block).sum();
+    let mut squares = 0.0;
+    for begin in 0..count {
+        squares += (sum - mean) * (sum - mean);
+        sum += slices[(begin + block) % count] - slices[begin];
+    }
+    squares / count.max(1) as f64
 }
 
 /// Returns the probability that the rates (sums for each unit of exposure) of two sides differ as much by chance.

@@ -7,7 +7,7 @@ use analysis::Picture;
 use crate::basis::Basis;
 use crate::side::{Pair, push, value};
 use crate::words::{change, number};
-use crate::{Change, Unit, chance};
+use crate::{Change, Unit, Which, chance};
 
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
     let amount = |picture: &Picture| (!picture.counts.is_empty()).then_some(1);
@@ -73,15 +73,22 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
                 a: value(a, true),
                 b: value(b, true),
                 confidence: Some(1.0 - chance::rates(&runs[0], &runs[1])),
-                effect_ns: 0.0,
-                per_work: Vec::new(),
+                worse: Which::more(a, b).filter(|_| costs(event)),
                 text: format!(
                     "{event}: {} to {}{each} ({}).",
                     number(a),
                     number(b),
                     change(a, b)
                 ),
+                ..Change::default()
             },
         );
     }
+}
+
+/// Whether less of an event is better, whatever is done: misses, faults, stalls, and switches between tasks. Cycles and
+/// instructions are also what the work is.
+fn costs(event: &str) -> bool {
+    let what = ["miss", "fault", "stall", "switch", "migration"];
+    what.iter().any(|part| event.contains(part))
 }

@@ -1,13 +1,15 @@
 //! Exits by reason and device.
 
+use std::collections::BTreeMap;
+
 use analysis::{Amount, ExitTable, Measured, Picture};
 use event::Isa;
 
 use crate::basis::{Basis, Kind, Per, kind};
 use crate::rows::{Lead, Pieces};
-use crate::side::{Pair, Row, count, durations, push, rows, value};
+use crate::side::{Pair, Row, SPENT, count, durations, push, rows, value};
 use crate::words::{change, number, percent, rose, time};
-use crate::{Change, Unit, chance};
+use crate::{Change, Level, Unit, Which, chance};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
 const WAITING: f64 = 0.1;
@@ -18,7 +20,19 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             Ok(basis) => basis,
             Err([true, true]) => continue,
             // A table of devices that one side was not asked for is no change.
-            Err(_) if table != ExitTable::Vmexit => continue,
+            Err(lacks) if table != ExitTable::Vmexit => {
+                let event = event_of(table);
+                let (here, lacking) = if lacks[0] { (1, "A") } else { (0, "B") };
+                let mut here = pair.sides[here].iter();
+                // Of what a tool printed nobody knows what else was printed.
+                if here.any(|picture| picture.events(event) > Some(0)) {
+                    notes.push(format!(
+                        "{} are not compared: {event} was not recorded in {lacking}.",
+                        of(table, "Accesses")
+                    ));
+                }
+                continue;
+            }
             Err(lacks) => {
                 notes.push(format!(
                     "Exits are not compared: {} has none.",
@@ -53,14 +67,19 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
 /// Returns how many a picture has; `None` if it would not have any.
 fn amount(picture: &Picture, table: ExitTable) -> Option<u64> {
     let report = picture.table(table)?;
-    let event = match table {
+    let event = event_of(table);
+    let asked = picture.info.events.is_empty() || picture.recorded(event) == Some(true);
+    (report.total_count > 0 || asked).then_some(report.total_count)
+}
+
+/// The event that a table is made of.
+fn event_of(table: ExitTable) -> &'static str {
+    match table {
         ExitTable::Vmexit => "kvm_exit",
         ExitTable::Ioport => "kvm_pio",
         ExitTable::Mmio => "kvm_mmio",
         ExitTable::Msr => "kvm_msr",
-    };
-    let asked = picture.info.events.is_empty() || picture.events(event).is_some();
-    (report.total_count > 0 || asked).then_some(report.total_count)
+    }
 }
 
 fn note(basis: &Basis<'_>) -> Option<String> {
@@ -89,12 +108,12 @@ fn reversed(basis: &Basis<'_>) -> bool {
     all.any(|picture| kind(picture) == Kind::Printed && picture.isa == Some(Isa::Arm64))
 }
 
-fn of(table: ExitTable) -> &'static str {
+fn of(table: ExitTable, accesses: &str) -> String {
     match table {
-        ExitTable::Vmexit => "all exits",
-        ExitTable::Ioport => "all port accesses",
-        ExitTable::Mmio => "all accesses of emulated memory",
-        ExitTable::Msr => "all accesses of registers",
+        ExitTable::Vmexit => "all exits".to_owned(),
+        ExitTable::Ioport => format!("{accesses} of ports"),
+        ExitTable::Mmio => format!("{accesses} of emulated memory"),
+        ExitTable::Msr => format!("{accesses} of registers"),
     }
 }
 
@@ -109,6 +128,15 @@ struct Whole {
 impl Whole {
     fn ns(self) -> f64 {
         self.handling_ns + self.waiting_ns
+    }
+
+    /// Returns what a row's time is a share of, and in words: where exits mostly wait, of the others' time.
+    fn base(self, table: ExitTable, waiting: bool) -> (f64, String) {
+        if table == ExitTable::Vmexit && !waiting && self.waiting_ns > self.handling_ns {
+            (self.handling_ns, "exits without waiting".to_owned())
+        } else {
+            (self.ns(), of(table, "all accesses"))
+        }
     }
 
     fn of(pictures: &[&Picture], table: ExitTable) -> Whole {
@@ -132,6 +160,7 @@ fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<Chan
     keys.sort();
     keys.dedup();
     let none = Row::default();
+    let index = [0, 1].map(|side: usize| Index::of(&basis.sides[side], table));
     for key in keys {
         let row = [
             rows_a.get(key).unwrap_or(&none),
@@ -152,16 +181,46 @@ fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<Chan
             called: format!("{called}{kind}"),
             stats: [&row[0].stats, &row[1].stats],
             all,
-            weight,
+            weight: weight * SPENT,
+            waiting,
             table,
         };
         push(
             out,
             match basis.per {
                 Per::All => row.by_share(basis),
-                Per::Second | Per::Table => row.by_rate(pair, basis),
+                Per::Second | Per::Table => row.by_rate(pair, basis, &index),
             },
         );
+    }
+}
+
+/// Number and time of the rows of each picture, with their squares, by key.
+struct Index<'a>(Vec<BTreeMap<&'a str, [(f64, f64); 2]>>);
+
+impl<'a> Index<'a> {
+    fn of(pictures: &[&'a Picture], table: ExitTable) -> Index<'a> {
+        let each = pictures.iter().map(|picture| {
+            let mut rows: BTreeMap<&str, [(f64, f64); 2]> = BTreeMap::new();
+            for row in picture.rows(table) {
+                let sums = rows.entry(&row.key).or_default();
+                for (sum, more) in sums
+                    .iter_mut()
+                    .zip([count(&row.stats), durations(&row.stats)])
+                {
+                    *sum = (sum.0 + more.0, sum.1 + more.1);
+                }
+            }
+            rows
+        });
+        Index(each.collect())
+    }
+
+    /// Returns the sums of a row in each picture: of its number (0) or its time (1).
+    fn sums(&self, key: &str, which: usize) -> Vec<(f64, f64)> {
+        let each = self.0.iter();
+        each.map(|rows| rows.get(key).map_or((0.0, 0.0), |sums| sums[which]))
+            .collect()
     }
 }
 
@@ -172,57 +231,68 @@ struct Compared<'a> {
     stats: [&'a stats::Stats; 2],
     all: [Whole; 2],
     weight: f64,
+    waiting: bool,
     table: ExitTable,
 }
 
 impl Compared<'_> {
-    fn by_rate(&self, pair: &Pair<'_>, basis: &Basis<'_>) -> Change {
+    fn by_rate(&self, pair: &Pair<'_>, basis: &Basis<'_>, index: &[Index<'_>; 2]) -> Change {
         let measured = Measured::Exits(self.table, self.key.to_owned());
-        let pick = |one: &Measured| *one == measured;
-        let of_row = |picture: &Picture, sum: fn(&stats::Stats) -> (f64, f64)| {
-            let rows = picture.rows(self.table).iter();
-            rows.filter(|row| row.key == self.key)
-                .fold((0.0, 0.0), |all, row| {
-                    let (total, squares) = sum(&row.stats);
-                    (all.0 + total, all.1 + squares)
-                })
+        let of = |_: usize| vec![measured.clone()];
+        let few = self.stats[0].count() + self.stats[1].count();
+        let chance = |which: usize, amount: fn(&Amount) -> u64| {
+            if few < Pieces::FEW {
+                return 1.0;
+            }
+            let [a, b] = [0, 1].map(|side: usize| {
+                basis.runs_of(side, &index[side].sums(self.key, which), &of, amount)
+            });
+            chance::rates(&a, &b)
         };
-        let [counts_a, counts_b] =
-            [0, 1].map(|side| basis.runs(side, &|one| of_row(one, count), &pick, &|one| one.count));
-        let [times_a, times_b] = [0, 1]
-            .map(|side| basis.runs(side, &|one| of_row(one, durations), &pick, &|one| one.ns));
         let [counts, times] = [count, durations]
             .map(|sum| [0, 1].map(|side: usize| sum(self.stats[side]).0 / basis.exposure(side)));
         let there = [0, 1].map(|side: usize| self.stats[side].count() > 0);
         let pieces = Pieces {
-            count: (chance::rates(&counts_a, &counts_b), counts),
-            time: (chance::rates(&times_a, &times_b), times),
-            few: self.stats[0].count() + self.stats[1].count(),
+            count: (chance(0, |one| one.count), counts),
+            time: (chance(1, |one| one.ns), times),
+            few,
         };
         let (lead, confidence) = pieces.lead();
         let by_time = lead == Lead::Time && there[0] && there[1];
-        let [a, b] = if by_time { times } else { counts };
-        let sums =
-            |sum: fn(&stats::Stats) -> (f64, f64)| [0, 1].map(|at: usize| sum(self.stats[at]).0);
-        let [work_a, work_b] = sums(if by_time { durations } else { count });
-        Change {
-            what: format!(
-                "{} {}{}",
-                self.table.name(),
-                self.key,
-                if by_time { " time" } else { "" }
-            ),
-            unit: if by_time {
+        let name = |by_time: bool| {
+            let time = if by_time { " time" } else { "" };
+            format!("{} {}{time}", self.table.name(), self.key)
+        };
+        let unit = |by_time: bool| {
+            if by_time {
                 Unit::Nanoseconds
             } else {
                 basis.unit()
-            },
-            a: value(a, there[0]),
-            b: value(b, there[1]),
+            }
+        };
+        let values = |by_time: bool| {
+            let [a, b] = if by_time { times } else { counts };
+            (value(a, there[0]), value(b, there[1]))
+        };
+        let sums =
+            |sum: fn(&stats::Stats) -> (f64, f64)| [0, 1].map(|at: usize| sum(self.stats[at]).0);
+        let work = sums(if by_time { durations } else { count });
+        let ((a, b), (other_a, other_b)) = (values(by_time), values(!by_time));
+        Change {
+            what: name(by_time),
+            unit: unit(by_time),
+            a,
+            b,
             confidence: Some(confidence),
             effect_ns: (times[1] - times[0]) * self.weight,
-            per_work: pair.per_work(basis, work_a, work_b),
+            per_work: pair.per_work(basis, work[0], work[1]),
+            worse: pair
+                .worse(times, sums(durations))
+                .filter(|_| !self.waiting && !reversed(basis)),
             text: self.text(basis, counts, times, by_time.then(|| pieces.often())),
+            few: few < Pieces::FEW,
+            also: Some((name(!by_time), unit(!by_time), other_a, other_b)),
+            ..Change::default()
         }
     }
 
@@ -237,10 +307,10 @@ impl Compared<'_> {
         let Compared { called, stats, .. } = self;
         let each = basis.each();
         let only = |side: usize, words: &str| {
+            let (base, of) = self.all[side].base(self.table, self.waiting);
             format!(
-                "{called} {words}{} of the time of {} ({} of them{each}, {}{each}).",
-                percent(times[side] * basis.exposure(side) / self.all[side].ns().max(1.0)),
-                of(self.table),
+                "{called} {words}{} of the time of {of} ({} of them{each}, {}{each}).",
+                percent(times[side] * basis.exposure(side) / base.max(1.0)),
                 number(counts[side]),
                 time(times[side])
             )
@@ -304,19 +374,19 @@ impl Compared<'_> {
             "{} to {} of {}",
             percent(share(0)),
             percent(share(1)),
-            of(self.table)
+            of(self.table, "all accesses")
         );
         let called = &self.called;
         let text = match there {
             [_, false] => format!(
                 "{called} gone: it was {} of {}.",
                 percent(share(0)),
-                of(self.table)
+                of(self.table, "all accesses")
             ),
             [false, _] => format!(
                 "{called} is new: it is {} of {}.",
                 percent(share(1)),
-                of(self.table)
+                of(self.table, "all accesses")
             ),
             _ if !timed => format!("{called}: {shares}."),
             _ => format!(
@@ -345,8 +415,10 @@ impl Compared<'_> {
             b: value(b, there[1]),
             confidence: Some(confidence),
             effect_ns: (of_time(1) - of_time(0)) * scale * self.weight,
-            per_work: Vec::new(),
+            worse: Which::more(of_time(0), of_time(1)).filter(|_| timed && !self.waiting),
             text,
+            few: self.stats[0].count() + self.stats[1].count() < Pieces::FEW,
+            ..Change::default()
         }
     }
 }
@@ -394,6 +466,14 @@ fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
             confidence: Some(confidence(None)),
             effect_ns: 0.0,
             per_work: pair.per_work(basis, sums[0].count, sums[1].count),
+            // Fewer of them that take longer are no relief.
+            worse: pair
+                .worse([rate_a, rate_b], sums.map(|sum| sum.count))
+                .filter(|more| {
+                    let ns = |side: usize| sums[side].handling_ns / basis.exposure(side);
+                    !reversed(basis) && Which::more(ns(0), ns(1)) == Some(*more)
+                }),
+            level: Level::Whole,
             text: format!(
                 "Exits {}: {} to {}{each} ({}).",
                 rose(rate_a, rate_b),
@@ -401,6 +481,7 @@ fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
                 number(rate_b),
                 change(rate_a, rate_b)
             ),
+            ..Change::default()
         },
     );
     for (name, words, of, weight) in [
@@ -429,8 +510,12 @@ fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
                 a: value(ns_a, true),
                 b: value(ns_b, true),
                 confidence: Some(confidence(Some(name == "waiting"))),
-                effect_ns: (ns_b - ns_a) * weight,
+                effect_ns: (ns_b - ns_a) * weight * SPENT,
                 per_work: pair.per_work(basis, of[0], of[1]),
+                worse: pair
+                    .worse([ns_a, ns_b], of)
+                    .filter(|_| name == "handling" && !reversed(basis)),
+                level: Level::Whole,
                 text: format!(
                     "{words} {}: {} to {}{each} ({}).",
                     rose(ns_a, ns_b),
@@ -438,6 +523,7 @@ fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
                     time(ns_b),
                     change(ns_a, ns_b)
                 ),
+                ..Change::default()
             },
         );
     }

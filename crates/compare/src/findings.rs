@@ -2,29 +2,41 @@
 
 use rules::{Diagnosis, Finding};
 
-use crate::side::Pair;
+use crate::side::{Pair, SPENT};
 use crate::words::percent;
-use crate::{Change, Unit, Value};
+use crate::{Change, Comparison, Unit, Value, Which};
 
-/// What a finding's time counts in the ranking.
-const BEHIND: f64 = 0.95;
+/// What a finding's time counts in the ranking: behind the row that tells of the same time.
+const BEHIND: f64 = 0.95 * SPENT;
+/// What of a finding's time has to be seen in a change, for the finding to be news where its rule does not say what it
+/// measures.
+const SEEN: f64 = 0.25;
 
-/// Returns whether a finding's coming or going is more than that a rule has a threshold: where what the rule measures
-/// was compared it changed, else something did.
-pub(crate) fn is_news(finding: &Change, told: &[Change], untold: &[Change]) -> bool {
+/// Returns whether a finding's coming or going is more than that a rule has a threshold: what the rule measures changed,
+/// or else something by a good part of the time that the finding is of.
+pub(crate) fn is_news(finding: &Change, comparison: &Comparison) -> bool {
     let rule = rules::rule(finding.what.trim_start_matches("finding "));
     let measures = rule.map_or(&[][..], |rule| rule.measures);
-    let own = |list: &[Change]| {
-        list.iter().any(|change| {
-            let mut measures = measures.iter();
-            measures.any(|what| change.what.starts_with(what))
-        })
-    };
-    let measured = told
-        .iter()
+    let Comparison {
+        changes,
+        likely,
+        untold,
+        ..
+    } = comparison;
+    let told = || changes.iter().chain(likely);
+    let own = |change: &Change| measures.iter().any(|what| change.what.starts_with(what));
+    if told().any(own) {
+        return true;
+    }
+    // It was looked at, and is what it was.
+    if untold.iter().any(own) {
+        return false;
+    }
+    let measured = told()
         .chain(untold)
         .any(|change| change.confidence.is_some());
-    own(told) || !own(untold) && (!measured || !told.is_empty())
+    let least = finding.effect_ns.abs() * SEEN;
+    !measured || told().any(|change| change.effect_ns.abs() >= least)
 }
 
 pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
@@ -62,15 +74,16 @@ pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut V
             unit: Unit::Word,
             a: there(gone),
             b: there(!gone),
+            worse: Some(if gone { Which::A } else { Which::B }),
             confidence: None,
             effect_ns: if gone { -cost } else { cost },
-            per_work: Vec::new(),
             text: format!(
                 "Finding {words}: {}: {}{}.",
                 rule.id,
                 finding.title,
                 costs.unwrap_or_default()
             ),
+            ..Change::default()
         });
     }
 }

@@ -1,35 +1,78 @@
 //! Latency paths, their stages, and the back ends behind them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{Measured, Picture};
-use stats::Stats;
+use stats::{Longest, Stats};
 
 use crate::basis::{Basis, Kind, kind, slices};
-use crate::side::{Pair, value};
-use crate::words::{change, of_them, percent, time};
-use crate::{Change, Unit, Value, chance};
+use crate::differs::{lacking_of_path, steps_apart};
+use crate::side::{Pair, SPENT, value};
+use crate::tails::{Sample, Tail, tail};
+use crate::words::{change, of_them, percent, rose, time};
+use crate::{Bounds, Change, Level, Unit, Value, Which, chance};
 
 /// Fewer instances on both sides together are not told to have come or gone.
 const FEW: u64 = 5;
+
+/// What the time of a path's instances counts in the ranking. Somebody waits for an interrupt or an answer of a device;
+/// a timer's is mostly the guest's own tick, wake-ups are of all of these once more, and an exit to the VMM is time that
+/// is spent.
+fn weight(path: &str) -> f64 {
+    match path {
+        "timer" | "halt-wake" | "user-exit" => SPENT,
+        _ => 1.0,
+    }
+}
 
 /// One path over a side.
 #[derive(Debug, Clone, Default)]
 struct Path {
     total: Stats,
     stages: BTreeMap<String, Stats>,
+    /// With which steps its instances begin.
+    begins: BTreeSet<String>,
+    /// With which they end.
+    ends: BTreeSet<String>,
+    /// The longest of each recording: with their number, and how long it is.
+    longest: Vec<(Longest, u64, u64)>,
     by: Option<&'static str>,
     groups: BTreeMap<String, Stats>,
     /// The variance of its quantiles, as a multiple of that of independent instances.
     design: f64,
 }
 
+/// The two steps of a stage.
+fn steps(stage: &str) -> (&str, &str) {
+    stage.split_once(" → ").unwrap_or((stage, ""))
+}
+
 fn paths(pictures: &[&Picture]) -> BTreeMap<String, Path> {
     let mut out: BTreeMap<String, Path> = BTreeMap::new();
-    let all = pictures.iter().flat_map(|picture| &picture.paths);
-    for report in all.filter(|report| report.count > 0) {
+    let all = pictures.iter().flat_map(|picture| {
+        let paths = picture.paths.iter().filter(|report| report.count > 0);
+        paths.map(|report| (report, picture.span_ns.unwrap_or(0)))
+    });
+    for (report, span_ns) in all {
         let path = out.entry(report.name.clone()).or_default();
         path.total.merge(&report.total);
+        let longest = (report.longest.clone(), report.count, span_ns);
+        path.longest.push(longest);
+        let mut chains = BTreeSet::new();
+        for stage in &report.stages {
+            // The first stage of a chain begins where its instances can.
+            if chains.insert(stage.chain.as_deref()) {
+                path.begins.insert(steps(&stage.name).0.to_owned());
+            }
+        }
+        let from: BTreeSet<&str> = report
+            .stages
+            .iter()
+            .map(|stage| steps(&stage.name).0)
+            .collect();
+        let to = report.stages.iter().map(|stage| steps(&stage.name).1);
+        path.ends
+            .extend(to.filter(|to| !from.contains(to)).map(str::to_owned));
         path.by = report.by;
         for stage in &report.stages {
             let stats = path.stages.entry(stage.name.clone()).or_default();
@@ -56,7 +99,12 @@ fn paths(pictures: &[&Picture]) -> BTreeMap<String, Path> {
     out
 }
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
+pub(crate) fn changes(
+    pair: &Pair<'_>,
+    bounds: &Bounds,
+    out: &mut Vec<Change>,
+    notes: &mut Vec<String>,
+) {
     // Ticks of unknown rate are no durations.
     let durations = |picture: &Picture| {
         let known = kind(picture) == Kind::Recording;
@@ -65,30 +113,58 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
     let Ok(basis) = Basis::of(pair.sides, &durations) else {
         return;
     };
-    let [paths_a, paths_b] = [0, 1].map(|side: usize| paths(&basis.sides[side]));
+    let [mut paths_a, mut paths_b] = [0, 1].map(|side: usize| paths(&basis.sides[side]));
+    let names: BTreeSet<String> = paths_a.keys().chain(paths_b.keys()).cloned().collect();
+    for name in names {
+        if let Some(why) = apart(&basis, &name, [paths_a.get(&name), paths_b.get(&name)]) {
+            notes.push(format!("The path {name} is not compared: {why}."));
+            paths_a.remove(&name);
+            paths_b.remove(&name);
+        }
+    }
     for (name, path_a) in &paths_a {
         let Some(path_b) = paths_b.get(name) else {
             continue;
         };
         let design = path_a.design.max(path_b.design);
-        let compared = |a, b, what: &str, words: &str, share| Quantile {
+        let compared = |a, b, what: &str, words: &str, level| Quantile {
             what: format!("path {name}{what}"),
             words: words.to_owned(),
-            share,
+            level,
             stats: [a, b],
             design,
         };
-        let whole = format!("The path {name}");
-        for share in [0.5, 0.99] {
-            let whole = compared(&path_a.total, &path_b.total, "", &whole, share);
-            out.push(whole.change(&basis, name));
+        let words = format!("The path {name}");
+        let whole = compared(&path_a.total, &path_b.total, "", &words, Level::Whole);
+        out.push(whole.change(&basis, name));
+        out.extend(slow(
+            &basis,
+            name,
+            [path_a, path_b],
+            bounds.get(name).copied(),
+        ));
+        let other = steps_apart([&basis.sides[0], &basis.sides[1]], name);
+        if !other.is_empty() {
+            let each: Vec<String> = other
+                .iter()
+                .map(|(step, why)| format!("'{step}' ({why})"))
+                .collect();
+            notes.push(format!(
+                "Of the path {name}, stages are not compared that begin or end with {}.",
+                each.join(" or ")
+            ));
         }
         for (stage, stats_a) in &path_a.stages {
+            let (from, to) = steps(stage);
+            if other.contains_key(from) || other.contains_key(to) {
+                continue;
+            }
             let Some(stats_b) = path_b.stages.get(stage) else {
                 continue;
             };
             let words = format!("{name}, '{stage}'");
-            let stage = compared(stats_a, stats_b, &format!(", {stage}"), &words, 0.5);
+            let what = format!(", {stage}");
+            let stage = compared(stats_a, stats_b, &what, &words, Level::Stage);
             out.push(stage.change(&basis, name));
         }
         groups(&basis, name, [path_a, path_b], design, out);
@@ -130,64 +206,185 @@ fn alone(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2], out: &mut Vec
         confidence: Some(confidence),
         // Whether the time was lost, or is that of something new that is done, is not known.
         effect_ns: 0.1 * if there[0] { -ns } else { ns },
-        per_work: Vec::new(),
+        level: Level::Whole,
+        few: count < FEW,
+        also: Some((
+            format!("path {name} p50"),
+            Unit::Nanoseconds,
+            value(p50, there[0]),
+            value(p50, there[1]),
+        )),
         text: format!(
             "The path {name} is in {} alone: {}, half of them within {}.",
             ["A", "B"][side],
             of_them(count, "instance", "instances"),
             time(p50)
         ),
+        ..Change::default()
     });
 }
 
-/// One quantile of a duration.
+/// Returns why a path of the two sides is not of the same, as a part of a sentence.
+fn apart(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2]) -> Option<String> {
+    if let [Some(a), Some(b)] = sides {
+        let other = steps_apart([&basis.sides[0], &basis.sides[1]], name);
+        let mut bounds = a
+            .begins
+            .iter()
+            .chain(&b.begins)
+            .chain(&a.ends)
+            .chain(&b.ends);
+        if let Some(why) = bounds.find_map(|step| other.get(step)) {
+            return Some(why.clone());
+        }
+        if !a.begins.is_disjoint(&b.begins) || a.begins.is_empty() {
+            return None;
+        }
+        let of = |path: &Path| {
+            let steps: Vec<String> = path.begins.iter().map(|one| format!("'{one}'")).collect();
+            steps.join(" or ")
+        };
+        let lacks = lacking_of_path([&basis.sides[0], &basis.sides[1]], name);
+        return Some(
+            lacks.unwrap_or_else(|| format!("it begins with {} in A, and {} in B", of(a), of(b))),
+        );
+    }
+    lacking_of_path([&basis.sides[0], &basis.sides[1]], name)
+}
+
+/// What the instances of a path are to those who wait for them.
+fn instances(name: &str) -> String {
+    match name {
+        "irqfd" => "Interrupts of back ends (irqfd)".to_owned(),
+        "kick" => "Notifications of devices (kick)".to_owned(),
+        "ipi" => "Interrupts between vCPUs (ipi)".to_owned(),
+        "timer" => "Timer interrupts (timer)".to_owned(),
+        "halt-wake" => "Wake-ups of halted vCPUs (halt-wake)".to_owned(),
+        "user-exit" => "Exits to the VMM (user-exit)".to_owned(),
+        other => format!("Instances of the path {other}"),
+    }
+}
+
+/// The slow ones of a path.
+fn slow(basis: &Basis<'_>, name: &str, sides: [&Path; 2], told: Option<u64>) -> Option<Change> {
+    let samples = sides.map(|path| -> Vec<Sample<'_>> {
+        let each = path.longest.iter();
+        each.map(|(longest, count, span_ns)| Sample {
+            longest,
+            count: *count,
+            span_ns: *span_ns,
+        })
+        .collect()
+    });
+    let Tail {
+        bound_ns,
+        slow,
+        of,
+        ns,
+        chance,
+    } = tail([&samples[0], &samples[1]], told)?;
+    // What differs from run to run is the share of the slow ones in each.
+    let between = chance::runs([0, 1].map(|side: usize| {
+        let each = samples[side].iter();
+        each.filter_map(|one| {
+            Some(one.longest.reaching(bound_ns)?.len() as f64 / one.count.max(1) as f64)
+        })
+        .collect()
+    }));
+    let shares = [0, 1].map(|side: usize| slow[side] as f64 / of[side].max(1) as f64);
+    let [p99_a, p99_b] = sides.map(|path| time(path.total.percentile(0.99) as f64));
+    let fell = if shares[0] == shares[1] {
+        "were as many:"
+    } else {
+        rose(shares[0], shares[1])
+    };
+    Some(Change {
+        what: format!("path {name} tail"),
+        unit: Unit::Share,
+        a: Value::Number(shares[0]),
+        b: Value::Number(shares[1]),
+        confidence: Some(1.0 - chance.max(between)),
+        effect_ns: (ns[1] / basis.exposure(1) - ns[0] / basis.exposure(0)) * weight(name),
+        worse: Which::more(shares[0], shares[1]),
+        text: format!(
+            "{} that took {} or longer {fell} {} of {} to {} of {} (p99 {p99_a} to {p99_b}).",
+            instances(name),
+            bound(bound_ns),
+            from(slow[0], shares[0] == shares[1]),
+            of[0],
+            slow[1],
+            of[1],
+        ),
+        bound_ns: Some(bound_ns),
+        level: Level::Whole,
+        ..Change::default()
+    })
+}
+
+fn from(count: u64, same: bool) -> String {
+    if same {
+        count.to_string()
+    } else {
+        format!("from {count}")
+    }
+}
+
+/// A bound without the digits that say nothing.
+fn bound(ns: u64) -> String {
+    match ns {
+        1_000_000_000.. => format!("{} s", ns as f64 / 1e9),
+        1_000_000.. => format!("{} ms", ns as f64 / 1e6),
+        _ => format!("{} us", ns as f64 / 1e3),
+    }
+}
+
+/// The median of a duration.
 struct Quantile<'a> {
     what: String,
     words: String,
-    share: f64,
+    level: Level,
     stats: [&'a Stats; 2],
     design: f64,
 }
 
+/// What share of durations a median exceeds.
+const MEDIAN: f64 = 0.5;
+
 impl Quantile<'_> {
     fn change(&self, basis: &Basis<'_>, path: &str) -> Change {
         let [a, b] = self.stats;
-        let [at_a, at_b] = self.stats.map(|stats| stats.percentile(self.share) as f64);
-        let label = if self.share == 0.5 { "p50" } else { "p99" };
+        let [at_a, at_b] = self.stats.map(|stats| stats.percentile(MEDIAN) as f64);
         // Single instances can be told, and not trusted.
         let single = a.count() == 1 && b.count() == 1;
-        let confidence = match single {
-            true if self.share == 0.5 => None,
-            true => Some(0.0),
-            false => {
-                let within = chance::quantiles(a, b, self.share, self.design);
-                Some(1.0 - within.max(self.between(basis, path)))
-            }
-        };
+        let confidence = (!single).then(|| {
+            let within = chance::quantiles(a, b, MEDIAN, self.design);
+            1.0 - within.max(self.between(basis, path))
+        });
         let rate = |side: usize| self.stats[side].count() as f64 / basis.exposure(side);
         let often = rate(0).min(rate(1));
-        // The 99th percentile is one in a hundred.
-        let weight = if self.share == 0.5 { 1.0 } else { 0.02 };
         let note = if single {
             "; one instance on each side"
         } else {
             ""
         };
         Change {
-            what: format!("{} {label}", self.what),
+            what: format!("{} p50", self.what),
             unit: Unit::Nanoseconds,
             a: Value::Number(at_a),
             b: Value::Number(at_b),
             confidence,
-            effect_ns: (at_b - at_a) * often * weight,
-            per_work: Vec::new(),
+            effect_ns: (at_b - at_a) * often * weight(path),
+            worse: Which::more(at_a, at_b),
             text: format!(
-                "{} went from {} to {} ({label}, {}{note}).",
+                "{} went from {} to {} (p50, {}{note}).",
                 self.words,
                 time(at_a),
                 time(at_b),
                 change(at_a, at_b)
             ),
+            level: self.level,
+            few: !single && a.count().min(b.count()) < FEW,
+            ..Change::default()
         }
     }
 
@@ -206,7 +403,7 @@ impl Quantile<'_> {
                 }
             })
             .filter(|stats| stats.count() > 0)
-            .map(|stats| stats.percentile(self.share) as f64)
+            .map(|stats| stats.percentile(MEDIAN) as f64)
             .collect()
         }))
     }
@@ -237,18 +434,23 @@ fn groups(basis: &Basis<'_>, name: &str, sides: [&Path; 2], design: f64, out: &m
     // Where neither side has the other's kind, it is no matter of chance.
     let mixed = of(0, &label_b).0 > 0.0 || of(1, &label_a).0 > 0.0;
     let confidence = mixed.then(|| 1.0 - chance::shares(of(0, &label_a), of(1, &label_a), design));
-    let often = (0..2)
-        .map(|side: usize| all[side] as f64 / basis.exposure(side))
-        .fold(f64::INFINITY, f64::min);
     let [a, b] = [0, 1].map(|side: usize| of_them(all[side], "instance", "instances"));
+    let close = (p50_b as f64 - p50_a as f64).abs() < 0.1 * p50_a.max(p50_b) as f64;
+    // All of it goes another way now: that is more than by how much the median changed.
+    let whole = [0, 1].map(|side: usize| {
+        let groups = sides[side].groups.values();
+        groups.map(|stats| stats.total() as f64).sum::<f64>() / basis.exposure(side)
+    });
+    let sign = if p50_b < p50_a { -1.0 } else { 1.0 };
     out.push(Change {
         what: format!("path {name} {by}"),
         unit: Unit::Word,
         a: Value::Word(label_a.clone()),
         b: Value::Word(label_b.clone()),
         confidence,
-        effect_ns: (p50_b as f64 - p50_a as f64) * often,
-        per_work: Vec::new(),
+        effect_ns: sign * whole[0].min(whole[1]),
+        worse: Which::more(p50_a as f64, p50_b as f64).filter(|_| !close),
+        level: Level::Whole,
         text: format!(
             "The {by} moved from a {label_a} ({} of {a}) to a {label_b} ({} of {b}), and the loop went from {} to {} (p50).",
             percent(shares[0]),
@@ -256,5 +458,6 @@ fn groups(basis: &Basis<'_>, name: &str, sides: [&Path; 2], design: f64, out: &m
             time(p50_a as f64),
             time(p50_b as f64)
         ),
+        ..Change::default()
     });
 }

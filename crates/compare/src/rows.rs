@@ -1,7 +1,5 @@
 //! What is news of a row that has a count and a time.
 
-/// Fewer of something on both sides together say nothing.
-const FEW: u64 = 5;
 /// Changes by less than this share are called none in sentences.
 const SMALL: f64 = 0.1;
 /// What is improbable enough to be what a sentence is of.
@@ -24,10 +22,13 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
+    /// Fewer of something on both sides together say nothing.
+    pub const FEW: u64 = 5;
+
     /// Returns what the sentence is of, and the confidence that it is news. It is the better of two, each of which had
     /// its chance to be so by accident.
     pub fn lead(&self) -> (Lead, f64) {
-        if self.few < FEW {
+        if self.few < Self::FEW {
             return (Lead::Count, 0.0);
         }
         let counts = self.count.0 <= RARE && !small(self.count.1);

@@ -1,24 +1,31 @@
 //! Tasks and their switches, kworkers by function.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{Measured, Picture, TaskRow};
+use analysis::{Amount, Measured, Picture, TaskRow};
 use stats::Stats;
 
 use crate::basis::{Basis, Per};
 use crate::rows::{Lead, Pieces};
-use crate::side::{Pair, count, push, value};
+use crate::side::{Pair, SPENT, count, push, value};
 use crate::words::{change, number, percent, time};
 use crate::{Change, Unit, chance};
 
 /// Tasks with fewer switches on either side are not compared.
 const ENOUGH: u64 = 20;
 
+/// Recorders: what they do is no change of what was recorded.
+const RECORDERS: [&str; 2] = ["perf", "trace-cmd"];
+/// What the time of vCPUs' threads counts in the ranking: what they did is told by their states.
+const VCPUS: f64 = 0.1;
+
 /// What tasks of a name did.
 #[derive(Debug, Clone, Default)]
 struct Task {
     delays: Stats,
     ran_ns: u64,
+    /// Whether they are vCPUs.
+    vcpus: bool,
 }
 
 impl Task {
@@ -48,21 +55,48 @@ fn group(comm: &str) -> String {
 
 fn tasks(pictures: &[&Picture]) -> BTreeMap<String, Task> {
     let mut out: BTreeMap<String, Task> = BTreeMap::new();
-    let rows = pictures.iter().filter_map(|picture| picture.sched.as_ref());
-    for row in rows.flat_map(|report| &report.rows) {
-        out.entry(group(&row.comm)).or_default().add(row);
+    for picture in pictures {
+        let vcpus = picture.vcpus.iter().flat_map(|report| &report.rows);
+        let vcpus: BTreeSet<i32> = vcpus.map(|row| row.tid).collect();
+        for row in picture.sched.iter().flat_map(|report| &report.rows) {
+            let name = group(&row.comm);
+            if RECORDERS.contains(&name.as_str()) {
+                continue;
+            }
+            let task = out.entry(name).or_default();
+            task.add(row);
+            task.vcpus |= vcpus.contains(&row.tid);
+        }
     }
     out
 }
 
-/// Returns what the tasks of a name did in one picture.
-fn task(picture: &Picture, name: &str) -> Task {
-    let mut out = Task::default();
-    let rows = picture.sched.iter().flat_map(|report| &report.rows);
-    for row in rows.filter(|row| group(&row.comm) == name) {
-        out.add(row);
+/// What the tasks of each name did in one picture, and what counts them by slice.
+struct Index<'a> {
+    tasks: BTreeMap<String, Task>,
+    measured: BTreeMap<String, Vec<&'a Measured>>,
+}
+
+impl<'a> Index<'a> {
+    fn of(picture: &'a Picture) -> Index<'a> {
+        let mut measured: BTreeMap<String, Vec<&Measured>> = BTreeMap::new();
+        for one in picture.series.of.keys() {
+            if let Measured::Delays(comm) | Measured::Ran(comm) = one {
+                measured.entry(group(comm)).or_default().push(one);
+            }
+        }
+        Index {
+            tasks: tasks(&[picture]),
+            measured,
+        }
     }
-    out
+
+    fn slices(&self, name: &str, ran: bool) -> Vec<Measured> {
+        let all = self.measured.get(name).into_iter().flatten();
+        all.filter(|one| matches!(one, Measured::Ran(_)) == ran)
+            .map(|one| (*one).clone())
+            .collect()
+    }
 }
 
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
@@ -103,6 +137,10 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
     let mut names: Vec<&String> = tasks_a.keys().chain(tasks_b.keys()).collect();
     names.sort();
     names.dedup();
+    let index = [0, 1].map(|side: usize| -> Vec<Index<'_>> {
+        let each = basis.sides[side].iter();
+        each.map(|picture| Index::of(picture)).collect()
+    });
     for name in names {
         let sides = [
             tasks_a.get(name).unwrap_or(&none),
@@ -115,7 +153,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             out,
             match basis.per {
                 Per::All => by_share(&basis, name, sides, all),
-                Per::Second | Per::Table => by_rate(pair, &basis, name, sides),
+                Per::Second | Per::Table => by_rate(pair, &basis, name, sides, &index),
             },
         );
     }
@@ -124,23 +162,32 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
     }
 }
 
-fn by_rate(pair: &Pair<'_>, basis: &Basis<'_>, name: &str, sides: [&Task; 2]) -> Change {
-    let is = |comm: &String| group(comm) == name;
-    let delays = |one: &Measured| matches!(one, Measured::Delays(comm) if is(comm));
-    let ran = |one: &Measured| matches!(one, Measured::Ran(comm) if is(comm));
-    let [counts_a, counts_b] = [0, 1].map(|side| {
-        let sum = |picture: &Picture| count(&task(picture, name).delays);
-        basis.runs(side, &sum, &delays, &|one| one.count)
-    });
-    let [ran_a, ran_b] = [0, 1].map(|side| {
-        let sum = |picture: &Picture| {
-            let task = task(picture, name);
-            let ran = task.ran_ns as f64;
-            // Stretches of unknown lengths, taken to be one for each switch.
-            (ran, ran * ran / task.delays.count().max(1) as f64)
+fn by_rate(
+    pair: &Pair<'_>,
+    basis: &Basis<'_>,
+    name: &str,
+    sides: [&Task; 2],
+    index: &[Vec<Index<'_>>; 2],
+) -> Change {
+    let runs = |side: usize, ran: bool, sum: fn(&Task) -> (f64, f64), of: fn(&Amount) -> u64| {
+        let sums: Vec<(f64, f64)> = index[side]
+            .iter()
+            .map(|one| one.tasks.get(name).map_or((0.0, 0.0), sum))
+            .collect();
+        let slices = |at: usize| {
+            let index = index[side].get(at);
+            index.map_or_else(Vec::new, |one| one.slices(name, ran))
         };
-        basis.runs(side, &sum, &ran, &|one| one.ns)
-    });
+        basis.runs_of(side, &sums, &slices, of)
+    };
+    let switches = |task: &Task| count(&task.delays);
+    let times = |task: &Task| {
+        let ran = task.ran_ns as f64;
+        // Stretches of unknown lengths, taken to be one for each switch.
+        (ran, ran * ran / task.delays.count().max(1) as f64)
+    };
+    let [counts_a, counts_b] = [0, 1].map(|side| runs(side, false, switches, |one| one.count));
+    let [ran_a, ran_b] = [0, 1].map(|side| runs(side, true, times, |one| one.ns));
     let rates = [0, 1].map(|side: usize| sides[side].delays.count() as f64 / basis.exposure(side));
     let times = [0, 1].map(|side: usize| sides[side].ran_ns as f64 / basis.exposure(side));
     let waited = [0, 1].map(|side: usize| sides[side].delays.total() as f64 / basis.exposure(side));
@@ -188,7 +235,16 @@ fn by_rate(pair: &Pair<'_>, basis: &Basis<'_>, name: &str, sides: [&Task; 2]) ->
             time(times[1]),
         ),
     };
-    let [a, b] = if by_time { times } else { rates };
+    let of = |by_time: bool| {
+        let [a, b] = if by_time { times } else { rates };
+        let (ending, unit) = if by_time {
+            (" time", Unit::Nanoseconds)
+        } else {
+            ("", basis.unit())
+        };
+        let what = format!("sched {name}{ending}");
+        (what, unit, value(a, there[0]), value(b, there[1]))
+    };
     let work = sides.map(|task| {
         if by_time {
             task.ran_ns as f64
@@ -196,19 +252,29 @@ fn by_rate(pair: &Pair<'_>, basis: &Basis<'_>, name: &str, sides: [&Task; 2]) ->
             task.delays.count() as f64
         }
     });
+    let (what, unit, a, b) = of(by_time);
     Change {
-        what: format!("sched {name}{}", if by_time { " time" } else { "" }),
-        unit: if by_time {
-            Unit::Nanoseconds
-        } else {
-            basis.unit()
-        },
-        a: value(a, there[0]),
-        b: value(b, there[1]),
+        what,
+        unit,
+        a,
+        b,
         confidence: Some(confidence),
-        effect_ns: (times[1] - times[0]) * 0.5 + (waited[1] - waited[0]) * 0.5,
+        effect_ns: (times[1] - times[0]) * weight(sides) + (waited[1] - waited[0]) * 0.5,
         per_work: pair.per_work(basis, work[0], work[1]),
+        // To run is what a task is for; to wait for a CPU is not.
+        worse: None,
         text,
+        also: Some(of(!by_time)),
+        ..Change::default()
+    }
+}
+
+/// What the run time of tasks counts in the ranking.
+fn weight(sides: [&Task; 2]) -> f64 {
+    if sides.iter().any(|task| task.vcpus) {
+        VCPUS * SPENT
+    } else {
+        0.5 * SPENT
     }
 }
 
@@ -243,9 +309,9 @@ fn by_share(basis: &Basis<'_>, name: &str, sides: [&Task; 2], all: [(f64, f64); 
         a: value(shares[0], there[0]),
         b: value(shares[1], there[1]),
         confidence: Some(1.0 - chance::shares(counts[0], counts[1], chance::BURST)),
-        effect_ns: (ran[1] - ran[0]) * 0.5 * all[0].1.min(all[1].1),
-        per_work: Vec::new(),
+        effect_ns: (ran[1] - ran[0]) * weight(sides) * all[0].1.min(all[1].1),
         text,
+        ..Change::default()
     }
 }
 
@@ -264,36 +330,37 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
     if !has(0) || !has(1) {
         return;
     }
-    let of = |picture: &Picture, function: &str| {
-        let mut stats = Stats::default();
-        let rows = picture.sched.iter().flat_map(|report| &report.work);
-        rows.filter(|row| row.function == function)
-            .for_each(|row| stats.merge(&row.stats));
-        stats
+    let of = |picture: &Picture| {
+        let mut out: BTreeMap<String, Stats> = BTreeMap::new();
+        for row in picture.sched.iter().flat_map(|report| &report.work) {
+            let stats = out.entry(row.function.clone()).or_default();
+            stats.merge(&row.stats);
+        }
+        out
     };
-    let rows = basis.sides.iter().flatten();
-    let mut names: Vec<&String> = rows
-        .flat_map(|picture| &picture.sched)
-        .flat_map(|report| &report.work)
-        .map(|row| &row.function)
-        .collect();
-    names.sort();
-    names.dedup();
+    let each = [0, 1].map(|side: usize| -> Vec<BTreeMap<String, Stats>> {
+        let pictures = basis.sides[side].iter();
+        pictures.map(|picture| of(picture)).collect()
+    });
+    let names = each.iter().flatten().flat_map(|one| one.keys());
+    let names: BTreeSet<&String> = names.collect();
     for name in names {
         let sides = [0, 1].map(|side: usize| {
             let mut stats = Stats::default();
-            let each = basis.sides[side].iter();
-            each.for_each(|picture| stats.merge(&of(picture, name)));
+            let all = each[side].iter().filter_map(|one| one.get(name));
+            all.for_each(|one| stats.merge(one));
             stats
         });
         if sides.iter().all(|stats| stats.count() < ENOUGH) {
             continue;
         }
-        let sum = |picture: &Picture| count(&of(picture, name));
-        let [runs_a, runs_b] =
-            [0, 1].map(|side| basis.runs(side, &sum, &|_| false, &|one| one.count));
         // Nothing is known of when they ran.
-        let [runs_a, runs_b] = [runs_a, runs_b].map(|mut runs| {
+        let [runs_a, runs_b] = [0, 1].map(|side: usize| {
+            let sums: Vec<(f64, f64)> = each[side]
+                .iter()
+                .map(|one| one.get(name).map_or((0.0, 0.0), count))
+                .collect();
+            let mut runs = basis.runs_of(side, &sums, &|_| Vec::new(), |one| one.count);
             runs.iter_mut().for_each(|run| run.slices.clear());
             runs
         });
@@ -308,8 +375,7 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
                 a: value(rates[0], sides[0].count() > 0),
                 b: value(rates[1], sides[1].count() > 0),
                 confidence: Some(1.0 - chance::rates(&runs_a, &runs_b)),
-                effect_ns: (times[1] - times[0]) * 0.5,
-                per_work: Vec::new(),
+                effect_ns: (times[1] - times[0]) * 0.5 * SPENT,
                 text: format!(
                     "kworkers ran {name} {} and then {} times{each}, for {} and {}{each}.",
                     number(rates[0]),
@@ -317,6 +383,7 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
                     time(times[0]),
                     time(times[1])
                 ),
+                ..Change::default()
             },
         );
     }

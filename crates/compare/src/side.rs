@@ -9,7 +9,11 @@ use stats::Stats;
 
 use crate::basis::{Basis, Kind, Per, kind};
 use crate::words::{number, of_them, time};
-use crate::{Change, PerWork, Value};
+use crate::{Change, PerWork, Value, Which};
+
+/// What time that is spent counts in the ranking, beside time that is waited: an exit that is handled takes a vCPU's time,
+/// a request that waits or a vCPU without a CPU lacks it.
+pub(crate) const SPENT: f64 = 0.5;
 
 /// How units of work are counted on both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +44,17 @@ impl<'a> Pair<'a> {
             b: b / work.b,
         });
         each.collect()
+    }
+
+    /// Returns the side that has more of something of which less is better; `None` where it is the other way round for
+    /// each event that is a unit of work.
+    pub fn worse(&self, rates: [f64; 2], sums: [f64; 2]) -> Option<Which> {
+        let worse = Which::more(rates[0], rates[1]);
+        let mut events = self.work.iter().filter(|work| work.of != GUEST_TIME);
+        match events.next() {
+            Some(work) if Which::more(sums[0] / work.a, sums[1] / work.b) != worse => None,
+            _ => worse,
+        }
     }
 
     /// Returns seconds of all recordings of a side, or how many tables it has if it has no recordings.
@@ -119,7 +134,7 @@ impl<'a> Pair<'a> {
 }
 
 /// Events that are one unit of work each, by a part of their name: packets, then I/Os.
-const WORK: [&str; 8] = [
+pub(crate) const WORK: [&str; 8] = [
     "tun_get_user",
     "tun_put_user",
     "net_dev_xmit",
@@ -129,6 +144,9 @@ const WORK: [&str; 8] = [
     "virtio_queue_notify",
     "handle_tx",
 ];
+
+/// What guest time is called where it is the unit of work.
+pub(crate) const GUEST_TIME: &str = "second of guest time";
 
 /// Returns what counts work on both sides.
 ///
@@ -180,8 +198,9 @@ pub(crate) fn work(sides: [&[Picture]; 2], asked: Option<&str>) -> Result<Vec<Wo
     };
     let (ga, gb) = (guest(0), guest(1));
     let known = !sides.iter().any(|side| side.iter().any(ticks));
-    let guest = (known && ga > 0 && gb > 0).then(|| Work {
-        of: "second of guest time".to_owned(),
+    // Less than a millisecond is no second to speak of.
+    let guest = (known && ga.min(gb) >= 1_000_000).then(|| Work {
+        of: GUEST_TIME.to_owned(),
         a: ga as f64 / 1e9,
         b: gb as f64 / 1e9,
     });

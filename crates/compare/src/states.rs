@@ -4,30 +4,42 @@ use analysis::{Amount, Measured, Picture};
 use model::State;
 
 use crate::basis::{Basis, Per};
-use crate::side::{Pair, push, value};
+use crate::differs::lacking;
+use crate::side::{GUEST_TIME, Pair, SPENT, push, value};
 use crate::words::{percent, time};
-use crate::{Change, Unit, chance};
+use crate::{Change, Level, PerWork, Unit, Which, chance};
 
 /// Spans of a state in a slice of time, at a guess.
 const PIECES: usize = 100;
 
 /// What a state is called, and what its time counts in the ranking: being in the guest, or halted, is what vCPUs are
-/// for.
+/// for. Time that nothing tells is of the recording and no change.
 fn words(state: State) -> (&'static str, f64) {
     match state {
-        State::Guest => ("in the guest", 0.1),
-        State::Kernel => ("in KVM", 0.9),
-        State::KernelBlocked => ("asleep in KVM", 0.9),
-        State::User => ("in the VMM", 0.9),
-        State::UserBlocked => ("asleep in the VMM", 0.9),
-        State::Poll => ("polling in halts", 0.9),
-        State::Halted => ("halted", 0.1),
+        State::Guest => ("in the guest", 0.1 * SPENT),
+        State::Kernel => ("in KVM", 0.9 * SPENT),
+        State::KernelBlocked => ("asleep in KVM", 0.9 * SPENT),
+        State::User => ("in the VMM", 0.9 * SPENT),
+        State::UserBlocked => ("asleep in the VMM", 0.9 * SPENT),
+        State::Poll => ("polling in halts", 0.9 * SPENT),
+        State::Halted => ("halted", 0.1 * SPENT),
         State::Runnable => ("waiting for a CPU", 1.0),
         State::Unknown => ("in a state that nothing tells", 0.0),
     }
 }
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
+/// What has to be recorded for a state to be told from the others.
+fn needs(state: State) -> &'static [&'static str] {
+    match state {
+        State::Guest => &["kvm_entry", "kvm_exit"],
+        State::Kernel | State::User => &["kvm_userspace_exit", "sched_switch"],
+        State::Poll | State::Halted => &["kvm_vcpu_wakeup", "sched_switch"],
+        State::KernelBlocked | State::UserBlocked | State::Runnable => &["sched_switch"],
+        State::Unknown => &[],
+    }
+}
+
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
     let observed = |picture: &Picture| Some(picture.observed_ns()).filter(|ns| *ns > 0);
     let Ok(basis) = Basis::of(pair.sides, &observed) else {
         return;
@@ -37,13 +49,34 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
         each.map(|picture| picture.observed_ns() as f64)
             .sum::<f64>()
     });
+    let mut untold: Vec<String> = Vec::new();
     for state in State::ALL {
+        let lacks = needs(state)
+            .iter()
+            .find_map(|event| lacking([&basis.sides[0], &basis.sides[1]], event));
+        if let Some(lacks) = lacks {
+            if !untold.contains(&lacks) {
+                untold.push(lacks);
+            }
+            continue;
+        }
         let sums = [0, 1].map(|side: usize| {
             let each = basis.sides[side].iter();
             each.map(|picture| picture.state_ns(state) as f64)
                 .sum::<f64>()
         });
         if sums == [0.0, 0.0] {
+            continue;
+        }
+        if state == State::Unknown {
+            let [a, b] = [sums[0] / all[0], sums[1] / all[1]];
+            if a.max(b) >= 0.01 {
+                notes.push(format!(
+                    "What vCPUs did is not known for {} of their time in A, and {} in B: that is no change.",
+                    percent(a),
+                    percent(b)
+                ));
+            }
             continue;
         }
         let measured = Measured::State(state as u8);
@@ -88,15 +121,33 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>) {
                 b: value(share_b, true),
                 confidence: Some(1.0 - chance::rates(&runs_a, &runs_b)),
                 effect_ns: (ns_b - ns_a) * weight,
-                per_work: pair.per_work(&basis, sums[0], sums[1]),
+                per_work: per_work(pair, &basis, state, sums),
+                // How much there is to do, or to wait for, is the guest's.
+                worse: Which::more(share_a, share_b)
+                    .filter(|_| !matches!(state, State::Guest | State::Halted)),
+                level: Level::Whole,
                 text: format!(
                     "vCPUs were {words} {} of their time, then {}{times}.",
                     percent(share_a),
                     percent(share_b),
                 ),
+                ..Change::default()
             },
         );
     }
+    if !untold.is_empty() {
+        notes.push(format!(
+            "Not all of what vCPUs did is compared: {}.",
+            untold.join(", ")
+        ));
+    }
+}
+
+/// What guests ran for each second that guests ran is one second.
+fn per_work(pair: &Pair<'_>, basis: &Basis<'_>, state: State, sums: [f64; 2]) -> Vec<PerWork> {
+    let mut out = pair.per_work(basis, sums[0], sums[1]);
+    out.retain(|work| state != State::Guest || work.of != GUEST_TIME);
+    out
 }
 
 fn name(state: State) -> &'static str {

@@ -57,6 +57,23 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     out
 }
 
+/// Returns the probability that of `count` things, each of which is of the first kind with probability `share`, as few or
+/// as many are as `first` of them, two-sided: twice that of the nearer end.
+pub(crate) fn binomial(first: u64, count: u64, share: f64) -> f64 {
+    if first > count || !(share > 0.0 && share < 1.0) {
+        return 1.0;
+    }
+    let n = count as f64;
+    let of = |k: u64| {
+        let k = k as f64;
+        let ways = log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0);
+        (ways + k * share.ln() + (n - k) * (1.0 - share).ln()).exp()
+    };
+    let low: f64 = (0..=first).map(of).sum();
+    let high: f64 = (first..=count).map(of).sum();
+    (2.0 * low.min(high)).min(1.0)
+}
+
 /// The logarithm of the gamma function of a positive number, by Stirling's series after the number was made large.
 fn log_gamma(x: f64) -> f64 {
     let (mut x, mut product) = (x, 1.0f64);
@@ -70,7 +87,24 @@ fn log_gamma(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::two_sided;
+    use super::{binomial, two_sided};
+
+    #[test]
+    fn all_of_thirteen_on_one_side_are_no_chance() {
+        for (first, count, share, expected) in [
+            (13, 13, 0.5, 2.0 / 8192.0),
+            (0, 5, 0.5, 0.0625),
+            (3, 4, 0.5, 0.625),
+            (2, 4, 0.5, 1.0),
+            // One in ten of the time has all three.
+            (3, 3, 0.1, 0.002),
+        ] {
+            let ours = binomial(first, count, share);
+            assert!((ours - expected).abs() < 1e-9, "{first} {count}: {ours}");
+        }
+        assert_eq!(binomial(1, 3, 0.0), 1.0);
+        assert_eq!(binomial(4, 3, 0.5), 1.0);
+    }
 
     #[test]
     fn it_is_what_tables_of_the_distribution_say() {

@@ -2,7 +2,7 @@
 
 use event::ExitReason;
 use model::{Access, Machine};
-use stats::Stats;
+use stats::{Longest, Stats};
 
 use crate::engine::{Instance, Paths};
 use crate::lang::{By, Path};
@@ -88,6 +88,8 @@ pub struct PathReport {
     pub count: u64,
     /// Their totals.
     pub total: Stats,
+    /// The longest of their totals, with the times at which they began.
+    pub longest: Longest,
     /// Stages, in the order of the path.
     pub stages: Vec<StageReport>,
     /// By what instances are grouped, if they are.
@@ -292,6 +294,7 @@ impl Words<'_> {
             about: self.path.about.clone(),
             count: tally.count,
             total: tally.total.clone(),
+            longest: tally.longest.clone(),
             stages,
             by: self.path.by.map(|by| match by {
                 By::Waker => "waker",
@@ -340,7 +343,8 @@ impl Words<'_> {
                 address: *address,
                 what: one.what,
                 back_end_tid: self.tid(one.back_end),
-                back_end: back_end.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
+                back_end: back_end
+                    .and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
                 own_process: own.map(|(vcpu, back_end)| vcpu == back_end),
                 answers: one.answers.clone(),
                 loops: one.loops.clone(),

@@ -4,7 +4,7 @@
 //! buckets a sixteenth of a power of two wide: a threshold between two buckets then parts all counts exactly.
 
 use rustc_hash::FxHashMap;
-use stats::Stats;
+use stats::{Longest, Stats};
 
 use crate::engine::Reached;
 use crate::lang::{MAX_STEPS, Path};
@@ -158,6 +158,7 @@ pub(crate) struct Stage {
 pub(crate) struct Tally {
     pub count: u64,
     pub total: Stats,
+    pub longest: Longest,
     pub stages: Vec<Stage>,
     stage_of: FxHashMap<(u8, u8, u8), u32>,
     pub dropped: [u64; Dropped::ALL.len()],
@@ -185,6 +186,7 @@ impl Tally {
         Tally {
             count: 0,
             total: Stats::default(),
+            longest: Longest::default(),
             stages: Vec::new(),
             stage_of: FxHashMap::default(),
             dropped: [0; Dropped::ALL.len()],
@@ -237,6 +239,7 @@ impl Tally {
         };
         let total_ns = last.time.saturating_sub(first.time);
         self.total.add(total_ns);
+        self.longest.add(total_ns, first.time);
         let key = match self.slow_from {
             Some(from) => u32::from(total_ns >= from),
             None => bucket_of(total_ns),

@@ -1,10 +1,13 @@
 //! What changed.
 
-use compare::{Change, Comparison, Unit, Value as Side};
+use compare::{Change, Comparison, Difference, PerWork, Unit, Value as Side, Which};
 use serde_json::{Map, Value, json};
 
 use crate::quality::wrap;
 use crate::{csv, duration};
+
+/// Likely changes that are told without being asked for.
+const LIKELY: usize = 8;
 
 /// How it is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -22,12 +25,15 @@ pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout)
     let mut out = String::new();
     wrap(&mut out, "A: ", &a.join(", "), layout.width);
     wrap(&mut out, "B: ", &b.join(", "), layout.width);
+    for difference in &comparison.differs {
+        wrap(&mut out, "! ", &difference.text, layout.width);
+    }
     for note in &comparison.notes {
         wrap(&mut out, "", note, layout.width);
     }
     out.push('\n');
     if comparison.changes.is_empty() {
-        let words = if comparison.untold.is_empty() {
+        let words = if comparison.untold.is_empty() && comparison.likely.is_empty() {
             "Nothing is in both that could be compared."
         } else {
             "Nothing changed that is more than noise."
@@ -40,6 +46,19 @@ pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout)
     let more = comparison.changes.len().saturating_sub(layout.limit);
     if more > 0 {
         out.push_str(&format!("{more} more changes are not shown (--limit)\n"));
+    }
+    let likely = comparison.likely.len();
+    if likely > 0 && layout.limit > 0 {
+        out.push_str("\nlikely, and not certain:\n");
+        let shown = if layout.all { likely } else { LIKELY }.min(layout.limit);
+        for change in comparison.likely.iter().take(shown) {
+            one(&mut out, change, layout.width);
+        }
+        let more = likely.saturating_sub(shown);
+        if more > 0 {
+            out.push_str(&format!("{more} more are likely, and not shown (--all)\n"));
+        }
+        out.push('\n');
     }
     let untold = comparison.untold.len();
     if layout.all {
@@ -70,7 +89,12 @@ fn one(out: &mut String, change: &Change, width: usize) {
     };
     wrap(out, "- ", &format!("{}{sure}", change.text), width);
     // The first is what both sides did; the others are in the documents.
-    for work in change.per_work.iter().take(1) {
+    for work in change
+        .per_work
+        .iter()
+        .take(1)
+        .filter(|work| tells(change, work))
+    {
         let (a, b) = (number(work.a, change.unit), number(work.b, change.unit));
         wrap(
             out,
@@ -78,6 +102,20 @@ fn one(out: &mut String, change: &Change, width: usize) {
             &format!("for each {}: {a} to {b}", work.of),
             width,
         );
+    }
+}
+
+/// Whether what is for each unit of work says more than the change does: it does not where both sides did as much.
+fn tells(change: &Change, work: &PerWork) -> bool {
+    if work.a == 0.0 && work.b == 0.0 {
+        return false;
+    }
+    match change.ratio() {
+        Some(ratio) if work.a > 0.0 && ratio > 0.0 => {
+            let apart = work.b / work.a / ratio;
+            !(0.9..=1.1).contains(&apart)
+        }
+        _ => true,
     }
 }
 
@@ -120,7 +158,24 @@ fn change_json(change: &Change) -> Value {
         "unit": change.unit.name(),
         "effect_ns": change.effect_ns.round() as i64,
         "per_work": per_work,
+        "worse": change.worse.map(|side| match side {
+            Which::A => "a",
+            Which::B => "b",
+        }),
+        "bound_ns": change.bound_ns,
     })
+}
+
+/// Returns changes as JSON.
+pub(crate) fn changes_json(changes: &[Change]) -> Value {
+    Value::Array(changes.iter().map(change_json).collect())
+}
+
+/// Returns in what recordings differ, as JSON.
+pub(crate) fn differs_json(differs: &[Difference]) -> Value {
+    let each = differs.iter();
+    each.map(|one| json!({"what": one.what, "text": one.text}))
+        .collect()
 }
 
 /// Appends the contract's fields, and what is told beside them, to a JSON document.
@@ -132,17 +187,22 @@ pub fn json(
 ) {
     document.insert("a".to_owned(), json!(a));
     document.insert("b".to_owned(), json!(b));
+    document.insert("differs".to_owned(), differs_json(&comparison.differs));
     document.insert("notes".to_owned(), json!(comparison.notes));
-    let changes = comparison.changes.iter().map(change_json).collect();
-    document.insert("changes".to_owned(), Value::Array(changes));
-    let untold = comparison.untold.iter().map(change_json).collect();
-    document.insert("noise".to_owned(), Value::Array(untold));
+    for (name, list) in [
+        ("changes", &comparison.changes),
+        ("likely", &comparison.likely),
+        ("noise", &comparison.untold),
+    ] {
+        document.insert(name.to_owned(), changes_json(list));
+    }
 }
 
-/// Returns changes as comma separated values.
+/// Returns changes as comma separated values; with `all` those that are likely and those that may be noise as well.
 pub fn csv(comparison: &Comparison, all: bool) -> String {
     let mut out = String::from("what,unit,a,b,delta,ratio,confidence,effect_ns,text\n");
-    let untold = comparison.untold.iter().filter(|_| all);
+    let less = comparison.likely.iter().chain(&comparison.untold);
+    let untold = less.filter(|_| all);
     for change in comparison.changes.iter().chain(untold) {
         let of = |value: &Side| match value {
             Side::Number(number) => number.to_string(),

@@ -8,6 +8,7 @@ other people's scripts.
 
 mod columns;
 pub mod compare;
+pub mod compare_each;
 pub mod console;
 pub mod csv;
 pub mod diagnose;

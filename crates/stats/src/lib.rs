@@ -4,6 +4,9 @@ Count, sum, extremes and percentiles of durations, in bounded memory. This crate
 #![forbid(unsafe_code)]
 
 pub mod duration;
+mod longest;
+
+pub use longest::{KEPT, Longest};
 
 /// Durations kept as they are before they are only counted in buckets.
 const EXACT: usize = 128;

@@ -10,13 +10,15 @@ use render::{compare as render_compare, json};
 use rules::{Case, Diagnosis};
 
 use crate::args::{CompareArgs, Format};
-use crate::commands::VERSION;
+use crate::commands::{VERSION, compare_each};
 use crate::picture::Camera;
 use crate::{input, output};
 
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<()> {
-    let (first, second) = sides(args)?;
+    one_standard_input(args)?;
+    // Before anything is read: what is compared with what.
+    let sides = if args.each { None } else { Some(sides(args)?) };
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
@@ -30,27 +32,24 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         paths: paths::all_builtin(),
         comparing: true,
     };
-    let a = camera.take(&first)?;
-    let b = camera.take(&second)?;
-    let diagnose = |pictures: &[Picture]| -> Diagnosis {
-        let cases: Vec<Case<'_>> = pictures
-            .iter()
-            .map(|picture| Case {
-                picture,
-                facts: Some(facts.all()),
-                domain: None,
-            })
-            .collect();
-        rules::diagnose(&cases)
-    };
-    let (of_a, of_b) = (diagnose(&a), diagnose(&b));
-    let side = |pictures, diagnosis| Side {
-        pictures,
-        diagnosis,
-    };
     let options = Options {
         confidence: args.confidence,
         ..Options::default()
+    };
+    let Some((first, second)) = sides else {
+        let ready = Ready {
+            camera: &camera,
+            facts: &facts,
+            options,
+        };
+        return compare_each::run(args, &ready);
+    };
+    let a = camera.take(&first)?;
+    let b = camera.take(&second)?;
+    let (of_a, of_b) = (diagnose(&a, &facts), diagnose(&b, &facts));
+    let side = |pictures, diagnosis| Side {
+        pictures,
+        diagnosis,
     };
     let comparison = compare::compare(
         side(&a, &of_a),
@@ -95,6 +94,38 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
 }
 
+/// What recordings are read and compared with.
+pub struct Ready<'a> {
+    pub camera: &'a Camera<'a>,
+    pub facts: &'a input::Facts,
+    pub options: Options,
+}
+
+/// Returns what rules find in a side.
+pub fn diagnose(pictures: &[Picture], facts: &input::Facts) -> Diagnosis {
+    let cases: Vec<Case<'_>> = pictures
+        .iter()
+        .map(|picture| Case {
+            picture,
+            facts: Some(facts.all()),
+            domain: None,
+        })
+        .collect();
+    rules::diagnose(&cases)
+}
+
+/// Standard input ends after it was read once.
+fn one_standard_input(args: &CompareArgs) -> Result<()> {
+    let recordings = args.recordings.iter().chain(&args.with);
+    let all = recordings.chain(&args.common.facts);
+    if all.filter(|path| path.as_os_str() == "-").count() > 1 {
+        bail!(
+            "standard input (-) is named twice, and can be read once: put one of them into a file"
+        );
+    }
+    Ok(())
+}
+
 /// Returns what is on each side.
 fn sides(args: &CompareArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     if !args.with.is_empty() {
@@ -104,7 +135,8 @@ fn sides(args: &CompareArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         [a, b] => Ok((vec![a.clone()], vec![b.clone()])),
         [_] => bail!("one recording: the one to compare it with is missing"),
         many => bail!(
-            "{} recordings: say which are to be compared with which, as in 'trapline compare A1 A2 --with B1 B2'",
+            "{} recordings: say which are to be compared with which, as in 'trapline compare A1 A2 --with B1 B2', or \
+             --each for each of them with the first",
             many.len()
         ),
     }

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod compare;
+pub mod compare_each;
 mod console;
 pub mod diagnose;
 pub mod events;

@@ -242,8 +242,8 @@ impl Paths {
                 .time
                 .saturating_sub(self.live[at as usize].last().time);
             let within = bound.within.as_ref();
-            let fits =
-                fits && within.is_none_or(|read| self.read(read, now).is_some_and(|ns| since <= ns));
+            let fits = fits
+                && within.is_none_or(|read| self.read(read, now).is_some_and(|ns| since <= ns));
             // One event takes an instance one step on, not back again.
             if !fits || self.live[at as usize].seq == self.seq {
                 continue;

@@ -143,7 +143,9 @@ fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
 fn look(case: &Case<'_>) -> Verdict {
     let recorded = |name: &str| case.picture.events(name).is_some();
     let lacks = || {
-        Verdict::Lacks("Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned())
+        Verdict::Lacks(
+            "Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned(),
+        )
     };
     let Some(path) = case.picture.path("kick") else {
         let accesses = ["kvm_mmio", "kvm_pio", "kvm_fast_mmio"].iter();
@@ -277,7 +279,14 @@ fn look(case: &Case<'_>) -> Verdict {
 
 /// Whether a stage is not the back end's: the way of its interrupt to the guest, and the guest's own.
 fn is_guests(stage: &str) -> bool {
-    let own = ["interrupt →", "accepted →", "posted →", "vCPU ", "injected →", "in guest →"];
+    let own = [
+        "interrupt →",
+        "accepted →",
+        "posted →",
+        "vCPU ",
+        "injected →",
+        "in guest →",
+    ];
     own.iter().any(|begin| stage.starts_with(begin))
         || stage.starts_with("back end done →")
         || stage.ends_with("→ next kick")

@@ -1,0 +1,241 @@
+//! `trapline compare --each`: several sides against the first, with what somebody measured beside them.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use compare::Side;
+use event::Quality;
+use render::compare_each::{self, Score, letter};
+use render::json;
+
+use crate::args::{CompareArgs, Format};
+use crate::commands::VERSION;
+use crate::commands::compare::{Ready, diagnose};
+use crate::{input, output};
+
+/// Files of scores are not read beyond this many bytes.
+const MAX_SCORES: u64 = 1 << 20;
+
+/// Runs the command.
+pub fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
+    let names: Vec<Vec<String>> = args
+        .recordings
+        .iter()
+        .map(|path| vec![input::name(path)])
+        .collect();
+    if names.len() < 2 {
+        bail!("one recording: those to compare it with are missing");
+    }
+    let scores = scores(&args.score, &args.recordings)?;
+    let mut pictures = Vec::new();
+    for path in &args.recordings {
+        pictures.push(ready.camera.take(std::slice::from_ref(path))?);
+    }
+    let diagnoses: Vec<_> = pictures
+        .iter()
+        .map(|side| diagnose(side, ready.facts))
+        .collect();
+    let sides: Vec<Side<'_>> = pictures
+        .iter()
+        .zip(&diagnoses)
+        .map(|(pictures, diagnosis)| Side {
+            pictures,
+            diagnosis,
+        })
+        .collect();
+    let each = compare::each(&sides, args.work.as_deref(), ready.options);
+    let each = each.map_err(anyhow::Error::msg)?;
+    let mut quality = Quality::default();
+    for picture in pictures.iter().flatten() {
+        quality.merge(picture.quality.clone());
+    }
+    match args.common.format {
+        Format::Table => {
+            let limit = args.limit.unwrap_or(usize::MAX);
+            let mut text = compare_each::text(&each, &names, &scores, limit, output::width());
+            for picture in pictures.iter().flatten() {
+                text.push('\n');
+                text.push_str(&render::quality::lines(
+                    &picture.names.join(", "),
+                    &picture.quality,
+                    output::width(),
+                ));
+            }
+            output::print(&text)
+        }
+        Format::Json => {
+            let all: Vec<String> = names.iter().flatten().cloned().collect();
+            let mut document = json::envelope(VERSION, "compare", &all, &quality);
+            compare_each::json(&mut document, &each, &names, &scores);
+            output::print(&json::text(document))
+        }
+        Format::Csv => output::print(&compare_each::csv(&each, names.len(), &scores)),
+    }
+}
+
+/// Reads what was given with `--score`, for sides of these files.
+fn scores(told: &[String], sides: &[impl AsRef<Path>]) -> Result<Vec<Score>> {
+    let mut out: Vec<Score> = Vec::new();
+    for one in told {
+        match one.split_once('=') {
+            // A file may have = in its name.
+            Some((name, values)) if !Path::new(one).is_file() => {
+                let values: Vec<&str> = values.split(',').map(str::trim).collect();
+                add(&mut out, name.trim(), &values, sides)
+                    .with_context(|| format!("--score {one}"))?;
+            }
+            _ => file(&mut out, one, sides)?,
+        }
+    }
+    Ok(out)
+}
+
+/// Reads a file of scores: a line each, a name and values; what is behind # is a comment.
+fn file(out: &mut Vec<Score>, path: &str, sides: &[impl AsRef<Path>]) -> Result<()> {
+    let size = fs::metadata(path).with_context(|| {
+        format!("--score {path}: it is no NAME=VALUE, and no file that can be read")
+    })?;
+    if size.len() > MAX_SCORES {
+        bail!(
+            "--score {path}: {} bytes are too many for a file of scores",
+            size.len()
+        );
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("--score {path}"))?;
+    let before = out.len();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let words = line.split(|c: char| c.is_whitespace() || ",;=".contains(c));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let Some((name, values)) = words.split_first() else {
+            continue;
+        };
+        add(out, name, values, sides)
+            .with_context(|| format!("--score {path}, line {}", number + 1))?;
+    }
+    if out.len() == before && !out.iter().any(|score| score.name == SCORE) {
+        bail!("--score {path}: it has no line of a name and its values");
+    }
+    Ok(())
+}
+
+/// What a score is called that is told side by side.
+const SCORE: &str = "score";
+
+/// Adds values of one name: of a score on all sides, or of one side, if it is called so.
+fn add(
+    out: &mut Vec<Score>,
+    name: &str,
+    values: &[&str],
+    sides: &[impl AsRef<Path>],
+) -> Result<()> {
+    if name.is_empty() {
+        bail!("it has no name");
+    }
+    for value in values {
+        if !value.parse::<f64>().is_ok_and(f64::is_finite) {
+            bail!("'{value}' is no number");
+        }
+    }
+    if let [value] = values {
+        let side = side_of(name, sides)?;
+        let at = out.iter().position(|score| score.name == SCORE);
+        let at = at.unwrap_or_else(|| {
+            out.push(Score {
+                name: SCORE.to_owned(),
+                values: vec![None; sides.len()],
+            });
+            out.len() - 1
+        });
+        if let Some(known) = out[at].values.get_mut(side)
+            && known.replace((*value).to_owned()).is_some()
+        {
+            bail!("{} has a score already", letter(side));
+        }
+        return Ok(());
+    }
+    if values.len() != sides.len() {
+        bail!(
+            "{} {} for {} recordings: one for each is needed, in their order",
+            values.len(),
+            if values.len() == 1 { "value" } else { "values" },
+            sides.len()
+        );
+    }
+    if out.iter().any(|score| score.name == name) {
+        bail!("there is a score '{name}' already");
+    }
+    out.push(Score {
+        name: name.to_owned(),
+        values: values
+            .iter()
+            .map(|value| Some((*value).to_owned()))
+            .collect(),
+    });
+    Ok(())
+}
+
+/// Returns the side that is called so: by its letter, by its path, or by a part of its path that no other has.
+fn side_of(name: &str, sides: &[impl AsRef<Path>]) -> Result<usize> {
+    let exact = (0..sides.len())
+        .find(|at| letter(*at) == name || sides[*at].as_ref().to_string_lossy() == name);
+    if let Some(at) = exact {
+        return Ok(at);
+    }
+    let part: Vec<usize> = (0..sides.len())
+        .filter(|at| sides[*at].as_ref().to_string_lossy().contains(name))
+        .collect();
+    match part.as_slice() {
+        [at] => Ok(*at),
+        [] => bail!(
+            "no recording is called '{name}': give a value for each of the {} (NAME=VALUE,VALUE,...), or name one by its \
+             letter or a part of its path",
+            sides.len()
+        ),
+        many => bail!(
+            "'{name}' is a part of the names of {} recordings",
+            many.len()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIDES: [&str; 3] = ["x/kvm-clock.txt", "x/tsc.txt", "x/hpet.txt"];
+
+    fn of(told: &[&str]) -> Result<Vec<Score>> {
+        let told: Vec<String> = told.iter().map(|one| (*one).to_owned()).collect();
+        scores(&told, &SIDES)
+    }
+
+    #[test]
+    fn a_score_is_of_all_sides_or_of_one() {
+        let scores = of(&["tps=1,2.5,3", "lat=9,8,7"]).unwrap();
+        assert_eq!(scores[0].values[1].as_deref(), Some("2.5"));
+        assert_eq!((scores.len(), scores[1].name.as_str()), (2, "lat"));
+        let scores = of(&["hpet=282.44", "A=287.60"]).unwrap();
+        let values = [Some("287.60".to_owned()), None, Some("282.44".to_owned())];
+        assert_eq!((scores.len(), &scores[0].values[..]), (1, &values[..]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        for (told, words) in [
+            (&["tps=1,2"][..], "2 values for 3 recordings"),
+            (&["tps=1,2,x"], "'x' is no number"),
+            (&["tps=1,2,inf"], "'inf' is no number"),
+            (&["tps=1"], "no recording is called 'tps'"),
+            (&["txt=1"], "a part of the names of 3"),
+            (&["A=1", "A=2"], "A has a score already"),
+            (&["tps=1,2,3", "tps=1,2,3"], "already"),
+            (&["=1,2,3"], "no name"),
+            (&["nowhere"], "no NAME=VALUE, and no file"),
+        ] {
+            let error = format!("{:#}", of(told).unwrap_err());
+            assert!(error.contains(words), "{told:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! In what recordings differ before anything is measured: machines, recorders, events, work. And what of it one side
+//! cannot tell because nobody recorded it, which is no change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::{About, Origin, Picture};
+use paths::lang::{Pattern, Step};
+
+use crate::side::WORK;
+use crate::words::{number, of_them, percent};
+
+/// So many events of a kind are to be expected on the other side, for its having none to say that they were not recorded
+/// there, where nothing tells.
+const EXPECTED: f64 = 20.0;
+/// Names of events that are listed.
+const LISTED: usize = 5;
+/// Recordings of fewer seconds say nothing of how much a guest does.
+const LEAST: f64 = 0.01;
+/// Rates of work that differ by less are called the same.
+const APART: f64 = 1.5;
+
+/// One thing in which the two sides differ as recordings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// `machine`, `recorder`, `events`, `lost`, `work`.
+    pub what: &'static str,
+    /// A full sentence.
+    pub text: String,
+}
+
+/// Returns all of them, what matters most first.
+pub(crate) fn all(sides: [&[Picture]; 2]) -> Vec<Difference> {
+    let recorded = sides.map(|side| -> Vec<&Picture> {
+        let each = side.iter();
+        each.filter(|picture| picture.origin == Origin::Recording)
+            .collect()
+    });
+    let mut out = Vec::new();
+    let mut add = |what, text: Option<String>| {
+        if let Some(text) = text {
+            out.push(Difference { what, text });
+        }
+    };
+    add("machine", machines(sides));
+    if recorded.iter().all(|side| !side.is_empty()) {
+        add("machine", vms(&recorded));
+        add("recorder", recorders(&recorded));
+        add("events", events(&recorded));
+        add("work", work(&recorded));
+    }
+    for (side, name) in sides.iter().zip(["A", "B"]) {
+        let lost = side.iter().map(|picture| picture.quality.lost_events);
+        let lost = lost.fold(0, u64::saturating_add);
+        add(
+            "lost",
+            (lost > 0).then(|| {
+                format!("{name} lost {lost} events: what there is less of may have been lost.")
+            }),
+        );
+    }
+    out
+}
+
+/// Returns the values of a side in their order, each once.
+fn values<T: Ord + Clone>(side: &[Picture], of: impl Fn(&Picture) -> Option<T>) -> Vec<T> {
+    let mut out: Vec<T> = side.iter().filter_map(of).collect();
+    out.sort();
+    out.dedup();
+    out
+}
+
+fn machines(sides: [&[Picture]; 2]) -> Option<String> {
+    let mut differ = Vec::new();
+    let mut add = |what: &str, of: &dyn Fn(&Picture) -> Option<String>| {
+        let [a, b] = sides.map(|side| values(side, of));
+        if !a.is_empty() && !b.is_empty() && a != b {
+            differ.push(format!("{what}{} and {}", a.join(", "), b.join(", ")));
+        }
+    };
+    let about = |of: fn(&About) -> Option<String>| move |picture: &Picture| of(&picture.about);
+    add("", &about(|about| about.arch.clone()));
+    // The name says more, and AMD's and Intel's have the same architecture.
+    add("instruction sets ", &|picture: &Picture| {
+        Some(picture.isa?.name().to_owned())
+    });
+    add("CPUs of ", &about(|about| about.cpu.clone()));
+    add(
+        "numbers of CPUs ",
+        &about(|about| Some(about.cpus?.to_string())),
+    );
+    add("kernels ", &about(|about| about.kernel.clone()));
+    (!differ.is_empty()).then(|| {
+        format!(
+            "Different machines: {}. What differs below may be theirs.",
+            differ.join("; ")
+        )
+    })
+}
+
+fn vms(sides: &[Vec<&Picture>; 2]) -> Option<String> {
+    let count = |picture: &&Picture| {
+        let vms = &picture.info.vms;
+        let vcpus: usize = vms.iter().map(|vm| vm.vcpus.len()).sum();
+        (vms.len(), vcpus)
+    };
+    let [a, b] = [0, 1].map(|side: usize| {
+        let mut all: Vec<(usize, usize)> = sides[side].iter().map(count).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    });
+    let ([(vms_a, a)], [(vms_b, b)]) = (a.as_slice(), b.as_slice()) else {
+        return None;
+    };
+    if (vms_a, a) == (vms_b, b) || *a == 0 || *b == 0 {
+        return None;
+    }
+    let of = |vms: usize, vcpus: usize| {
+        format!(
+            "{} with {}",
+            of_them(vms as u64, "VM", "VMs"),
+            of_them(vcpus as u64, "vCPU", "vCPUs")
+        )
+    };
+    Some(format!(
+        "Different VMs: A is of {}, B of {}.",
+        of(*vms_a, *a),
+        of(*vms_b, *b)
+    ))
+}
+
+fn recorders(sides: &[Vec<&Picture>; 2]) -> Option<String> {
+    let [a, b] = [0, 1].map(|side: usize| {
+        let each = sides[side].iter();
+        let mut all: Vec<&str> = each
+            .filter_map(|picture| picture.about.recorder.as_deref())
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    });
+    (!a.is_empty() && !b.is_empty() && a != b).then(|| {
+        format!(
+            "Different recorders: A is of {}, B of {}. An event costs each another time, so durations of some \
+             microseconds differ by that alone.",
+            a.join(", "),
+            b.join(", ")
+        )
+    })
+}
+
+/// How many events of each kind a side has.
+fn happened<'a>(side: &[&'a Picture]) -> BTreeMap<&'a str, u64> {
+    let mut out = BTreeMap::new();
+    for (name, count) in side.iter().flat_map(|picture| picture.happened()) {
+        *out.entry(name).or_default() += count;
+    }
+    out
+}
+
+fn span(side: &[&Picture]) -> f64 {
+    let spans = side.iter().filter_map(|picture| picture.span_ns);
+    spans.map(|ns| ns as f64).sum()
+}
+
+/// Whether a side cannot tell of a kind of events, of which the other has so many.
+fn lacks(here: &[&Picture], count: u64, there: &[&Picture], name: &str) -> bool {
+    let told = |said: Option<bool>| there.iter().any(|picture| picture.recorded(name) == said);
+    if told(Some(true)) {
+        false
+    } else if !told(None) {
+        true
+    } else {
+        let share = span(there) / span(here).max(1.0);
+        count as f64 * share.min(1e9) >= EXPECTED
+    }
+}
+
+/// Returns which side did not record a kind of events that the other has, as a part of a sentence.
+pub(crate) fn lacking(sides: [&[&Picture]; 2], name: &str) -> Option<String> {
+    let counts = sides.map(|side| {
+        let each = side.iter().filter_map(|picture| picture.events(name));
+        each.fold(0, u64::saturating_add)
+    });
+    [(0, 1, "B"), (1, 0, "A")]
+        .into_iter()
+        .find_map(|(here, there, word)| {
+            let lacking = counts[here] > 0 && lacks(sides[here], counts[here], sides[there], name);
+            lacking.then(|| format!("{name} was not recorded in {word}"))
+        })
+}
+
+/// Whether a pattern of a path is of events of a name.
+fn is(pattern: &Pattern, event: &str) -> bool {
+    match pattern {
+        Pattern::Event { name, .. } => match name.split_once('*') {
+            Some((front, _)) => event.starts_with(front),
+            None => event == name,
+        },
+        Pattern::Function(function) => event.contains(function.as_str()),
+    }
+}
+
+/// Returns the events of a path that the one side has and the other did not record, as a part of a sentence.
+pub(crate) fn lacking_of_path(sides: [&[&Picture]; 2], path: &str) -> Option<String> {
+    let path = paths::builtin(path)?;
+    let steps = path.chains.iter().flat_map(|chain| &chain.steps);
+    let mut patterns = steps
+        .flat_map(|step| &step.alts)
+        .flat_map(|alt| &alt.events);
+    let names = sides.map(happened);
+    let all: BTreeSet<&str> = names.iter().flat_map(BTreeMap::keys).copied().collect();
+    // In the order of the path: what it begins with says most.
+    patterns.find_map(|pattern| {
+        let mut of_pattern = all.iter().filter(|event| is(pattern, event));
+        of_pattern.find_map(|event| lacking(sides, event))
+    })
+}
+
+/// Returns the steps of a path that are told by other events on the one side than on the other, because not all were
+/// recorded on both: by name, each with what is lacking.
+pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    let Some(path) = paths::builtin(path) else {
+        return out;
+    };
+    let names = sides.map(happened);
+    let all: BTreeSet<&str> = names.iter().flat_map(BTreeMap::keys).copied().collect();
+    // What either side has, and the other did not record.
+    let missing: BTreeMap<&str, String> = all
+        .iter()
+        .filter_map(|event| Some((*event, lacking(sides, event)?)))
+        .collect();
+    if missing.is_empty() {
+        return out;
+    }
+    let has = |side: usize, pattern: &Pattern| -> BTreeSet<&str> {
+        let of_pattern = all.iter().filter(|event| is(pattern, event));
+        of_pattern
+            .filter(|event| !missing.contains_key(**event) || names[side].contains_key(**event))
+            .copied()
+            .collect()
+    };
+    // The events that tell of a step: an alternative counts for nothing where what is better was recorded.
+    let telling = |side: usize, step: &Step| -> BTreeSet<&str> {
+        let alts = step.alts.iter().filter(|alt| {
+            let mut better = alt.unless.iter();
+            !better.any(|pattern| !has(side, pattern).is_empty())
+        });
+        alts.flat_map(|alt| &alt.events)
+            .flat_map(|pattern| has(side, pattern))
+            .collect()
+    };
+    for step in path.chains.iter().flat_map(|chain| &chain.steps) {
+        let (a, b) = (telling(0, step), telling(1, step));
+        let mut differ = a.symmetric_difference(&b);
+        if let Some(why) = differ.find_map(|event| missing.get(event)) {
+            out.insert(step.name.clone(), why.clone());
+        }
+    }
+    out
+}
+
+fn events(sides: &[Vec<&Picture>; 2]) -> Option<String> {
+    let counts = [happened(&sides[0]), happened(&sides[1])];
+    let alone = |here: usize, there: usize| -> Vec<&str> {
+        let mut all: Vec<(&str, u64)> = counts[here]
+            .iter()
+            .filter(|(name, count)| {
+                !counts[there].contains_key(*name)
+                    && lacks(&sides[here], **count, &sides[there], name)
+            })
+            .map(|(name, count)| (*name, *count))
+            .collect();
+        all.sort_by(|x, y| y.1.cmp(&x.1).then_with(|| x.0.cmp(y.0)));
+        all.into_iter().map(|(name, _)| name).collect()
+    };
+    let words = |names: &[&str], side: &str| {
+        let more = names.len().saturating_sub(LISTED);
+        let listed = names[..names.len().min(LISTED)].join(", ");
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{listed}{more} in {side} alone")
+    };
+    let (a, b) = (alone(0, 1), alone(1, 0));
+    let parts: Vec<String> = [(a, "A"), (b, "B")]
+        .iter()
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, side)| words(names, side))
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "Different events were recorded: {}. What only they tell is not compared.",
+            parts.join("; ")
+        )
+    })
+}
+
+/// Whether both sides did as much, by what counts work and by how busy the vCPUs were.
+fn work(sides: &[Vec<&Picture>; 2]) -> Option<String> {
+    let seconds = [0, 1].map(|side: usize| span(&sides[side]) / 1e9);
+    if seconds.iter().any(|seconds| *seconds < LEAST) {
+        return None;
+    }
+    // A moment is no rate.
+    let count = |side: usize, name: &str| -> u64 {
+        let each = sides[side].iter();
+        each.map(|picture| picture.events_about(name)).sum()
+    };
+    let rate = |side: usize, name: &str| {
+        let count = count(side, name) as f64;
+        if count < EXPECTED {
+            0.0
+        } else {
+            count / seconds[side]
+        }
+    };
+    let apart = |a: f64, b: f64| a.max(b) > APART * a.min(b);
+    let counted = WORK.iter().find_map(|name| {
+        let (a, b) = (rate(0, name), rate(1, name));
+        (a > 0.0 && b > 0.0).then_some((*name, a, b))
+    });
+    let busy = [0, 1].map(|side: usize| {
+        let each = sides[side].iter();
+        let (guest, all) = each.fold((0u64, 0u64), |sum, picture| {
+            (
+                sum.0 + picture.state_ns(model::State::Guest),
+                sum.1 + picture.observed_ns(),
+            )
+        });
+        guest as f64 / all.max(1) as f64
+    });
+    let mut parts = Vec::new();
+    match counted {
+        Some((name, a, b)) if apart(a, b) => parts.push(format!(
+            "{} and {} {name} in a second",
+            number(a),
+            number(b)
+        )),
+        Some(_) => return None,
+        None => {}
+    }
+    if busy.iter().all(|share| *share > 0.0) && apart(busy[0], busy[1]) {
+        parts.push(format!(
+            "vCPUs in the guest for {} and {} of their time",
+            percent(busy[0]),
+            percent(busy[1])
+        ));
+    }
+    (!parts.is_empty()).then(|| {
+        format!(
+            "The guests may not have done the same work: {}.",
+            parts.join("; ")
+        )
+    })
+}

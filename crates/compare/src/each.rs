@@ -1,0 +1,292 @@
+//! Several sides in one table: the first is the base that each other is compared with.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Bounds, Change, Comparison, Difference, Options, Side, Unit, Value, against};
+
+/// One side's value of a row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cell {
+    /// What it is; `None` where it was not recorded, or could not be compared with the base.
+    pub value: Option<Value>,
+    /// That it is more than noise against the base; `None` of the base itself, and where nothing tells.
+    pub confidence: Option<f64>,
+    /// Whether it is told as changed against the base.
+    pub told: bool,
+    /// Whether it is told as likely.
+    pub likely: bool,
+    /// The sentence of the comparison with the base.
+    pub text: Option<String>,
+}
+
+/// One thing on all sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EachRow {
+    /// What, as [`Change::what`].
+    pub what: String,
+    /// What the values are.
+    pub unit: Unit,
+    /// The largest effect on time against the base, as [`Change::effect_ns`].
+    pub effect_ns: f64,
+    /// By side.
+    pub cells: Vec<Cell>,
+}
+
+/// Several sides against the first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Each {
+    /// What changed on any side, largest effect first.
+    pub rows: Vec<EachRow>,
+    /// Each side but the first against it.
+    pub against: Vec<Comparison>,
+    /// In what recordings differ: by side (1 is the second), as [`Comparison::differs`].
+    pub differs: Vec<(usize, Difference)>,
+    /// What is to be known, a full sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Compares each of several sides with the first.
+///
+/// # Errors
+/// A sentence, if the work that was asked for is not counted on all sides.
+pub fn each(sides: &[Side<'_>], work: Option<&str>, options: Options) -> Result<Each, String> {
+    let Some((base, others)) = sides.split_first() else {
+        return Ok(Each::default());
+    };
+    let pairs = |bounds: &Bounds| -> Result<Vec<Comparison>, String> {
+        others
+            .iter()
+            .map(|other| against(*base, *other, work, options, bounds))
+            .collect()
+    };
+    // A tail has one bound in all columns: the one that parts some side best from the base.
+    let bounds = bounds_of(&pairs(&Bounds::new())?);
+    let pairs = pairs(&bounds)?;
+    let indices: Vec<Index<'_>> = pairs.iter().map(Index::of).collect();
+    let mut effects: BTreeMap<String, (f64, Unit)> = BTreeMap::new();
+    for change in pairs
+        .iter()
+        .flat_map(|one| one.changes.iter().chain(&one.likely))
+    {
+        let effect = effects
+            .entry(row_of(change).to_owned())
+            .or_insert((0.0, change.unit));
+        if change.effect_ns.abs() > effect.0.abs() {
+            effect.0 = change.effect_ns;
+        }
+    }
+    let mut rows: Vec<EachRow> = effects
+        .into_iter()
+        .map(|(what, (effect_ns, unit))| EachRow {
+            cells: cells(&indices, &what),
+            what,
+            unit,
+            effect_ns,
+        })
+        .collect();
+    // What is certain of some side comes before what is likely of all.
+    let told = |row: &EachRow| row.cells.iter().any(|cell| cell.told);
+    rows.sort_by(|x, y| {
+        let effect = told(y).cmp(&told(x));
+        let effect = effect.then_with(|| y.effect_ns.abs().total_cmp(&x.effect_ns.abs()));
+        effect.then_with(|| x.what.cmp(&y.what))
+    });
+    let mut notes: Vec<String> = Vec::new();
+    let mut differs = Vec::new();
+    for (at, one) in pairs.iter().enumerate() {
+        differs.extend(
+            one.differs
+                .iter()
+                .map(|difference| (at + 1, difference.clone())),
+        );
+        // What holds for a side is said of it; what holds for all is said once.
+        // Sums for each unit of work are not in the table.
+        for note in one.notes.iter().filter(|note| !note.starts_with("Work, ")) {
+            let told = name_sides(note, at + 1);
+            if !notes.contains(&told) {
+                notes.push(told);
+            }
+        }
+    }
+    Ok(Each {
+        rows,
+        against: pairs,
+        differs,
+        notes,
+    })
+}
+
+/// Returns the name of a side: A, B, and so on; numbers behind Z.
+pub fn letter(side: usize) -> String {
+    match u8::try_from(side) {
+        Ok(side) if side < 26 => char::from(b'A' + side).to_string(),
+        _ => format!("#{}", side + 1),
+    }
+}
+
+/// Puts a side's name in the place of B, which it is called in a comparison of two.
+fn name_sides(note: &str, side: usize) -> String {
+    let words: Vec<String> = note
+        .split(' ')
+        .map(|word| {
+            let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+            if bare == "B" {
+                word.replacen('B', &letter(side), 1)
+            } else {
+                word.to_owned()
+            }
+        })
+        .collect();
+    words.join(" ")
+}
+
+impl Difference {
+    /// Returns the sentence of a comparison of several sides, where the second is called otherwise.
+    pub fn of_side(&self, side: usize) -> String {
+        name_sides(&self.text, side)
+    }
+}
+
+/// Returns the row that a change belongs to: a path that one side does not have belongs to its median.
+fn row_of(change: &Change) -> &str {
+    match &change.also {
+        Some((what, ..)) if is_path(change) => what,
+        _ => &change.what,
+    }
+}
+
+fn is_path(change: &Change) -> bool {
+    change.what.starts_with("path ")
+}
+
+/// The changes of a comparison by what they are of: each with whether it is told, and whether it is likely.
+struct Index<'a> {
+    of: BTreeMap<&'a str, (&'a Change, bool, bool)>,
+    /// The same things by their other measure.
+    also: BTreeMap<&'a str, (&'a Change, bool, bool)>,
+    /// Kinds of things that were compared.
+    kinds: BTreeSet<&'a str>,
+}
+
+impl<'a> Index<'a> {
+    fn of(comparison: &'a Comparison) -> Index<'a> {
+        let lists = [
+            (&comparison.changes, true, false),
+            (&comparison.likely, false, true),
+            (&comparison.untold, false, false),
+        ];
+        let mut out = Index {
+            of: BTreeMap::new(),
+            also: BTreeMap::new(),
+            kinds: BTreeSet::new(),
+        };
+        for (list, told, likely) in lists {
+            for change in list {
+                out.kinds.insert(kind(&change.what));
+                out.of.insert(&change.what, (change, told, likely));
+                if let Some((what, ..)) = &change.also {
+                    out.also.insert(what, (change, told, likely));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The table that a thing is of.
+fn kind(what: &str) -> &str {
+    what.split(' ').next().unwrap_or(what)
+}
+
+fn cells(indices: &[Index<'_>], what: &str) -> Vec<Cell> {
+    let mut base = Cell::default();
+    let mut out = Vec::new();
+    for index in indices {
+        let mut cell = Cell::default();
+        if let Some((change, told, likely)) = index.of.get(what) {
+            base.value = base.value.or_else(|| Some(change.a.clone()));
+            cell = Cell {
+                value: Some(change.b.clone()),
+                confidence: change.confidence,
+                told: *told,
+                likely: *likely,
+                text: Some(change.text.clone()),
+            };
+        } else if let Some((change, told, likely)) = index.also.get(what)
+            && let Some((.., a, b)) = &change.also
+        {
+            base.value = base.value.or_else(|| Some(a.clone()));
+            cell.value = Some(b.clone());
+            if is_path(change) {
+                cell.confidence = change.confidence;
+                (cell.told, cell.likely) = (*told, *likely);
+                cell.text = Some(change.text.clone());
+            }
+        } else if !matches!(
+            kind(what),
+            "path" | "finding" | "vcpus" | "exits" | "counter"
+        ) && index.kinds.contains(kind(what))
+        {
+            // The table is there, and has no such row on either side.
+            cell.value = Some(Value::Absent);
+        }
+        out.push(cell);
+    }
+    let mut cells = vec![base];
+    cells.append(&mut out);
+    if what.starts_with("finding ") {
+        // Where nothing changed, it is as in the base.
+        let of_base = cells.first().and_then(|cell| cell.value.clone());
+        for cell in &mut cells {
+            cell.value = cell.value.take().or_else(|| of_base.clone());
+        }
+    }
+    cells
+}
+
+/// Chooses a bound for each path's tail.
+fn bounds_of(pairs: &[Comparison]) -> Bounds {
+    let mut best: BTreeMap<String, (f64, u64)> = BTreeMap::new();
+    let lists = pairs
+        .iter()
+        .flat_map(|one| one.changes.iter().chain(&one.likely).chain(&one.untold));
+    for change in lists {
+        let Some(bound) = change.bound_ns else {
+            continue;
+        };
+        let Some(name) = change.what.strip_prefix("path ") else {
+            continue;
+        };
+        let name = name.trim_end_matches(" tail").to_owned();
+        let confidence = change.confidence.unwrap_or(0.0);
+        let known = best.entry(name).or_insert((confidence, bound));
+        if confidence > known.0 {
+            *known = (confidence, bound);
+        }
+    }
+    best.into_iter()
+        .map(|(name, (_, bound))| (name, bound))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_called_by_their_letters() {
+        assert_eq!(
+            name_sides("Exits are not compared: B has none.", 2),
+            "Exits are not compared: C has none."
+        );
+        assert_eq!(
+            name_sides("A is of vmx, B of arm64: no.", 3),
+            "A is of vmx, D of arm64: no."
+        );
+        assert_eq!(name_sides("MSR B, BAR", 1), "MSR B, BAR");
+        assert_eq!(
+            (letter(0), letter(25), letter(26)),
+            ("A".into(), "Z".into(), "#27".into())
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! Several sides in one table.
+
+use compare::{Cell, Each, Unit, Value as Side};
+use serde_json::{Map, Value, json};
+
+use crate::compare::{changes_json, differs_json};
+use crate::quality::wrap;
+use crate::{csv, duration};
+
+/// What something is worth on each side, that somebody measured beside the recordings: a benchmark's result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Score {
+    /// What was measured.
+    pub name: String,
+    /// Its value on each side, as it was written; `None` where nothing was told.
+    pub values: Vec<Option<String>>,
+}
+
+impl Score {
+    /// Returns how much a side's value is more than the first's, as a share of it.
+    fn change(&self, side: usize) -> Option<f64> {
+        let number = |side: usize| -> Option<f64> { self.values.get(side)?.as_ref()?.parse().ok() };
+        let base = number(0).filter(|base| *base != 0.0)?;
+        Some(number(side)? / base - 1.0)
+    }
+}
+
+/// Columns of numbers are as wide at least.
+const NARROW: usize = 9;
+/// The names of rows are as wide at least.
+const NAMES: usize = 24;
+
+/// Returns the table. `names` has the inputs of each side.
+pub fn text(
+    each: &Each,
+    names: &[Vec<String>],
+    scores: &[Score],
+    limit: usize,
+    width: usize,
+) -> String {
+    let mut out = String::new();
+    for (side, names) in names.iter().enumerate() {
+        wrap(
+            &mut out,
+            &format!("{}: ", letter(side)),
+            &names.join(", "),
+            width,
+        );
+    }
+    let mut told: Vec<String> = Vec::new();
+    for (side, difference) in &each.differs {
+        let text = difference.of_side(*side);
+        if !told.contains(&text) {
+            wrap(&mut out, "! ", &text, width);
+            told.push(text);
+        }
+    }
+    for note in &each.notes {
+        wrap(&mut out, "", note, width);
+    }
+    out.push('\n');
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for score in scores {
+        let values = score.values.iter();
+        rows.push((
+            score.name.clone(),
+            values
+                .map(|value| value.clone().unwrap_or_else(|| "-".to_owned()) + " ")
+                .collect(),
+        ));
+        let changes: Vec<String> = (0..names.len())
+            .map(|side| match score.change(side) {
+                Some(change) if side > 0 => format!("{:+.1} % ", change * 100.0),
+                _ => String::new(),
+            })
+            .collect();
+        if changes.iter().any(|change| !change.is_empty()) {
+            rows.push(("  against A".to_owned(), changes));
+        }
+    }
+    let more = each.rows.len().saturating_sub(limit);
+    for row in each.rows.iter().take(limit) {
+        let cells = row.cells.iter();
+        rows.push((
+            row.what.clone(),
+            cells.map(|cell| words(cell, row.unit)).collect(),
+        ));
+    }
+    table(&mut out, &rows, names.len(), width);
+    if each.rows.is_empty() {
+        out.push_str("Nothing changed that is more than noise.\n");
+    } else {
+        wrap(
+            &mut out,
+            "",
+            "* changed against A, ? likely to have; - is not there, n/a not recorded or not to be compared. Shares are of \
+             the vCPUs' time, or of the instances of a path; times of exits and tasks are for each second, where \
+             recordings say how long they are.",
+            width,
+        );
+    }
+    if more > 0 {
+        out.push_str(&format!("{more} more rows are not shown (--limit)\n"));
+    }
+    out
+}
+
+/// Lays out rows; in several blocks, each with the first column, where not all columns have room.
+fn table(out: &mut String, rows: &[(String, Vec<String>)], sides: usize, width: usize) {
+    let chars = |text: &String| text.chars().count();
+    let column = rows.iter().flat_map(|row| &row.1).map(chars).max();
+    let column = column.unwrap_or(0).max(NARROW) + 1;
+    let room = (width.saturating_sub(NAMES) / column).max(2);
+    let mut from = 1;
+    loop {
+        let to = sides.min(from + room - 1);
+        let shown: Vec<usize> = std::iter::once(0).chain(from..to).collect();
+        let names = width.saturating_sub(shown.len() * column);
+        let mut line = |name: &str, cells: &[String]| {
+            // A long name has a line of its own.
+            if name.chars().count() > names {
+                out.push_str(name);
+                out.push_str(&format!("\n{:names$}", ""));
+            } else {
+                out.push_str(&format!("{name:names$}"));
+            }
+            let text: String = cells
+                .iter()
+                .map(|cell| format!("{cell:>column$}"))
+                .collect();
+            out.push_str(text.trim_end());
+            out.push('\n');
+        };
+        let heads: Vec<String> = shown.iter().map(|side| letter(*side) + " ").collect();
+        line("", &heads);
+        for (name, cells) in rows {
+            let cells: Vec<String> = shown
+                .iter()
+                .map(|side| cells.get(*side).cloned().unwrap_or_default())
+                .collect();
+            line(name, &cells);
+        }
+        out.push('\n');
+        from = to;
+        if from >= sides {
+            break;
+        }
+    }
+}
+
+/// A value with the mark of how sure it is.
+fn words(cell: &Cell, unit: Unit) -> String {
+    let mark = match (cell.told, cell.likely) {
+        (true, _) => '*',
+        (false, true) => '?',
+        (false, false) => ' ',
+    };
+    let value = match &cell.value {
+        None => "n/a".to_owned(),
+        Some(Side::Absent) => "-".to_owned(),
+        Some(Side::Word(word)) => word.clone(),
+        Some(Side::Number(value)) => match unit {
+            Unit::Nanoseconds => duration::human(value.max(0.0).round() as u64),
+            Unit::Share => format!("{:.1} %", value * 100.0),
+            Unit::PerSecond => format!("{}/s", short(*value)),
+            Unit::Count | Unit::Word => short(*value),
+        },
+    };
+    format!("{value}{mark}")
+}
+
+fn short(value: f64) -> String {
+    match value {
+        _ if value.fract() == 0.0 || value >= 100.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Returns what a side is called: A, B, and so on.
+pub fn letter(side: usize) -> String {
+    compare::letter(side)
+}
+
+fn value(side: &Side, unit: Unit) -> Value {
+    match side {
+        Side::Number(number) if unit == Unit::Nanoseconds => json!(number.round() as i64),
+        Side::Number(number) => json!(number),
+        Side::Word(word) => json!(word),
+        Side::Absent => Value::Null,
+    }
+}
+
+/// Appends what is told to a JSON document: the contract's `changes` of every side against the first, and the table.
+pub fn json(
+    document: &mut Map<String, Value>,
+    each: &Each,
+    names: &[Vec<String>],
+    scores: &[Score],
+) {
+    let rows: Vec<Value> = each
+        .rows
+        .iter()
+        .map(|row| {
+            let cells: Vec<Value> = row
+                .cells
+                .iter()
+                .map(|cell| {
+                    json!({
+                        "value": cell.value.as_ref().map(|one| value(one, row.unit)),
+                        "compared": cell.value.is_some(),
+                        "confidence": cell.confidence,
+                        "tier": match (cell.told, cell.likely) {
+                            (true, _) => Some("news"),
+                            (false, true) => Some("likely"),
+                            (false, false) => None,
+                        },
+                        "text": cell.text,
+                    })
+                })
+                .collect();
+            json!({
+                "what": row.what,
+                "unit": row.unit.name(),
+                "effect_ns": row.effect_ns.round() as i64,
+                "sides": cells,
+            })
+        })
+        .collect();
+    let mut changes = Vec::new();
+    let against: Vec<Value> = each
+        .against
+        .iter()
+        .enumerate()
+        .map(|(at, one)| {
+            let side = letter(at + 1);
+            if let Value::Array(list) = changes_json(&one.changes) {
+                changes.extend(list.into_iter().map(|mut change| {
+                    if let Some(change) = change.as_object_mut() {
+                        change.insert("side".to_owned(), json!(side));
+                    }
+                    change
+                }));
+            }
+            json!({
+                "side": side,
+                "differs": differs_json(&one.differs),
+                "notes": one.notes,
+                "likely": changes_json(&one.likely),
+                "noise": changes_json(&one.untold),
+            })
+        })
+        .collect();
+    let scores: Vec<Value> = scores
+        .iter()
+        .map(|score| {
+            let numbers: Vec<Value> = score
+                .values
+                .iter()
+                .map(|value| json!(value.as_ref().and_then(|value| value.parse::<f64>().ok())))
+                .collect();
+            json!({"name": score.name, "values": numbers})
+        })
+        .collect();
+    let sides: Vec<Value> = names
+        .iter()
+        .enumerate()
+        .map(|(at, names)| json!({"side": letter(at), "inputs": names}))
+        .collect();
+    document.insert("sides".to_owned(), Value::Array(sides));
+    document.insert("scores".to_owned(), Value::Array(scores));
+    document.insert("rows".to_owned(), Value::Array(rows));
+    document.insert("against".to_owned(), Value::Array(against));
+    document.insert("changes".to_owned(), Value::Array(changes));
+}
+
+/// Returns the table as comma separated values: each side's value, and of each but the first its confidence.
+pub fn csv(each: &Each, sides: usize, scores: &[Score]) -> String {
+    let mut out = String::new();
+    let mut head = vec!["what".to_owned(), "unit".to_owned(), "effect_ns".to_owned()];
+    for side in 0..sides {
+        head.push(letter(side));
+        if side > 0 {
+            head.push(format!("{} confidence", letter(side)));
+        }
+    }
+    csv::row(&mut out, head);
+    for score in scores {
+        let mut cells = vec![score.name.clone(), "score".to_owned(), String::new()];
+        for (side, value) in score.values.iter().enumerate() {
+            cells.push(value.clone().unwrap_or_default());
+            if side > 0 {
+                cells.push(String::new());
+            }
+        }
+        csv::row(&mut out, cells);
+    }
+    for row in &each.rows {
+        let effect = (row.effect_ns.round() as i64).to_string();
+        let mut cells = vec![row.what.clone(), row.unit.name().to_owned(), effect];
+        for (side, cell) in row.cells.iter().enumerate() {
+            cells.push(match &cell.value {
+                Some(Side::Number(number)) => number.to_string(),
+                Some(Side::Word(word)) => word.clone(),
+                Some(Side::Absent) | None => String::new(),
+            });
+            if side > 0 {
+                let confidence = cell.confidence.map(|confidence| confidence.to_string());
+                cells.push(confidence.unwrap_or_default());
+            }
+        }
+        csv::row(&mut out, cells);
+    }
+    out
+}
