@@ -11,11 +11,22 @@ use devices::Names;
 use event::{Isa, Quality, Sink};
 use model::{Told, ToldThread, ToldVcpu, ToldVm};
 use paths::Only;
-use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
+use source::{Header, OpenOptions, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::{Formats, Kallsyms};
 
 use crate::args::{Common, FilterArgs};
 use crate::filter::{Filtered, Scope};
+
+/// Opens a recording as the command line says.
+///
+/// # Errors
+/// It cannot be read, or is longer than may be kept of it.
+pub fn open(path: &Path, common: &Common) -> Result<Recording> {
+    let options = OpenOptions {
+        spool_limit: common.spool_limit,
+    };
+    Ok(Recording::open_with(path, options)?)
+}
 
 /// Another recording that event formats are borrowed from.
 #[derive(Debug, Default)]
@@ -35,7 +46,7 @@ impl Lender {
                 formats: Some(formats),
             });
         }
-        let recording = Recording::open(path)?;
+        let recording = open(path, common)?;
         let reader = recording.reader(ReaderOptions::default())?;
         match reader.formats() {
             Some(formats) if !formats.all().is_empty() => Ok(Lender {

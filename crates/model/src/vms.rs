@@ -75,9 +75,13 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
         .iter()
         .map(|(pid, members)| vm(threads, Some(*pid), members))
         .collect();
+    let mut claimed: BTreeMap<Option<i32>, usize> = BTreeMap::new();
+    for owner in &owners {
+        *claimed.entry(*owner).or_default() += 1;
+    }
     for (group, owner) in groups.iter().zip(&owners) {
         // Two groups cannot be one process's: then nobody knows whose either is.
-        let claims = owners.iter().filter(|other| *other == owner).count();
+        let claims = claimed.get(owner).copied().unwrap_or(0);
         let known = |pid: i32| threads.get(pid).is_some_and(|thread| thread.comm.is_some());
         let fits = |pid: &i32| claims == 1 && !by_pid.contains_key(pid) && known(*pid);
         vms.push(vm(threads, owner.filter(fits), group));
@@ -104,10 +108,8 @@ fn split<'t>(threads: &[Member<'t>], named: &[i32]) -> Vec<Vec<Member<'t>>> {
                 let numbers = last.thread.vcpu.zip(member.thread.vcpu);
                 let number_falls = numbers.is_some_and(|(a, b)| b <= a);
                 // A process id between two vCPU threads belongs to a VMM that started between them.
-                let between = last.tid..member.tid;
-                let other_between = named
-                    .iter()
-                    .any(|pid| *pid != last.tid && between.contains(pid));
+                let next = named.partition_point(|pid| *pid <= last.tid);
+                let other_between = named.get(next).is_some_and(|pid| *pid < member.tid);
                 !number_falls && !other_between
             });
         match groups.last_mut() {

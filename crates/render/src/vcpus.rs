@@ -28,6 +28,9 @@ fn row_json(row: &VcpuRow) -> Value {
     put("vm_name", json!(row.vm_name));
     put("vcpu", json!(row.vcpu));
     put("tid", json!(row.tid));
+    if row.others > 0 {
+        put("others", json!(row.others));
+    }
     put("from_ns", json!(row.from));
     put("to_ns", json!(row.to));
     put("observed_ns", json!(row.times.total()));
@@ -102,7 +105,10 @@ pub fn csv(report: &VcpusReport) -> String {
     for row in &report.rows {
         let mut fields = vec![
             row.vm_pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            row.vm_name.clone().unwrap_or_default(),
+            match row.others {
+                0 => row.vm_name.clone().unwrap_or_default(),
+                others => format!("{others} others"),
+            },
             row.vcpu.to_string(),
             row.tid.to_string(),
             row.times.total().to_string(),
@@ -177,8 +183,14 @@ pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) 
         let _ = write!(
             out,
             "{:>8} {:>4} {:>9}",
-            row.vm_pid.map_or("-".to_owned(), |pid| pid.to_string()),
-            row.vcpu,
+            match row.others {
+                0 => row.vm_pid.map_or("-".to_owned(), |pid| pid.to_string()),
+                _ => "others".to_owned(),
+            },
+            match row.others {
+                0 => row.vcpu,
+                others => others,
+            },
             duration::of(total, layout.nanoseconds)
         );
         for column in &COLUMNS {
@@ -204,7 +216,10 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         .clone()
         .or_else(|| row.vm_pid.map(|pid| pid.to_string()));
     let of = vm.map(|vm| format!(" of {vm}")).unwrap_or_default();
-    let who = format!("vCPU {}{of}, thread {}", row.vcpu, row.tid);
+    let who = match row.others {
+        0 => format!("vCPU {}{of}, thread {}", row.vcpu, row.tid),
+        others => format!("{others} other vCPUs"),
+    };
     let polls = &row.polls;
     let blocked = row.times.get(State::KernelBlocked) + row.times.get(State::UserBlocked);
     if polls.succeeded + polls.failed == 0

@@ -6,10 +6,13 @@ use event::{Event, EventType, Sink};
 use tracetext::{Style, Unit};
 
 use crate::header::{Header, TimeUnit};
-use crate::reader::Outcome;
+use crate::map::PAGE;
+use crate::reader::{Outcome, Watch};
 
 /// A text is recognized by its beginning: this many bytes of it.
 const HEAD: usize = 64 << 10;
+/// Pages are given back when this much of a text was read.
+const STEP: usize = 1 << 20;
 
 /// A text whose style is decided.
 #[derive(Debug)]
@@ -70,8 +73,19 @@ impl<'r> TextReader<'r> {
         self.style == Style::PerfScript
     }
 
-    pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
-        let summary = tracetext::walk(self.data, sink);
+    pub fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+        let mut released = 0;
+        let summary = tracetext::walk_telling(self.data, sink, &mut |at| {
+            if at - released >= STEP || at == self.data.len() {
+                watch.release(released..at);
+                // What was left of the last page goes with the next.
+                released = at / PAGE * PAGE;
+            }
+            match watch.look() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
         Outcome {
             quality: summary.quality,
             resolution_ns: summary.resolution,

@@ -11,7 +11,6 @@ use event::Quality;
 use render::{diagnose, exits, html, info, json, quality, sched, vcpus};
 use rules::{Case, Diagnosis};
 use serde_json::{Map, Value};
-use source::Recording;
 
 use crate::args::{Format, ReportArgs, Sort};
 use crate::commands::VERSION;
@@ -91,7 +90,7 @@ struct Part {
 }
 
 fn read(path: &Path, camera: &Camera<'_>) -> Result<Part> {
-    let recording = Recording::open(path)?;
+    let recording = input::open(path, camera.common)?;
     let (mut picture, head) = camera.of_recording(&recording, path)?;
     if !picture.info.has_exits {
         picture.quality.warn(

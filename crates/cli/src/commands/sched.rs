@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use analysis::{Merge, Sched, TaskRow};
 use anyhow::{Result, bail};
 use render::{json, quality, sched};
-use source::Recording;
 
 use crate::args::{Format, SchedArgs, SchedBy, SchedSort};
 use crate::commands::VERSION;
@@ -16,7 +15,7 @@ use crate::{input, output};
 pub fn run(args: &SchedArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
-    let recording = Recording::open(&args.recording)?;
+    let recording = input::open(&args.recording, &args.common)?;
     // Symbols name the functions of kworkers.
     let reader = recording.reader(lender.options(true))?;
     let name = input::name(&args.recording);
