@@ -87,11 +87,28 @@ pub struct Options {
     pub by: By,
 }
 
+/// Rows of a table at most, where they are not told apart by VM or vCPU; what is beyond is in one row called [`OTHERS`].
+///
+/// x86 has some 70 exit reasons, a guest some hundred registers and ports. Only MMIO can have many addresses: a guest that
+/// draws through an emulated VGA window (128 KiB) makes some ten thousand.
+pub const MAX_EXIT_ROWS: usize = 1 << 16;
+
+/// The same, where rows are told apart by VM or vCPU: 60 reasons of each of 4096 vCPUs.
+pub const MAX_GROUPED_ROWS: usize = 1 << 18;
+
+/// Key of the row that holds what is beyond the most rows of a table.
+pub const OTHERS: &str = "others";
+
 /// What a row counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Reason(ExitReason),
-    Access { address: u64, write: bool },
+    Access {
+        address: u64,
+        write: bool,
+    },
+    /// What is beyond the most rows of a table.
+    Others,
 }
 
 /// One row of a table.
@@ -135,6 +152,11 @@ pub enum HandledBy {
 }
 
 impl ExitRow {
+    /// Returns whether this is the row of what is beyond the most rows of a table.
+    pub fn is_others(&self) -> bool {
+        self.reason.is_none() && self.address.is_none() && self.key == OTHERS
+    }
+
     /// Returns who handled them, where the recording tells.
     pub fn handled_by(&self, seen: &Seen) -> Option<HandledBy> {
         let known = seen.userspace_exits && self.times.is_some() && !self.waiting;
@@ -216,6 +238,9 @@ struct Row {
 #[derive(Debug, Default)]
 struct Rows {
     wanted: bool,
+    /// How many there may be.
+    most: usize,
+    others: Option<u32>,
     index: FxHashMap<(Key, i32), u32>,
     rows: Vec<Row>,
 }
@@ -223,17 +248,33 @@ struct Rows {
 impl Rows {
     #[inline]
     fn row(&mut self, key: Key, group: i32) -> u32 {
-        let rows = &mut self.rows;
-        *self.index.entry((key, group)).or_insert_with(|| {
-            rows.push(Row {
-                key,
-                group,
-                stats: Stats::default(),
-                times: Times::default(),
-                user_count: 0,
-            });
-            rows.len() as u32 - 1
-        })
+        match self.index.get(&(key, group)) {
+            Some(row) => *row,
+            None => self.another(key, group),
+        }
+    }
+
+    #[cold]
+    fn another(&mut self, key: Key, group: i32) -> u32 {
+        let row = self.rows.len() as u32;
+        let (key, group) = if self.index.len() < self.most {
+            self.index.insert((key, group), row);
+            (key, group)
+        } else {
+            if let Some(others) = self.others {
+                return others;
+            }
+            self.others = Some(row);
+            (Key::Others, 0)
+        };
+        self.rows.push(Row {
+            key,
+            group,
+            stats: Stats::default(),
+            times: Times::default(),
+            user_count: 0,
+        });
+        row
     }
 
     #[inline]
@@ -276,6 +317,11 @@ impl Exits {
     pub fn new(options: Options) -> Exits {
         let tables = ExitTable::ALL.map(|table| Rows {
             wanted: options.tables.is_empty() || options.tables.contains(&table),
+            most: if options.by == By::default() {
+                MAX_EXIT_ROWS
+            } else {
+                MAX_GROUPED_ROWS
+            },
             ..Rows::default()
         });
         Exits {
@@ -685,6 +731,7 @@ fn make_row(table: ExitTable, key: Key) -> ExitRow {
             let text = key_text(table == ExitTable::Ioport, address, write);
             (text, None, Some(address), write)
         }
+        Key::Others => (OTHERS.to_owned(), None, None, false),
     };
     ExitRow {
         key: text,
@@ -724,3 +771,7 @@ impl Sink for Exits {
         self.threads.side(side);
     }
 }
+
+#[cfg(test)]
+#[path = "exits_rows.rs"]
+mod rows;

@@ -36,8 +36,8 @@ pub use chosen::LeftOut;
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use exits::{
-    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, Options, Unpaired,
-    access_key,
+    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
+    MAX_GROUPED_ROWS, OTHERS, Options, Unpaired, access_key,
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use info::{EventCount, Info, InfoReport};
@@ -48,7 +48,7 @@ pub use picture::{About, Holes, Measured, NamesOf, Origin, Picture, Series};
 pub use ports::{PortRow, Ports};
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};
-pub use sched::{CpuRow, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
+pub use sched::{CpuRow, MAX_TASKS, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use signs::{CpuSigns, Signs, is_interrupt};
 pub use sleeps::{SleepRow, Sleeps};
 pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
@@ -58,6 +58,7 @@ pub use study::Study;
 pub use tables::{ambiguous, of_tables};
 pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
 pub use vcpus::{
-    Behind, LISTED, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window, unknowable,
+    Behind, LISTED, MAX_VCPUS, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window,
+    unknowable,
 };
 pub use waits::{Crowd, VcpuWaits, WaitsReport, Who};

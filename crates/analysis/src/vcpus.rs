@@ -6,13 +6,21 @@ use std::fmt;
 
 use cpuset::CpuSet;
 use event::ExitReason;
-use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, Vm, vm_names};
+use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, vm_names};
 use rustc_hash::FxHashMap;
 
 use crate::{Amount, Counter, Stats};
 
 /// Tasks and causes that a row lists; what is beyond is summed up in the last one.
 pub const LISTED: usize = 16;
+
+/// vCPUs that have a row of their own; those beyond are one row together. KVM allows a VM 4096 (`KVM_MAX_VCPUS`), and a host
+/// with as many threads of all its VMs as this has more of them than its CPUs can run.
+pub const MAX_VCPUS: usize = 1 << 14;
+
+/// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are told apart; what is beyond
+/// is in the item of each vCPU's list that says "others".
+const MAX_PAIRS: usize = 1 << 20;
 
 /// What to look at.
 #[derive(Debug, Clone, Default)]
@@ -86,8 +94,10 @@ pub struct VcpuRow {
     pub called: String,
     /// Its number in the VM.
     pub vcpu: u32,
-    /// Its thread.
+    /// Its thread; -1 in the row of the others.
     pub tid: i32,
+    /// How many vCPUs beyond the first [`MAX_VCPUS`] this row is the sum of: 0 in the row of a single one.
+    pub others: u32,
     /// From when it was observed: its first exit or entry, or the beginning of the window.
     pub from: u64,
     /// Until when.
@@ -212,6 +222,18 @@ impl Sum {
     }
 }
 
+/// What goes on in a vCPU.
+#[derive(Debug, Clone, Copy, Default)]
+struct Now {
+    /// A wait for a CPU that goes on: it may have been behind several tasks.
+    wait_ns: u64,
+    /// It is in the VMM, if with its CPU taken away.
+    in_user: bool,
+    /// Whether it was observed.
+    observed: bool,
+}
+
+/// What is counted of a vCPU.
 #[derive(Debug, Default)]
 struct Vcpu {
     times: Times,
@@ -220,20 +242,19 @@ struct Vcpu {
     span: Option<(u64, u64)>,
     exits: u64,
     polls: Polls,
-    /// A wait for a CPU that goes on: it may have been behind several tasks.
-    wait_ns: u64,
     waits: Stats,
-    /// It is in the VMM, if with its CPU taken away.
-    in_user: bool,
 }
 
 /// Adds up spans.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Vcpus {
     window: Window,
     /// Threads of vCPUs that are not told of.
     left_out: HashSet<i32>,
+    /// How many are told apart; the sums of the others are behind theirs.
+    most: usize,
     vcpus: Vec<Vcpu>,
+    now: Vec<Now>,
     behind: FxHashMap<(u32, Option<u32>), Sum>,
     user: FxHashMap<(u32, Cause), Sum>,
 }
@@ -242,14 +263,34 @@ impl Vcpus {
     /// Returns a sum of nothing.
     pub fn new(window: Window) -> Vcpus {
         Vcpus {
+            left_out: HashSet::new(),
             window,
-            ..Vcpus::default()
+            most: MAX_VCPUS,
+            vcpus: Vec::new(),
+            now: Vec::new(),
+            behind: FxHashMap::default(),
+            user: FxHashMap::default(),
         }
+    }
+
+    /// Returns the number by which a vCPU is counted.
+    #[inline]
+    fn row(&self, vcpu: u32) -> u32 {
+        vcpu.min(self.most as u32)
+    }
+
+    #[inline]
+    fn now(&mut self, vcpu: u32) -> &mut Now {
+        let index = vcpu as usize;
+        if self.now.len() <= index {
+            self.now.resize(index + 1, Now::default());
+        }
+        &mut self.now[index]
     }
 
     #[inline]
     fn vcpu(&mut self, vcpu: u32) -> &mut Vcpu {
-        let index = vcpu as usize;
+        let index = self.row(vcpu) as usize;
         if self.vcpus.len() <= index {
             self.vcpus.resize_with(index + 1, Vcpu::default);
         }
@@ -300,50 +341,58 @@ impl Vcpus {
         let vms = machine.vms();
         let names = vm_names(&vms);
         let seen = machine.seen();
+        let mut places: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+        for (at, vm) in vms.iter().enumerate() {
+            for vcpu in &vm.vcpus {
+                places.entry(vcpu.thread).or_insert((at, vcpu.id));
+            }
+        }
+        let mut behind = by_vcpu(&self.behind);
+        let mut user = by_vcpu(&self.user);
         let mut rows: Vec<(Option<usize>, VcpuRow)> = Vec::new();
-        for (known, index) in machine.vcpus().zip(0u32..) {
-            let Some(vcpu) = self.vcpus.get(index as usize) else {
-                continue;
-            };
-            let Some((from, to)) = vcpu.span else {
-                continue;
-            };
+        for (known, index) in machine.vcpus().zip(0u32..).take(self.most) {
             if self.left_out.contains(&known.tid) {
                 continue;
             }
-            let (at, number) = place(&vms, known.thread);
+            let place = places.get(&known.thread);
+            let at = place.map(|(at, _)| *at);
             let vm = at.map(|at| &vms[at]);
-            let mut waits = vcpu.waits.clone();
-            if vcpu.wait_ns > 0 {
-                waits.add(vcpu.wait_ns);
+            let number = place.map_or(0, |(_, id)| *id);
+            let waits = self.now.get(index as usize).map_or(0, |now| now.wait_ns);
+            if let Some(row) = self.report_row(index, &[waits], seen) {
+                let row = VcpuRow {
+                    vm_pid: vm.and_then(|vm| vm.pid),
+                    vm_name: vm.and_then(|vm| vm.name.clone()),
+                    vm: at.map(|at| names[at].clone()).unwrap_or_default(),
+                    guessed: vm.is_some_and(|vm| vm.guessed),
+                    called: match at {
+                        Some(at) if vms.len() > 1 => format!("{}, vCPU {number}", names[at]),
+                        _ => format!("vCPU {number}"),
+                    },
+                    vcpu: number,
+                    tid: known.tid,
+                    behind: tasks(behind.remove(&index).unwrap_or_default(), machine),
+                    user: causes(user.remove(&index).unwrap_or_default()),
+                    ..row
+                };
+                rows.push((at, row));
             }
-            let row = VcpuRow {
-                vm_pid: vm.and_then(|vm| vm.pid),
-                vm_name: vm.and_then(|vm| vm.name.clone()),
-                vm: at.map(|at| names[at].clone()).unwrap_or_default(),
-                guessed: vm.is_some_and(|vm| vm.guessed),
-                called: match at {
-                    Some(at) if vms.len() > 1 => format!("{}, vCPU {number}", names[at]),
-                    _ => format!("vCPU {number}"),
-                },
-                vcpu: number,
-                tid: known.tid,
-                from,
-                to,
-                times: seen.settle(&vcpu.times, vcpu.kernel_waiting_ns),
-                exits: vcpu.exits,
-                polls: vcpu.polls,
-                waits,
-                behind: self.behind(index, machine),
-                user: self.user(index),
-            };
-            rows.push((at, row));
         }
         rows.sort_by_key(|(vm, row)| (*vm, row.vcpu, row.from));
-        VcpusReport {
-            rows: rows.into_iter().map(|(_, row)| row).collect(),
-            seen,
+        let mut rows: Vec<VcpuRow> = rows.into_iter().map(|(_, row)| row).collect();
+        let beyond = self.now.get(self.most..).unwrap_or_default();
+        let waits: Vec<u64> = beyond.iter().map(|now| now.wait_ns).collect();
+        let index = self.most as u32;
+        if let Some(row) = self.report_row(index, &waits, seen) {
+            let others = beyond.iter().filter(|now| now.observed).count();
+            rows.push(VcpuRow {
+                others: others as u32,
+                behind: tasks(behind.remove(&index).unwrap_or_default(), machine),
+                user: causes(user.remove(&index).unwrap_or_default()),
+                ..row
+            });
         }
+        VcpusReport { rows, seen }
     }
 
     /// Returns of each vCPU behind which task (its slot) it waited, how often and for how long.
@@ -352,58 +401,112 @@ impl Vcpus {
         all.map(|((vcpu, task), sum)| (*vcpu, *task, sum.count, sum.ns))
     }
 
-    fn behind(&self, vcpu: u32, machine: &Machine) -> Vec<Behind> {
-        let of_vcpu = self.behind.iter().filter(|((of, _), _)| *of == vcpu);
-        let mut list: Vec<Behind> = of_vcpu
-            .map(|((_, task), sum)| {
-                let task = task.and_then(|slot| machine.threads().at(slot));
-                Behind {
-                    tid: task.map(|(tid, _)| tid),
-                    comm: task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
-                    count: sum.count,
-                    ns: sum.ns,
-                }
-            })
-            .collect();
-        list.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.tid.cmp(&b.tid)));
-        fold(
-            list,
-            |behind| (behind.count, behind.ns),
-            |count, ns| Behind {
-                tid: None,
-                comm: None,
-                count,
-                ns,
-            },
-        )
+    /// Returns the sums of a row, with waits that went on to the end; `None` if nothing of it was observed.
+    fn report_row(&self, index: u32, going_on: &[u64], seen: Seen) -> Option<VcpuRow> {
+        let vcpu = self.vcpus.get(index as usize)?;
+        let (from, to) = vcpu.span?;
+        let mut waits = vcpu.waits.clone();
+        for &ns in going_on.iter().filter(|ns| **ns > 0) {
+            waits.add(ns);
+        }
+        Some(VcpuRow {
+            vm_pid: None,
+            vm_name: None,
+            vm: String::new(),
+            guessed: false,
+            called: String::new(),
+            vcpu: 0,
+            tid: -1,
+            others: 0,
+            from,
+            to,
+            times: seen.settle(&vcpu.times, vcpu.kernel_waiting_ns),
+            exits: vcpu.exits,
+            polls: vcpu.polls,
+            waits,
+            behind: Vec::new(),
+            user: Vec::new(),
+        })
     }
+}
 
-    fn user(&self, vcpu: u32) -> Vec<UserCause> {
-        let of_vcpu = self.user.iter().filter(|((of, _), _)| *of == vcpu);
-        let mut list: Vec<UserCause> = of_vcpu
-            .map(|((_, cause), sum)| UserCause {
-                reason: cause.reason,
-                access: cause.access,
-                name: None,
+/// Adds to a pair, or where there are too many to what stands for all others of the vCPU.
+#[inline]
+fn pair<K: Copy + Eq + std::hash::Hash>(
+    sums: &mut FxHashMap<(u32, K), Sum>,
+    vcpu: u32,
+    of: K,
+    others: K,
+) -> &mut Sum {
+    let full = sums.len() >= MAX_PAIRS;
+    let of = if full && !sums.contains_key(&(vcpu, of)) {
+        others
+    } else {
+        of
+    };
+    sums.entry((vcpu, of)).or_default()
+}
+
+/// Sorts sums by vCPU.
+fn by_vcpu<K: Copy>(sums: &FxHashMap<(u32, K), Sum>) -> FxHashMap<u32, Vec<(K, Sum)>> {
+    let mut out: FxHashMap<u32, Vec<(K, Sum)>> = FxHashMap::default();
+    for ((vcpu, of), sum) in sums {
+        out.entry(*vcpu).or_default().push((*of, *sum));
+    }
+    out
+}
+
+/// Returns the tasks that a vCPU waited behind, most time first.
+fn tasks(of_vcpu: Vec<(Option<u32>, Sum)>, machine: &Machine) -> Vec<Behind> {
+    let mut list: Vec<Behind> = of_vcpu
+        .into_iter()
+        .map(|(task, sum)| {
+            let task = task.and_then(|slot| machine.threads().at(slot));
+            Behind {
+                tid: task.map(|(tid, _)| tid),
+                comm: task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
                 count: sum.count,
                 ns: sum.ns,
-            })
-            .collect();
-        list.sort_by(|a, b| {
-            (b.ns.cmp(&a.ns)).then((a.reason, a.access).cmp(&(b.reason, b.access)))
-        });
-        fold(
-            list,
-            |cause| (cause.count, cause.ns),
-            |count, ns| UserCause {
-                reason: None,
-                access: None,
-                name: None,
-                count,
-                ns,
-            },
-        )
-    }
+            }
+        })
+        .collect();
+    list.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.tid.cmp(&b.tid)));
+    fold(
+        list,
+        |behind| (behind.count, behind.ns),
+        |count, ns| Behind {
+            tid: None,
+            comm: None,
+            count,
+            ns,
+        },
+    )
+}
+
+/// Returns what a vCPU was in the VMM for, most time first.
+fn causes(of_vcpu: Vec<(Cause, Sum)>) -> Vec<UserCause> {
+    let mut list: Vec<UserCause> = of_vcpu
+        .into_iter()
+        .map(|(cause, sum)| UserCause {
+            reason: cause.reason,
+            access: cause.access,
+            name: None,
+            count: sum.count,
+            ns: sum.ns,
+        })
+        .collect();
+    list.sort_by(|a, b| (b.ns.cmp(&a.ns)).then((a.reason, a.access).cmp(&(b.reason, b.access))));
+    fold(
+        list,
+        |cause| (cause.count, cause.ns),
+        |count, ns| UserCause {
+            reason: None,
+            access: None,
+            name: None,
+            count,
+            ns,
+        },
+    )
 }
 
 /// Cuts a list to what is listed, and sums up the rest in its last item.
@@ -421,16 +524,6 @@ fn fold<T>(
         list.push(make(count, ns));
     }
     list
-}
-
-/// Returns position of the VM and number of the vCPU that a thread is.
-fn place(vms: &[Vm], thread: u32) -> (Option<usize>, u32) {
-    for (at, vm) in vms.iter().enumerate() {
-        if let Some(vcpu) = vm.vcpus.iter().find(|vcpu| vcpu.thread == thread) {
-            return (Some(at), vcpu.id);
-        }
-    }
-    (None, 0)
 }
 
 impl SpanSink for Vcpus {
@@ -454,24 +547,28 @@ impl SpanSink for Vcpus {
             Some((from, to)) => (from.min(start), to.max(end)),
             None => (start, end),
         });
+        let row = self.row(span.vcpu);
+        let now = self.now(span.vcpu);
+        now.observed = true;
         if span.state == State::Runnable {
-            vcpu.wait_ns += ns;
-            self.behind
-                .entry((span.vcpu, span.behind))
-                .or_default()
-                .add(ns);
+            now.wait_ns += ns;
+            pair(&mut self.behind, row, span.behind, None).add(ns);
             return;
         }
-        if vcpu.wait_ns > 0 {
-            let wait = std::mem::take(&mut vcpu.wait_ns);
-            vcpu.waits.add(wait);
-        }
+        let wait = std::mem::take(&mut now.wait_ns);
         let user = matches!(span.state, State::User | State::UserBlocked);
-        let goes_on = std::mem::replace(&mut vcpu.in_user, user) && user;
+        let goes_on = std::mem::replace(&mut now.in_user, user) && user;
+        if wait > 0 {
+            self.vcpu(span.vcpu).waits.add(wait);
+        }
         if user {
-            let sum = self.user.entry((span.vcpu, span.cause)).or_default();
+            let sum = pair(&mut self.user, row, span.cause, Cause::default());
             sum.ns = sum.ns.saturating_add(ns);
             sum.count += u64::from(!goes_on);
         }
     }
 }
+
+#[cfg(test)]
+#[path = "many_vcpus.rs"]
+mod many_vcpus;

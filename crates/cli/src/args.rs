@@ -77,6 +77,12 @@ pub struct Common {
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
 
+    /// Keep no more than SIZE of a recording that is packed or comes through a pipe, as 500M or 2T: what cannot be
+    /// mapped is unpacked into memory, and from 16 MiB on into the folder that TMPDIR names. By default 64G, and of what is packed
+    /// no more than recordings unpack to.
+    #[arg(long, value_name = "SIZE", value_parser = crate::filter::parse_size)]
+    pub spool_limit: Option<u64>,
+
     #[command(flatten)]
     pub filter: FilterArgs,
 }

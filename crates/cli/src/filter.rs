@@ -132,6 +132,34 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads a size: bytes, or with K, M, G or T behind them 1024 of them, and so on.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let bad = || {
+        format!(
+            "'{text}' is no size; expected a number of bytes, or one with K, M, G or T behind it"
+        )
+    };
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let shift = match unit
+        .trim()
+        .trim_end_matches(['B', 'b'])
+        .trim_end_matches('i')
+    {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        "T" | "t" => 40,
+        _ => return Err(bad()),
+    };
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    number.checked_mul(1 << shift).ok_or_else(bad)
+}
+
 /// Parses a duration with its unit: `250us`, `1.5ms`, `2s`; nanoseconds without one.
 pub fn parse_duration(text: &str) -> Result<u64, String> {
     let text = text.trim();
@@ -280,6 +308,16 @@ mod tests {
             seconds,
             clock: Some("x86-tsc".to_owned()),
             ..Header::default()
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_in_powers_of_1024() {
+        assert_eq!(parse_size("500M"), Ok(500 << 20));
+        assert_eq!(parse_size("64GiB"), Ok(64 << 30));
+        assert_eq!(parse_size("4096"), Ok(4096));
+        for bad in ["", "G", "-1", "1.5G", "1X", "99999999T"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
         }
     }
 

@@ -12,12 +12,23 @@ use devices::Names;
 use event::{Isa, Quality, Sink};
 use model::{Told, ToldThread, ToldVcpu, ToldVm, Vm};
 use paths::Only;
-use source::{Header, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
+use source::{Header, OpenOptions, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::{Formats, Kallsyms};
 
 use crate::args::{Common, FilterArgs};
 use crate::filter::{Filtered, Scope};
 use crate::wrong_input;
+
+/// Opens a recording as the command line says.
+///
+/// # Errors
+/// It cannot be read, or is longer than may be kept of it.
+pub fn open(path: &Path, common: &Common) -> Result<Recording> {
+    let options = OpenOptions {
+        spool_limit: common.spool_limit,
+    };
+    Ok(Recording::open_with(path, options)?)
+}
 
 /// Another recording that event formats are borrowed from.
 #[derive(Debug, Default)]
@@ -37,7 +48,7 @@ impl Lender {
                 formats: Some(formats),
             });
         }
-        let recording = Recording::open(path)?;
+        let recording = open(path, common)?;
         let reader = recording.reader(ReaderOptions::default())?;
         match reader.formats() {
             Some(formats) if !formats.all().is_empty() => Ok(Lender {

@@ -16,6 +16,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use render::neutral;
 
 use crate::args::{Args, Command};
 
@@ -23,6 +24,7 @@ use crate::args::{Args, Command};
 const EXIT_FAILURE: u8 = 1;
 
 fn main() -> ExitCode {
+    source::outlive_truncation();
     // Wrong usage ends here, with status 2.
     let args = Args::parse();
     let result = match args.command {
@@ -43,7 +45,9 @@ fn main() -> ExitCode {
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "trapline: {error:#}");
+            // File names and texts of recordings are in it.
+            let error = format!("{error:#}");
+            let _ = writeln!(io::stderr(), "trapline: {}", neutral::name(&error));
             ExitCode::from(EXIT_FAILURE)
         }
     }

@@ -51,7 +51,7 @@ impl Camera<'_> {
         let mut notes = Vec::new();
         for path in inputs {
             let name = input::name(path);
-            let recording = Recording::open(path)?;
+            let recording = input::open(path, self.common)?;
             let is_recording = recording.reader(self.lender.options(false)).is_ok();
             if printed::looks_like(recording.bytes()) {
                 let (found, told) = printed::read(recording.bytes());
@@ -155,6 +155,9 @@ impl Camera<'_> {
         );
         picture.names = vec![name];
         picture.about = about(reader.header(), &picture);
+        for warning in exits::beyond(&picture.exits) {
+            picture.quality.warn(warning);
+        }
         let unpaired = study.exits.as_ref().map(Exits::unpaired);
         for warning in unpaired.iter().flat_map(exits::unpaired) {
             picture.quality.warn(warning);

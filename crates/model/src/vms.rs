@@ -108,9 +108,13 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
         .iter()
         .map(|(pid, members)| vm(threads, Some(*pid), members))
         .collect();
+    let mut claimed: BTreeMap<Option<i32>, usize> = BTreeMap::new();
+    for owner in &owners {
+        *claimed.entry(*owner).or_default() += 1;
+    }
     for (group, owner) in groups.into_iter().zip(&owners) {
         // Two groups cannot be one process's: then nobody knows whose either is.
-        let claims = owners.iter().filter(|other| *other == owner).count();
+        let claims = claimed.get(owner).copied().unwrap_or(0);
         let fits = |pid: &i32| claims == 1 && !by_pid.contains_key(pid);
         vms.push(Vm {
             guessed: group.by_order && (several || !group.numbered()),
@@ -157,8 +161,8 @@ impl Group<'_> {
         let apart =
             highest.zip(lowest).is_none() && !self.helpers.is_empty() && !next.helpers.is_empty();
         // A process id between two vCPU threads belongs to a VMM that started between them.
-        let mut between = named.iter().filter(|pid| **pid != last.tid);
-        let other = between.any(|pid| (last.tid..first.tid).contains(pid));
+        let next = named.partition_point(|pid| *pid <= last.tid);
+        let other = named.get(next).is_some_and(|pid| *pid < first.tid);
         !falls && !apart && !other
     }
 

@@ -322,6 +322,23 @@ fn split(
     }
 }
 
+/// Returns a sentence for each table that has more keys than rows.
+pub fn beyond(reports: &[ExitsReport]) -> Vec<String> {
+    let mut out = Vec::new();
+    for report in reports {
+        if let Some(others) = report.rows.iter().find(|row| row.is_others()) {
+            out.push(format!(
+                "The table {} has {} rows, as many as are kept apart: {} more were counted in its row \"{}\".",
+                report.table.name(),
+                report.rows.len() - 1,
+                others.stats.count(),
+                others.key
+            ));
+        }
+    }
+    out
+}
+
 /// Returns a sentence for each way in which exits could not be timed.
 pub fn unpaired(unpaired: &Unpaired) -> Vec<String> {
     let mut out = Vec::new();

@@ -147,7 +147,7 @@ pub fn counts(report: &InfoReport, limit: usize) -> String {
     let mut out = String::new();
     let happened = report.events.iter().filter(|e| e.count > 0);
     for event in happened.clone().take(limit) {
-        let _ = writeln!(out, "{:>12}  {}", event.count, event.name);
+        let _ = writeln!(out, "{:>12}  {}", event.count, crate::clean(&event.name));
     }
     let left = happened.count().saturating_sub(limit);
     if left > 0 {

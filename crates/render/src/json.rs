@@ -1,5 +1,7 @@
 //! The parts all JSON documents share.
 
+use std::borrow::Cow;
+
 use event::Quality;
 use serde_json::{Map, Value, json};
 
@@ -27,8 +29,12 @@ pub fn envelope(
 
 /// Returns a document as text, a line break behind it.
 pub fn text(document: Map<String, Value>) -> String {
-    let mut text =
+    let text =
         serde_json::to_string_pretty(&Value::Object(document)).unwrap_or_else(|_| "{}".to_owned());
+    let mut text = match crate::neutral::json(&text) {
+        Cow::Owned(shown) => shown,
+        Cow::Borrowed(_) => text,
+    };
     text.push('\n');
     text
 }

@@ -20,6 +20,7 @@ pub mod facts;
 pub mod html;
 pub mod info;
 pub mod json;
+pub mod neutral;
 pub mod paths;
 pub mod paths_instance;
 mod perf_columns;
@@ -43,9 +44,7 @@ pub use event_line::{EventPrinter, Times};
 pub use perf_kernel::KernelFile;
 pub use perf_line::{PerfPrinter, PerfStyle};
 
-/// Names in a recording are whatever its threads were called: none may steer the terminal.
+/// Returns a name as it may stand in a line.
 fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
+    neutral::name(text).into_owned()
 }

@@ -264,7 +264,9 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
             row.on_cpu_ns
         };
         let delays = &row.delays;
-        let name = if layout.threads || row.threads == 1 {
+        let name = if row.is_others() {
+            format!("others ({})", row.threads)
+        } else if layout.threads || row.threads == 1 {
             format!("{}:{}", row.comm, row.tid)
         } else {
             format!("{}:({})", row.comm, row.threads)

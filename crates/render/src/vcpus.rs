@@ -28,6 +28,9 @@ fn row_json(row: &VcpuRow) -> Value {
     put("vm_name", json!(row.vm_name));
     put("vcpu", json!(row.vcpu));
     put("tid", json!(row.tid));
+    if row.others > 0 {
+        put("others", json!(row.others));
+    }
     put("from_ns", json!(row.from));
     put("to_ns", json!(row.to));
     put("observed_ns", json!(row.times.total()));
@@ -105,7 +108,10 @@ pub fn csv(report: &VcpusReport) -> String {
     for row in &report.rows {
         let mut fields = vec![
             row.vm_pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            row.vm_name.clone().unwrap_or_default(),
+            match row.others {
+                0 => row.vm_name.clone().unwrap_or_default(),
+                others => format!("{others} others"),
+            },
             row.vcpu.to_string(),
             row.tid.to_string(),
             row.times.total().to_string(),
@@ -181,11 +187,15 @@ pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) 
         let _ = write!(
             out,
             "{:>8} {:>4} {:>9}",
-            match several || row.vm_name.is_some() {
-                true => vms::cell(&row.vm, row.vm_pid),
-                false => vms::cell("", row.vm_pid),
+            match row.others {
+                0 if several || row.vm_name.is_some() => vms::cell(&row.vm, row.vm_pid),
+                0 => vms::cell("", row.vm_pid),
+                _ => "others".to_owned(),
             },
-            row.vcpu,
+            match row.others {
+                0 => row.vcpu,
+                others => others,
+            },
             duration::of(total, layout.nanoseconds)
         );
         for column in &COLUMNS {
@@ -215,7 +225,10 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         Some(vm) if row.called == format!("vCPU {}", row.vcpu) => format!("{} of {vm}", row.called),
         _ => row.called.clone(),
     };
-    let who = format!("{called}, thread {}", row.tid);
+    let who = match row.others {
+        0 => format!("{called}, thread {}", row.tid),
+        others => format!("{others} other vCPUs"),
+    };
     let polls = &row.polls;
     let blocked = row.times.get(State::KernelBlocked) + row.times.get(State::UserBlocked);
     if polls.succeeded + polls.failed == 0

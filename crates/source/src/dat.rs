@@ -8,7 +8,7 @@ use tracefmt::Formats;
 
 use crate::bind;
 use crate::header::{GuestMap, Header, TimeUnit};
-use crate::reader::Outcome;
+use crate::reader::{Outcome, Watch};
 
 /// A trace.dat whose header is read.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl<'r> DatReader<'r> {
         self.data.formats()
     }
 
-    pub fn walk(&self, sink: &mut dyn Sink, release: &dyn Fn(Range<usize>)) -> Outcome {
+    pub fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
         let formats = self.data.formats();
         let mut systems: Vec<&str> = formats.all().iter().map(|f| f.system.as_str()).collect();
         systems.sort_unstable();
@@ -67,7 +67,7 @@ impl<'r> DatReader<'r> {
         }
         let mut push = Push {
             sink,
-            release,
+            watch,
             types: &types,
             by_id: &by_id,
             unknown: 0,
@@ -192,7 +192,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
 
 struct Push<'p> {
     sink: &'p mut dyn Sink,
-    release: &'p dyn Fn(Range<usize>),
+    watch: &'p Watch<'p>,
     types: &'p [EventType<'p>],
     by_id: &'p [u32],
     unknown: u64,
@@ -201,6 +201,9 @@ struct Push<'p> {
 impl Visitor for Push<'_> {
     #[inline]
     fn record(&mut self, record: &Record<'_>) -> ControlFlow<()> {
+        if self.watch.event() {
+            return ControlFlow::Break(());
+        }
         let index = self
             .by_id
             .get(record.id as usize)
@@ -234,6 +237,6 @@ impl Visitor for Push<'_> {
     }
 
     fn consumed(&mut self, range: Range<usize>) {
-        (self.release)(range);
+        self.watch.release(range);
     }
 }

@@ -1,8 +1,6 @@
 //! Why a recording cannot be opened, in words a user can act on.
 
-use std::fmt;
 use std::io;
-use std::path::PathBuf;
 
 /// Why a recording cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -43,19 +41,41 @@ pub enum OpenError {
         /// Why.
         reason: String,
     },
-    /// What it unpacks to is too large for memory, and there is no temporary file for it.
+    /// It is longer than may be kept of it.
     #[error(
-        "{name}: unpacked it is too large for memory, and no temporary file can be kept in {}: {error}; set TMPDIR to a \
-         folder with room for it",
-        folder.display()
+        "{name}: is longer than the {limit} that are kept of a pipe or of what is packed; --spool-limit SIZE allows \
+         more, and a file that is not packed needs no limit"
     )]
-    Temporary {
+    TooLarge {
         /// File name.
         name: String,
-        /// Where temporary files go: `TMPDIR`, or the system's folder for them.
-        folder: PathBuf,
-        /// The system's word.
-        error: String,
+        /// The limit.
+        limit: String,
+    },
+    /// It unpacks to more than recordings do.
+    #[error(
+        "{name}: its first {packed} bytes unpack to more than {limit}, which those of no recording do; \
+         --spool-limit SIZE reads it all the same, up to that size"
+    )]
+    Bomb {
+        /// File name.
+        name: String,
+        /// Bytes of it that were read.
+        packed: u64,
+        /// What they unpacked to.
+        limit: String,
+    },
+    /// There is no room for what it unpacks to.
+    #[error(
+        "{name}: cannot be kept in the temporary folder {folder}: {reason}; TMPDIR names another one"
+    )]
+    Spool {
+        /// File name.
+        name: String,
+        /// The folder.
+        folder: String,
+        /// Why.
+        reason: String,
     },
     /// The system failed to read it.
     #[error("{name}: cannot be read: {error}")]
@@ -68,21 +88,24 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Says that the temporary folder cannot be used.
+    pub(crate) fn spool(name: &str, error: &io::Error) -> OpenError {
+        // The library that makes the file puts its path into the error; only the system's word is of use.
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::StorageFull => "no space is left".to_owned(),
+            _ => error.to_string(),
+        };
+        OpenError::Spool {
+            name: name.to_owned(),
+            folder: std::env::temp_dir().display().to_string(),
+            reason,
+        }
+    }
+
     /// Sorts a system's error into what a user can do about it.
     pub(crate) fn from_io(name: &str, error: io::Error) -> OpenError {
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-        if let Some(Temporary { folder, error }) = inner {
-            let error = match error.kind() {
-                io::ErrorKind::NotFound => "no such folder".to_owned(),
-                io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-                _ => error.to_string(),
-            };
-            return OpenError::Temporary {
-                name: name.to_owned(),
-                folder: folder.clone(),
-                error,
-            };
-        }
         match error.kind() {
             io::ErrorKind::NotFound => OpenError::Missing(name.to_owned()),
             io::ErrorKind::PermissionDenied => OpenError::Denied(name.to_owned()),
@@ -94,25 +117,3 @@ impl OpenError {
         }
     }
 }
-
-/// A temporary file that failed, inside the [`io::Error`] that says so.
-#[derive(Debug)]
-pub(crate) struct Temporary {
-    /// The folder for temporary files.
-    pub folder: PathBuf,
-    /// What the system said.
-    pub error: io::Error,
-}
-
-impl fmt::Display for Temporary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no temporary file in {}: {}",
-            self.folder.display(),
-            self.error
-        )
-    }
-}
-
-impl std::error::Error for Temporary {}

@@ -1,25 +1,22 @@
 //! The bytes of a recording: mapped, or unpacked into memory or an unlinked temporary file.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Cursor, Read, Seek};
 use std::ops::Range;
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
-
 use crate::OpenError;
-use crate::error::Temporary;
+use crate::layers::{self, MAX_LAYERS};
 use crate::map::FileMap;
+use crate::spool::spool;
 
-/// Unpacked inputs up to this size stay in memory; larger ones go to a temporary file, so that memory does
-/// not grow with the recording.
-const IN_MEMORY: usize = 16 << 20;
-/// Unpacked inputs end here, so that a small file cannot fill the disk.
-const MAX_UNPACKED: u64 = 256 << 30;
-/// Bytes of the longest header of a zstd frame, its magic number included (RFC 8878, 3.1.1.1).
-const ZSTD_HEADER: usize = 18;
-/// Wrappings inside each other are followed this deep.
-const MAX_NESTING: usize = 3;
+/// How inputs are taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// What is kept of an input at most that cannot be mapped, because it is packed or a pipe, in bytes; what is
+    /// longer is an error. Without it that is 64 GiB, and no more of a packed input than a recording packs to.
+    pub spool_limit: Option<u64>,
+}
 
 /// A recording's bytes, and where they came from.
 #[derive(Debug)]
@@ -30,7 +27,7 @@ pub struct Recording {
 }
 
 #[derive(Debug)]
-enum Bytes {
+pub(crate) enum Bytes {
     Mapped(FileMap),
     Memory(Vec<u8>),
 }
@@ -43,30 +40,41 @@ impl Recording {
     /// Fails when the file cannot be read or holds nothing; what it holds is decided by
     /// [`Recording::reader`].
     pub fn open(path: &Path) -> Result<Recording, OpenError> {
-        let is_stdin = path.as_os_str() == "-";
-        let name = if is_stdin {
-            "standard input".to_owned()
-        } else {
-            path.display().to_string()
-        };
+        Recording::open_with(path, OpenOptions::default())
+    }
+
+    /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recording::open`].
+    pub fn open_with(path: &Path, options: OpenOptions) -> Result<Recording, OpenError> {
+        if path.as_os_str() == "-" {
+            let name = "standard input".to_owned();
+            return Recording::unpacked(name, Box::new(io::stdin().lock()), options);
+        }
+        let name = path.display().to_string();
         let fail = |error| OpenError::from_io(&name, error);
-        let mut warnings = Vec::new();
-        let bytes = if is_stdin {
-            spool(&mut io::stdin().lock(), &mut warnings).map_err(fail)?
-        } else {
-            let mut file = File::open(path).map_err(fail)?;
-            let meta = file.metadata().map_err(fail)?;
-            if meta.is_dir() {
-                return Err(OpenError::Directory(name));
+        let mut file = File::open(path).map_err(fail)?;
+        let meta = file.metadata().map_err(fail)?;
+        if meta.is_dir() {
+            return Err(OpenError::Directory(name));
+        }
+        // Pipes, and the files of /proc and tracefs, have no size.
+        if meta.is_file() && meta.len() > 0 {
+            let mut head = Vec::new();
+            (&mut file).take(8).read_to_end(&mut head).map_err(fail)?;
+            file.rewind().map_err(fail)?;
+            if !layers::is_packed(&head) {
+                let map = FileMap::new(file, false).map_err(fail)?;
+                return Ok(Recording {
+                    name,
+                    bytes: Bytes::Mapped(map),
+                    warnings: Vec::new(),
+                });
             }
-            if meta.is_file() && meta.len() > 0 {
-                Bytes::Mapped(FileMap::new(&file).map_err(fail)?)
-            } else {
-                // Pipes, and the files of /proc and tracefs, which have no size.
-                spool(&mut file, &mut warnings).map_err(fail)?
-            }
-        };
-        Recording::unwrapped(name, bytes, warnings)
+        }
+        Recording::unpacked(name, Box::new(file), options)
     }
 
     /// Takes a recording that lies in memory, for tests and embedding. It may be wrapped as files may.
@@ -75,22 +83,49 @@ impl Recording {
     ///
     /// As [`Recording::open`].
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Recording, OpenError> {
-        Recording::unwrapped(name.to_owned(), Bytes::Memory(bytes), Vec::new())
+        Recording::from_bytes_with(name, bytes, OpenOptions::default())
     }
 
-    /// Unpacks the bytes as often as they are wrapped.
-    fn unwrapped(
-        name: String,
-        mut bytes: Bytes,
-        mut warnings: Vec<String>,
+    /// Takes a recording that lies in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recording::open`].
+    pub fn from_bytes_with(
+        name: &str,
+        bytes: Vec<u8>,
+        options: OpenOptions,
     ) -> Result<Recording, OpenError> {
-        for _ in 0..MAX_NESTING {
-            let unpacked = unwrap(bytes.get(), &mut warnings);
-            let Some(unpacked) = unpacked.map_err(|e| OpenError::from_io(&name, e))? else {
-                break;
-            };
-            bytes = unpacked;
+        if layers::is_packed(&bytes) {
+            return Recording::unpacked(name.to_owned(), Box::new(Cursor::new(bytes)), options);
         }
+        if bytes.is_empty() {
+            return Err(OpenError::Empty(name.to_owned()));
+        }
+        Ok(Recording {
+            name: name.to_owned(),
+            bytes: Bytes::Memory(bytes),
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Reads a stream to its end, and unpacks it as often as it is wrapped.
+    fn unpacked(
+        name: String,
+        stream: Box<dyn Read + '_>,
+        options: OpenOptions,
+    ) -> Result<Recording, OpenError> {
+        let Some(mut input) = layers::unpack(stream) else {
+            return Err(OpenError::Unusable {
+                name,
+                reason: format!(
+                    "is packed more than {MAX_LAYERS} times; expected a recording, or one in gzip or zstd: \
+                     unpack it first"
+                ),
+            });
+        };
+        let mut warnings = Vec::new();
+        let bytes = spool(&name, &mut input, options, &mut warnings)?;
         if bytes.get().is_empty() {
             return Err(OpenError::Empty(name));
         }
@@ -111,6 +146,20 @@ impl Recording {
         self.bytes.get()
     }
 
+    /// Returns the bytes that are still there: a file may have become shorter since it was opened.
+    pub(crate) fn present(&self) -> &[u8] {
+        let all = self.bytes();
+        &all[..self.cut_at().unwrap_or(all.len()).min(all.len())]
+    }
+
+    /// Returns where the file ends now, if somebody made it shorter since it was opened.
+    pub(crate) fn cut_at(&self) -> Option<usize> {
+        match &self.bytes {
+            Bytes::Mapped(map) => map.cut_at(),
+            Bytes::Memory(_) => None,
+        }
+    }
+
     /// Returns what was odd in unpacking.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
@@ -129,130 +178,6 @@ impl Bytes {
         match self {
             Bytes::Mapped(map) => map.bytes(),
             Bytes::Memory(bytes) => bytes,
-        }
-    }
-}
-
-/// Unpacks gzip or zstd. `None` when the bytes are neither.
-fn unwrap(bytes: &[u8], warnings: &mut Vec<String>) -> io::Result<Option<Bytes>> {
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        return spool(&mut MultiGzDecoder::new(bytes), warnings).map(Some);
-    }
-    if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        return spool(
-            &mut ZstdFrames {
-                rest: bytes,
-                frame: None,
-            },
-            warnings,
-        )
-        .map(Some);
-    }
-    Ok(None)
-}
-
-/// Reads a stream to its end. A stream that breaks off gives what came before, with a warning.
-fn spool(stream: &mut dyn Read, warnings: &mut Vec<String>) -> io::Result<Bytes> {
-    let mut memory = Vec::new();
-    let mut file: Option<File> = None;
-    let mut total = 0u64;
-    let mut buffer = vec![0u8; 256 << 10];
-    loop {
-        let count = match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if total == 0 => return Err(error),
-            Err(error) => {
-                warnings.push(format!(
-                    "The input breaks off after {total} unpacked bytes ({error}); what came before is \
-                     used."
-                ));
-                break;
-            }
-        };
-        total += count as u64;
-        if total > MAX_UNPACKED {
-            warnings.push(format!(
-                "The input is cut at {MAX_UNPACKED} unpacked bytes."
-            ));
-            break;
-        }
-        let part = &buffer[..count];
-        match &mut file {
-            Some(file) => file.write_all(part).map_err(temporary)?,
-            None if memory.len() + count <= IN_MEMORY => memory.extend_from_slice(part),
-            None => {
-                let mut spooled = tempfile::tempfile().map_err(temporary)?;
-                spooled.write_all(&memory).map_err(temporary)?;
-                spooled.write_all(part).map_err(temporary)?;
-                memory = Vec::new();
-                file = Some(spooled);
-            }
-        }
-    }
-    match file {
-        Some(mut file) => {
-            file.flush().map_err(temporary)?;
-            file.rewind().map_err(temporary)?;
-            Ok(Bytes::Mapped(FileMap::new(&file).map_err(temporary)?))
-        }
-        None => {
-            memory.shrink_to_fit();
-            Ok(Bytes::Memory(memory))
-        }
-    }
-}
-
-/// What failed about a temporary file is not to be said of the recording: the folder for such files is told with it.
-fn temporary(error: io::Error) -> io::Error {
-    io::Error::other(Temporary {
-        folder: std::env::temp_dir(),
-        error,
-    })
-}
-
-/// Says in plain words why zstd data cannot be unpacked; the decoder's own words are names of its parts.
-fn of_zstd(cut: bool) -> io::Error {
-    if cut {
-        io::Error::new(io::ErrorKind::UnexpectedEof, "its zstd data is cut off")
-    } else {
-        io::Error::new(io::ErrorKind::InvalidData, "its zstd data is damaged")
-    }
-}
-
-/// Reads zstd frames one after the other, as `zstd` writes them for large or appended inputs.
-struct ZstdFrames<'a> {
-    rest: &'a [u8],
-    frame: Option<ruzstd::decoding::StreamingDecoder<&'a [u8], ruzstd::decoding::FrameDecoder>>,
-}
-
-impl Read for ZstdFrames<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(frame) = &mut self.frame {
-                let count = frame
-                    .read(out)
-                    .map_err(|_| of_zstd(frame.get_ref().is_empty()))?;
-                if count > 0 {
-                    return Ok(count);
-                }
-                self.rest = frame.get_ref();
-                self.frame = None;
-            }
-            // A skippable frame: four bytes of magic whose last digit is free, four of length.
-            while let Some((&[a, 0x2a, 0x4d, 0x18, b, c, d, e], _)) = self.rest.split_first_chunk()
-                && a & 0xf0 == 0x50
-            {
-                let len = u32::from_le_bytes([b, c, d, e]) as usize;
-                self.rest = self.rest.get(8 + len..).unwrap_or_default();
-            }
-            if self.rest.is_empty() {
-                return Ok(0);
-            }
-            let frame = ruzstd::decoding::StreamingDecoder::new(self.rest)
-                .map_err(|_| of_zstd(self.rest.len() < ZSTD_HEADER))?;
-            self.frame = Some(frame);
         }
     }
 }

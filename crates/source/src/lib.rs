@@ -11,14 +11,17 @@ mod error;
 mod formats_dir;
 mod header;
 mod input;
+mod layers;
 mod map;
 mod perf;
 mod reader;
+mod spool;
 mod text;
 mod unthreaded;
 
 pub use error::OpenError;
 pub use formats_dir::formats_of_dir;
 pub use header::{GuestMap, Header, TimeUnit};
-pub use input::Recording;
+pub use input::{OpenOptions, Recording};
+pub use map::outlive_truncation;
 pub use reader::{Outcome, Reader, ReaderOptions};

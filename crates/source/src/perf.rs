@@ -8,7 +8,7 @@ use tracefmt::{Endian, Formats};
 
 use crate::bind;
 use crate::header::{Header, TimeUnit};
-use crate::reader::Outcome;
+use crate::reader::{Outcome, Watch};
 
 /// A perf.data whose definitions are read.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl<'r> PerfReader<'r> {
         }
     }
 
-    pub fn walk(&self, sink: &mut dyn Sink, release: &dyn Fn(Range<usize>)) -> Outcome {
+    pub fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
         let formats = self.formats();
         let lent = !self.data.has_formats();
         // Events whose names were lost with their formats are called what perf calls them: `system:name`.
@@ -112,7 +112,7 @@ impl<'r> PerfReader<'r> {
                 .iter()
                 .any(|a| a.tracepoint_id().is_some() && a.has_callchain()),
             sink,
-            release,
+            watch,
             types: &types,
             tracepoint: &tracepoint,
             periods: &periods,
@@ -195,7 +195,7 @@ struct Push<'p> {
     /// Whether tracepoints tell where they were: in recordings whose tracepoints have call chains.
     addresses: bool,
     sink: &'p mut dyn Sink,
-    release: &'p dyn Fn(Range<usize>),
+    watch: &'p Watch<'p>,
     types: &'p [EventType<'p>],
     tracepoint: &'p [bool],
     /// Stands for the period of samples that do not hold their own.
@@ -206,6 +206,9 @@ struct Push<'p> {
 impl Visitor for Push<'_> {
     #[inline]
     fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
+        if self.watch.event() {
+            return ControlFlow::Break(());
+        }
         let index = sample.attr as usize;
         let tracepoint = self.tracepoint[index];
         let body = match sample.raw() {
@@ -329,6 +332,6 @@ impl Visitor for Push<'_> {
     }
 
     fn release(&mut self, range: Range<usize>) {
-        (self.release)(range);
+        self.watch.release(range);
     }
 }

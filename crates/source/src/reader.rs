@@ -1,5 +1,8 @@
 //! One reader for every container.
 
+use std::cell::Cell;
+use std::ops::Range;
+
 use event::{Quality, Sink};
 use tracefmt::Formats;
 
@@ -13,6 +16,8 @@ use crate::{OpenError, Recording};
 #[derive(Debug)]
 pub struct Reader<'r> {
     recording: &'r Recording,
+    /// Bytes of it that there were when it was decided.
+    length: usize,
     kind: Kind<'r>,
 }
 
@@ -50,10 +55,13 @@ impl Recording {
     ///
     /// Fails when it is no recording, or one of which nothing can be used.
     pub fn reader<'r>(&'r self, options: ReaderOptions<'r>) -> Result<Reader<'r>, OpenError> {
-        let data = self.bytes();
+        let data = self.present();
         let unusable = |reason: String| OpenError::Unusable {
             name: self.name().to_owned(),
-            reason,
+            reason: match self.cut_at() {
+                Some(at) => format!("was cut off at byte {at} while it was read; {reason}"),
+                None => reason,
+            },
         };
         let kind = if perfdata::is_perf_data(data) {
             let parsed = perfdata::PerfData::parse(data).map_err(|e| unusable(e.to_string()))?;
@@ -71,6 +79,7 @@ impl Recording {
         };
         Ok(Reader {
             recording: self,
+            length: data.len(),
             kind,
         })
     }
@@ -126,17 +135,87 @@ impl<'r> Reader<'r> {
     }
 
     /// Pushes all events to `sink`, in time order, and tells what the recording lacks.
+    ///
+    /// Where the file is made shorter while it is read, this ends with what was read until then.
     pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
-        let release = |range| self.recording.release(range);
-        let mut outcome = match &self.kind {
-            Kind::Perf(perf) => perf.walk(sink, &release),
-            Kind::Dat(dat) => dat.walk(sink, &release),
-            Kind::Text(text) => text.walk(sink),
+        let mut outcome = match self.recording.cut_at() {
+            // It is read as the shorter file that it is now. Formats may have stood in the part that is gone.
+            Some(at) if at < self.length => {
+                let options = ReaderOptions {
+                    lent: self.formats(),
+                    symbols: false,
+                };
+                let shorter = self.recording.reader(options);
+                shorter.map_or_else(|_| Outcome::default(), |reader| reader.pushed(sink))
+            }
+            _ => self.pushed(sink),
         };
+        if let Some(at) = self.recording.cut_at() {
+            outcome.quality.truncated = true;
+            outcome.quality.warn(format!(
+                "The file was cut off at byte {at} while it was read; what was read until then is used."
+            ));
+        }
         for warning in self.recording.warnings() {
             outcome.quality.truncated = true;
             outcome.quality.warn(warning.clone());
         }
         outcome
+    }
+
+    fn pushed(&self, sink: &mut dyn Sink) -> Outcome {
+        let watch = Watch::new(self.recording, self.length);
+        match &self.kind {
+            Kind::Perf(perf) => perf.walk(sink, &watch),
+            Kind::Dat(dat) => dat.walk(sink, &watch),
+            Kind::Text(text) => text.walk(sink, &watch),
+        }
+    }
+}
+
+/// Lets pages go that were read, and looks from time to time whether the file is still as long as it was.
+pub(crate) struct Watch<'r> {
+    recording: &'r Recording,
+    length: usize,
+    events: Cell<u32>,
+    cut: Cell<bool>,
+}
+
+/// Events between two looks: asking the system costs as much as some events do.
+const EVENTS: u32 = 256;
+
+impl<'r> Watch<'r> {
+    fn new(recording: &'r Recording, length: usize) -> Watch<'r> {
+        Watch {
+            recording,
+            length,
+            events: Cell::new(0),
+            cut: Cell::new(false),
+        }
+    }
+
+    /// Lets pages go.
+    pub fn release(&self, range: Range<usize>) {
+        self.recording.release(range);
+        self.look();
+    }
+
+    /// Whether the file is shorter now, as far as is known.
+    #[cold]
+    pub fn look(&self) -> bool {
+        let shorter = || self.recording.cut_at().is_some_and(|at| at < self.length);
+        self.cut.set(self.cut.get() || shorter());
+        self.cut.get()
+    }
+
+    /// Takes note of an event, and returns whether it is to be the last one.
+    #[inline]
+    pub fn event(&self) -> bool {
+        let events = self.events.get().wrapping_add(1);
+        self.events.set(events);
+        if events.is_multiple_of(EVENTS) {
+            self.look();
+        }
+        self.cut.get()
     }
 }

@@ -1,16 +1,21 @@
 //! Text as events.
 
+use std::ops::ControlFlow;
+
 use event::Sink;
 use tracetext::{Style, Unit};
 
 use crate::header::{Header, TimeUnit};
-use crate::reader::Outcome;
+use crate::map::PAGE;
+use crate::reader::{Outcome, Watch};
 use crate::unthreaded::{Column, Scan, Threaded};
 
 /// A text is recognized by its beginning: this many bytes of it.
 const HEAD: usize = 64 << 10;
 /// What a column of numbers has may show later than that; further than this is not looked.
 const FURTHER: usize = 8 << 20;
+/// Pages are given back when this much of a text was read.
+const STEP: usize = 1 << 20;
 
 /// A text whose style is decided.
 #[derive(Debug)]
@@ -81,22 +86,33 @@ impl<'r> TextReader<'r> {
         self.style == Style::PerfScript
     }
 
-    pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
+    pub fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
         if self.column == Column::Threads {
-            let summary = tracetext::walk(self.data, sink);
-            return Outcome {
-                quality: summary.quality,
-                resolution_ns: summary.resolution,
-            };
+            return self.push(sink, watch);
         }
         let mut threaded = Threaded::new(sink, self.column, &self.scan);
-        let summary = tracetext::walk(self.data, &mut threaded);
-        let mut quality = summary.quality;
+        let mut outcome = self.push(&mut threaded, watch);
         if let Some(warning) = threaded.warning() {
-            quality.warn(warning);
+            outcome.quality.warn(warning);
         }
+        outcome
+    }
+
+    fn push(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+        let mut released = 0;
+        let summary = tracetext::walk_telling(self.data, sink, &mut |at| {
+            if at - released >= STEP || at == self.data.len() {
+                watch.release(released..at);
+                // What was left of the last page goes with the next.
+                released = at / PAGE * PAGE;
+            }
+            match watch.look() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
         Outcome {
-            quality,
+            quality: summary.quality,
             resolution_ns: summary.resolution,
         }
     }

@@ -28,8 +28,71 @@ pub struct Stats {
     /// differ little do not cancel out, without a division for each.
     first: u64,
     squares: f64,
-    exact: Vec<u64>,
-    buckets: Vec<u32>,
+    durations: Durations,
+}
+
+/// What percentiles are made of. Tables have a million rows of which most count one duration or two, so that costs nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+enum Durations {
+    /// None, as where only sums were printed.
+    #[default]
+    None,
+    /// One: the sum is it.
+    One(u64),
+    /// As they are.
+    Exact(Vec<u64>),
+    /// Counted in buckets.
+    #[allow(
+        clippy::box_collection,
+        reason = "it makes all that have no buckets smaller by eight bytes"
+    )]
+    Buckets(Box<Vec<u32>>),
+}
+
+impl Durations {
+    /// Returns those that are kept as they are.
+    fn exact(&self) -> &[u64] {
+        match self {
+            Durations::One(ns) => std::slice::from_ref(ns),
+            Durations::Exact(list) => list,
+            Durations::None | Durations::Buckets(_) => &[],
+        }
+    }
+
+    /// Returns the buckets, empty where durations are kept as they are.
+    fn buckets(&self) -> &[u32] {
+        match self {
+            Durations::Buckets(buckets) => buckets,
+            _ => &[],
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, ns: u64) {
+        match self {
+            Durations::None => *self = Durations::One(ns),
+            Durations::One(one) => *self = Durations::Exact(vec![*one, ns]),
+            Durations::Exact(list) if list.len() < EXACT => list.push(ns),
+            Durations::Exact(_) => self.count(|buckets| count_in(buckets, ns)),
+            Durations::Buckets(buckets) => count_in(buckets, ns),
+        }
+    }
+
+    /// Puts all into buckets, and more.
+    fn count(&mut self, more: impl FnOnce(&mut Vec<u32>)) {
+        let mut buckets = match std::mem::take(self) {
+            Durations::Buckets(buckets) => buckets,
+            few => {
+                let mut buckets = Box::default();
+                for &ns in few.exact() {
+                    count_in(&mut buckets, ns);
+                }
+                buckets
+            }
+        };
+        more(&mut buckets);
+        *self = Durations::Buckets(buckets);
+    }
 }
 
 impl Stats {
@@ -52,7 +115,7 @@ impl Stats {
 
     /// Returns whether durations were added, so that there are percentiles.
     pub fn has_percentiles(&self) -> bool {
-        !self.exact.is_empty() || !self.buckets.is_empty()
+        self.durations != Durations::None
     }
 
     /// Adds one duration.
@@ -70,16 +133,7 @@ impl Stats {
         self.total += u128::from(ns);
         let distance = ns as f64 - self.first as f64;
         self.squares += distance * distance;
-        if self.buckets.is_empty() {
-            self.exact.push(ns);
-            if self.exact.len() > EXACT {
-                for ns in std::mem::take(&mut self.exact) {
-                    self.bucket(ns);
-                }
-            }
-        } else {
-            self.bucket(ns);
-        }
+        self.durations.add(ns);
     }
 
     /// Adds all durations of another.
@@ -99,24 +153,36 @@ impl Stats {
         self.total += other.total;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        if other.buckets.is_empty()
-            && self.buckets.is_empty()
-            && self.exact.len() + other.exact.len() <= EXACT
+        let (mine, theirs) = (self.durations.exact(), other.durations.exact());
+        if other.durations.buckets().is_empty()
+            && self.durations.buckets().is_empty()
+            && mine.len() + theirs.len() <= EXACT
         {
-            self.exact.extend_from_slice(&other.exact);
+            for &ns in theirs {
+                self.durations.add(ns);
+            }
             return;
         }
-        for ns in std::mem::take(&mut self.exact) {
-            self.bucket(ns);
-        }
-        for &ns in &other.exact {
-            self.bucket(ns);
-        }
-        if self.buckets.len() < other.buckets.len() {
-            self.buckets.resize(other.buckets.len(), 0);
-        }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine = mine.saturating_add(*theirs);
+        self.durations.count(|counted| {
+            for &ns in theirs {
+                count_in(counted, ns);
+            }
+            let theirs = other.durations.buckets();
+            if counted.len() < theirs.len() {
+                counted.resize(theirs.len(), 0);
+            }
+            for (mine, theirs) in counted.iter_mut().zip(theirs) {
+                *mine = mine.saturating_add(*theirs);
+            }
+        });
+    }
+
+    /// Gives back memory that was taken for durations to come, once none will.
+    pub fn settle(&mut self) {
+        match &mut self.durations {
+            Durations::Exact(list) => list.shrink_to_fit(),
+            Durations::Buckets(buckets) => buckets.shrink_to_fit(),
+            Durations::None | Durations::One(_) => {}
         }
     }
 
@@ -125,10 +191,10 @@ impl Stats {
     pub fn octaves(&self) -> Vec<(u64, u64, u64)> {
         let mut counts = [0u64; 65];
         let octave = |ns: u64| (64 - ns.leading_zeros()) as usize;
-        for &ns in &self.exact {
+        for &ns in self.durations.exact() {
             counts[octave(ns)] += 1;
         }
-        for (index, &count) in self.buckets.iter().enumerate() {
+        for (index, &count) in self.durations.buckets().iter().enumerate() {
             counts[octave(middle_of(index))] += u64::from(count);
         }
         let first = counts.iter().position(|&n| n > 0);
@@ -144,15 +210,6 @@ impl Stats {
         (first..=last)
             .map(|at| (range(at).0, range(at).1, counts[at]))
             .collect()
-    }
-
-    #[inline]
-    fn bucket(&mut self, ns: u64) {
-        let index = bucket_of(ns);
-        if index >= self.buckets.len() {
-            self.buckets.resize(index + 1, 0);
-        }
-        self.buckets[index] = self.buckets[index].saturating_add(1);
     }
 
     /// Returns how many durations there are.
@@ -215,14 +272,14 @@ impl Stats {
         if !self.has_percentiles() {
             return self.max;
         }
-        if self.buckets.is_empty() {
-            let mut sorted = self.exact.clone();
+        if self.durations.buckets().is_empty() {
+            let mut sorted = self.durations.exact().to_vec();
             sorted.sort_unstable();
             // Fewer than the count where sums without durations were merged in.
             return sorted.get((rank - 1) as usize).copied().unwrap_or(self.max);
         }
         let mut seen = 0u64;
-        for (index, &count) in self.buckets.iter().enumerate() {
+        for (index, &count) in self.durations.buckets().iter().enumerate() {
             seen += u64::from(count);
             if seen >= rank {
                 return middle_of(index).clamp(self.min, self.max);
@@ -230,6 +287,16 @@ impl Stats {
         }
         self.max
     }
+}
+
+/// Counts a duration in its bucket.
+#[inline]
+fn count_in(buckets: &mut Vec<u32>, ns: u64) {
+    let index = bucket_of(ns);
+    if index >= buckets.len() {
+        buckets.resize(index + 1, 0);
+    }
+    buckets[index] = buckets[index].saturating_add(1);
 }
 
 /// Returns the bucket of a duration: itself below 64, then 64 buckets to each power of two.
@@ -294,6 +361,26 @@ mod tests {
             );
         }
         assert_eq!(stats.percentile(1.0), 700_000);
+    }
+
+    #[test]
+    fn rows_of_few_durations_are_small() {
+        // Tables have many of them.
+        assert!(size_of::<Stats>() <= 80, "{}", size_of::<Stats>());
+        let mut one = Stats::default();
+        one.add(7);
+        assert_eq!((one.percentile(0.5), one.durations.exact()), (7, &[7][..]));
+        assert!(
+            matches!(one.durations, Durations::One(7)),
+            "nothing is allocated for one"
+        );
+        let mut sums = Stats::of_sums(3, 30, 5, 15, 0.0);
+        assert!(!sums.has_percentiles());
+        sums.merge(&one);
+        assert_eq!(
+            (sums.count(), sums.percentile(0.25), sums.percentile(1.0)),
+            (4, 7, 15)
+        );
     }
 
     #[test]

@@ -66,6 +66,8 @@ mod types;
 mod who;
 mod wrap;
 
+use std::ops::ControlFlow;
+
 use event::Sink;
 
 pub use reader::{Fed, Reader};
@@ -77,6 +79,16 @@ const PIECE: usize = 1 << 18;
 
 /// Reads a whole text and pushes its events into `sink`.
 pub fn walk(text: &[u8], sink: &mut dyn Sink) -> Summary {
+    walk_telling(text, sink, &mut |_| ControlFlow::Continue(()))
+}
+
+/// Reads a whole text and pushes its events into `sink`. Tells after each piece up to where the text was read, so that
+/// its memory can be given back; the walk ends there if that returns `Break`.
+pub fn walk_telling(
+    text: &[u8],
+    sink: &mut dyn Sink,
+    read: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Summary {
     let mut reader = Reader::new();
     let mut at = 0;
     let mut size = PIECE;
@@ -84,7 +96,7 @@ pub fn walk(text: &[u8], sink: &mut dyn Sink) -> Summary {
         let end = text.len().min(at + size);
         let fed = reader.feed(&text[at..end], end == text.len(), sink);
         at += fed.consumed;
-        if fed.flow.is_break() || (fed.consumed == 0 && end == text.len()) {
+        if read(at).is_break() || fed.flow.is_break() || (fed.consumed == 0 && end == text.len()) {
             break;
         }
         size = if fed.consumed == 0 { size * 2 } else { PIECE };

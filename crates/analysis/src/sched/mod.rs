@@ -8,22 +8,30 @@
 mod report;
 mod task;
 
+use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 
+use event::sched::Leaves;
 use event::{Body, Data, Event, EventType, Kind, Side, Sink};
 use model::{Threads, Told};
 use rustc_hash::FxHashMap;
-use task::Task;
+use task::{Sums, Task};
 
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
 use crate::stack::{self, KERNEL_STACK};
-use crate::{Amount, Counter, Stats};
+use crate::{Amount, Counter, OTHERS, Stats};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 /// Functions of work items that are told apart; a kernel has some thousand.
 const MAX_FUNCTIONS: usize = 1 << 14;
+/// Tasks that have a row of their own. When there are more, those that ended first are one row together, called
+/// [`OTHERS`], and so are those that come when none has ended. No kernel runs more at once on the machines that VMs run on; over
+/// time there may be millions, each of a few milliseconds.
+pub const MAX_TASKS: usize = 1 << 16;
+/// Stands for a task's slot where those without a row are meant.
+const OTHERS_SLOT: u32 = u32::MAX;
 
 /// One CPU.
 #[derive(Debug, Clone, Default)]
@@ -79,11 +87,20 @@ struct Has {
 }
 
 /// Collects scheduling latencies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Sched {
     threads: Threads,
     /// By thread slot.
     tasks: Vec<Task>,
+    /// How many have sums of their own, and how many may.
+    own: usize,
+    most: usize,
+    /// Those that ended and have sums of their own, in the order of their ends.
+    ended: VecDeque<u32>,
+    /// What is counted of those that have not.
+    others: Sums,
+    /// What of that was counted when it was of a task of its own.
+    folded: Folded,
     cpus: Vec<Cpu>,
     functions: FxHashMap<Function, u32>,
     work: Vec<Work>,
@@ -95,10 +112,43 @@ pub struct Sched {
     end: u64,
 }
 
+/// What was counted of tasks before they became others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Folded {
+    delays: Amount,
+    ran_ns: u64,
+}
+
+impl Default for Sched {
+    fn default() -> Sched {
+        Sched::with_rows(MAX_TASKS)
+    }
+}
+
 impl Sched {
     /// Returns a collector that has seen nothing.
     pub fn new() -> Sched {
         Sched::default()
+    }
+
+    /// Returns one that keeps so many tasks apart at most.
+    fn with_rows(most: usize) -> Sched {
+        Sched {
+            threads: Threads::default(),
+            tasks: Vec::new(),
+            own: 0,
+            most,
+            ended: VecDeque::new(),
+            others: Sums::default(),
+            folded: Folded::default(),
+            cpus: Vec::new(),
+            functions: FxHashMap::default(),
+            work: Vec::new(),
+            stack: None,
+            caller: None,
+            has: Has::default(),
+            end: 0,
+        }
     }
 
     /// Takes thread names that the recorder saved apart from the events.
@@ -118,33 +168,88 @@ impl Sched {
 
     /// Tells the sums so far of every task.
     pub(crate) fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
-        for (task, slot) in self.tasks.iter().zip(0u32..) {
+        let mut running = 0u64;
+        let mut told = |slot: u32, sums: &Sums, running_ns: u64, before: Folded| {
             let delays = Amount {
-                count: task.delays.count(),
-                ns: task.delays.total(),
+                count: sums.delays.count().saturating_sub(before.delays.count),
+                ns: sums.delays.total().saturating_sub(before.delays.ns),
             };
-            let ran = Amount {
-                count: 0,
-                ns: task.runtime_ns.max(task.on_cpu_ns(self.end)),
-            };
+            let on_cpu_ns = sums.on_cpu_ns.saturating_add(running_ns);
+            let ns = sums.runtime_ns.max(on_cpu_ns).saturating_sub(before.ran_ns);
             tell(Counter::Delays(slot), delays);
-            tell(Counter::Ran(slot), ran);
+            tell(Counter::Ran(slot), Amount { count: 0, ns });
+        };
+        for (task, slot) in self.tasks.iter().zip(0u32..) {
+            let running_ns = task.running_ns(self.end);
+            match &task.own {
+                Some(own) => told(slot, own, running_ns, Folded::default()),
+                None => running = running.saturating_add(running_ns),
+            }
+        }
+        // What tasks did before they became others was told as theirs.
+        if self.own == self.most {
+            told(OTHERS_SLOT, &self.others, running, self.folded);
         }
     }
 
     /// Returns the name of the task with a slot, as [`Counter`] has it; the idle tasks have none.
     pub fn comm_of(&self, slot: u32) -> Option<String> {
+        if slot == OTHERS_SLOT {
+            return Some(OTHERS.to_owned());
+        }
         let (tid, thread) = self.threads.at(slot).filter(|(tid, _)| *tid != 0)?;
         let comm = thread.comm.as_deref();
         Some(comm.map_or_else(|| format!(":{tid}"), str::to_owned))
     }
 
-    fn task(&mut self, slot: u32) -> &mut Task {
+    /// Returns a task, and the sums of those that have none of their own.
+    #[inline]
+    fn task(&mut self, slot: u32) -> (&mut Task, &mut Sums) {
         let index = slot as usize;
         if self.tasks.len() <= index {
             self.tasks.resize_with(index + 1, Task::default);
         }
-        &mut self.tasks[index]
+        if !self.tasks[index].met {
+            self.meet(index);
+        }
+        (&mut self.tasks[index], &mut self.others)
+    }
+
+    /// Gives a task sums of its own, if there is room, or one that ended can make room.
+    #[cold]
+    fn meet(&mut self, index: usize) {
+        if self.own < self.most {
+            self.own += 1;
+            self.tasks[index].own = Some(Box::default());
+        } else if let Some(mut own) = self.make_room() {
+            self.folded.delays.count += own.delays.count();
+            self.folded.delays.ns = self.folded.delays.ns.saturating_add(own.delays.total());
+            let ran = own.runtime_ns.max(own.on_cpu_ns);
+            self.folded.ran_ns = self.folded.ran_ns.saturating_add(ran);
+            self.others.merge(&own);
+            *own = Sums::default();
+            self.tasks[index].own = Some(own);
+        }
+        self.tasks[index].met = true;
+    }
+
+    /// Takes the sums of the task that ended first.
+    fn make_room(&mut self) -> Option<Box<Sums>> {
+        loop {
+            let ended = self.ended.pop_front()?;
+            // One whose thread id was used again may have ended twice.
+            if let Some(own) = self.tasks[ended as usize].own.take() {
+                return Some(own);
+            }
+        }
+    }
+
+    /// A task has ended: nothing comes after it, but what the end of its process may tell of it.
+    fn ended(&mut self, slot: u32) {
+        if let Some(own) = self.tasks[slot as usize].own.as_deref_mut() {
+            own.settle();
+            self.ended.push_back(slot);
+        }
     }
 
     fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
@@ -160,8 +265,13 @@ impl Sched {
         let prev = self.threads.acts_as(switch.prev_tid, &switch.prev_comm);
         let next = self.threads.acts_as(switch.next_tid, &switch.next_comm);
         let time = event.time;
-        self.task(prev).leaves(time, switch.prev_state, next);
-        let delay = self.task(next).gets(time, event.cpu);
+        let (task, others) = self.task(prev);
+        task.leaves(others, time, switch.prev_state, next);
+        if switch.prev_state.leaves() == Leaves::Dead && switch.prev_tid != 0 {
+            self.ended(prev);
+        }
+        let (task, others) = self.task(next);
+        let delay = task.gets(others, time, event.cpu);
         let next_idle = switch.next_tid == 0;
         let prev_idle = switch.prev_tid == 0;
         let Some(cpu) = self.cpu(event.cpu) else {
@@ -197,14 +307,15 @@ impl Sched {
             self.has.wakings = true;
             // On its run queue it is with sched_wakeup, if that is recorded.
             if !self.has.wakeups {
-                self.task(task).wakes(event.time, false);
+                self.task(task).0.wakes(event.time, false);
             }
         } else {
             // The first one corrects what its sched_waking was taken for.
             let first = !self.has.wakeups;
             self.has.wakeups = true;
-            self.task(task).woken(event.time);
-            self.task(task).wakes(event.time, first);
+            let (woken, _) = self.task(task);
+            woken.woken(event.time);
+            woken.wakes(event.time, first);
             if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
                 cpu.wakeups += 1;
             }
@@ -212,7 +323,8 @@ impl Sched {
         // A remote wake-up is finished on the CPU of the task that is woken: who began it sched_waking knows.
         if waking || !self.has.wakings {
             let waker = self.threads.slot(event.tid);
-            self.task(task).woken_by(waker);
+            let (task, others) = self.task(task);
+            task.woken_by(others, waker);
         }
     }
 
@@ -301,12 +413,12 @@ impl Sched {
             return;
         };
         let slot = self.threads.slot(event.tid);
-        self.task(slot).work = Some((event.time, number));
+        self.task(slot).0.work_begins(event.time, number);
     }
 
     fn work_ends(&mut self, event: &Event<'_>) {
         let slot = self.threads.slot(event.tid);
-        if let Some((since, function)) = self.task(slot).work.take()
+        if let Some((since, function)) = self.task(slot).0.work_ends()
             && let Some(work) = self.work.get_mut(function as usize)
         {
             work.stats.add(event.time.saturating_sub(since));
@@ -364,12 +476,14 @@ impl Sched {
             Data::SchedStatRuntime(runtime) => {
                 self.has.runtimes = true;
                 let slot = self.threads.named(runtime.tid, &runtime.comm);
-                self.task(slot).ran(event.time, runtime.runtime_ns);
+                let (task, others) = self.task(slot);
+                task.ran(others, event.time, runtime.runtime_ns);
             }
             Data::SchedMigrateTask(migrate) => {
                 self.has.migrations = true;
                 let slot = self.threads.slot(migrate.tid);
-                self.task(slot).migrations += 1;
+                let (task, others) = self.task(slot);
+                task.migrates(others);
             }
             Data::WorkqueueExecuteStart { function, .. } => {
                 self.work_begins(event, Function::Address(*function));
@@ -392,6 +506,10 @@ impl Sched {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "many_tasks.rs"]
+mod many_tasks;
 
 #[cfg(test)]
 mod tests {

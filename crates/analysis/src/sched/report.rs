@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::task::{Others, Task};
+use super::task::{Others, Sums};
 use super::{Function, Sched, Work};
-use crate::Stats;
+use crate::{OTHERS, Stats};
 
 /// Wakers and preempting tasks that a row lists; what is beyond is summed up in the last one.
 const LISTED: usize = 8;
@@ -63,6 +63,13 @@ pub struct TaskRow {
     pub woken_by: Vec<Other>,
     /// Times it was moved to another CPU.
     pub migrations: u64,
+}
+
+impl TaskRow {
+    /// Returns whether this is the row of all that have none: its name is "others", its thread id -1.
+    pub fn is_others(&self) -> bool {
+        self.tid == -1 && self.comm == OTHERS
+    }
 }
 
 /// One CPU.
@@ -130,6 +137,25 @@ fn is_work(function: &str) -> bool {
     !BETWEEN.iter().any(|begin| function.starts_with(begin))
 }
 
+/// Returns a row that counts nothing yet.
+fn empty(comm: String, tid: i32, pid: Option<i32>) -> TaskRow {
+    TaskRow {
+        comm,
+        tid,
+        pid,
+        threads: 0,
+        runtime_ns: 0,
+        on_cpu_ns: 0,
+        delays: Stats::default(),
+        delay_max_at: 0,
+        woken_waits: Stats::default(),
+        preempted: Stats::default(),
+        preempted_by: Vec::new(),
+        woken_by: Vec::new(),
+        migrations: 0,
+    }
+}
+
 impl Sched {
     /// Returns what was found. `keep` says which threads are wanted, by thread id and process; `symbol` names
     /// the function at an address, if it can.
@@ -143,7 +169,7 @@ impl Sched {
         let mut delays = Stats::default();
         for (slot, task) in self.tasks.iter().enumerate() {
             let slot = slot as u32;
-            let Some((tid, thread)) = self.threads.at(slot) else {
+            let (Some((tid, thread)), Some(sums)) = (self.threads.at(slot), &task.own) else {
                 continue;
             };
             // The idle task waits for nothing.
@@ -159,27 +185,26 @@ impl Sched {
                 Merge::ByComm => (comm.clone(), 0, 0),
             };
             let (row, woken_by, preempted_by) = rows.entry(key).or_insert_with(|| {
-                let row = TaskRow {
-                    comm,
-                    tid,
-                    pid: thread.pid,
-                    threads: 0,
-                    runtime_ns: 0,
-                    on_cpu_ns: 0,
-                    delays: Stats::default(),
-                    delay_max_at: 0,
-                    woken_waits: Stats::default(),
-                    preempted: Stats::default(),
-                    preempted_by: Vec::new(),
-                    woken_by: Vec::new(),
-                    migrations: 0,
-                };
+                let row = empty(comm, tid, thread.pid);
                 (row, Others::default(), Others::default())
             });
-            self.add(row, task);
-            delays.merge(&task.delays);
-            woken_by.merge(&task.woken_by);
-            preempted_by.merge(&task.preempted_by);
+            self.add(row, sums, task.running_ns(self.end));
+            delays.merge(&sums.delays);
+            woken_by.merge(&sums.woken_by);
+            preempted_by.merge(&sums.preempted_by);
+        }
+        // Whose they are cannot be told any more.
+        let beyond = self.beyond();
+        if beyond > 0 && keep(-1, None) {
+            let mut row = empty(OTHERS.to_owned(), -1, None);
+            let folded = self.tasks.iter().filter(|task| task.own.is_none());
+            let running = folded.map(|task| task.running_ns(self.end));
+            self.add(&mut row, &self.others, running.fold(0, u64::saturating_add));
+            row.threads = beyond;
+            delays.merge(&self.others.delays);
+            let (woken_by, preempted_by) = (&self.others.woken_by, &self.others.preempted_by);
+            let row = (row, woken_by.clone(), preempted_by.clone());
+            rows.insert((OTHERS.to_owned(), -1, u32::MAX), row);
         }
         let mut rows: Vec<TaskRow> = rows
             .into_values()
@@ -206,10 +231,21 @@ impl Sched {
         }
     }
 
-    fn add(&self, row: &mut TaskRow, task: &Task) {
+    /// Returns how many tasks have no row of their own.
+    fn beyond(&self) -> u64 {
+        let slots = self.tasks.iter().zip(0u32..);
+        let folded = slots.filter(|(task, slot)| {
+            let idle = self.threads.at(*slot).is_some_and(|(tid, _)| tid == 0);
+            task.own.is_none() && task.has_atoms() && !idle
+        });
+        folded.count() as u64
+    }
+
+    fn add(&self, row: &mut TaskRow, task: &Sums, running_ns: u64) {
         row.threads += 1;
         row.runtime_ns = row.runtime_ns.saturating_add(task.runtime_ns);
-        row.on_cpu_ns = row.on_cpu_ns.saturating_add(task.on_cpu_ns(self.end));
+        let on_cpu_ns = task.on_cpu_ns.saturating_add(running_ns);
+        row.on_cpu_ns = row.on_cpu_ns.saturating_add(on_cpu_ns);
         if task.delays.max() > row.delays.max() {
             row.delay_max_at = task.delay_max_at;
         }
@@ -322,6 +358,12 @@ impl Sched {
 
     fn lacks(&self) -> Vec<&'static str> {
         let mut out = Vec::new();
+        if self.beyond() > 0 {
+            out.push(
+                "There are more than 65536 tasks: those that ended first, and where none had, those that came last, are one \
+                 row called \"others\", with their number.",
+            );
+        }
         if !self.has.wakeups && self.has.wakings {
             out.push(
                 "There are no sched_wakeup events, from which alone perf counts delays: those here are of tasks \

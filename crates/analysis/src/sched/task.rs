@@ -10,12 +10,17 @@ const MAX_OTHERS: usize = 64;
 /// What a task waits for, as `perf sched latency` sees it (`enum thread_state`, `tools/perf/builtin-sched.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Atom {
+    /// It had none so far.
+    None,
     Sleeping,
-    /// For its CPU, since when.
-    WaitCpu(u64),
+    /// For its CPU.
+    WaitCpu,
     /// It got its CPU, or its wake-up was later than that: the wait is over either way.
     Done,
 }
+
+/// Stands for no time.
+const NEVER: u64 = u64::MAX;
 
 /// Counts of others that did something to a task.
 #[derive(Debug, Clone, Default)]
@@ -55,141 +60,220 @@ impl Others {
     }
 }
 
-/// One task.
-#[derive(Debug, Clone)]
-pub(crate) struct Task {
-    /// Time of its last atom; `None` before it had one.
-    atom: Option<(Atom, u64)>,
+/// What is counted of one task, or of several.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sums {
     pub runtime_ns: u64,
     pub delays: Stats,
     pub delay_max_at: u64,
-    /// Since when it runs.
-    running: Option<u64>,
     pub on_cpu_ns: u64,
-    /// Since when it waits after it was preempted, and by whom.
-    preempted_since: Option<(u64, u32)>,
-    /// Since when it waits after it was woken.
-    woken_since: Option<u64>,
     /// Waits after it was woken, by whichever event says so.
     pub woken_waits: Stats,
     pub preempted: Stats,
     pub preempted_by: Others,
     pub woken_by: Others,
     pub migrations: u64,
+    pub cpu_changes: u64,
+}
+
+impl Sums {
+    /// Adds those of another task.
+    pub fn merge(&mut self, other: &Sums) {
+        self.runtime_ns = self.runtime_ns.saturating_add(other.runtime_ns);
+        if other.delays.max() > self.delays.max() {
+            self.delay_max_at = other.delay_max_at;
+        }
+        self.delays.merge(&other.delays);
+        self.on_cpu_ns = self.on_cpu_ns.saturating_add(other.on_cpu_ns);
+        self.woken_waits.merge(&other.woken_waits);
+        self.preempted.merge(&other.preempted);
+        self.preempted_by.merge(&other.preempted_by);
+        self.woken_by.merge(&other.woken_by);
+        self.migrations += other.migrations;
+        self.cpu_changes += other.cpu_changes;
+    }
+
+    /// Gives memory back that was taken for what was to come.
+    pub fn settle(&mut self) {
+        for stats in [&mut self.delays, &mut self.woken_waits, &mut self.preempted] {
+            stats.settle();
+        }
+        self.preempted_by.list.shrink_to_fit();
+        self.woken_by.list.shrink_to_fit();
+    }
+}
+
+/// What one task does, and what is counted of it. What it does is kept small: there is one of these for every task
+/// that ever lived.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    /// Since when it waits, if it does.
+    atom_since: u64,
+    /// Time of its last atom.
+    atom_at: u64,
+    /// Since when it runs.
+    running: u64,
+    /// Since when it waits after it was preempted.
+    preempted_since: u64,
+    /// Since when it waits after it was woken.
+    woken_since: u64,
+    /// Since when it runs a work item.
+    work_since: u64,
+    /// By whom it was preempted.
+    preempted_by: u32,
+    /// The function of the work item a kworker runs.
+    work: u32,
     /// The CPU it ran on last.
     cpu: i32,
-    pub cpu_changes: u64,
-    /// The work item a kworker runs: since when, and which function.
-    pub work: Option<(u64, u32)>,
+    atom: Atom,
+    /// Whether it was met before.
+    pub met: bool,
+    /// What is counted of it alone; `None` where it is counted with others.
+    pub own: Option<Box<Sums>>,
 }
 
 impl Default for Task {
     fn default() -> Task {
         Task {
-            atom: None,
-            runtime_ns: 0,
-            delays: Stats::default(),
-            delay_max_at: 0,
-            running: None,
-            on_cpu_ns: 0,
-            preempted_since: None,
-            woken_since: None,
-            woken_waits: Stats::default(),
-            preempted: Stats::default(),
-            preempted_by: Others::default(),
-            woken_by: Others::default(),
-            migrations: 0,
+            atom_since: 0,
+            atom_at: 0,
+            running: NEVER,
+            preempted_since: NEVER,
+            woken_since: NEVER,
+            work_since: NEVER,
+            preempted_by: 0,
+            work: 0,
             cpu: event::NONE,
-            cpu_changes: 0,
-            work: None,
+            atom: Atom::None,
+            met: false,
+            own: None,
         }
     }
 }
 
+/// Returns what stands in for no time.
+fn known(time: u64) -> Option<u64> {
+    (time != NEVER).then_some(time)
+}
+
+/// Methods take the sums of all that are counted together, for tasks that have none of their own.
 impl Task {
     /// Whether anything was told of it that perf would have a row for.
     pub fn has_atoms(&self) -> bool {
-        self.atom.is_some()
+        self.atom != Atom::None
+    }
+
+    fn wait(&mut self, atom: Atom, since: u64, at: u64) {
+        (self.atom, self.atom_since, self.atom_at) = (atom, since, at);
     }
 
     /// It leaves its CPU, which `next` gets.
-    pub fn leaves(&mut self, time: u64, state: TaskState, next: u32) {
+    pub fn leaves(&mut self, others: &mut Sums, time: u64, state: TaskState, next: u32) {
         // perf looks at the state as a whole: a task that is preempted, which has a bit of its own since 4.14, is
         // no runnable one to it.
-        self.atom = Some(if state.0 == 0 {
-            (Atom::WaitCpu(time), time)
+        let atom = if state.0 == 0 {
+            Atom::WaitCpu
         } else {
-            (Atom::Sleeping, time)
-        });
-        if let Some(since) = self.running.take() {
-            self.on_cpu_ns = self.on_cpu_ns.saturating_add(time.saturating_sub(since));
+            Atom::Sleeping
+        };
+        self.wait(atom, time, time);
+        if let Some(since) = known(std::mem::replace(&mut self.running, NEVER)) {
+            let sums = self.own.as_deref_mut().unwrap_or(others);
+            sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(time.saturating_sub(since));
         }
-        self.woken_since = None;
+        self.woken_since = NEVER;
         let runnable = state.leaves() == Leaves::Runnable;
-        self.preempted_since = runnable.then_some((time, next));
+        self.preempted_since = if runnable { time } else { NEVER };
+        self.preempted_by = next;
     }
 
     /// It gets a CPU. Returns how long it waited for it, where perf counts that.
-    pub fn gets(&mut self, time: u64, cpu: i32) -> Option<u64> {
+    pub fn gets(&mut self, others: &mut Sums, time: u64, cpu: i32) -> Option<u64> {
+        let sums = self.own.as_deref_mut().unwrap_or(others);
         if self.cpu != cpu && self.cpu != event::NONE {
-            self.cpu_changes += 1;
+            sums.cpu_changes += 1;
         }
         self.cpu = cpu;
-        self.running = Some(time);
-        if let Some(since) = self.woken_since.take() {
-            self.woken_waits.add(time.saturating_sub(since));
+        self.running = time;
+        if let Some(since) = known(std::mem::replace(&mut self.woken_since, NEVER)) {
+            sums.woken_waits.add(time.saturating_sub(since));
         }
-        if let Some((since, by)) = self.preempted_since.take() {
+        if let Some(since) = known(std::mem::replace(&mut self.preempted_since, NEVER)) {
             let ns = time.saturating_sub(since);
-            self.preempted.add(ns);
-            self.preempted_by.add(by, 1, ns);
+            sums.preempted.add(ns);
+            sums.preempted_by.add(self.preempted_by, 1, ns);
         }
-        let &mut (atom, at) = self.atom.get_or_insert((Atom::WaitCpu(time), time));
-        let Atom::WaitCpu(since) = atom else {
-            return None;
+        let since = match self.atom {
+            Atom::None => {
+                self.atom_at = time;
+                time
+            }
+            Atom::WaitCpu => self.atom_since,
+            Atom::Sleeping | Atom::Done => return None,
         };
-        self.atom = Some((Atom::Done, at));
+        self.atom = Atom::Done;
         let delay = time.checked_sub(since)?;
-        if delay > self.delays.max() {
-            self.delay_max_at = since;
+        if delay > sums.delays.max() {
+            sums.delay_max_at = since;
         }
-        self.delays.add(delay);
+        sums.delays.add(delay);
         Some(delay)
     }
 
     /// It ran for a while, says `sched_stat_runtime`.
-    pub fn ran(&mut self, time: u64, ns: u64) {
-        self.atom.get_or_insert((Atom::WaitCpu(time), time));
-        self.runtime_ns = self.runtime_ns.saturating_add(ns);
+    pub fn ran(&mut self, others: &mut Sums, time: u64, ns: u64) {
+        if self.atom == Atom::None {
+            self.wait(Atom::WaitCpu, time, time);
+        }
+        let sums = self.own.as_deref_mut().unwrap_or(others);
+        sums.runtime_ns = sums.runtime_ns.saturating_add(ns);
     }
 
     /// It is woken.
     pub fn woken(&mut self, time: u64) {
-        let atom = self.atom.get_or_insert((Atom::Sleeping, time));
+        if self.atom == Atom::None {
+            self.wait(Atom::Sleeping, time, time);
+        }
         // One that is on a run queue already, or leaves it only later, is woken for nothing.
-        if atom.0 == Atom::Sleeping && atom.1 <= time {
-            atom.0 = Atom::WaitCpu(time);
+        if self.atom == Atom::Sleeping && self.atom_at <= time {
+            (self.atom, self.atom_since) = (Atom::WaitCpu, time);
         }
     }
 
     /// It is woken, as far as its own wait is concerned: it was asleep, unless it was seen to run, or to be
     /// preempted. A wake-up that is told `again` is later than was thought.
     pub fn wakes(&mut self, time: u64, again: bool) {
-        let asleep = self.running.is_none() && self.preempted_since.is_none();
-        if asleep && (again || self.woken_since.is_none()) {
-            self.woken_since = Some(time);
+        let asleep = self.running == NEVER && self.preempted_since == NEVER;
+        if asleep && (again || self.woken_since == NEVER) {
+            self.woken_since = time;
         }
     }
 
     /// It is woken by another.
-    pub fn woken_by(&mut self, waker: u32) {
-        self.woken_by.add(waker, 1, 0);
+    pub fn woken_by(&mut self, others: &mut Sums, waker: u32) {
+        let sums = self.own.as_deref_mut().unwrap_or(others);
+        sums.woken_by.add(waker, 1, 0);
     }
 
-    /// Ends the walk: what it ran until now.
-    pub fn on_cpu_ns(&self, end: u64) -> u64 {
-        let running = self.running.map_or(0, |since| end.saturating_sub(since));
-        self.on_cpu_ns.saturating_add(running)
+    /// It is moved to another CPU.
+    pub fn migrates(&mut self, others: &mut Sums) {
+        self.own.as_deref_mut().unwrap_or(others).migrations += 1;
+    }
+
+    /// A kworker begins a work item of a function.
+    pub fn work_begins(&mut self, time: u64, function: u32) {
+        (self.work_since, self.work) = (time, function);
+    }
+
+    /// It ends the work item, which it began then, and whose function that is.
+    pub fn work_ends(&mut self) -> Option<(u64, u32)> {
+        let since = known(std::mem::replace(&mut self.work_since, NEVER))?;
+        Some((since, self.work))
+    }
+
+    /// Returns for how long it runs at the end of the walk, beside what is counted.
+    pub fn running_ns(&self, end: u64) -> u64 {
+        known(self.running).map_or(0, |since| end.saturating_sub(since))
     }
 }
 
@@ -200,48 +284,85 @@ mod tests {
     const RUNNABLE: TaskState = TaskState(0);
     const SLEEPS: TaskState = TaskState(1);
 
+    /// A task with sums of its own.
+    fn task() -> (Task, Sums) {
+        let own = Some(Box::default());
+        let task = Task {
+            own,
+            ..Task::default()
+        };
+        (task, Sums::default())
+    }
+
+    #[test]
+    fn what_every_task_leaves_behind_is_small() {
+        assert!(size_of::<Task>() <= 72, "{}", size_of::<Task>());
+        assert!(size_of::<Sums>() <= 384, "{}", size_of::<Sums>());
+    }
+
+    #[test]
+    fn a_task_without_sums_of_its_own_counts_with_others() {
+        let (mut task, mut others) = (Task::default(), Sums::default());
+        task.leaves(&mut others, 100, SLEEPS, 9);
+        task.woken(150);
+        assert_eq!(task.gets(&mut others, 190, 1), Some(40));
+        task.leaves(&mut others, 250, SLEEPS, 9);
+        assert_eq!((others.delays.total(), others.on_cpu_ns), (40, 60));
+    }
+
     #[test]
     fn a_wake_up_begins_a_wait_and_a_cpu_ends_it() {
-        let mut task = Task::default();
-        task.leaves(100, SLEEPS, 9);
+        let (mut task, mut others) = task();
+        task.leaves(&mut others, 100, SLEEPS, 9);
         task.woken(150);
         task.woken(160);
-        assert_eq!(task.gets(190, 1), Some(40));
-        task.leaves(250, SLEEPS, 9);
+        assert_eq!(task.gets(&mut others, 190, 1), Some(40));
+        task.leaves(&mut others, 250, SLEEPS, 9);
         task.woken(240);
-        assert_eq!(task.gets(300, 2), None, "woken before it slept");
-        assert_eq!((task.delays.count(), task.delays.max()), (1, 40));
-        assert_eq!((task.delay_max_at, task.on_cpu_ns(310)), (150, 60 + 10));
-        assert_eq!(task.cpu_changes, 1);
+        assert_eq!(
+            task.gets(&mut others, 300, 2),
+            None,
+            "woken before it slept"
+        );
+        let own = task.own.as_deref().unwrap();
+        assert_eq!((own.delays.count(), own.delays.max()), (1, 40));
+        assert_eq!(
+            (own.delay_max_at, own.on_cpu_ns + task.running_ns(310)),
+            (150, 60 + 10)
+        );
+        assert_eq!(own.cpu_changes, 1);
     }
 
     #[test]
     fn a_task_that_yields_waits_and_one_that_is_preempted_does_not_for_perf() {
-        let mut task = Task::default();
-        task.leaves(100, RUNNABLE, 7);
-        assert_eq!(task.gets(130, 0), Some(30));
-        task.leaves(200, TaskState::PREEMPTED, 8);
-        assert_eq!(task.gets(270, 0), None);
-        assert_eq!((task.preempted.count(), task.preempted.total()), (2, 100));
-        let by: Vec<_> = task.preempted_by.all().collect();
+        let (mut task, mut others) = task();
+        task.leaves(&mut others, 100, RUNNABLE, 7);
+        assert_eq!(task.gets(&mut others, 130, 0), Some(30));
+        task.leaves(&mut others, 200, TaskState::PREEMPTED, 8);
+        assert_eq!(task.gets(&mut others, 270, 0), None);
+        let own = task.own.as_deref().unwrap();
+        assert_eq!((own.preempted.count(), own.preempted.total()), (2, 100));
+        let by: Vec<_> = own.preempted_by.all().collect();
         assert_eq!(by, [(Some(7), 1, 30), (Some(8), 1, 70)]);
     }
 
     #[test]
     fn a_task_that_is_seen_getting_a_cpu_first_has_waited_for_nothing() {
-        let mut task = Task::default();
-        assert_eq!(task.gets(500, 3), Some(0));
-        assert_eq!((task.delays.count(), task.delays.max()), (1, 0));
+        let (mut task, mut others) = task();
+        assert_eq!(task.gets(&mut others, 500, 3), Some(0));
+        let own = task.own.as_deref().unwrap();
+        assert_eq!((own.delays.count(), own.delays.max()), (1, 0));
     }
 
     #[test]
     fn others_are_kept_apart_up_to_a_limit() {
-        let mut task = Task::default();
+        let (mut task, mut others) = task();
         for waker in 0..100 {
-            task.woken_by(waker);
-            task.woken_by(waker);
+            task.woken_by(&mut others, waker);
+            task.woken_by(&mut others, waker);
         }
-        let all: Vec<_> = task.woken_by.all().collect();
+        let own = task.own.as_deref().unwrap();
+        let all: Vec<_> = own.woken_by.all().collect();
         assert_eq!(all.len(), MAX_OTHERS + 1);
         assert_eq!(all.last(), Some(&(None, 72, 0)));
     }

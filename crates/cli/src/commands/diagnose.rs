@@ -69,7 +69,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
             );
             return Ok(told?);
         }
-        return output::print(&patch);
+        return output::print_exact(&patch);
     }
     let names: Vec<String> = args
         .recordings

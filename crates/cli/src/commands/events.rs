@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use model::Threads;
 use render::text_line::TextStyle;
-use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times, json, quality};
+use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times, json, neutral, quality};
 use serde_json::json;
-use source::{Reader, Recording};
+use source::Reader;
 use tracefmt::Formats;
 use wildmatch::WildMatch;
 
@@ -25,7 +25,7 @@ const BUFFER: usize = 64 << 10;
 pub fn run(args: &EventsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
-    let recording = Recording::open(&args.recording)?;
+    let recording = input::open(&args.recording, &args.common)?;
     let reader = wrong_input::reader(&recording, lender.options(true))?;
     let name = input::name(&args.recording);
     let filter = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
@@ -76,6 +76,7 @@ pub fn run(args: &EventsArgs) -> Result<()> {
     if format == Format::Json {
         sink.pending.extend_from_slice(b"\n  ]\n}\n");
     }
+    neutral::lines(&mut sink.pending);
     sink.out.write_all(&sink.pending)?;
     sink.out.flush()?;
     // The lines equal the other tools' to the byte, so what was lost is told beside them.
@@ -228,7 +229,7 @@ impl<'f> Events<'f> {
         };
         self.pending.extend_from_slice(separator);
         self.pending
-            .extend_from_slice(object.to_string().as_bytes());
+            .extend_from_slice(neutral::json(&object.to_string()).as_bytes());
     }
 }
 
@@ -257,6 +258,7 @@ impl Sink for Events<'_> {
         }
         self.count += 1;
         if self.pending.len() >= BUFFER {
+            neutral::lines(&mut self.pending);
             if let Err(error) = self.out.write_all(&self.pending) {
                 self.failed = Some(error);
                 return ControlFlow::Break(());

@@ -10,7 +10,6 @@ use anyhow::{Result, bail};
 use event::{Isa, Quality};
 use render::{exits, json, perf_kvm, quality};
 use serde_json::Value;
-use source::Recording;
 
 use crate::args::{ExitsArgs, Format, GroupBy, Sort, Table, TimesAs};
 use crate::commands::VERSION;
@@ -22,7 +21,7 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let recording = Recording::open(&args.recording)?;
+    let recording = input::open(&args.recording, &args.common)?;
     let filtered = args.common.filter.any();
     if let Some(pictures) = tables::only(&recording, &args.recording, &lender, &devices, filtered)?
     {
@@ -91,6 +90,9 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         if known.is_some_and(|seen| seen.userspace_exits || seen.switches) {
             outcome.quality.warn(item.to_string());
         }
+    }
+    for warning in exits::beyond(&reports) {
+        outcome.quality.warn(warning);
     }
     let isa = sink.isa();
     facts.warn(&mut outcome.quality);

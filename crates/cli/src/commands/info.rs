@@ -3,7 +3,7 @@
 use anyhow::Result;
 use render::info::Head;
 use render::{info, json, quality};
-use source::{Header, Reader, Recording};
+use source::{Header, Reader};
 
 use crate::args::{Format, InfoArgs};
 use crate::commands::VERSION;
@@ -14,7 +14,7 @@ use crate::{input, output, wrong_input};
 pub fn run(args: &InfoArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
-    let recording = Recording::open(&args.recording)?;
+    let recording = input::open(&args.recording, &args.common)?;
     let reader = wrong_input::reader(&recording, lender.options(false))?;
     let (report, mut outcome) = count(&reader, args, &facts)?;
     facts.warn(&mut outcome.quality);

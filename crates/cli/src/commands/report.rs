@@ -45,7 +45,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     };
     let mut parts = Vec::new();
     for path in &args.recordings {
-        let recording = Recording::open(path)?;
+        let recording = input::open(path, camera.common)?;
         let filtered = args.common.filter.any();
         match tables::only(&recording, path, &lender, &devices, filtered)? {
             Some(pictures) => parts.extend(pictures.into_iter().map(|one| of_tables(one, &camera))),

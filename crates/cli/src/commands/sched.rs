@@ -6,7 +6,6 @@ use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, TaskRow, Tu
 use anyhow::{Result, bail};
 use event::Quality;
 use render::{json, quality, sched};
-use source::Recording;
 
 use crate::args::{Format, SchedArgs, SchedBy, SchedSort};
 use crate::commands::VERSION;
@@ -17,7 +16,7 @@ use crate::{input, output, tables, wrong_input};
 pub fn run(args: &SchedArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
-    let recording = Recording::open(&args.recording)?;
+    let recording = input::open(&args.recording, &args.common)?;
     let devices = input::Devices::open(None, &facts)?;
     let filtered = args.common.filter.any();
     if let Some(pictures) = tables::only(&recording, &args.recording, &lender, &devices, filtered)?

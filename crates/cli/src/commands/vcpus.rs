@@ -4,7 +4,6 @@ use analysis::{Continuity, Study, Vcpus};
 use anyhow::Result;
 use model::Machine;
 use render::{json, quality, vcpus};
-use source::Recording;
 
 use crate::args::{Format, VcpusArgs};
 use crate::commands::VERSION;
@@ -18,7 +17,7 @@ pub fn run(args: &VcpusArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let recording = Recording::open(&args.recording)?;
+    let recording = input::open(&args.recording, &args.common)?;
     let reader = wrong_input::reader(&recording, lender.options(false))?;
     let name = input::name(&args.recording);
     let filter = &args.common.filter;

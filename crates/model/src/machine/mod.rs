@@ -12,6 +12,10 @@ use crate::{Threads, Told, Vm, find_vms};
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 
+/// vCPUs that wait for one CPU at once and are told behind whom. More of them are as long on a run queue, and nobody says
+/// what they wait for: each switch would cost as much as there are of them.
+const MAX_WAITING: usize = 1 << 8;
+
 /// `KVM_EXIT_HLT` (`include/uapi/linux/kvm.h`): the VMM is to wait for the guest's next interrupt.
 const EXIT_HLT: u32 = 5;
 

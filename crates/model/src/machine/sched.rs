@@ -3,7 +3,7 @@
 use event::sched::Leaves;
 use event::{Data, Event, Kind};
 
-use super::{Cpu, MAX_CPUS, Machine, NO_VCPU};
+use super::{Cpu, MAX_CPUS, MAX_WAITING, Machine, NO_VCPU};
 use crate::span::SpanSink;
 use crate::track::{Place, Sched};
 
@@ -198,7 +198,9 @@ impl Machine {
 
     fn enter_queue(&mut self, vcpu: u32, cpu: i32) {
         self.tracks[vcpu as usize].cpu = cpu;
-        if let Some(cpu) = self.cpu(cpu) {
+        if let Some(cpu) = self.cpu(cpu)
+            && cpu.waiting.len() < MAX_WAITING
+        {
             cpu.waiting.push(vcpu);
         }
     }

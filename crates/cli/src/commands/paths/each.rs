@@ -8,7 +8,7 @@ use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
 use model::Access;
 use paths::{Instance, Paths};
-use render::{json, paths as render_paths, quality};
+use render::{json, neutral, paths as render_paths, quality};
 use source::Reader;
 
 use crate::args::{Format, PathsArgs};
@@ -130,6 +130,10 @@ impl Each<'_> {
                 let comma = if self.count == 0 { "" } else { "," };
                 format!("{comma}\n    {}", render_paths::each_json(&told))
             }
+        };
+        let text = match self.format {
+            Format::Json => neutral::json(&text),
+            Format::Table | Format::Csv => neutral::text(&text),
         };
         self.pending.push_str(&text);
         self.count += 1;

@@ -12,7 +12,6 @@ use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
 use render::{json, paths as render_paths, quality};
-use source::Recording;
 
 use crate::args::{Format, PathsArgs};
 use crate::commands::VERSION;
@@ -36,7 +35,7 @@ pub fn run(args: &PathsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let recording = Recording::open(&args.recording)?;
+    let recording = input::open(&args.recording, &args.common)?;
     let reader = wrong_input::reader(&recording, lender.options(true))?;
     let name = input::name(&args.recording);
     let filters = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;

@@ -1,0 +1,136 @@
+//! More tasks than have rows: state stays small, and sums stay what they are.
+
+use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
+use event::{Decoder, NONE};
+
+use super::*;
+use crate::Merge;
+
+const TASKS: i32 = 5000;
+const SLEEPS: u64 = 1;
+const DEAD: u64 = 0x20;
+
+/// Lets tasks be woken, run twice for 30 ns after having waited 10 ns and 20 ns, and end, one after the other.
+fn run(sched: &mut Sched, dies: bool) {
+    let ty = EventType {
+        index: 0,
+        system: "sched",
+        name: "sched_switch",
+        label: "sched_switch",
+        kind: Kind::SchedSwitch,
+        format: None,
+        decoder: Decoder::default(),
+        recorded: true,
+    };
+    let mut take = |time: u64, tid: i32, data: Data| {
+        let event = Event {
+            time,
+            cpu: 0,
+            tid,
+            pid: NONE,
+            ty: &ty,
+            body: Body::None,
+            sample: None,
+            buffer: 0,
+            comm: None,
+        };
+        sched.take(&event, &data);
+    };
+    let wakes = |tid: i32| {
+        Data::SchedWakeup(SchedWakeup {
+            tid,
+            comm: Comm::new(b"sh"),
+            target_cpu: Some(0),
+        })
+    };
+    let switch = |prev_tid: i32, state: u64, next_tid: i32| {
+        Data::SchedSwitch(SchedSwitch {
+            prev_tid,
+            prev_comm: Comm::new(b"sh"),
+            prev_state: TaskState(state),
+            next_tid,
+            next_comm: Comm::new(b"sh"),
+        })
+    };
+    let mut time = 1000;
+    for tid in 1..=TASKS {
+        for (waits, state) in [(10, SLEEPS), (20, if dies { DEAD } else { SLEEPS })] {
+            take(time, 7, wakes(tid));
+            take(time + waits, 0, switch(0, 0, tid));
+            take(time + waits + 30, tid, switch(tid, state, 0));
+            time += 100;
+        }
+    }
+}
+
+fn report(sched: &Sched) -> SchedReport {
+    sched.report(Merge::No, &|_, _| true, &|_| None)
+}
+
+#[test]
+fn tasks_beyond_the_most_rows_are_counted_as_others() {
+    for dies in [true, false] {
+        let mut all = Sched::new();
+        run(&mut all, dies);
+        let all = report(&all);
+        assert_eq!(all.rows.len(), TASKS as usize);
+        let mut few = Sched::with_rows(100);
+        run(&mut few, dies);
+        let own = few.tasks.iter().filter(|task| task.own.is_some()).count();
+        assert_eq!(own, 100, "tasks that have sums of their own");
+        let few = report(&few);
+        // One of the 100 is the idle task, which has no row.
+        let others = few.rows.iter().find(|row| row.is_others()).unwrap();
+        assert_eq!(few.rows.len() as u64 + others.threads, 1 + TASKS as u64);
+        let shape = |report: &SchedReport| {
+            let delays = &report.delays;
+            (
+                delays.count(),
+                delays.total(),
+                delays.percentile(0.3),
+                delays.percentile(0.9),
+            )
+        };
+        assert_eq!(shape(&few), shape(&all));
+        let sums = |report: &SchedReport| {
+            let rows = || report.rows.iter();
+            (
+                rows().map(|row| row.delays.count()).sum::<u64>(),
+                rows().map(|row| row.delays.total()).sum::<u64>(),
+                rows().map(|row| row.on_cpu_ns).sum::<u64>(),
+                rows().map(|row| row.woken_waits.total()).sum::<u64>(),
+                rows().map(|row| row.threads).sum::<u64>(),
+            )
+        };
+        assert_eq!(sums(&few), sums(&all));
+        assert_eq!(sums(&few).0, 2 * TASKS as u64);
+        assert!(few.lacks.iter().any(|lack| lack.contains("others")));
+        assert!(!all.lacks.iter().any(|lack| lack.contains("others")));
+        // The last ones are there where those before them ended, else the first.
+        let kept = if dies { TASKS } else { 1 };
+        assert!(few.rows.iter().any(|row| row.tid == kept));
+    }
+}
+
+#[test]
+fn what_is_told_by_slices_adds_up() {
+    let mut sched = Sched::with_rows(100);
+    run(&mut sched, true);
+    let mut told = 0;
+    let mut others = None;
+    sched.counters(&mut |counter, amount| {
+        // The idle task is told too, and has no name.
+        if let Counter::Delays(slot) = counter
+            && sched.comm_of(slot).is_some()
+        {
+            told += amount.count;
+            others = Some(slot).filter(|slot| *slot == OTHERS_SLOT).or(others);
+        }
+    });
+    // What tasks counted before they became others was told while they were not.
+    assert_eq!(told + sched.folded.delays.count, 2 * TASKS as u64);
+    assert_eq!(
+        others.and_then(|slot| sched.comm_of(slot)).as_deref(),
+        Some(OTHERS)
+    );
+}

@@ -1,0 +1,130 @@
+//! What is packed, or comes without an end, costs no more than its beginning is worth.
+
+use std::path::Path;
+
+use source::{OpenError, OpenOptions, ReaderOptions, Recording};
+
+/// Returns a zstd frame of blocks: the bytes of each, and how often its last byte is repeated.
+fn frame(blocks: &[(&[u8], u32)]) -> Vec<u8> {
+    // Magic, no checksum, no size of the content; a window of 8 MiB.
+    let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x68];
+    let header = |out: &mut Vec<u8>, kind: u32, size: u32| {
+        out.extend(&(size << 3 | kind << 1).to_le_bytes()[..3]);
+    };
+    for (bytes, repeated) in blocks {
+        if *repeated == 0 {
+            for piece in bytes.chunks(128 << 10) {
+                header(&mut out, 0, piece.len() as u32);
+                out.extend(piece);
+            }
+        } else {
+            header(&mut out, 1, *repeated);
+            out.extend(*bytes);
+        }
+    }
+    // The last block.
+    out.extend([1, 0, 0]);
+    out
+}
+
+/// Returns some bytes and as many zeros behind them as fill so many blocks, packed.
+fn zeros(begin: &[u8], blocks: usize) -> Vec<u8> {
+    let mut list: Vec<(&[u8], u32)> = vec![(begin, 0)];
+    list.extend(vec![(&[0u8][..], 128 << 10); blocks]);
+    frame(&list)
+}
+
+/// Packs once more, as it is.
+fn wrap(bytes: &[u8]) -> Vec<u8> {
+    frame(&[(bytes, 0)])
+}
+
+fn said(result: Result<Recording, OpenError>) -> String {
+    result.expect_err("an error").to_string()
+}
+
+#[test]
+fn what_does_not_begin_as_a_recording_is_not_unpacked() {
+    // 8 GiB in 256 KiB, of which nobody needs more than a little.
+    let bomb = zeros(b"", 64 << 10);
+    for packed in [bomb.clone(), wrap(&bomb), wrap(&wrap(&bomb))] {
+        let recording = Recording::from_bytes("bomb", packed).expect("bytes");
+        assert!(
+            recording.bytes().len() <= 16 << 20,
+            "{} bytes were unpacked",
+            recording.bytes().len()
+        );
+        let error = recording.reader(ReaderOptions::default()).map(|_| ());
+        assert!(matches!(error, Err(OpenError::NotARecording { .. })));
+    }
+}
+
+#[test]
+fn what_has_no_end_is_not_read_to_it() {
+    let recording = Recording::open(Path::new("/dev/zero")).expect("bytes");
+    assert!(recording.bytes().len() <= 16 << 20);
+    assert!(recording.reader(ReaderOptions::default()).is_err());
+}
+
+#[test]
+fn what_unpacks_to_more_than_a_recording_does_is_refused() {
+    let error = said(Recording::from_bytes("bomb", zeros(b"PERFILE2", 64 << 10)));
+    assert!(error.contains("--spool-limit"), "{error}");
+}
+
+#[test]
+fn a_limit_is_a_limit_and_names_its_flag() {
+    let packed = zeros(b"PERFILE2", 16);
+    let limit = |bytes: u64| OpenOptions {
+        spool_limit: Some(bytes),
+    };
+    let whole = Recording::from_bytes_with("a", packed.clone(), limit(16 * (128 << 10) + 8));
+    assert_eq!(
+        whole.expect("a recording").bytes().len(),
+        16 * (128 << 10) + 8
+    );
+    let error = said(Recording::from_bytes_with("a", packed, limit(2 << 20)));
+    assert!(
+        error.contains("--spool-limit") && error.contains("2M"),
+        "{error}"
+    );
+}
+
+#[test]
+fn layers_are_followed_to_a_bound() {
+    let text = b"qemu 12 [000] 1.000001: kvm:kvm_entry: vcpu 0, rip 0x1\n";
+    let mut packed = text.to_vec();
+    for _ in 0..3 {
+        packed = wrap(&packed);
+        let recording = Recording::from_bytes("a", packed.clone()).expect("a recording");
+        assert_eq!(recording.bytes(), text);
+    }
+    let error = said(Recording::from_bytes("a", wrap(&packed)));
+    assert!(error.contains("packed more than 3 times"), "{error}");
+}
+
+#[test]
+fn damaged_layers_are_told_in_words() {
+    for bytes in [
+        &b"\x28\xb5\x2f\xfd"[..],
+        b"\x28\xb5\x2f\xfd\x04",
+        b"\x28\xb5\x2f\xfd\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+    ] {
+        let error = said(Recording::from_bytes("a", bytes.to_vec()));
+        assert!(
+            error.contains("zstd data") && !error.contains(['{', '(']),
+            "{error}"
+        );
+    }
+    // What came before is used.
+    let mut cut = frame(&[
+        (
+            b"qemu 12 [000] 1.000001: kvm:kvm_entry: vcpu 0, rip 0x1\n",
+            0,
+        ),
+        (b"\0", 7),
+    ]);
+    cut.truncate(cut.len() - 5);
+    let recording = Recording::from_bytes("a", cut).expect("a recording");
+    assert!(recording.bytes().ends_with(b"0x1\n"));
+}
