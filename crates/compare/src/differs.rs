@@ -45,6 +45,7 @@ pub(crate) fn all(sides: [&[Picture]; 2]) -> Vec<Difference> {
     if recorded.iter().all(|side| !side.is_empty()) {
         add("machine", vms(&recorded));
         add("recorder", recorders(&recorded));
+        add("recorder", stacks(&recorded));
         add("events", events(&recorded));
         add("work", work(&recorded));
     }
@@ -86,15 +87,29 @@ fn machines(sides: [&[Picture]; 2]) -> Option<String> {
     add("CPUs of ", &about(|about| about.cpu.clone()));
     add(
         "numbers of CPUs ",
-        &about(|about| Some(about.cpus?.to_string())),
+        &about(|about| Some(about.cpus.filter(|cpus| *cpus > 0)?.to_string())),
     );
-    add("kernels ", &about(|about| about.kernel.clone()));
-    (!differ.is_empty()).then(|| {
-        format!(
-            "Different machines: {}. What differs below may be theirs.",
-            differ.join("; ")
-        )
-    })
+    let kernels = differ.len();
+    let mut add = |of: &dyn Fn(&Picture) -> Option<String>| {
+        let [a, b] = sides.map(|side| values(side, of));
+        if !a.is_empty() && !b.is_empty() && a != b {
+            differ.push(format!("kernels {} and {}", a.join(", "), b.join(", ")));
+        }
+    };
+    add(&about(|about| about.kernel.clone()));
+    let what = match (kernels, differ.len()) {
+        (_, 0) => return None,
+        (0, _) => "Different kernels",
+        _ => "Different machines",
+    };
+    // The kernel alone needs no second name.
+    let list = differ.join("; ");
+    let list = if kernels == 0 {
+        list.trim_start_matches("kernels ")
+    } else {
+        &list
+    };
+    Some(format!("{what}: {list}. What differs below may be theirs."))
 }
 
 fn vms(sides: &[Vec<&Picture>; 2]) -> Option<String> {
@@ -147,6 +162,22 @@ fn recorders(sides: &[Vec<&Picture>; 2]) -> Option<String> {
             b.join(", ")
         )
     })
+}
+
+/// Which side alone has stacks beside its events.
+fn stacks(sides: &[Vec<&Picture>; 2]) -> Option<String> {
+    let [a, b] = [0, 1].map(|side: usize| {
+        let mut each = sides[side].iter();
+        each.any(|picture| picture.sleeps.is_some())
+    });
+    let side = match (a, b) {
+        (true, false) => "A",
+        (false, true) => "B",
+        _ => return None,
+    };
+    Some(format!(
+        "Stacks were recorded in {side} alone. Taking them lengthens what it is that they are taken in."
+    ))
 }
 
 /// How many events of each kind a side has.
