@@ -356,6 +356,12 @@ impl Picture {
         kinds.map(|kind| (bare(&kind.name), kind.count))
     }
 
+    /// Returns the names of the kinds of events that were recorded, whether or not they happened, without subsystem and
+    /// modifiers.
+    pub fn recorded_names(&self) -> impl Iterator<Item = &str> {
+        self.info.recorded.iter().map(|label| bare(label))
+    }
+
     /// Returns whether events of a name were recorded, whatever their subsystem: `Some(false)` where it is certain that
     /// they were not, `None` where nothing tells.
     pub fn recorded(&self, name: &str) -> Option<bool> {

@@ -230,3 +230,41 @@ fn three_idle_policies_stand_side_by_side() {
         assert_eq!(list(&cells["sides"]).len(), 3);
     }
 }
+
+#[test]
+fn a_tail_has_one_bound_in_all_columns() {
+    let names = ["console-healthy", "console-sick", "console-healthy"];
+    let paths = names.map(|name| {
+        file(&format!("x86/{name}/perf.data.zst"))
+            .display()
+            .to_string()
+    });
+    let of = |format: &str| {
+        let mut args = vec!["compare".to_owned(), "--each".to_owned(), format.to_owned()];
+        args.extend(paths.clone());
+        run(args)
+    };
+    let document = of("--format=json").json().expect("a document");
+    let rows = list(&document["rows"]);
+    let tail = rows.iter().find(|row| row["what"] == "path irqfd tail");
+    let tail = tail.unwrap_or_else(|| panic!("no tail in {rows:#?}"));
+    let bound = tail["bound_ns"].as_u64().expect("a bound");
+    let sides = list(&tail["sides"]);
+    assert_eq!(sides[1]["tier"], "news", "{tail}");
+    // The base against itself, at the same bound.
+    assert_eq!(sides[2]["value"], sides[0]["value"], "{tail}");
+    assert!(sides[2]["tier"].is_null(), "{tail}");
+    for one in list(&document["against"]) {
+        let all = ["likely", "noise"].map(|name| list(&one[name]));
+        for change in all.into_iter().flatten() {
+            if change["what"] == "path irqfd tail" {
+                assert_eq!(change["bound_ns"].as_u64(), Some(bound), "{change}");
+            }
+        }
+    }
+    let table = of("--format=table").text();
+    let line = table
+        .lines()
+        .find(|line| line.starts_with("path irqfd tail, "));
+    assert!(line.is_some_and(|line| line.contains(" ms on ")), "{table}");
+}

@@ -389,6 +389,15 @@ fn other_machines_recorders_and_events_are_called_so_first() {
         "{:?}",
         said(&forms, "changes")
     );
+    let stacks = self::document(
+        &variant("plain.perf.data.zst"),
+        &variant("callgraph.perf.data.zst"),
+    );
+    assert!(
+        joined(&stacks, "differs").contains("Stacks were recorded in B alone."),
+        "{}",
+        stacks["differs"]
+    );
     let recorders = self::document(&dat, &variant("plain.perf.data.zst"));
     assert!(
         joined(&recorders, "differs").contains("Different recorders"),

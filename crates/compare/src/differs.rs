@@ -45,6 +45,7 @@ pub(crate) fn all(sides: [&[Picture]; 2]) -> Vec<Difference> {
     if recorded.iter().all(|side| !side.is_empty()) {
         add("machine", vms(&recorded));
         add("recorder", recorders(&recorded));
+        add("recorder", stacks(&recorded));
         add("events", events(&recorded));
         add("work", work(&recorded));
     }
@@ -86,15 +87,29 @@ fn machines(sides: [&[Picture]; 2]) -> Option<String> {
     add("CPUs of ", &about(|about| about.cpu.clone()));
     add(
         "numbers of CPUs ",
-        &about(|about| Some(about.cpus?.to_string())),
+        &about(|about| Some(about.cpus.filter(|cpus| *cpus > 0)?.to_string())),
     );
-    add("kernels ", &about(|about| about.kernel.clone()));
-    (!differ.is_empty()).then(|| {
-        format!(
-            "Different machines: {}. What differs below may be theirs.",
-            differ.join("; ")
-        )
-    })
+    let kernels = differ.len();
+    let mut add = |of: &dyn Fn(&Picture) -> Option<String>| {
+        let [a, b] = sides.map(|side| values(side, of));
+        if !a.is_empty() && !b.is_empty() && a != b {
+            differ.push(format!("kernels {} and {}", a.join(", "), b.join(", ")));
+        }
+    };
+    add(&about(|about| about.kernel.clone()));
+    let what = match (kernels, differ.len()) {
+        (_, 0) => return None,
+        (0, _) => "Different kernels",
+        _ => "Different machines",
+    };
+    // The kernel alone needs no second name.
+    let list = differ.join("; ");
+    let list = if kernels == 0 {
+        list.trim_start_matches("kernels ")
+    } else {
+        &list
+    };
+    Some(format!("{what}: {list}. What differs below may be theirs."))
 }
 
 fn vms(sides: &[Vec<&Picture>; 2]) -> Option<String> {
@@ -149,6 +164,22 @@ fn recorders(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     })
 }
 
+/// Which side alone has stacks beside its events.
+fn stacks(sides: &[Vec<&Picture>; 2]) -> Option<String> {
+    let [a, b] = [0, 1].map(|side: usize| {
+        let mut each = sides[side].iter();
+        each.any(|picture| picture.sleeps.is_some())
+    });
+    let side = match (a, b) {
+        (true, false) => "A",
+        (false, true) => "B",
+        _ => return None,
+    };
+    Some(format!(
+        "Stacks were recorded in {side} alone. Taking them lengthens what it is that they are taken in."
+    ))
+}
+
 /// How many events of each kind a side has.
 fn happened<'a>(side: &[&'a Picture]) -> BTreeMap<&'a str, u64> {
     let mut out = BTreeMap::new();
@@ -163,16 +194,34 @@ fn span(side: &[&Picture]) -> f64 {
     spans.map(|ns| ns as f64).sum()
 }
 
-/// Whether a side cannot tell of a kind of events, of which the other has so many.
-fn lacks(here: &[&Picture], count: u64, there: &[&Picture], name: &str) -> bool {
-    let told = |said: Option<bool>| there.iter().any(|picture| picture.recorded(name) == said);
-    if told(Some(true)) {
-        false
-    } else if !told(None) {
-        true
-    } else {
-        let share = span(there) / span(here).max(1.0);
-        count as f64 * share.min(1e9) >= EXPECTED
+/// What a side knows of the events that were recorded.
+struct Known<'a> {
+    recorded: BTreeSet<&'a str>,
+    /// Whether some recording does not list what was recorded and never happened.
+    open: bool,
+    span_ns: f64,
+}
+
+impl<'a> Known<'a> {
+    fn of(side: &[&'a Picture]) -> Known<'a> {
+        let each = side.iter();
+        Known {
+            recorded: each.flat_map(|picture| picture.recorded_names()).collect(),
+            open: side.iter().any(|picture| !picture.about.lists_events),
+            span_ns: span(side),
+        }
+    }
+
+    /// Whether it cannot tell of a kind of events, of which the other side has so many in so long.
+    fn lacks(&self, name: &str, count: u64, span_ns: f64) -> bool {
+        if self.recorded.contains(name) {
+            false
+        } else if self.open {
+            let share = self.span_ns / span_ns.max(1.0);
+            count as f64 * share.min(1e9) >= EXPECTED
+        } else {
+            true
+        }
     }
 }
 
@@ -182,12 +231,13 @@ pub(crate) fn lacking(sides: [&[&Picture]; 2], name: &str) -> Option<String> {
         let each = side.iter().filter_map(|picture| picture.events(name));
         each.fold(0, u64::saturating_add)
     });
-    [(0, 1, "B"), (1, 0, "A")]
-        .into_iter()
-        .find_map(|(here, there, word)| {
-            let lacking = counts[here] > 0 && lacks(sides[here], counts[here], sides[there], name);
-            lacking.then(|| format!("{name} was not recorded in {word}"))
-        })
+    let (here, there, word) = match counts {
+        [a, 0] if a > 0 => (0, 1, "B"),
+        [0, b] if b > 0 => (1, 0, "A"),
+        _ => return None,
+    };
+    let lacks = Known::of(sides[there]).lacks(name, counts[here], span(sides[here]));
+    lacks.then(|| format!("{name} was not recorded in {word}"))
 }
 
 /// Whether a pattern of a path is of events of a name.
@@ -225,7 +275,18 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
         return out;
     };
     let names = sides.map(happened);
-    let all: BTreeSet<&str> = names.iter().flat_map(BTreeMap::keys).copied().collect();
+    let steps = || path.chains.iter().flat_map(|chain| &chain.steps);
+    let patterns: Vec<&Pattern> = steps()
+        .flat_map(|step| &step.alts)
+        .flat_map(|alt| alt.events.iter().chain(&alt.unless))
+        .collect();
+    // Those that are of the path.
+    let all: BTreeSet<&str> = names
+        .iter()
+        .flat_map(BTreeMap::keys)
+        .copied()
+        .filter(|event| patterns.iter().any(|pattern| is(pattern, event)))
+        .collect();
     // What either side has, and the other did not record.
     let missing: BTreeMap<&str, String> = all
         .iter()
@@ -251,7 +312,7 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
             .flat_map(|pattern| has(side, pattern))
             .collect()
     };
-    for step in path.chains.iter().flat_map(|chain| &chain.steps) {
+    for step in steps() {
         let (a, b) = (telling(0, step), telling(1, step));
         let mut differ = a.symmetric_difference(&b);
         if let Some(why) = differ.find_map(|event| missing.get(event)) {
@@ -264,11 +325,11 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
 fn events(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     let counts = [happened(&sides[0]), happened(&sides[1])];
     let alone = |here: usize, there: usize| -> Vec<&str> {
+        let (known, span_ns) = (Known::of(&sides[there]), span(&sides[here]));
         let mut all: Vec<(&str, u64)> = counts[here]
             .iter()
             .filter(|(name, count)| {
-                !counts[there].contains_key(*name)
-                    && lacks(&sides[here], **count, &sides[there], name)
+                !counts[there].contains_key(*name) && known.lacks(name, **count, span_ns)
             })
             .map(|(name, count)| (*name, *count))
             .collect();

@@ -26,6 +26,8 @@ pub struct EachRow {
     pub what: String,
     /// What the values are.
     pub unit: Unit,
+    /// Of a tail, from which duration on instances are counted.
+    pub bound_ns: Option<u64>,
     /// The largest effect on time against the base, as [`Change::effect_ns`].
     pub effect_ns: f64,
     /// By side.
@@ -79,6 +81,10 @@ pub fn each(sides: &[Side<'_>], work: Option<&str>, options: Options) -> Result<
         .into_iter()
         .map(|(what, (effect_ns, unit))| EachRow {
             cells: cells(&indices, &what),
+            bound_ns: what
+                .strip_prefix("path ")
+                .and_then(|name| bounds.get(name.strip_suffix(" tail")?))
+                .copied(),
             what,
             unit,
             effect_ns,
@@ -222,10 +228,8 @@ fn cells(indices: &[Index<'_>], what: &str) -> Vec<Cell> {
                 (cell.told, cell.likely) = (*told, *likely);
                 cell.text = Some(change.text.clone());
             }
-        } else if !matches!(
-            kind(what),
-            "path" | "finding" | "vcpus" | "exits" | "counter"
-        ) && index.kinds.contains(kind(what))
+        } else if matches!(kind(what), "vmexit" | "ioport" | "mmio" | "msr")
+            && index.kinds.contains(kind(what))
         {
             // The table is there, and has no such row on either side.
             cell.value = Some(Value::Absent);

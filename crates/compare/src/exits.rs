@@ -24,8 +24,10 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
                 let event = event_of(table);
                 let (here, lacking) = if lacks[0] { (1, "A") } else { (0, "B") };
                 let mut here = pair.sides[here].iter();
-                // Of what a tool printed nobody knows what else was printed.
-                if here.any(|picture| picture.events(event) > Some(0)) {
+                let mut all = pair.sides.iter().flat_map(|side| side.iter());
+                // Of what a tool printed nobody knows what else it could have printed.
+                let printed = all.any(|picture| kind(picture) == Kind::Printed);
+                if !printed && here.any(|picture| picture.events(event) > Some(0)) {
                     notes.push(format!(
                         "{} are not compared: {event} was not recorded in {lacking}.",
                         of(table, "Accesses")

@@ -9,7 +9,7 @@ use crate::basis::{Basis, Kind, kind, slices};
 use crate::differs::{lacking_of_path, steps_apart};
 use crate::side::{Pair, SPENT, value};
 use crate::tails::{Sample, Tail, tail};
-use crate::words::{change, of_them, percent, rose, time};
+use crate::words::{bound, change, of_them, percent, rose, time};
 use crate::{Bounds, Change, Level, Unit, Value, Which, chance};
 
 /// Fewer instances on both sides together are not told to have come or gone.
@@ -131,6 +131,7 @@ pub(crate) fn changes(
             what: format!("path {name}{what}"),
             words: words.to_owned(),
             level,
+            alone: path_a.total.count() == 1 && path_b.total.count() == 1,
             stats: [a, b],
             design,
         };
@@ -329,20 +330,13 @@ fn from(count: u64, same: bool) -> String {
     }
 }
 
-/// A bound without the digits that say nothing.
-fn bound(ns: u64) -> String {
-    match ns {
-        1_000_000_000.. => format!("{} s", ns as f64 / 1e9),
-        1_000_000.. => format!("{} ms", ns as f64 / 1e6),
-        _ => format!("{} us", ns as f64 / 1e3),
-    }
-}
-
 /// The median of a duration.
 struct Quantile<'a> {
     what: String,
     words: String,
     level: Level,
+    /// Whether the path has one instance on each side.
+    alone: bool,
     stats: [&'a Stats; 2],
     design: f64,
 }
@@ -355,7 +349,7 @@ impl Quantile<'_> {
         let [a, b] = self.stats;
         let [at_a, at_b] = self.stats.map(|stats| stats.percentile(MEDIAN) as f64);
         // Single instances can be told, and not trusted.
-        let single = a.count() == 1 && b.count() == 1;
+        let single = self.alone && a.count() == 1 && b.count() == 1;
         let confidence = (!single).then(|| {
             let within = chance::quantiles(a, b, MEDIAN, self.design);
             1.0 - within.max(self.between(basis, path))

@@ -25,6 +25,8 @@ mod tails;
 mod words;
 
 pub use differs::Difference;
+pub use words::bound;
+
 pub use each::{Cell, Each, EachRow, each, letter};
 
 use analysis::Picture;

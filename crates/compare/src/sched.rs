@@ -9,7 +9,7 @@ use crate::basis::{Basis, Per};
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, SPENT, count, push, value};
 use crate::words::{change, number, percent, time};
-use crate::{Change, Unit, chance};
+use crate::{Change, Unit, Which, chance};
 
 /// Tasks with fewer switches on either side are not compared.
 const ENOUGH: u64 = 20;
@@ -261,12 +261,22 @@ fn by_rate(
         confidence: Some(confidence),
         effect_ns: (times[1] - times[0]) * weight(sides) + (waited[1] - waited[0]) * 0.5,
         per_work: pair.per_work(basis, work[0], work[1]),
-        // To run is what a task is for; to wait for a CPU is not.
-        worse: None,
+        worse: worse(sides, waited),
         text,
         also: Some(of(!by_time)),
         ..Change::default()
     }
+}
+
+/// Waits that are longer by less say nothing.
+const LONGER: f64 = 1.5;
+
+/// Returns the side on which tasks wait for a CPU longer each time, and more in all. To run is what a task is for.
+fn worse(sides: [&Task; 2], waited: [f64; 2]) -> Option<Which> {
+    let [a, b] = sides.map(|task| task.delays.mean_f64());
+    let longer = a.max(b) >= LONGER * a.min(b) && a.min(b) > 0.0;
+    let each = Which::more(a, b).filter(|_| longer);
+    each.filter(|_| each == Which::more(waited[0], waited[1]))
 }
 
 /// What the run time of tasks counts in the ranking.
@@ -391,7 +401,10 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
 
 #[cfg(test)]
 mod tests {
-    use super::group;
+    use stats::Stats;
+
+    use super::{Task, group, worse};
+    use crate::Which;
 
     #[test]
     fn tasks_are_compared_by_what_they_are() {
@@ -405,6 +418,30 @@ mod tests {
             ("a/", "a/"),
         ] {
             assert_eq!(group(comm), name);
+        }
+    }
+
+    #[test]
+    fn tasks_are_worse_off_where_they_wait() {
+        let task = |count: u64, ns: u64| {
+            let mut delays = Stats::default();
+            (0..count).for_each(|_| delays.add(ns));
+            Task {
+                delays,
+                ..Task::default()
+            }
+        };
+        for (a, b, side) in [
+            ((30, 141_000), (151, 12_000_000), Some(Which::B)),
+            // As long each time, and more often: it does more.
+            ((100, 20_000), (300, 21_000), None),
+            // Longer each time, and hardly ever.
+            ((720, 18_000), (3, 211_000), None),
+            ((0, 0), (50, 20_000), None),
+        ] {
+            let (a, b) = (task(a.0, a.1), task(b.0, b.1));
+            let waited = [&a, &b].map(|task| task.delays.total() as f64);
+            assert_eq!(worse([&a, &b], waited), side, "{a:?} {b:?}");
         }
     }
 }

@@ -38,6 +38,15 @@ pub(crate) fn time(ns: f64) -> String {
     human(ns.max(0.0).round() as u64)
 }
 
+/// Returns a duration of few digits without those that say nothing: `20 ms`.
+pub fn bound(ns: u64) -> String {
+    match ns {
+        1_000_000_000.. => format!("{} s", ns as f64 / 1e9),
+        1_000_000.. => format!("{} ms", ns as f64 / 1e6),
+        _ => format!("{} us", ns as f64 / 1e3),
+    }
+}
+
 /// Returns a share in per cent.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -79,6 +88,17 @@ mod tests {
             (123.4, "123"),
         ] {
             assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn bounds_are_round() {
+        for (ns, text) in [
+            (20_000_000, "20 ms"),
+            (500_000, "500 us"),
+            (2_000_000_000, "2 s"),
+        ] {
+            assert_eq!(bound(ns), text);
         }
     }
 

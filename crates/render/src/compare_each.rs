@@ -81,8 +81,11 @@ pub fn text(
     let more = each.rows.len().saturating_sub(limit);
     for row in each.rows.iter().take(limit) {
         let cells = row.cells.iter();
+        let bound = row
+            .bound_ns
+            .map(|bound| format!(", {} on", compare::bound(bound)));
         rows.push((
-            row.what.clone(),
+            format!("{}{}", row.what, bound.unwrap_or_default()),
             cells.map(|cell| words(cell, row.unit)).collect(),
         ));
     }
@@ -222,6 +225,7 @@ pub fn json(
             json!({
                 "what": row.what,
                 "unit": row.unit.name(),
+                "bound_ns": row.bound_ns,
                 "effect_ns": row.effect_ns.round() as i64,
                 "sides": cells,
             })
