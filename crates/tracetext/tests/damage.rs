@@ -488,7 +488,7 @@ fn a_reason_without_a_number_goes_by_its_name() {
     assert!(summary.quality.warnings.is_empty());
     // What was cut off may be the beginning of a known one, and what is no name is none.
     for text in ["FROM_THE_FUT", "\u{fffd}\u{fffd} rip 0x10", "? rip 0x10"] {
-        let (got, summary) = read(&format!(
+        let (got, summary) = read(format!(
             "a-1 [000] 1.000001: kvm_exit: vcpu 0 reason {text}\n"
         ));
         assert_eq!(got.events[0].data, Data::Other, "{text}");
