@@ -229,7 +229,8 @@ impl<'s> Console<'s> {
         // Of several bytes the others may go on on the next line: nobody knows.
         if byte == Some(b'\n') {
             line.whole = true;
-            if line.bytes.last() == Some(&b'\r') {
+            let gap = line.unknown.last().map(|(at, _)| *at);
+            if line.bytes.last() == Some(&b'\r') && gap != Some(line.bytes.len()) {
                 line.bytes.pop();
             }
         } else if let Some(byte) = byte {
@@ -297,6 +298,104 @@ impl Sink for Console<'_> {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::{Body, Decoder, KvmMmio, KvmPio};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn told(data: &[(i32, Data)]) -> (Vec<ConsoleLine>, ConsoleSums) {
+        let mut lines = Vec::new();
+        let mut take = |line| {
+            lines.push(line);
+            ControlFlow::Continue(())
+        };
+        let mut console = Console::new([(1, 0), (2, 0), (3, 1)], true, &mut take);
+        for ((tid, data), time) in data.iter().zip(1..) {
+            let ty = EventType {
+                index: 0,
+                system: "kvm",
+                name: "kvm_pio",
+                label: "kvm:kvm_pio",
+                kind: Kind::KvmPio,
+                format: None,
+                decoder: Decoder::default(),
+                recorded: true,
+            };
+            let event = Event {
+                time,
+                cpu: 0,
+                tid: *tid,
+                pid: -1,
+                ty: &ty,
+                body: Body::Text {
+                    text: "",
+                    data: *data,
+                },
+                sample: None,
+                buffer: 0,
+                comm: None,
+            };
+            assert!(console.event(&event).is_continue());
+        }
+        let sums = console.finish();
+        (lines, sums)
+    }
+
+    fn any_access() -> impl Strategy<Value = Data> {
+        let ports = prop_oneof![
+            8 => Just(0x3f8u16),
+            1 => Just(0x3fb),
+            1 => Just(0x3fc),
+            1 => Just(0xe9),
+            1 => any::<u16>(),
+        ];
+        let bytes = prop_oneof![4 => 0u32..256, 1 => Just(10), 1 => any::<u32>()];
+        (
+            ports,
+            0u32..9,
+            0u32..5,
+            prop::option::weighted(0.9, bytes),
+            any::<u8>(),
+        )
+            .prop_map(|(port, size, count, value, kind)| match kind {
+                0..=15 => Data::KvmMmio(KvmMmio {
+                    access: MmioAccess::from_number(u64::from(kind % 4)),
+                    gpa: PL011,
+                    len: size,
+                    value: u64::from(value.unwrap_or(0)),
+                }),
+                _ => Data::KvmPio(KvmPio {
+                    write: kind < 240,
+                    port,
+                    size,
+                    count,
+                    value,
+                }),
+            })
+    }
+
+    proptest! {
+        /// Every byte is in one line, or counted as not recorded.
+        #[test]
+        fn no_byte_is_lost(data in prop::collection::vec((0..5i32, any_access()), 0..400)) {
+            let (lines, sums) = told(&data);
+            prop_assert_eq!(sums.lines, lines.len() as u64);
+            let unknown: u64 = lines.iter().map(ConsoleLine::unknown_bytes).sum();
+            prop_assert_eq!(unknown, sums.unknown);
+            let bytes: u64 = lines.iter().map(|line| line.bytes.len() as u64).sum();
+            let ends = lines.iter().filter(|line| line.whole).count() as u64;
+            // A line's end is a line feed, with or without a carriage return before it.
+            prop_assert!(bytes + ends <= sums.bytes && sums.bytes <= bytes + 2 * ends);
+            for line in &lines {
+                prop_assert!(line.start <= line.end && !line.bytes.contains(&b'\n'));
+                prop_assert!(line.unknown.iter().all(|(at, _)| *at <= line.bytes.len()));
+            }
         }
     }
 }

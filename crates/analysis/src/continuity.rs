@@ -95,8 +95,7 @@ impl ContinuityReport {
         let holes = self.holes();
         (!holes.is_empty()).then(|| {
             format!(
-                "Events are missing all through the recording, and its recorder did not say so: {}. Times between \
-                 events may be wrong.",
+                "Events are missing all through the recording: {}. Times between events may be wrong.",
                 holes.join("; ")
             )
         })

@@ -25,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   trapline compare before.dat after.dat    what changed, largest effect on time first
   trapline sched --by cpu trace.dat        who waited for which CPU, and how long
   trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
+  trapline events --console trace.dat      what guests wrote to their serial consoles
   trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
   trapline facts --format json > facts.json the host's own settings, for --facts
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
@@ -154,7 +155,7 @@ pub enum TimesAs {
 /// `trapline report`.
 #[derive(Debug, ClapArgs)]
 pub struct ReportArgs {
-    /// Recordings, or - for standard input.
+    /// Recordings, or what perf kvm stat report, perf sched latency or perf stat printed; - is standard input.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 
@@ -354,7 +355,7 @@ pub struct EventsArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EXITS_HELP)]
 pub struct ExitsArgs {
-    /// Recording, or - for standard input.
+    /// Recording, or what perf kvm stat report printed; - is standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
@@ -402,7 +403,8 @@ Examples:
   trapline exits --event vmexit,ioport,mmio,msr --format json trace.dat
   trapline exits --by vcpu --sort time --wide perf.data
   trapline exits --event mmio --wide --mtree mtree.txt perf.data
-  trapline exits --as perf perf.data.guest  the table perf kvm stat report prints";
+  trapline exits --as perf perf.data.guest  the table perf kvm stat report prints
+  trapline exits --sort time vmexit.txt     a table that perf kvm stat report printed";
 
 /// `trapline vcpus`.
 #[derive(Debug, ClapArgs)]
@@ -449,7 +451,7 @@ Examples:
 #[derive(Debug, ClapArgs)]
 #[command(after_help = SCHED_HELP)]
 pub struct SchedArgs {
-    /// Recording, or - for standard input.
+    /// Recording, or what perf sched latency printed; - is standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 

@@ -35,10 +35,23 @@ pub fn only(
     if !printed::looks_like(recording.bytes()) || recording.reader(lender.options(false)).is_ok() {
         return Ok(None);
     }
-    let name = input::name(path);
     if filtered {
+        let name = input::name(path);
         bail!("{name}: printed tables cannot be filtered: they hold sums");
     }
+    Ok(Some(pictures(recording, path, devices)))
+}
+
+/// Returns the pictures that printed tables make which stand in one text with a recording, as in a ticket.
+pub fn beside(recording: &Recording, path: &Path, devices: &input::Devices) -> Vec<Picture> {
+    match printed::looks_like(recording.bytes()) {
+        true => pictures(recording, path, devices),
+        false => Vec::new(),
+    }
+}
+
+fn pictures(recording: &Recording, path: &Path, devices: &input::Devices) -> Vec<Picture> {
+    let name = input::name(path);
     let (tables, notes) = printed::read(recording.bytes());
     let named = tables.into_iter().map(|table| (name.clone(), table));
     let mut pictures = analysis::of_tables(named.collect());
@@ -54,7 +67,7 @@ pub fn only(
             first.quality.warn(note.to_string());
         }
     }
-    Ok(Some(pictures))
+    pictures
 }
 
 /// Says which tables a picture is of, as `perf kvm stat (vmexit, ioport), perf stat`.

@@ -7,6 +7,8 @@ use tracefmt::Kallsyms;
 
 /// Texts are not looked at beyond this many bytes.
 const MAX_TEXT: usize = 16 << 20;
+/// What a recording is.
+const EXPECTED: &str = "expected perf.data, trace.dat, or the text of perf script, trace-cmd report or the kernel's trace file";
 /// Kinds of events that a message names.
 const KINDS: usize = 4;
 
@@ -19,7 +21,7 @@ pub fn reader<'r>(recording: &'r Recording, options: ReaderOptions<'r>) -> Resul
     match recording.reader(options) {
         Ok(reader) => Ok(reader),
         Err(error @ OpenError::NotARecording { .. }) => Err(match what(recording.bytes()) {
-            Some(what) => anyhow::anyhow!("{}: {what}", recording.name()),
+            Some(what) => anyhow::anyhow!("{}: {what}; {EXPECTED}", recording.name()),
             None => error.into(),
         }),
         Err(error) => Err(error.into()),
@@ -98,8 +100,7 @@ fn printed_tables(bytes: &[u8]) -> Option<String> {
         "report and compare read it as it is"
     };
     Some(format!(
-        "the printed table of {}, which holds no events ({readers}); expected perf.data, trace.dat, or the text of perf \
-         script, trace-cmd report or the kernel's trace file",
+        "the printed table of {}, which holds no events ({readers})",
         names.join(" and of ")
     ))
 }

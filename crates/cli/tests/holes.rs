@@ -28,7 +28,7 @@ fn warned(document: &Value) -> bool {
 
 /// Checks what is said of a text with holes.
 fn check(failures: &mut Failures, what: &str, path: &Path) {
-    for command in ["exits", "vcpus"] {
+    for command in ["exits", "vcpus", "paths"] {
         // Without an exit or an entry there is nothing for these.
         if let Ok(document) = json(&[command], path) {
             failures.check(warned(&document), || format!("{what}: {command} is silent"));

@@ -106,6 +106,27 @@ fn a_table_of_a_document_is_shown_by_exits_and_by_report() {
     }
 }
 
+/// A ticket may hold both.
+#[test]
+fn a_table_beside_a_recording_is_reported_after_it() {
+    let table = fs::read_to_string(seed("case2-acpi_pm.perf-kvm-stat-ioport.txt")).unwrap();
+    let trace = "       CPU 0/KVM-1010  [001]    10.000001: kvm_entry:            vcpu 0, rip 0xffffffff81000000\n       \
+                 CPU 0/KVM-1010  [001]    10.000002: kvm_exit:             vcpu 0 reason hlt rip 0xffffffff81000000 info1 \
+                 0x0 info2 0x0 intr_info 0x0 error_code 0x0\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ticket.txt");
+    fs::write(
+        &path,
+        format!("{}\nand perf says\n\n{table}", trace.repeat(9)),
+    )
+    .unwrap();
+    let document = json(&["report"], &path).unwrap();
+    let recordings = document["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), 2, "{document}");
+    assert_eq!(recordings[0]["events"][0]["count"], 9);
+    assert_eq!(recordings[1]["exits"][0]["rows"][0]["count"], 24618);
+}
+
 #[test]
 fn times_of_arm64_in_a_table_are_said_to_be_the_guests() {
     let document = json(&["exits"], &seed("case4-virtio.perf-kvm-stat-vmexit.txt")).unwrap();

@@ -149,3 +149,35 @@ pub fn csv_row(line: &ConsoleLine, writer: &Writer) -> String {
     );
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use analysis::Uart;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nothing_steers_a_terminal(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            unknown in prop::collection::vec((0..300usize, any::<u64>()), 0..5),
+        ) {
+            let line = ConsoleLine {
+                start: 1,
+                end: 2,
+                vm: None,
+                tid: 3,
+                uart: Uart { name: "COM1", address: 0x3f8 },
+                bytes,
+                unknown,
+                whole: true,
+            };
+            let text = visible(&line);
+            prop_assert!(text.chars().all(|c| !c.is_control()), "{text:?}");
+            let shown = text.matches(" not recorded>").count();
+            prop_assert!(shown >= line.unknown.len());
+            prop_assert_eq!(super::line(&line, "1.0", &Writer::default()).lines().count(), 1);
+        }
+    }
+}

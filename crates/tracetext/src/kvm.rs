@@ -52,7 +52,8 @@ impl Reading {
                 guest_pc,
             }),
             complete: guest_pc.is_some(),
-            found: 1 + found(&[vcpu.is_some(), guest_pc.is_some()]),
+            // A name that no table has may be one that a terminal broke.
+            found: found(&[!reason.is_told(), vcpu.is_some(), guest_pc.is_some()]),
         })
     }
 }

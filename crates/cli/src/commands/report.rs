@@ -49,7 +49,13 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         let filtered = args.common.filter.any();
         match tables::only(&recording, path, &lender, &devices, filtered)? {
             Some(pictures) => parts.extend(pictures.into_iter().map(|one| of_tables(one, &camera))),
-            None => parts.push(read(&recording, path, &camera)?),
+            None => {
+                parts.push(read(&recording, path, &camera)?);
+                if !filtered {
+                    let tables = tables::beside(&recording, path, &devices);
+                    parts.extend(tables.into_iter().map(|one| of_tables(one, &camera)));
+                }
+            }
         }
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();

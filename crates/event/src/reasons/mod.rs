@@ -89,6 +89,11 @@ impl ExitReason {
         }
     }
 
+    /// Returns whether it is one of [`ExitReason::told`].
+    pub fn is_told(self) -> bool {
+        told::name(self.code).is_some()
+    }
+
     /// Returns the name `perf kvm stat` and the kernel use, or `None` for numbers their tables lack.
     pub fn name(self) -> Option<&'static str> {
         if let Some(name) = told::name(self.code) {

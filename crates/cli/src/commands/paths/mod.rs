@@ -6,7 +6,7 @@ mod instance;
 use std::fs::File;
 use std::io::{self, Read};
 
-use analysis::Study;
+use analysis::{Continuity, Study};
 use anyhow::{Context, Result, bail};
 use model::Access;
 use paths::Paths;
@@ -60,13 +60,17 @@ pub fn run(args: &PathsArgs) -> Result<()> {
     if let Some(number) = args.instance {
         return instance::run(args, number, &reader, &name, &devices, study());
     }
-    let mut study = study();
+    let mut study = study().continuity(Continuity::new());
     let mut outcome = reader.walk(&mut study);
     study.finish();
     let (Some(follower), Some(machine)) = (&study.paths, &study.machine) else {
         return Ok(());
     };
     facts.warn(&mut outcome.quality);
+    let continuity = study.continuity.as_ref().map(Continuity::report);
+    if let Some(warning) = continuity.and_then(|report| report.warning()) {
+        outcome.quality.warn(warning);
+    }
     let names = devices.names(follower.isa(), &mut outcome.quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let reports = follower.report(machine, &name_access);
