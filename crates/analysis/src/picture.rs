@@ -8,9 +8,9 @@ use model::{Access, State};
 use paths::PathReport;
 
 use crate::{
-    Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Faults, FaultsReport, Info, InfoReport,
-    Merge, Moves, MovesRow, PortRow, Ports, SchedReport, Signs, SleepRow, Study, Timers, TimersReport, Unpaired,
-    VcpusReport, name_access, name_causes, name_rows,
+    Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Faults, FaultsReport, Info,
+    InfoReport, Merge, Moves, MovesRow, PortRow, Ports, SchedReport, Signs, SleepRow, Study,
+    Timers, TimersReport, Unpaired, VcpusReport, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -181,7 +181,11 @@ impl Picture {
                 .map(|(paths, machine)| paths.report(machine, &name))
                 .unwrap_or_default(),
             sleeps: sleeps.map(|sleeps| sleeps.report(symbol)),
-            unpaired: study.exits.as_ref().map(Exits::unpaired).unwrap_or_default(),
+            unpaired: study
+                .exits
+                .as_ref()
+                .map(Exits::unpaired)
+                .unwrap_or_default(),
             faults: study.faults.as_ref().map(Faults::report),
             ports: study.ports.as_ref().map(Ports::report).unwrap_or_default(),
             timers: study.timers.as_ref().map(Timers::report),

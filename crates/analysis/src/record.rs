@@ -103,7 +103,12 @@ mod tests {
                 Some(0xfee0_0300),
             ),
             ("vcpu_id=3 irq=27 level=1", "irq", Radix::Any, Some(27)),
-            ("rip 0x5 intr_info 0x800000ec", "intr_info", Radix::Hex, Some(0x8000_00ec)),
+            (
+                "rip 0x5 intr_info 0x800000ec",
+                "intr_info",
+                Radix::Hex,
+                Some(0x8000_00ec),
+            ),
             ("nothing", "IRQ", Radix::Any, None),
             ("IRQ", "IRQ", Radix::Any, None),
         ] {

@@ -8,8 +8,8 @@ use paths::Paths;
 
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Counter, Exits, Faults, Info, Moves, Ports, Sched, Signs, Sleeps, Slice, Slices, Timers,
-    Vcpus, VcpusReport,
+    Amount, Counter, Exits, Faults, Info, Moves, Ports, Sched, Signs, Sleeps, Slice, Slices,
+    Timers, Vcpus, VcpusReport,
 };
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.

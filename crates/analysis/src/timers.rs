@@ -157,7 +157,11 @@ impl Timers {
         self.readers[index] = match ty.name {
             "kvm_inj_virq" => {
                 told(&mut self.report.vectors);
-                let words = &[("IRQ", Radix::Hex), ("irq", Radix::Any), ("vector", Radix::Any)];
+                let words = &[
+                    ("IRQ", Radix::Hex),
+                    ("irq", Radix::Any),
+                    ("vector", Radix::Any),
+                ];
                 Number::of(ty, &["vector", "irq"], words).map(Reader::Injected)
             }
             "kvm_apic_accept_irq" => {
@@ -172,7 +176,8 @@ impl Timers {
                 told(&mut self.report.lines);
                 let irq = Number::of(ty, &["irq"], &[("IRQ", Radix::Any), ("irq", Radix::Any)]);
                 let level = Number::of(ty, &["level"], &[("level", Radix::Any)]);
-                irq.zip(level).map(|(irq, level)| Reader::Line { irq, level })
+                irq.zip(level)
+                    .map(|(irq, level)| Reader::Line { irq, level })
             }
             "kvm_exit" => {
                 Number::of(ty, &["intr_info"], &[("intr_info", Radix::Hex)]).map(Reader::Exit)
@@ -263,7 +268,9 @@ impl Timers {
         match reader {
             Reader::Injected(number) => {
                 self.report.vectors = true;
-                let vector = number.get(event).and_then(|vector| u8::try_from(vector).ok());
+                let vector = number
+                    .get(event)
+                    .and_then(|vector| u8::try_from(vector).ok());
                 if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(&event.tid)) {
                     vcpu.injected.entry(vector).or_default().interrupts += 1;
                     vcpu.vector = Some(vector);
@@ -271,7 +278,9 @@ impl Timers {
             }
             Reader::Accepted { vector, apic } => {
                 self.report.vectors = true;
-                let vector = vector.get(event).and_then(|vector| u8::try_from(vector).ok());
+                let vector = vector
+                    .get(event)
+                    .and_then(|vector| u8::try_from(vector).ok());
                 let apic = apic.get(event);
                 // A timer expires on its own vCPU's thread, or it halts; others send interrupts too.
                 if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(&event.tid))

@@ -250,7 +250,14 @@ impl Track {
     /// `kvm_vcpu_halt` changes the length of the next poll after each halt that outlasted this one: it grows, or, after a
     /// halt beyond the host's limit, shrinks. So whoever polled in vain made a `kvm_halt_poll_ns` right before
     /// `kvm_vcpu_wakeup`, which says for how long. Without that event nobody can tell a poll from a long way to sleep.
-    fn polled(&self, waited: bool, halted_ns: u64, on_cpu: u64, set: Option<u64>, seen: &Seen) -> bool {
+    fn polled(
+        &self,
+        waited: bool,
+        halted_ns: u64,
+        on_cpu: u64,
+        set: Option<u64>,
+        seen: &Seen,
+    ) -> bool {
         let long = on_cpu >= MIN_POLL_NS;
         match set {
             Some(ns) => ns > 0 && (long || !waited),

@@ -185,7 +185,9 @@ impl<'a> Case<'a> {
     /// Returns whether addresses of faults were recorded.
     pub(crate) fn tells_addresses(&self) -> bool {
         let events = ["kvm_page_fault", "kvm_guest_fault"];
-        events.iter().any(|name| self.picture.events(name).is_some())
+        events
+            .iter()
+            .any(|name| self.picture.events(name).is_some())
     }
 
     /// Returns a sentence on what the recording lost, if it lost anything.

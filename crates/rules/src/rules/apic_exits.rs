@@ -151,9 +151,10 @@ fn untold(case: &Case<'_>) -> bool {
     let many = |sum: Sum| sum.count >= 1000 && case.matters(sum.ns);
     let registers = case.picture.rows(ExitTable::Msr);
     // A guest that uses the x2APIC's registers does not touch the page.
-    let x2apic = registers
-        .iter()
-        .any(|row| row.address.is_some_and(|msr| (0x800..=0x8ff).contains(&msr)));
+    let x2apic = registers.iter().any(|row| {
+        row.address
+            .is_some_and(|msr| (0x800..=0x8ff).contains(&msr))
+    });
     let writes = many(case.exits(&["MSR_WRITE", "msr"]));
     let faults = many(case.exits(&["EPT_VIOLATION", "EPT_MISCONFIG", "npf"]));
     let page = case.tells("kvm_mmio", ExitTable::Mmio) || case.tells_addresses() || x2apic;

@@ -97,8 +97,12 @@ fn look(case: &Case<'_>) -> Verdict {
             human(case.picture.state_ns(State::Halted))
         ));
     if hits > 0 {
-        let waits = rows().map(|row| row.waits.total()).fold(0u64, u64::saturating_add);
-        let woken = rows().map(|row| row.waits.count()).fold(0u64, u64::saturating_add);
+        let waits = rows()
+            .map(|row| row.waits.total())
+            .fold(0u64, u64::saturating_add);
+        let woken = rows()
+            .map(|row| row.waits.count())
+            .fold(0u64, u64::saturating_add);
         let each = waits / woken.max(1);
         let saved = each.saturating_mul(hits);
         finding = finding.note(

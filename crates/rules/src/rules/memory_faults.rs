@@ -208,7 +208,9 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
     }
     // On Intel devices have a reason of their own, and the local APIC's page has not.
     let rows = case.accesses(ExitTable::Mmio, |row| {
-        let apic = row.address.is_some_and(|address| address & !0xfff == APIC_PAGE);
+        let apic = row
+            .address
+            .is_some_and(|address| address & !0xfff == APIC_PAGE);
         !intel || apic
     });
     let emulated = Sum::of(rows.iter().copied());

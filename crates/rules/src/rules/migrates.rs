@@ -75,7 +75,10 @@ fn look(case: &Case<'_>) -> Verdict {
             (excess as f64 >= COSTS * row.observed_ns as f64).then_some((row, excess))
         })
         .collect();
-    let excess = costly.iter().map(|(_, ns)| *ns).fold(0u64, u64::saturating_add);
+    let excess = costly
+        .iter()
+        .map(|(_, ns)| *ns)
+        .fold(0u64, u64::saturating_add);
     if excess == 0 && rate < WHATEVER_PER_SECOND {
         return Verdict::Clear;
     }

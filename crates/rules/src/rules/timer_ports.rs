@@ -48,7 +48,8 @@ pub(crate) static RULE: Rule = Rule {
 
 /// Ports that are written to choose what is read next: the RTC's index (MC146818A data sheet), the PIT's latch command
 /// (Intel 8254 data sheet).
-const CHOOSE: [(u64, std::ops::RangeInclusive<u64>); 2] = [(0x70, 0x71..=0x71), (0x43, 0x40..=0x42)];
+const CHOOSE: [(u64, std::ops::RangeInclusive<u64>); 2] =
+    [(0x70, 0x71..=0x71), (0x43, 0x40..=0x42)];
 
 /// Ports of the timers, where QEMU's machines and their successors have them.
 fn is_timer(row: &ExitRow) -> bool {

@@ -103,18 +103,22 @@ fn look(case: &Case<'_>) -> Verdict {
     let unnamed: Vec<&TimerRow> = rows()
         .filter(|row| {
             let expiries = row.set.saturating_sub(row.halts.saturating_mul(2)) / 2;
-            row.told == TimerTold::Nothing && often(row, expiries) && row.timer_exits * 2 >= row.exits
+            row.told == TimerTold::Nothing
+                && often(row, expiries)
+                && row.timer_exits * 2 >= row.exits
         })
         .collect();
     let told = timers.vectors || timers.lines;
     if !unnamed.is_empty() && !told {
         return guests_timer(case, timers, &unnamed);
     }
-    let possible = rows().any(|row| {
-        often(row, row.possible) && row.possible * 2 >= row.exits
-    });
+    let possible = rows().any(|row| often(row, row.possible) && row.possible * 2 >= row.exits);
     let arm64 = case.picture.isa == Some(Isa::Arm64);
-    let tells = if arm64 { timers.lines } else { told || timers.writes };
+    let tells = if arm64 {
+        timers.lines
+    } else {
+        told || timers.writes
+    };
     match possible && !tells {
         true => lacks(case),
         false => Verdict::Clear,
@@ -139,7 +143,10 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
     let Some(worst) = rows.iter().max_by_key(|row| row.timer.ns) else {
         return Verdict::Clear;
     };
-    let ns = rows.iter().map(|row| row.timer.ns).fold(0u64, u64::saturating_add);
+    let ns = rows
+        .iter()
+        .map(|row| row.timer.ns)
+        .fold(0u64, u64::saturating_add);
     let counted = worst.told != TimerTold::Nothing;
     let (confidence, title) = match counted {
         true => (
@@ -168,13 +175,19 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
     for row in rows.iter().take(4) {
         let what = match row.told {
             TimerTold::Vector(vector) => {
-                format!("{} timer interrupts (vector {vector}, 0x{vector:x})", row.interrupts)
+                format!(
+                    "{} timer interrupts (vector {vector}, 0x{vector:x})",
+                    row.interrupts
+                )
             }
             TimerTold::Preemption => {
                 format!("{} expiries of the VMX preemption timer", row.interrupts)
             }
             TimerTold::Line(irq) => {
-                format!("{} interrupts of the virtual timer (IRQ {irq})", row.interrupts)
+                format!(
+                    "{} interrupts of the virtual timer (IRQ {irq})",
+                    row.interrupts
+                )
             }
             TimerTold::Nothing => "an unknown number of expiries".to_owned(),
         };
@@ -200,7 +213,9 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
         let told = worst.host_timer.count;
         let own = match told {
             0 => String::new(),
-            told => format!("; {told} of these are by the host's own timer (vector 236) and bring the guest nothing"),
+            told => format!(
+                "; {told} of these are by the host's own timer (vector 236) and bring the guest nothing"
+            ),
         };
         finding = finding.evidence(format!(
             "Interrupts of the host took {} of its exits{own}.",
@@ -236,12 +251,14 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
         .iter()
         .map(|row| row.host_timer.ns)
         .fold(0u64, u64::saturating_add);
-    let mut finding = Finding::new(&RULE, 0.7).cost(case.vcpu_cost(ns)).title(format!(
-        "A timer of the host interrupts {} {:.0} times a second, {}",
-        name(worst),
-        rate(worst, worst.host_timer.count),
-        human(ns)
-    ));
+    let mut finding = Finding::new(&RULE, 0.7)
+        .cost(case.vcpu_cost(ns))
+        .title(format!(
+            "A timer of the host interrupts {} {:.0} times a second, {}",
+            name(worst),
+            rate(worst, worst.host_timer.count),
+            human(ns)
+        ));
     for row in rows.iter().take(4) {
         finding = finding.evidence(format!(
             "{}: {} exits by vector 236, the host's own timer, in {} ({} of its exits), and no timer of the guest came with them; the \
