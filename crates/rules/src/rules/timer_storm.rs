@@ -158,9 +158,10 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
                 human(ns)
             ),
         ),
-        // How many expired is an estimate, and other guests set timers that never do.
+        // How many expired is an estimate, and other guests set timers that never do; a lost halt makes two settings look like
+        // an expiry.
         false => (
-            0.6,
+            0.5,
             format!(
                 "{} sets its timer {:.0} times a second, {}",
                 name(worst),
