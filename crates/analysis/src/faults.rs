@@ -44,10 +44,15 @@ pub struct FaultsReport {
     pub apic: Taken,
     /// Nothing told.
     pub untold: Taken,
+    /// Accesses of devices that were recorded while their vCPU was in its guest, for all that is known: the exits they
+    /// belong to were lost.
+    pub strays: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Open {
+    /// Whether the vCPU is out of its guest.
+    out: bool,
     /// When the exit began, if it is one of these.
     since: Option<u64>,
     address: Option<u64>,
@@ -102,19 +107,19 @@ impl Faults {
                     Isa::Arm64 => matches!(name, Some("DABT_LOW" | "IABT_LOW")),
                     _ => false,
                 };
-                if is || self.open.contains_key(&event.tid) {
-                    let open = self.open.entry(event.tid).or_default();
-                    *open = Open {
-                        since: is.then_some(event.time),
-                        x86: exit.reason.isa != Isa::Arm64,
-                        ..Open::default()
-                    };
-                }
+                let open = self.open.entry(event.tid).or_default();
+                *open = Open {
+                    out: true,
+                    since: is.then_some(event.time),
+                    x86: exit.reason.isa != Isa::Arm64,
+                    ..Open::default()
+                };
             }
             Data::KvmEntry(_) => {
                 let Some(open) = self.open.get_mut(&event.tid) else {
                     return;
                 };
+                open.out = false;
                 let Some(since) = open.since.take() else {
                     return;
                 };
@@ -136,6 +141,7 @@ impl Faults {
                     if self.devices.len() < MAX_PAGES {
                         self.devices.insert(mmio.gpa & !PAGE);
                     }
+                    self.report.strays += u64::from(!open.out);
                     open.device = true;
                     open.apic |= mmio.gpa & !PAGE == APIC_PAGE;
                 }

@@ -245,7 +245,8 @@ impl Track {
         self.poll_ns = Some(new_ns);
     }
 
-    /// Whether KVM polled in the halt that ends now, of which `on_cpu` was spent on a CPU.
+    /// Whether KVM polled in the halt that ends now, of which `on_cpu` was spent on a CPU; for how long it was set to poll,
+    /// if that is known, and whether an event of this halt said so.
     ///
     /// `kvm_vcpu_halt` changes the length of the next poll after each halt that outlasted this one: it grows, or, after a
     /// halt beyond the host's limit, shrinks. So whoever polled in vain made a `kvm_halt_poll_ns` right before
@@ -255,12 +256,12 @@ impl Track {
         waited: bool,
         halted_ns: u64,
         on_cpu: u64,
-        set: Option<u64>,
+        (set, said): (Option<u64>, bool),
         seen: &Seen,
     ) -> bool {
         let long = on_cpu >= MIN_POLL_NS;
         match set {
-            Some(ns) => ns > 0 && (long || !waited),
+            Some(ns) => ns > 0 && (long || !waited || said),
             None if waited => long && !seen.poll_lengths,
             // It was there at once, if this vCPU does not poll.
             None => halted_ns >= MIN_POLL_NS || !seen.poll_lengths || self.polls.unpolled == 0,
@@ -271,7 +272,8 @@ impl Track {
     /// `waited`. `seen` says what the recording would tell.
     pub fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, seen: &Seen) {
         let time = self.advance(time);
-        let set = self.polled_ns.take().or(self.poll_ns);
+        let of_this_halt = self.polled_ns.take();
+        let set = of_this_halt.or(self.poll_ns);
         let from = time.saturating_sub(halted_ns);
         self.split(from);
         let first = self.pending.partition_point(|span| span.start < from);
@@ -294,7 +296,13 @@ impl Track {
             .filter(|span| runs(span.state))
             .map(|span| span.end - span.start)
             .sum();
-        let polled = self.polled(waited, halted_ns, on_cpu, set, seen);
+        let polled = self.polled(
+            waited,
+            halted_ns,
+            on_cpu,
+            (set, of_this_halt.is_some()),
+            seen,
+        );
         // Without the scheduler's events nobody knows how long it polled before it slept.
         let hidden_sleep = waited && slept.is_none() && !seen.switches;
         // KVM polls for as long as it is set to: what is several times as long without a sleep that was seen is one that

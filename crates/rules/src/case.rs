@@ -170,6 +170,14 @@ impl<'a> Case<'a> {
         )))
     }
 
+    /// Returns how many exits have no entry, where those are a tenth of all: pairs are torn then, and what is left of them may
+    /// not be like the others. A recorder that loses events says so; who thins a recording out afterwards does not.
+    pub(crate) fn torn(&self) -> Option<u64> {
+        let unpaired = &self.picture.unpaired.without_entry;
+        let without: u64 = unpaired.iter().map(|(_, count)| count).sum();
+        (without >= 50 && without >= self.all_exits().count / 10).then_some(without)
+    }
+
     /// Returns whether events of a kind were recorded, though none may have come, or a printed table has them.
     pub(crate) fn tells(&self, event: &str, table: ExitTable) -> bool {
         self.picture.events(event).is_some() || !self.picture.rows(table).is_empty()

@@ -168,10 +168,18 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
         })
     };
     let devices = case.picture.events("kvm_mmio").is_some();
+    // Where accesses are without their exits, others' exits are without their accesses.
+    let accesses = case.picture.events("kvm_mmio").unwrap_or(0);
+    let lost = told.strays >= 50 && told.strays >= accesses / 10;
     let apicv = case.exits(&WITH_APICV).count > 0;
     let intel = names.contains(&"EPT_VIOLATION");
     let (sum, confidence) = if case.tells_addresses() && (devices || intel) {
         (sum(&[told.memory]), 0.85)
+    } else if devices && (case.torn().is_some() || lost) {
+        return Err(
+            "Exits and entries are missing from the recording, and accesses of devices with them; record again, with larger buffers or \
+             fewer events, and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) too.",
+        );
     } else if devices {
         // Every access that KVM emulates makes a kvm_mmio, those of the local APIC included: what made none is memory.
         (sum(&[told.memory, told.untold]), 0.85)

@@ -63,6 +63,10 @@ pub(crate) static RULE: Rule = Rule {
 
 /// No kernel's tick is faster than CONFIG_HZ=1000; with half as much again for what else the guest times.
 const MANY_PER_SECOND: f64 = 1500.0;
+/// Just above any tick, where it costs a tenth of the vCPU's time and keeps it from its sleep: a slow host, or a guest that
+/// does not get through its interrupts, has no more.
+const COSTLY_PER_SECOND: f64 = 1100.0;
+const COSTLY: f64 = 0.1;
 /// Interrupts of one vCPU's timer that it takes to speak of a rate.
 const LEAST: u64 = 500;
 /// A vCPU that was observed for less than this tells no rate.
@@ -75,6 +79,16 @@ fn rate(row: &TimerRow, count: u64) -> f64 {
 
 fn often(row: &TimerRow, count: u64) -> bool {
     row.observed_ns >= LEAST_NS && count >= LEAST && rate(row, count) >= MANY_PER_SECOND
+}
+
+/// Whether interrupts that are not so many keep a vCPU busy.
+fn costly(row: &TimerRow) -> bool {
+    let share = row.timer.ns as f64 / row.observed_ns.max(1) as f64;
+    row.observed_ns >= LEAST_NS
+        && row.interrupts >= LEAST
+        && rate(row, row.interrupts) >= COSTLY_PER_SECOND
+        && share >= COSTLY
+        && row.halts.saturating_mul(4) < row.interrupts
 }
 
 fn look(case: &Case<'_>) -> Verdict {
@@ -128,7 +142,7 @@ fn look(case: &Case<'_>) -> Verdict {
 /// Whether the guest's timer is what a vCPU leaves its guest for.
 fn is_guests(row: &TimerRow) -> bool {
     row.told != TimerTold::Nothing
-        && often(row, row.interrupts)
+        && (often(row, row.interrupts) || costly(row))
         && row.timer_exits.saturating_mul(2) >= row.exits
 }
 
@@ -158,9 +172,10 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
                 human(ns)
             ),
         ),
-        // How many expired is an estimate, and other guests set timers that never do.
+        // How many expired is an estimate, and other guests set timers that never do; a lost halt makes two settings look like
+        // an expiry.
         false => (
-            0.6,
+            0.5,
             format!(
                 "{} sets its timer {:.0} times a second, {}",
                 name(worst),
