@@ -187,7 +187,7 @@ impl Picture {
         }
         let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
         let sched = sched.map(|sched| sched.report(Merge::No, keep, symbol));
-        let stalls = match (&mut study.stalls, &study.machine) {
+        let stalls = match (&study.stalls, &study.machine) {
             (Some(stalls), Some(machine)) => Some(stalls.report(machine)),
             _ => None,
         };

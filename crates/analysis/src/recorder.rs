@@ -21,6 +21,9 @@ const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stap
 const WAKES: u64 = 20;
 const WAKES_OF_AGENT: u64 = 4;
 
+/// A CPU that so many tasks had last has run them; one that a task is on its way to runs it.
+const CERTAIN: u64 = 3;
+
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 
@@ -93,8 +96,8 @@ struct Cpu {
     /// Thread and time of the last event.
     last: Option<(i32, u64)>,
     seen: bool,
-    /// A task was woken for it, or moved to it.
-    aimed: bool,
+    /// Tasks that were woken for it, or moved to it.
+    aimed: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -190,16 +193,20 @@ impl Recorder {
                     .find_map(|slot| self.carries(slot, WAKES_OF_AGENT, machine.threads()))
             }
             Data::SchedMigrateTask(migrate) => {
-                self.cpu(migrate.dest_cpu)?.aimed = true;
+                self.cpu(migrate.dest_cpu)?.aimed += CERTAIN;
                 None
             }
             Data::SchedWaking(wakeup) => {
                 self.wakings = true;
+                // The CPU that it had last; it may be woken for another.
+                if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
+                    cpu.aimed += 1;
+                }
                 self.wakes(event, wakeup, machine)
             }
             Data::SchedWakeup(wakeup) => {
                 if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
-                    cpu.aimed = true;
+                    cpu.aimed += CERTAIN;
                 }
                 if self.wakings {
                     return None;
@@ -291,7 +298,7 @@ impl Recorder {
         });
         out.absent_cpus = (0u32..)
             .zip(&self.cpus)
-            .filter(|(_, cpu)| cpu.aimed && !cpu.seen)
+            .filter(|(_, cpu)| cpu.aimed >= CERTAIN && !cpu.seen)
             .map(|(number, _)| number)
             .collect();
         out

@@ -7,6 +7,9 @@ const UNSURE: f64 = 0.45;
 
 /// One in so many that does not fit: fewer are what the beginning and the end of a recording leave.
 const ONE_IN: u64 = 500;
+/// A share of fewer waits than this is chance.
+const WAITS: u64 = 10;
+
 /// And so many at least.
 const AT_LEAST: u64 = 3;
 
@@ -52,6 +55,12 @@ impl Case<'_> {
             Some(_) => confidence.min(UNSURE),
             None => confidence,
         }
+    }
+
+    /// Returns whether vCPUs waited for a CPU so often that a share of their time means something.
+    pub(crate) fn waits_often(&self) -> bool {
+        let rows = self.picture.vcpus.iter().flat_map(|report| &report.rows);
+        rows.map(|row| row.waits.count()).sum::<u64>() >= WAITS
     }
 
     /// Returns the command that shows what happened in a time.

@@ -62,7 +62,8 @@ fn look(case: &Case<'_>) -> Verdict {
     let row = report.rows.iter().find(|row| row.tid == worst.tid);
     let observed = row.map_or(0, |row| row.times.total());
     let busy = case.picture.busy_ns().max(1);
-    let often = (cost.share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
+    let often = case.waits_often()
+        && (cost.share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
         && total >= busy / 50;
     let long = longest(case);
     if !often && long.is_none() {
