@@ -21,6 +21,10 @@ const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stap
 const WAKES: u64 = 20;
 const WAKES_OF_AGENT: u64 = 4;
 
+/// Gaps that are all looked at, and one in how many of those beyond.
+const ALL_GAPS: u64 = 1 << 14;
+const ONE_GAP_IN: u64 = 8;
+
 /// A CPU that so many tasks had last has run them; one that a task is on its way to runs it.
 const CERTAIN: u64 = 3;
 
@@ -126,6 +130,7 @@ pub struct Recorder {
     /// By thread slot.
     tasks: Vec<Task>,
     gaps: Stats,
+    seen_gaps: u64,
     fine: bool,
     agents: bool,
     /// sched_waking is recorded, which says who woke a task.
@@ -166,16 +171,34 @@ impl Recorder {
         data: &Data,
         machine: &mut Machine,
     ) -> Option<Option<i32>> {
-        self.fine |= event.time % 1_000 != 0;
+        if !self.fine {
+            self.fine = event.time % 1_000 != 0;
+        }
         if let Some(cpu) = self.cpu(event.cpu) {
             cpu.seen = true;
             let last = cpu.last.replace((event.tid, event.time));
             if let Some((tid, time)) = last
                 && tid == event.tid
             {
+                // Of many gaps a part tells as much.
+                self.seen_gaps += 1;
+                if self.seen_gaps > ALL_GAPS && !self.seen_gaps.is_multiple_of(ONE_GAP_IN) {
+                    return self.sched(event, data, machine);
+                }
                 self.gaps.add(event.time.saturating_sub(time));
             }
         }
+        self.sched(event, data, machine)
+    }
+
+    /// Takes an event of the scheduler.
+    #[inline]
+    fn sched(
+        &mut self,
+        event: &Event<'_>,
+        data: &Data,
+        machine: &mut Machine,
+    ) -> Option<Option<i32>> {
         match data {
             Data::SchedSwitch(switch) => {
                 let prev = machine.slot(switch.prev_tid);

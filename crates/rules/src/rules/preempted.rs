@@ -76,9 +76,10 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, case.sure(0.9)).cost(cost);
     finding = match long {
         Some(long) if !often => finding.title(format!(
-            "{} waited {} for a CPU at once",
+            "{} waited {} for a CPU at once{}",
             capital(&case.vcpu_called(long.tid)),
-            human(long.held_ns)
+            human(long.held_ns),
+            behind(long)
         )),
         _ => finding.title(format!(
             "vCPUs waited {} for a CPU, most behind {whom}",
@@ -115,10 +116,7 @@ fn look(case: &Case<'_>) -> Verdict {
             "The longest wait at once was {} of {}{}: {}.",
             human(long.held_ns),
             case.vcpu_called(long.tid),
-            long.ran
-                .first()
-                .and_then(|ran| ran.comm.as_ref())
-                .map_or_else(String::new, |comm| format!(", most of it behind {comm}")),
+            behind(long),
             case.command(long.from, long.to),
         ));
         finding.at_least = match long.held_ns {
@@ -155,6 +153,12 @@ fn longest<'a>(case: &Case<'a>) -> Option<&'a Stall> {
             && recorder.is_none_or(|tid| case.picture.recorder.role(tid).is_none())
     });
     behind.max_by_key(|stall| stall.held_ns)
+}
+
+/// Behind whom a wait was.
+fn behind(long: &Stall) -> String {
+    let comm = long.ran.first().and_then(|ran| ran.comm.as_ref());
+    comm.map_or_else(String::new, |comm| format!(", most of it behind {comm}"))
 }
 
 /// What a crowd is called in a title.
