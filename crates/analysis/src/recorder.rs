@@ -172,7 +172,7 @@ impl Recorder {
         machine: &mut Machine,
     ) -> Option<Option<i32>> {
         if !self.fine {
-            self.fine = event.time % 1_000 != 0;
+            self.fine = !event.time.is_multiple_of(1_000);
         }
         if let Some(cpu) = self.cpu(event.cpu) {
             cpu.seen = true;
