@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use event::{Data, Event, ExitReason, MmioAccess, NONE};
+use event::{Data, Event, ExitReason, MmioAccess};
 use model::Machine;
 use paths::{Instance, Paths, Trait, Was};
 use rustc_hash::FxHashMap;
@@ -28,6 +28,8 @@ const IN_SLICE: usize = 4;
 const MAX_IN_SLICE: usize = 1 << 12;
 /// Interrupts under way to one vCPU, at most.
 const MAX_TO: usize = 16;
+/// Targets of one interrupt that is for all.
+const MAX_TARGETS: usize = 1 << 10;
 /// vCPUs that are followed where exits alone tell: KVM has fewer in a VM.
 const MAX_VCPUS: usize = 1 << 14;
 
@@ -239,6 +241,7 @@ enum In {
 
 #[derive(Debug, Default)]
 struct Vcpu {
+    known: bool,
     pid: i32,
     inside: In,
     since: u64,
@@ -263,6 +266,8 @@ pub struct Ipis {
     path: Option<usize>,
     vcpus: Vec<Vcpu>,
     by_number: FxHashMap<(i32, u32), u32>,
+    /// By process, its vCPUs.
+    by_pid: FxHashMap<i32, Vec<u32>>,
     switches: bool,
 }
 
@@ -385,8 +390,10 @@ impl Ipis {
             self.vcpus.resize_with(index + 1, Vcpu::default);
         }
         let vcpu = &mut self.vcpus[index];
-        if event.pid != NONE {
+        if !vcpu.known {
+            vcpu.known = true;
             vcpu.pid = event.pid;
+            self.by_pid.entry(vcpu.pid).or_default().push(at);
         }
         if let Some(number) = number {
             self.by_number.entry((vcpu.pid, number)).or_insert(at);
@@ -411,8 +418,8 @@ impl Ipis {
                 targets.extend(found.map(|at| at as usize));
             }
             Destination::All | Destination::Unknown => {
-                let of_vm = self.vcpus.iter().enumerate();
-                targets.extend(of_vm.filter(|(_, vcpu)| vcpu.pid == pid).map(|(at, _)| at));
+                let of_vm = self.by_pid.get(&pid).into_iter().flatten();
+                targets.extend(of_vm.take(MAX_TARGETS).map(|at| *at as usize));
             }
         }
         // Of two vCPUs it is the other one, whatever was not recorded.

@@ -7,7 +7,7 @@
 //! A vhost worker of a network card is woken by vCPUs and by tasks that send; that of vsock by the recorder's threads,
 //! which read and answer. kworkers do many things, and are nobody's helpers here.
 
-use event::{Data, Event, NONE};
+use event::{Data, Event, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
 use crate::Stats;
@@ -237,6 +237,23 @@ impl Recorder {
                 self.wakes(event, wakeup, machine)
             }
             _ => None,
+        }
+    }
+
+    /// Takes what is told beside events: where some were lost, nobody knows who had the CPU until the next switch.
+    pub fn side(&mut self, side: &Side<'_>) {
+        if let Side::Lost {
+            cpu: lost,
+            kind: LostKind::Ring,
+            ..
+        } = *side
+        {
+            for (cpu, number) in self.cpus.iter_mut().zip(0i32..) {
+                if lost == NONE || lost == number {
+                    cpu.current = None;
+                    cpu.last = None;
+                }
+            }
         }
     }
 

@@ -81,15 +81,18 @@ impl Case<'_> {
             let Some(vcpu) = vm.vcpus.iter().find(|vcpu| vcpu.tid == tid) else {
                 continue;
             };
+            // Where there is one VM, or nothing is known of them, the thread tells which vCPU is meant.
             let of = match (&vm.name, vm.pid) {
                 _ if vms.len() < 2 => String::new(),
-                (Some(name), Some(pid)) => format!(" of {name} (process {pid})"),
-                (Some(name), None) => format!(" of {name}"),
-                (None, Some(pid)) => format!(" of the VM of process {pid}"),
-                // Its thread tells which one is meant.
+                (Some(name), _) => format!(" of {name}"),
+                (None, Some(_)) => " of the VM".to_owned(),
                 (None, None) => String::new(),
             };
-            return format!("vCPU {}{of} (thread {tid})", vcpu.id);
+            let process = match vm.pid.filter(|_| vms.len() > 1) {
+                Some(pid) => format!("process {pid}, "),
+                None => String::new(),
+            };
+            return format!("vCPU {}{of} ({process}thread {tid})", vcpu.id);
         }
         format!("the vCPU of thread {tid}")
     }

@@ -97,7 +97,13 @@ fn look(case: &Case<'_>) -> Verdict {
     } else {
         0.4
     };
-    let mut finding = Finding::new(&RULE, case.sure(confidence));
+    // What the recorder itself says it lost is left out of its threads' time, which is then a lower bound.
+    let lost = case.picture.quality.lost_events;
+    let confidence = match lost {
+        0 => case.sure(confidence),
+        _ => confidence,
+    };
+    let mut finding = Finding::new(&RULE, confidence);
     if measured.tells() {
         finding = measured.tell(case, span, finding);
     }
@@ -109,7 +115,11 @@ fn look(case: &Case<'_>) -> Verdict {
         true => finding,
         false => finding.only(&[FEWER, ELSEWHERE]),
     };
-    if let Some(doubt) = case.doubt() {
+    if lost > 0 {
+        finding = finding.evidence(format!(
+            "It lost {lost} events: what its threads ran around them is not in these numbers."
+        ));
+    } else if let Some(doubt) = case.doubt() {
         finding = finding.evidence(doubt);
     }
     // What is only bounded may be nothing: it is no reason to doubt what stands below.
