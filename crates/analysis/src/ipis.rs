@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use event::{Data, Event, ExitReason, MmioAccess, NONE};
+use event::{Data, Event, ExitReason, MmioAccess};
 use model::Machine;
 use paths::{Instance, Paths, Trait, Was};
 use rustc_hash::FxHashMap;
@@ -28,6 +28,8 @@ const IN_SLICE: usize = 4;
 const MAX_IN_SLICE: usize = 1 << 12;
 /// Interrupts under way to one vCPU, at most.
 const MAX_TO: usize = 16;
+/// Targets of one interrupt that is for all.
+const MAX_TARGETS: usize = 1 << 10;
 /// vCPUs that are followed where exits alone tell: KVM has fewer in a VM.
 const MAX_VCPUS: usize = 1 << 14;
 
@@ -190,6 +192,43 @@ impl Tally {
     }
 }
 
+/// Whom an interrupt is for, by the numbers of local APICs, which KVM's VMMs give vCPUs as theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Destination {
+    /// No vCPU that could be halted: the sender itself, or one that has not begun.
+    Nobody,
+    One(u32),
+    /// A bit for each, from a number on.
+    Bits(u32, u32),
+    /// All but the sender.
+    All,
+    /// The upper half of the register was not recorded.
+    Unknown,
+}
+
+impl Destination {
+    /// Reads the ICR: its lower half, and its destination where that was recorded (Intel SDM volume 3, 11.6.1, 11.6.2,
+    /// 11.12.9 and 11.12.10). Linux uses the flat model where destinations are logical and have eight bits.
+    fn of(icr: u32, destination: Option<u32>, x2apic: bool) -> Destination {
+        // Fixed and lowest priority; INIT and SIPI find a vCPU that has not begun, an NMI is for nobody who polls.
+        if icr >> 8 & 7 > 1 {
+            return Destination::Nobody;
+        }
+        let logical = icr >> 11 & 1 == 1;
+        match (icr >> 18 & 3, destination) {
+            (1, _) => Destination::Nobody,
+            (2 | 3, _) => Destination::All,
+            (_, None) => Destination::Unknown,
+            (_, Some(to)) if to == if x2apic { u32::MAX } else { 0xff } => Destination::All,
+            (_, Some(to)) if !logical => Destination::One(to),
+            (_, Some(to)) if x2apic => {
+                Destination::Bits((to >> 16).saturating_mul(16), to & 0xffff)
+            }
+            (_, Some(to)) => Destination::Bits(0, to & 0xff),
+        }
+    }
+}
+
 /// What a vCPU does, as far as exits tell.
 #[derive(Debug, Clone, Copy, Default)]
 enum In {
@@ -202,6 +241,7 @@ enum In {
 
 #[derive(Debug, Default)]
 struct Vcpu {
+    known: bool,
     pid: i32,
     inside: In,
     since: u64,
@@ -226,6 +266,8 @@ pub struct Ipis {
     path: Option<usize>,
     vcpus: Vec<Vcpu>,
     by_number: FxHashMap<(i32, u32), u32>,
+    /// By process, its vCPUs.
+    by_pid: FxHashMap<i32, Vec<u32>>,
     switches: bool,
 }
 
@@ -312,7 +354,8 @@ impl Ipis {
             }
             Data::KvmMsr(msr) if msr.write && msr.msr == ICR_MSR => {
                 let destination = (msr.value >> 32) as u32;
-                self.sends(event, msr.value as u32, destination, true, machine);
+                let to = Destination::of(msr.value as u32, Some(destination), true);
+                self.sends(event, to, machine);
             }
             Data::KvmMmio(mmio) if mmio.access == MmioAccess::Write => match mmio.gpa {
                 ICR2_GPA => {
@@ -323,8 +366,8 @@ impl Ipis {
                 ICR_GPA => {
                     let at = self.vcpu(event, None, machine);
                     let known = at.and_then(|at| self.vcpus[at].icr2);
-                    let all = mmio.value as u32;
-                    self.sends(event, all, known.unwrap_or(u32::MAX), false, machine);
+                    let to = Destination::of(mmio.value as u32, known, false);
+                    self.sends(event, to, machine);
                 }
                 _ => {}
             },
@@ -347,8 +390,10 @@ impl Ipis {
             self.vcpus.resize_with(index + 1, Vcpu::default);
         }
         let vcpu = &mut self.vcpus[index];
-        if event.pid != NONE {
+        if !vcpu.known {
+            vcpu.known = true;
             vcpu.pid = event.pid;
+            self.by_pid.entry(vcpu.pid).or_default().push(at);
         }
         if let Some(number) = number {
             self.by_number.entry((vcpu.pid, number)).or_insert(at);
@@ -357,43 +402,29 @@ impl Ipis {
     }
 
     /// A vCPU writes its ICR.
-    fn sends(
-        &mut self,
-        event: &Event<'_>,
-        icr: u32,
-        destination: u32,
-        x2apic: bool,
-        machine: &mut Machine,
-    ) {
+    fn sends(&mut self, event: &Event<'_>, to: Destination, machine: &mut Machine) {
         let Some(sender) = self.vcpu(event, None, machine) else {
             return;
         };
-        // Fixed and lowest priority; INIT and SIPI find a vCPU that has not begun, NMI is for nobody who polls.
-        if icr >> 8 & 7 > 1 {
-            return;
-        }
         let (pid, sent) = (self.vcpus[sender].pid, self.vcpus[sender].exit_at);
-        let all = destination == u32::MAX || !x2apic && destination == 0xff;
-        let logical = icr >> 11 & 1 == 1;
         let one = |number: u32, ipis: &Ipis| ipis.by_number.get(&(pid, number)).copied();
         let mut targets: Vec<usize> = Vec::new();
-        match icr >> 18 & 3 {
-            1 => return,
-            0 if !all && !logical => targets.extend(one(destination, self).map(|at| at as usize)),
-            // Logical destinations: a bit for each of sixteen in a cluster (x2APIC), of eight (flat).
-            0 if !all => {
-                let (base, bits) = match x2apic {
-                    true => ((destination >> 16) * 16, destination & 0xffff),
-                    false => (0, destination & 0xff),
-                };
+        match to {
+            Destination::Nobody => return,
+            Destination::One(number) => targets.extend(one(number, self).map(|at| at as usize)),
+            Destination::Bits(base, bits) => {
                 let numbers = (0..16).filter(|bit| bits >> bit & 1 == 1);
                 let found = numbers.filter_map(|bit| one(base.saturating_add(bit), self));
                 targets.extend(found.map(|at| at as usize));
             }
-            _ => {
-                let of_vm = self.vcpus.iter().enumerate();
-                targets.extend(of_vm.filter(|(_, vcpu)| vcpu.pid == pid).map(|(at, _)| at));
+            Destination::All | Destination::Unknown => {
+                let of_vm = self.by_pid.get(&pid).into_iter().flatten();
+                targets.extend(of_vm.take(MAX_TARGETS).map(|at| *at as usize));
             }
+        }
+        // Of two vCPUs it is the other one, whatever was not recorded.
+        if to == Destination::Unknown && targets.len() != 2 {
+            return;
         }
         for at in targets {
             if at == sender {
@@ -501,5 +532,85 @@ fn followed(instance: &Instance, paths: &Paths, machine: &Machine, switches: boo
         ns: end.saturating_sub(sent).saturating_sub(waited_ns),
         waking_ns: waking_ns.filter(|_| !queued),
         waited_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_register_says_whom_an_interrupt_is_for() {
+        use Destination::{All, Bits, Nobody, One, Unknown};
+        for (icr, to, x2apic, whom) in [
+            // Fixed, physical, one vCPU: what guests with few vCPUs send.
+            (0xfb, Some(1), true, One(1)),
+            (0xfd, Some(3), false, One(3)),
+            // Logical: the second cluster's first and third; three bits of the flat model.
+            (0x8fb, Some(0x1_0005), true, Bits(16, 5)),
+            (0x8fb, Some(0x7), false, Bits(0, 7)),
+            // Shorthands: itself, all, all but itself; and all by number.
+            (0x400fb, Some(0), true, Nobody),
+            (0xc00fb, Some(0), true, All),
+            (0x800fb, None, false, All),
+            (0xfb, Some(u32::MAX), true, All),
+            (0xfb, Some(0xff), false, All),
+            // INIT, SIPI, NMI.
+            (0x500, Some(1), true, Nobody),
+            (0x608, Some(1), true, Nobody),
+            (0x400, Some(1), true, Nobody),
+            (0xfb, None, false, Unknown),
+        ] {
+            assert_eq!(Destination::of(icr, to, x2apic), whom, "{icr:#x} {to:?}");
+        }
+    }
+
+    fn one(sent: u64, target: Target, ns: u64) -> One {
+        One {
+            sent,
+            target,
+            pid: None,
+            ns,
+            waking_ns: Some(ns / 2),
+            waited_ns: 0,
+        }
+    }
+
+    #[test]
+    fn what_comes_near_the_agents_traffic_is_its_doing() {
+        let mut tally = Tally::default();
+        let mut traffic = FxHashMap::default();
+        // Forty in 20 ms, and traffic in the middle of them.
+        for at in 0..40u64 {
+            let sent = (1 << 30) + at * 500_000;
+            if at == 20 {
+                traffic.insert(None, sent);
+                tally.traffic(None, sent);
+            }
+            tally.add(one(sent, Target::Halted, 1_000), &traffic);
+        }
+        let sums = tally.report();
+        // Ten before it, itself, and ten behind.
+        assert_eq!(sums.of_agent, 21, "{sums:?}");
+        assert_eq!(sums.halted.count() + sums.alone, 19, "{sums:?}");
+    }
+
+    #[test]
+    fn interrupts_that_come_alone_are_told_apart() {
+        let (mut tally, traffic) = (Tally::default(), FxHashMap::default());
+        for at in 0..30u64 {
+            tally.add(one(at * 100_000_000, Target::Halted, 300_000), &traffic);
+        }
+        for at in 0..30u64 {
+            tally.add(
+                one(5_000_000_000 + at * 100_000, Target::Halted, 50_000),
+                &traffic,
+            );
+        }
+        let sums = tally.report();
+        assert_eq!((sums.alone, sums.halted.count()), (30, 30));
+        assert_eq!(sums.halted.percentile(0.5), 50_000);
+        assert!(sums.active_ns <= 2 << SLICE_BITS, "{sums:?}");
+        assert_eq!(sums.count(), 60);
     }
 }

@@ -249,7 +249,7 @@ impl Picture {
         };
         let tasks = keep.map(asked);
         let asked_of = tasks.clone();
-        let stalls = match (&mut study.stalls, &study.machine) {
+        let stalls = match (&study.stalls, &study.machine) {
             (Some(stalls), Some(machine)) => Some(stalls.report(machine)),
             _ => None,
         };

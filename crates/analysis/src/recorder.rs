@@ -7,7 +7,7 @@
 //! A vhost worker of a network card is woken by vCPUs and by tasks that send; that of vsock by the recorder's threads,
 //! which read and answer. kworkers do many things, and are nobody's helpers here.
 
-use event::{Data, Event, NONE};
+use event::{Data, Event, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
 use crate::Stats;
@@ -20,6 +20,13 @@ const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stap
 /// it is not known yet how many there will be.
 const WAKES: u64 = 20;
 const WAKES_OF_AGENT: u64 = 4;
+
+/// Gaps that are all looked at, and one in how many of those beyond.
+const ALL_GAPS: u64 = 1 << 14;
+const ONE_GAP_IN: u64 = 8;
+
+/// A CPU that so many tasks had last has run them; one that a task is on its way to runs it.
+const CERTAIN: u64 = 3;
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -93,8 +100,8 @@ struct Cpu {
     /// Thread and time of the last event.
     last: Option<(i32, u64)>,
     seen: bool,
-    /// A task was woken for it, or moved to it.
-    aimed: bool,
+    /// Tasks that were woken for it, or moved to it.
+    aimed: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -123,6 +130,7 @@ pub struct Recorder {
     /// By thread slot.
     tasks: Vec<Task>,
     gaps: Stats,
+    seen_gaps: u64,
     fine: bool,
     agents: bool,
     /// sched_waking is recorded, which says who woke a task.
@@ -163,16 +171,34 @@ impl Recorder {
         data: &Data,
         machine: &mut Machine,
     ) -> Option<Option<i32>> {
-        self.fine |= event.time % 1_000 != 0;
+        if !self.fine {
+            self.fine = !event.time.is_multiple_of(1_000);
+        }
         if let Some(cpu) = self.cpu(event.cpu) {
             cpu.seen = true;
             let last = cpu.last.replace((event.tid, event.time));
             if let Some((tid, time)) = last
                 && tid == event.tid
             {
+                // Of many gaps a part tells as much.
+                self.seen_gaps += 1;
+                if self.seen_gaps > ALL_GAPS && !self.seen_gaps.is_multiple_of(ONE_GAP_IN) {
+                    return self.sched(event, data, machine);
+                }
                 self.gaps.add(event.time.saturating_sub(time));
             }
         }
+        self.sched(event, data, machine)
+    }
+
+    /// Takes an event of the scheduler.
+    #[inline]
+    fn sched(
+        &mut self,
+        event: &Event<'_>,
+        data: &Data,
+        machine: &mut Machine,
+    ) -> Option<Option<i32>> {
         match data {
             Data::SchedSwitch(switch) => {
                 let prev = machine.slot(switch.prev_tid);
@@ -190,16 +216,20 @@ impl Recorder {
                     .find_map(|slot| self.carries(slot, WAKES_OF_AGENT, machine.threads()))
             }
             Data::SchedMigrateTask(migrate) => {
-                self.cpu(migrate.dest_cpu)?.aimed = true;
+                self.cpu(migrate.dest_cpu)?.aimed += CERTAIN;
                 None
             }
             Data::SchedWaking(wakeup) => {
                 self.wakings = true;
+                // The CPU that it had last; it may be woken for another.
+                if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
+                    cpu.aimed += 1;
+                }
                 self.wakes(event, wakeup, machine)
             }
             Data::SchedWakeup(wakeup) => {
                 if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
-                    cpu.aimed = true;
+                    cpu.aimed += CERTAIN;
                 }
                 if self.wakings {
                     return None;
@@ -207,6 +237,23 @@ impl Recorder {
                 self.wakes(event, wakeup, machine)
             }
             _ => None,
+        }
+    }
+
+    /// Takes what is told beside events: where some were lost, nobody knows who had the CPU until the next switch.
+    pub fn side(&mut self, side: &Side<'_>) {
+        if let Side::Lost {
+            cpu: lost,
+            kind: LostKind::Ring,
+            ..
+        } = *side
+        {
+            for (cpu, number) in self.cpus.iter_mut().zip(0i32..) {
+                if lost == NONE || lost == number {
+                    cpu.current = None;
+                    cpu.last = None;
+                }
+            }
         }
     }
 
@@ -291,7 +338,7 @@ impl Recorder {
         });
         out.absent_cpus = (0u32..)
             .zip(&self.cpus)
-            .filter(|(_, cpu)| cpu.aimed && !cpu.seen)
+            .filter(|(_, cpu)| cpu.aimed >= CERTAIN && !cpu.seen)
             .map(|(number, _)| number)
             .collect();
         out

@@ -488,11 +488,9 @@ impl Stalls {
         }
     }
 
-    /// Returns what was found, after the walk.
-    pub fn report(&mut self, machine: &Machine) -> StallsReport {
-        for number in 0..self.vcpus.len() as u32 {
-            self.close(number);
-        }
+    /// Returns what was found, after the walk. What the recording's end cuts off is no stall: nothing tells what became of
+    /// it.
+    pub fn report(&self, machine: &Machine) -> StallsReport {
         let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();
         let ran = |(slot, ns): &(u32, u64)| {
             let thread = machine.threads().at(*slot);

@@ -501,6 +501,9 @@ impl Sink for Study {
         if let Some(info) = &mut self.info {
             info.side(side);
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.side(side);
+        }
         if let Some(exits) = &mut self.exits {
             exits.side(side);
         }

@@ -360,7 +360,9 @@ fn recordings_and_tables_together_say_which_of_them_shows_it() {
     let (recording, ports) = (recording(), ports());
     let document = json(&[&recording, &ports]);
     let findings = document["findings"].as_array().unwrap();
-    assert_eq!(findings.len(), 1, "{findings:#?}");
+    // What recording takes is bounded beside it, which is no more than low.
+    let told = findings.iter().filter(|one| one["severity"] != "low");
+    assert_eq!(told.count(), 1, "{findings:#?}");
     assert_eq!(findings[0]["id"], "timer-port-exits");
     // The recording shows how much of the time it is, so it tells; the table shows it as well.
     let inputs: Vec<&str> = findings[0]["inputs"]

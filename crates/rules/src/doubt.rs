@@ -7,6 +7,9 @@ const UNSURE: f64 = 0.45;
 
 /// One in so many that does not fit: fewer are what the beginning and the end of a recording leave.
 const ONE_IN: u64 = 500;
+/// A share of fewer waits than this is chance.
+const WAITS: u64 = 10;
+
 /// And so many at least.
 const AT_LEAST: u64 = 3;
 
@@ -54,6 +57,12 @@ impl Case<'_> {
         }
     }
 
+    /// Returns whether vCPUs waited for a CPU so often that a share of their time means something.
+    pub(crate) fn waits_often(&self) -> bool {
+        let rows = self.picture.vcpus.iter().flat_map(|report| &report.rows);
+        rows.map(|row| row.waits.count()).sum::<u64>() >= WAITS
+    }
+
     /// Returns the command that shows what happened in a time.
     pub(crate) fn command(&self, from: u64, to: u64) -> String {
         let name = self.picture.names.first().map_or("REC", String::as_str);
@@ -72,15 +81,18 @@ impl Case<'_> {
             let Some(vcpu) = vm.vcpus.iter().find(|vcpu| vcpu.tid == tid) else {
                 continue;
             };
+            // Where there is one VM, or nothing is known of them, the thread tells which vCPU is meant.
             let of = match (&vm.name, vm.pid) {
                 _ if vms.len() < 2 => String::new(),
-                (Some(name), Some(pid)) => format!(" of {name} (process {pid})"),
-                (Some(name), None) => format!(" of {name}"),
-                (None, Some(pid)) => format!(" of the VM of process {pid}"),
-                // Its thread tells which one is meant.
+                (Some(name), _) => format!(" of {name}"),
+                (None, Some(_)) => " of the VM".to_owned(),
                 (None, None) => String::new(),
             };
-            return format!("vCPU {}{of} (thread {tid})", vcpu.id);
+            let process = match vm.pid.filter(|_| vms.len() > 1) {
+                Some(pid) => format!("process {pid}, "),
+                None => String::new(),
+            };
+            return format!("vCPU {}{of} ({process}thread {tid})", vcpu.id);
         }
         format!("the vCPU of thread {tid}")
     }

@@ -62,7 +62,8 @@ fn look(case: &Case<'_>) -> Verdict {
     let row = report.rows.iter().find(|row| row.tid == worst.tid);
     let observed = row.map_or(0, |row| row.times.total());
     let busy = case.picture.busy_ns().max(1);
-    let often = (cost.share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
+    let often = case.waits_often()
+        && (cost.share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
         && total >= busy / 50;
     let long = longest(case);
     if !often && long.is_none() {
@@ -75,9 +76,10 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, case.sure(0.9)).cost(cost);
     finding = match long {
         Some(long) if !often => finding.title(format!(
-            "{} waited {} for a CPU at once",
+            "{} waited {} for a CPU at once{}",
             capital(&case.vcpu_called(long.tid)),
-            human(long.held_ns)
+            human(long.held_ns),
+            behind(long)
         )),
         _ => finding.title(format!(
             "vCPUs waited {} for a CPU, most behind {whom}",
@@ -114,10 +116,7 @@ fn look(case: &Case<'_>) -> Verdict {
             "The longest wait at once was {} of {}{}: {}.",
             human(long.held_ns),
             case.vcpu_called(long.tid),
-            long.ran
-                .first()
-                .and_then(|ran| ran.comm.as_ref())
-                .map_or_else(String::new, |comm| format!(", most of it behind {comm}")),
+            behind(long),
             case.command(long.from, long.to),
         ));
         finding.at_least = match long.held_ns {
@@ -154,6 +153,12 @@ fn longest<'a>(case: &Case<'a>) -> Option<&'a Stall> {
             && recorder.is_none_or(|tid| case.picture.recorder.role(tid).is_none())
     });
     behind.max_by_key(|stall| stall.held_ns)
+}
+
+/// Behind whom a wait was.
+fn behind(long: &Stall) -> String {
+    let comm = long.ran.first().and_then(|ran| ran.comm.as_ref());
+    comm.map_or_else(String::new, |comm| format!(", most of it behind {comm}"))
 }
 
 /// What a crowd is called in a title.

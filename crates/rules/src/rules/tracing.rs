@@ -45,6 +45,10 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// Positions of the remedies that need no agent in a guest.
+const FEWER: usize = 0;
+const ELSEWHERE: usize = 1;
+
 /// A share is not told of less: a recording has its beginning and its end, in which the recorder is busy with itself.
 const LEAST_NS: u64 = 50_000_000;
 /// Nor from fewer events.
@@ -79,7 +83,7 @@ fn look(case: &Case<'_>) -> Verdict {
             human(span)
         ));
     }
-    let measured = Measured::of(case);
+    let measured = Measured::of(case, span);
     let bound = Bound::of(case, span, all);
     let certain = bound.as_ref().is_some_and(|bound| bound.least >= SHARE);
     let up_to = bound.as_ref().is_some_and(|bound| bound.most >= SHARE);
@@ -93,15 +97,29 @@ fn look(case: &Case<'_>) -> Verdict {
     } else {
         0.4
     };
-    let mut finding = Finding::new(&RULE, case.sure(confidence));
+    // What the recorder itself says it lost is left out of its threads' time, which is then a lower bound.
+    let lost = case.picture.quality.lost_events;
+    let confidence = match lost {
+        0 => case.sure(confidence),
+        _ => confidence,
+    };
+    let mut finding = Finding::new(&RULE, confidence);
     if measured.tells() {
         finding = measured.tell(case, span, finding);
     }
     if let Some(bound) = bound {
         finding = bound.tell(case, finding, !measured.tells(), certain);
     }
-    let mut finding = finding;
-    if let Some(doubt) = case.doubt() {
+    let recorder = &case.picture.recorder;
+    let mut finding = match recorder.agents || recorder.helpers_ns > 0 {
+        true => finding,
+        false => finding.only(&[FEWER, ELSEWHERE]),
+    };
+    if lost > 0 {
+        finding = finding.evidence(format!(
+            "It lost {lost} events: what its threads ran around them is not in these numbers."
+        ));
+    } else if let Some(doubt) = case.doubt() {
         finding = finding.evidence(doubt);
     }
     // What is only bounded may be nothing: it is no reason to doubt what stands below.
@@ -116,12 +134,18 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(case: &Case<'_>) -> Measured {
+    fn of(case: &Case<'_>, span: u64) -> Measured {
         let recorder = &case.picture.recorder;
         let ran = recorder.ran_ns.saturating_add(recorder.helpers_ns);
-        let waits = case.picture.waits.recorder_ns();
+        // All of the host's CPUs, as far as their numbers tell: one of which nothing was recorded was idle.
+        let cpus = case.picture.signs.cpus.len() as u64;
+        let cpu_ns = span.saturating_mul(cpus.max(1));
+        let waits = match case.waits_often() {
+            true => case.picture.waits.recorder_ns(),
+            false => 0,
+        };
         Measured {
-            ran: case.cpu_cost(ran),
+            ran: Cost::of(ran, cpu_ns, Base::CpuTime),
             waits: Cost::of(waits, case.picture.observed_ns(), Base::VcpuTime),
         }
     }
