@@ -143,6 +143,9 @@ impl Camera<'_> {
             &|isa, quality| self.devices.names(isa, quality),
         );
         picture.names = vec![name];
+        if self.comparing {
+            picture.only_asked();
+        }
         let unpaired = study.exits.as_ref().map(Exits::unpaired);
         for warning in unpaired.iter().flat_map(exits::unpaired) {
             picture.quality.warn(warning);

@@ -68,6 +68,7 @@ pub fn run(args: &PathsArgs) -> Result<()> {
         return Ok(());
     };
     facts.warn(&mut outcome.quality);
+    filters.warn(&mut outcome.quality);
     let names = devices.names(follower.isa(), &mut outcome.quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let reports = follower.report(machine, &name_access);
