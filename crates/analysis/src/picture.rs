@@ -8,8 +8,8 @@ use model::{Access, State, guesses};
 use paths::PathReport;
 
 use crate::{
-    Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info, InfoReport, Merge, SchedReport,
-    Signs, SleepRow, Stats, Study, VcpusReport, name_access, name_causes, name_rows,
+    Amount, Counter, ExitRow, ExitTable, Exits, ExitsReport, Info, InfoReport, LeftOut, Merge,
+    SchedReport, Signs, SleepRow, Stats, Study, VcpusReport, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -41,6 +41,8 @@ pub struct Picture {
     pub sched: Option<SchedReport>,
     /// Threads that filters choose, where they choose any: of other tasks nobody asked.
     pub tasks: Option<HashSet<i32>>,
+    /// vCPUs that they do not choose.
+    pub left_out: LeftOut,
     /// Latency paths.
     pub paths: Vec<PathReport>,
     /// Where tasks slept; `None` where no stacks were recorded.
@@ -190,6 +192,7 @@ impl Picture {
             vcpus,
             sched,
             tasks,
+            left_out: study.left_out().clone(),
             paths: paths
                 .map(|(paths, machine)| paths.report(machine, &name))
                 .unwrap_or_default(),
@@ -209,8 +212,13 @@ impl Picture {
         }
     }
 
-    /// Leaves of the scheduler's rows those that filters ask for: causes were looked for in all.
+    /// Leaves of VMs and the scheduler's rows those that filters ask for: causes were looked for in all.
     pub fn only_asked(&mut self) {
+        let left_out = &self.left_out;
+        for vm in &mut self.info.vms {
+            vm.vcpus.retain(|vcpu| !left_out.has(vcpu.tid));
+        }
+        self.info.vms.retain(|vm| !vm.vcpus.is_empty());
         let Some((report, tasks)) = self.sched.as_mut().zip(self.tasks.as_ref()) else {
             return;
         };
