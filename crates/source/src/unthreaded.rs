@@ -291,9 +291,9 @@ impl<'s> Threaded<'s> {
             Column::Unknown if self.made_up == 0 => return None,
             Column::Unknown => {
                 return Some(format!(
-                    "One thread id has several vCPUs, or is 0, so the text has something else in its column, as perf script -F pid prints: \
-                     vCPUs are told apart by the numbers KVM prints, and those of {} have thread ids that are made up, from \
-                     {MADE_UP} on; {MORE}.",
+                    "Several vCPUs have one thread id, so the text has something else in that column, such as the process ids of \
+                     perf script -F pid. vCPUs are told apart by the numbers KVM prints; {} of them have thread ids that are \
+                     made up, from {MADE_UP} on; {MORE}.",
                     self.made_up
                 ));
             }
