@@ -98,7 +98,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(&mut study, Quality::default(), &|_, _| true, &|_| None, &names);
+    let picture = Picture::of(&mut study, Quality::default(), None, &|_| None, &names);
     let case = rules::Case {
         picture: &picture,
         facts: None,

@@ -10,9 +10,9 @@ use paths::PathReport;
 use crate::waits::waits;
 use crate::{
     Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, Info, InfoReport, Ipis, IpisReport, Merge, Moves, MovesRow, PortRow, Ports,
-    RecorderReport, SchedReport, Signs, SleepRow, StallsReport, Stats, Study, Timers, TimersReport,
-    Unpaired, VcpusReport, WaitsReport, name_access, name_causes, name_rows,
+    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow, PortRow,
+    Ports, RecorderReport, SchedReport, Signs, SleepRow, StallsReport, Stats, Study, Timers,
+    TimersReport, Unpaired, VcpusReport, WaitsReport, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -76,6 +76,8 @@ pub struct Picture {
     pub sched: Option<SchedReport>,
     /// Threads that filters choose, where they choose any: of other tasks nobody asked.
     pub tasks: Option<HashSet<i32>>,
+    /// vCPUs that they do not choose.
+    pub left_out: LeftOut,
     /// Latency paths.
     pub paths: Vec<PathReport>,
     /// Where tasks slept; `None` where no stacks were recorded.
@@ -284,6 +286,7 @@ impl Picture {
             timers: study.timers.as_ref().map(Timers::report),
             moves: study.moves.as_ref().map(Moves::report).unwrap_or_default(),
             tasks,
+            left_out: study.left_out().clone(),
             paths: paths
                 .map(|(paths, machine)| paths.report(machine, &name))
                 .unwrap_or_default(),
@@ -304,8 +307,13 @@ impl Picture {
         }
     }
 
-    /// Leaves of the scheduler's rows those that filters ask for: causes were looked for in all.
+    /// Leaves of VMs and the scheduler's rows those that filters ask for: causes were looked for in all.
     pub fn only_asked(&mut self) {
+        let left_out = &self.left_out;
+        for vm in &mut self.info.vms {
+            vm.vcpus.retain(|vcpu| !left_out.has(vcpu.tid));
+        }
+        self.info.vms.retain(|vm| !vm.vcpus.is_empty());
         let Some((report, tasks)) = self.sched.as_mut().zip(self.tasks.as_ref()) else {
             return;
         };

@@ -316,6 +316,14 @@ impl<'a> Filter<'a> {
         self.vms.get_or_init(|| find_vms(reader, &self.told))
     }
 
+    /// Says in `quality` that a VM that was asked for is a guess, if it is one.
+    pub fn warn(&self, quality: &mut Quality) {
+        let vms = self.vms.get().filter(|_| self.args.vm.is_some());
+        if let Some(guesses) = vms.and_then(|vms| model::guesses(vms)) {
+            quality.warn(guesses);
+        }
+    }
+
     /// Returns whether filters choose vCPUs or threads.
     pub fn chooses(&self) -> bool {
         self.args.pid.is_some() || self.threads.is_some()

@@ -158,6 +158,9 @@ impl Camera<'_> {
         for warning in exits::beyond(&picture.exits) {
             picture.quality.warn(warning);
         }
+        if self.comparing {
+            picture.only_asked();
+        }
         let unpaired = study.exits.as_ref().map(Exits::unpaired);
         for warning in unpaired.iter().flat_map(exits::unpaired) {
             picture.quality.warn(warning);

@@ -71,18 +71,21 @@ fn a_cause_is_found_through_filters_of_its_vm_alone() {
     failures.finish(10);
 }
 
-/// Whatever is found of all VMs is found of one of them.
+/// Whatever is found of all VMs is found of one of them, but for what takes the events of several to be enough: rules
+/// need so many interrupts before they say a word.
 #[test]
 fn no_finding_is_lost_by_looking_at_each_vm() {
+    const SUMS: &str = "halted-target-ipi";
     let mut failures = Failures::default();
     for case in cases() {
         let vms = vms(&case.path);
         if vms.len() < 2 {
             continue;
         }
-        let Ok(all) = findings(&case.path, &[]) else {
+        let Ok(mut all) = findings(&case.path, &[]) else {
             continue;
         };
+        all.remove(SUMS);
         let mut each = BTreeSet::new();
         for (_, tids) in &vms {
             let first = tids[0].to_string();

@@ -32,21 +32,32 @@ pub fn vcpu_name(vms: &[Vm], tid: i32) -> Option<String> {
     Some(format!("{name}, vCPU {vcpu}"))
 }
 
+/// VMs and vCPUs that a sentence lists; what is beyond is counted.
+const LISTED: usize = 8;
+
+/// Cuts a list to what a sentence can hold.
+fn short(mut list: Vec<String>) -> String {
+    let more = list.len().saturating_sub(LISTED);
+    list.truncate(LISTED);
+    if more > 0 {
+        list.push(format!("{more} more"));
+    }
+    list.join(", ")
+}
+
 /// Returns what is to be said of VMs that were guessed, if any were.
 pub fn guesses(vms: &[Vm]) -> Option<String> {
-    let guessed: Vec<String> = vms
-        .iter()
-        .filter(|vm| vm.guessed)
-        .map(|vm| {
-            let tids: Vec<String> = vm.vcpus.iter().map(|vcpu| vcpu.tid.to_string()).collect();
-            format!("{{{}}}", tids.join(", "))
-        })
-        .collect();
+    let threads = |vm: &Vm| {
+        let tids = vm.vcpus.iter().map(|vcpu| vcpu.tid.to_string());
+        format!("{{{}}}", short(tids.collect()))
+    };
+    let guessed = vms.iter().filter(|vm| vm.guessed);
+    let guessed: Vec<String> = guessed.map(threads).collect();
     (!guessed.is_empty()).then(|| {
         format!(
             "Which vCPU is of which VM is a guess, by the order of thread ids: the recording tells no processes. Threads \
              taken for one VM: {}. --facts with the text of 'ps -eLo pid,tid,comm,args' tells.",
-            guessed.join(", ")
+            short(guessed)
         )
     })
 }

@@ -250,7 +250,9 @@ pub fn vcpu_from_comm(comm: &str) -> Option<u32> {
         digits[..end].parse().ok()
     };
     if let Some(rest) = comm.strip_prefix("CPU ") {
-        return rest.split_once('/').and_then(|(n, _)| n.parse().ok());
+        // QEMU's own emulation has threads called `CPU 3/TCG`.
+        let number = rest.split_once('/').filter(|(_, how)| *how == "KVM");
+        return number.and_then(|(number, _)| number.parse().ok());
     }
     comm.find("vcpu")
         .and_then(|at| number(&comm[at + "vcpu".len()..]))
@@ -301,6 +303,7 @@ mod tests {
             ("kvm-vcpu-1", Some(1)),
             ("crosvm_vcpu127", Some(127)),
             ("vcpu_throttle", None),
+            ("CPU 0/TCG", None),
             ("IO iothread1", None),
             ("fc_api", None),
             ("qemu-system-x86", None),

@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 use crate::quality::wrap;
 use crate::{csv, duration};
 
+/// Threads of a VMM that are listed.
+const HELPERS: usize = 4;
+
 /// What a recording's header tells that is printed beside the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
@@ -131,7 +134,13 @@ pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
             .collect();
         let _ = write!(text, "; vCPUs {}", vcpus.join(", "));
         if !vm.helpers.is_empty() {
-            let helpers: Vec<String> = vm.helpers.iter().map(i32::to_string).collect();
+            // An I/O thread for each disk, say: the first ones are the VMM's oldest.
+            let mut helpers: Vec<String> = vm.helpers.iter().map(i32::to_string).collect();
+            let more = helpers.len().saturating_sub(HELPERS);
+            helpers.truncate(HELPERS);
+            if more > 0 {
+                helpers.push(format!("{more} more"));
+            }
             let _ = write!(text, "; with threads {}", helpers.join(", "));
         }
         if vm.guessed {

@@ -232,13 +232,20 @@ impl<'s> Threaded<'s> {
     fn vcpu(&mut self, event: &Event<'_>, vcpu: u32) -> i32 {
         let key = (event.tid, vcpu);
         if self.column == Column::Unknown {
+            if self.firsts.len() >= MAX_VCPUS && !self.firsts.contains_key(&event.tid) {
+                return event.tid;
+            }
             let first = *self.firsts.entry(event.tid).or_insert(vcpu);
-            if first == vcpu {
+            // The idle task enters no guest: perf script -F comm prints Firecracker's 'fc_vcpu 0', which looks like an id.
+            if first == vcpu && event.tid > 0 {
                 return event.tid;
             }
         }
         if let Some(&tid) = self.vcpus.get(&key) {
             return tid;
+        }
+        if self.vcpus.len() >= MAX_VCPUS {
+            return NONE;
         }
         let tid = match self.scan.thread(event.tid, vcpu) {
             Ok(Some(tid)) => tid,
@@ -284,9 +291,9 @@ impl<'s> Threaded<'s> {
             Column::Unknown if self.made_up == 0 => return None,
             Column::Unknown => {
                 return Some(format!(
-                    "One thread id has several vCPUs, so the text has process ids in its column, as perf script -F pid prints: \
-                     vCPUs are told apart by the numbers KVM prints, and those of {} have thread ids that are made up, from \
-                     {MADE_UP} on; {MORE}.",
+                    "Several vCPUs have one thread id, so the text has something else in that column, such as the process ids of \
+                     perf script -F pid. vCPUs are told apart by the numbers KVM prints; {} of them have thread ids that are \
+                     made up, from {MADE_UP} on; {MORE}.",
                     self.made_up
                 ));
             }

@@ -67,7 +67,8 @@ pub fn run(args: &ExitsArgs) -> Result<()> {
         Some(machine) => machine.vms(),
         None => study.exits.as_ref().map(Exits::vms).unwrap_or_default(),
     };
-    let told_apart = !args.by.is_empty() || filter.vm.is_some();
+    filters.warn(&mut outcome.quality);
+    let told_apart = !args.by.is_empty() && filter.vm.is_none();
     if told_apart && let Some(guesses) = model::guesses(&vms) {
         outcome.quality.warn(guesses);
     }

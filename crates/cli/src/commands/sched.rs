@@ -60,6 +60,7 @@ pub fn run(args: &SchedArgs) -> Result<()> {
     let mut report = sink.report(merge, &|tid, pid| filters.keeps(tid, pid), &symbol);
     sort(&mut report.rows, args.sort);
     facts.warn(&mut outcome.quality);
+    filters.warn(&mut outcome.quality);
     for lack in &report.lacks {
         outcome.quality.warn(*lack);
     }

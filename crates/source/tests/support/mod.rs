@@ -263,7 +263,7 @@ fn analyse(reader: &Reader<'_>) {
 /// What rules find in the recording, and what changed against itself: nothing.
 fn causes(study: &mut Study, quality: Quality) -> String {
     let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(study, quality, &|_, _| true, &|_| None, &names);
+    let picture = Picture::of(study, quality, None, &|_| None, &names);
     let counted = |amounts: &Vec<analysis::Amount>| amounts.len() == picture.series.slice_ns.len();
     assert!(picture.series.of.values().all(counted));
     let case = rules::Case {

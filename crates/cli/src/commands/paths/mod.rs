@@ -71,6 +71,7 @@ pub fn run(args: &PathsArgs) -> Result<()> {
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
         outcome.quality.warn(warning);
     }
+    filters.warn(&mut outcome.quality);
     let names = devices.names(follower.isa(), &mut outcome.quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let reports = follower.report(machine, &name_access);
