@@ -546,6 +546,7 @@ impl Paths {
                         || what.not_after.iter().any(|s| live.has(*s))
                         || what.only_after.iter().any(|s| !live.has(*s))
                         || what.instead_of.is_some()
+                        || what.soon && live.late
                     {
                         continue;
                     }
@@ -600,6 +601,15 @@ impl Paths {
             }
         }
         live.ends = ends;
+    }
+
+    /// Whether an instance goes on when a vCPU enters its guest.
+    pub(super) fn waits_for_entry(&self, at: u32) -> bool {
+        let mut waits = self.live[at as usize].waits.iter();
+        waits.any(|(alt, _)| {
+            let (_, _, alt) = &self.index.alts[*alt as usize];
+            alt.events.iter().any(|event| event.matches("kvm", "kvm_entry"))
+        })
     }
 
     pub(super) fn unregister(&mut self, at: u32) {

@@ -116,6 +116,8 @@ struct AltToml {
     only_after: Many,
     instead_of: Option<String>,
     #[serde(default)]
+    soon: bool,
+    #[serde(default)]
     only_binds: bool,
     within: Option<String>,
     #[serde(default, rename = "where")]
@@ -325,6 +327,7 @@ fn step(
         one.not_after = named(&on.not_after)?;
         one.only_after = named(&on.only_after)?;
         one.instead_of.clone_from(&on.instead_of);
+        one.soon = on.soon;
         one.only_binds = on.only_binds;
         one.within = on.within.as_deref().map(Attr::parse).transpose()?;
         alts.push(one);
@@ -470,6 +473,7 @@ fn alt(
         not_after: Vec::new(),
         only_after: Vec::new(),
         instead_of: None,
+        soon: false,
         only_binds: false,
         within: None,
         unless: Vec::new(),

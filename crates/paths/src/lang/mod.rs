@@ -142,6 +142,8 @@ pub struct Alt {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// As [`Step::soon`], of this alternative alone.
+    pub soon: bool,
     /// A field of the event, in nanoseconds: the step before was reached no longer ago than that.
     pub within: Option<Attr>,
     /// The event tells roles that the instance does not hold yet, and does not reach the step.
