@@ -593,7 +593,6 @@ impl Paths {
             let counts = match ending {
                 Ending::Late => !live.late,
                 Ending::Over => true,
-                Ending::OverIfLate => live.late,
             };
             if let Some(thread) = thread.filter(|_| counts) {
                 ends.push((*number, thread));
@@ -639,6 +638,10 @@ impl Paths {
             }
             // What was reached by this very event has yet to be followed.
             if self.live[at as usize].seq == self.seq {
+                continue;
+            }
+            let exit_at = self.tasks.get(now.thread).exit_at;
+            if cancel.anew && exit_at <= self.live[at as usize].last().time {
                 continue;
             }
             self.unregister(at);

@@ -658,7 +658,12 @@ impl Paths {
                     // It has gone on already: with the entry before that was known.
                     let entered = self.tasks.get(slot).entry_at;
                     if entered > self.live[at as usize].last().time && self.waits_for_entry(at) {
-                        self.give_up(at, Some(Dropped::Unresolved));
+                        if self.is_open(&self.live[at as usize]) {
+                            self.unregister(at);
+                            self.complete(at);
+                        } else {
+                            self.give_up(at, Some(Dropped::Unresolved));
+                        }
                     }
                 }
             }

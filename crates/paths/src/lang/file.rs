@@ -75,8 +75,6 @@ struct StepToml {
     #[serde(default)]
     over: Many,
     #[serde(default)]
-    late_over: Many,
-    #[serde(default)]
     soon: bool,
     #[serde(default)]
     ends: bool,
@@ -386,7 +384,6 @@ fn step(
         coalesces: table.coalesces,
         until: ends(&table.until, roles)?,
         over: ends(&table.over, roles)?,
-        late_over: ends(&table.late_over, roles)?,
         soon: table.soon,
         ends: table.ends,
         answers: table.answers,
@@ -398,12 +395,16 @@ fn step(
     })
 }
 
-/// Parses `EVENT`, `EVENT[COND]`, and either with ` of ROLE` behind it.
+/// Parses `EVENT`, `EVENT[COND]`, and either with ` anew`, with ` of ROLE`, or with both behind it.
 fn ends(texts: &Many, roles: &[String]) -> Result<Vec<End>, LangError> {
     let one = |text: &String| {
         let (event, of) = match text.rsplit_once(" of ") {
             Some((event, role)) => (event, Some(known_role(roles, role)?)),
             None => (text.as_str(), None),
+        };
+        let (event, anew) = match event.trim().strip_suffix(" anew") {
+            Some(event) => (event, true),
+            None => (event, false),
         };
         let alt = selector(event)?;
         let event = alt.events.into_iter().next();
@@ -411,6 +412,7 @@ fn ends(texts: &Many, roles: &[String]) -> Result<Vec<End>, LangError> {
             event: event.ok_or_else(|| LangError(format!("'{text}' names no event")))?,
             conds: alt.conds,
             of,
+            anew,
         })
     };
     texts.list().iter().map(one).collect()
