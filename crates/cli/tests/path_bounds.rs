@@ -78,7 +78,11 @@ fn instances_end_where_their_vcpu_goes_on() {
             failures.check(found.is_empty(), || format!("{}: {found:?}", case.name));
             wrongs += usize::from(!found.is_empty());
         }
-        tell(&format!("{}: {} instances, {wrongs} wrong", case.name, sink.instances.len()));
+        tell(&format!(
+            "{}: {} instances, {wrongs} wrong",
+            case.name,
+            sink.instances.len()
+        ));
     }
     assert!(checked > 5_000, "{checked} instances");
     failures.finish(5_000);

@@ -381,7 +381,9 @@ fn pings_take_what_a_kick_takes() {
             before = begin;
             if let Some(one) = own {
                 // The first that it does with its port after it has sent.
-                let next = ports.iter().find(|line| prints.contains(&line.tid) && line.time > one.start);
+                let next = ports
+                    .iter()
+                    .find(|line| prints.contains(&line.tid) && line.time > one.start);
                 let taken = (next.map_or(begin, |line| line.time) - one.start) as f64 / 1e6;
                 failures.check(one.total as f64 / 1e6 <= taken, || {
                     format!("{name}: {one:?} is not over when its ping of {ms} ms is")

@@ -340,7 +340,8 @@ impl Words<'_> {
                 address: *address,
                 what: one.what,
                 back_end_tid: self.tid(one.back_end),
-                back_end: back_end.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
+                back_end: back_end
+                    .and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
                 own_process: own.map(|(vcpu, back_end)| vcpu == back_end),
                 answers: one.answers.clone(),
                 loops: one.loops.clone(),

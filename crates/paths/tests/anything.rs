@@ -5,13 +5,13 @@ mod common;
 use std::ops::ControlFlow;
 
 use analysis::Study;
+use common::stages::{Log, wrong};
 use event::reasons::{ExitReason, Isa};
 use event::sched::{Comm, SchedMigrateTask, SchedSwitch, SchedWakeup, Task, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, Kind, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio,
     KvmUserspaceExit, KvmVcpuWakeup, LostKind, MmioAccess, NONE, Side, Sink,
 };
-use common::stages::{Log, wrong};
 use paths::{Instance, PathReport, Paths};
 use proptest::prelude::*;
 
@@ -337,7 +337,10 @@ fn check_bounds(seen: &Seen) {
 fn forwards(mut stream: Vec<One>) -> Vec<One> {
     let lives = |one: &One| {
         let kind = KINDS[one.kind].1;
-        !matches!(kind, Kind::SchedProcessFork | Kind::SchedProcessExit | Kind::TaskRename)
+        !matches!(
+            kind,
+            Kind::SchedProcessFork | Kind::SchedProcessExit | Kind::TaskRename
+        )
     };
     stream.retain(lives);
     for one in &mut stream {

@@ -242,8 +242,8 @@ impl Paths {
                 .time
                 .saturating_sub(self.live[at as usize].last().time);
             let within = bound.within.as_ref();
-            let fits =
-                fits && within.is_none_or(|read| self.read(read, now).is_some_and(|ns| since <= ns));
+            let fits = fits
+                && within.is_none_or(|read| self.read(read, now).is_some_and(|ns| since <= ns));
             // One event takes an instance one step on, not back again.
             if !fits || self.live[at as usize].seq == self.seq {
                 continue;
@@ -607,7 +607,9 @@ impl Paths {
         let mut waits = self.live[at as usize].waits.iter();
         waits.any(|(alt, _)| {
             let (_, _, alt) = &self.index.alts[*alt as usize];
-            alt.events.iter().any(|event| event.matches("kvm", "kvm_entry"))
+            alt.events
+                .iter()
+                .any(|event| event.matches("kvm", "kvm_entry"))
         })
     }
 

@@ -311,7 +311,9 @@ pub(crate) fn bind(
             } else if matches(&step.unless) {
                 binding.disables.push(number);
             }
-            let numbers = index.ends[number as usize].iter().map(|(number, ..)| *number);
+            let numbers = index.ends[number as usize]
+                .iter()
+                .map(|(number, ..)| *number);
             for ((end, ending), number) in ends_of(step).zip(numbers) {
                 if matches(std::slice::from_ref(&end.event)) {
                     binding.cancels.push(Cancel {
@@ -348,14 +350,12 @@ pub(crate) fn bind(
         }
     }
     binding.marks.dedup();
-    binding
-        .alts
-        .sort_by_key(|bound| {
-            let step = std::cmp::Reverse((bound.chain, bound.step));
-            // What an event tells of one instance may end another, which goes on by it first.
-            let only_binds = index.alts[bound.alt as usize].2.only_binds;
-            (only_binds, step, !bound.joins)
-        });
+    binding.alts.sort_by_key(|bound| {
+        let step = std::cmp::Reverse((bound.chain, bound.step));
+        // What an event tells of one instance may end another, which goes on by it first.
+        let only_binds = index.alts[bound.alt as usize].2.only_binds;
+        (only_binds, step, !bound.joins)
+    });
     binding.wanted |= !binding.alts.is_empty()
         || !binding.cancels.is_empty()
         || !binding.disables.is_empty()

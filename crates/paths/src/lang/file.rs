@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::pair::selector;
 use super::{
-    Alt, Attr, By, Chain, Cond, End, JoinRole, LangError, MAX_ALTS, MAX_CHAINS, MAX_ROLES, MAX_STEPS,
-    Optional, Path, Pattern, Step,
+    Alt, Attr, By, Chain, Cond, End, JoinRole, LangError, MAX_ALTS, MAX_CHAINS, MAX_ROLES,
+    MAX_STEPS, Optional, Path, Pattern, Step,
 };
 
 #[derive(Deserialize)]

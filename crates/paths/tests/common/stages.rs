@@ -90,7 +90,13 @@ impl Log {
 
 /// Returns what is wrong with an instance: stages in which what they wait for had gone on. `halts` says whether the order of
 /// events is a machine's, so that it can be told who is in a halt.
-pub fn wrong(log: &Log, one: &Instance, paths: &Paths, machine: &Machine, halts: bool) -> Vec<String> {
+pub fn wrong(
+    log: &Log,
+    one: &Instance,
+    paths: &Paths,
+    machine: &Machine,
+    halts: bool,
+) -> Vec<String> {
     let path = &paths.paths()[one.path];
     let steps = &path.chains[one.chain].steps;
     let name = |step: u8| steps[step as usize].name.as_str();
@@ -124,23 +130,38 @@ pub fn wrong(log: &Log, one: &Instance, paths: &Paths, machine: &Machine, halts:
                 did(thread, &|does| enters(does) || leaves(does)),
                 "the vCPU did not poll all the time",
             ),
-            "on CPU" | "vCPU on CPU" | "back end on CPU" | "kworker on CPU" if a.ends_with("woken") => {
+            "on CPU" | "vCPU on CPU" | "back end on CPU" | "kworker on CPU"
+                if a.ends_with("woken") =>
+            {
                 fail(did(task, &gets), "it had a CPU before");
-                fail(woken && did(task, &enters), "the vCPU entered its guest before");
+                fail(
+                    woken && did(task, &enters),
+                    "the vCPU entered its guest before",
+                );
             }
             "accepted" | "raised" if path.name == "timer" && a == "on CPU" => fail(
-                did(thread, &|does| !matches!(does, Does::Gets | Does::Leaves { .. })),
+                did(thread, &|does| {
+                    !matches!(does, Does::Gets | Does::Leaves { .. })
+                }),
                 "the vCPU did something else before",
             ),
             "accepted" | "raised" if path.name == "timer" && a == "woken" => {
                 fail(did(thread, &enters), "the vCPU entered its guest before");
             }
-            "eventfd" | "back end woken" if a == "notified" || a == "eventfd" && path.name == "kick" => fail(
-                did(thread, &|does| enters(does) || does == Does::ToUser),
-                "the guest was entered before, or user space",
-            ),
+            "eventfd" | "back end woken"
+                if a == "notified" || a == "eventfd" && path.name == "kick" =>
+            {
+                fail(
+                    did(thread, &|does| enters(does) || does == Does::ToUser),
+                    "the guest was entered before, or user space",
+                )
+            }
             "injected" if a.ends_with("on CPU") && halts => fail(
-                did(thread, &|does| does == Does::Leaves { asleep_in_halt: true }),
+                did(thread, &|does| {
+                    does == Does::Leaves {
+                        asleep_in_halt: true,
+                    }
+                }),
                 "the vCPU went to sleep in a halt before",
             ),
             "injected" if woken => fail(did(thread, &asks_to_wait), "the vCPU halted again before"),
@@ -148,7 +169,9 @@ pub fn wrong(log: &Log, one: &Instance, paths: &Paths, machine: &Machine, halts:
                 fail(did(thread, &asks_to_wait), "the vCPU halted before");
             }
             "interrupt" if a == "back end done" && halts => fail(
-                did(tid(one.reached[0].thread), &|does| does == Does::Enters { from_halt: true }),
+                did(tid(one.reached[0].thread), &|does| {
+                    does == Does::Enters { from_halt: true }
+                }),
                 "the vCPU that waited went on before",
             ),
             _ => {}

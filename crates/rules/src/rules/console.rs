@@ -121,7 +121,11 @@ fn look(case: &Case<'_>) -> Verdict {
             false => by_accesses(case),
         };
     }
-    let irqs = case.picture.paths.iter().find(|path| path.name == "device-irq");
+    let irqs = case
+        .picture
+        .paths
+        .iter()
+        .find(|path| path.name == "device-irq");
     let Some(irqs) = irqs.filter(|path| path.count > 0) else {
         // Messages, or what the vGIC is told: without either no device interrupted anybody, or it is not recorded.
         let messages = ["kvm_msi_set_irq", "vgic_update_irq_pending"].iter();
