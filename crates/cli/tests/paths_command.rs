@@ -429,3 +429,26 @@ fn nothing_found_is_said_plainly() {
     assert!(text.contains("not found in this recording"), "{text}");
     assert!(text.contains("trace-cmd record -e kvm -e sched"), "{text}");
 }
+
+/// The help's own example: HLT is `hlt` on AMD, and a reason is meant in either case.
+#[test]
+fn reasons_are_compared_whatever_their_case() {
+    let path = file("x86/console-healthy/perf.data.zst");
+    let count = |reason: &str| {
+        let from = format!("kvm_exit[reason=={reason}]");
+        let args = [
+            "paths",
+            "--from",
+            &from,
+            "--to",
+            "kvm_entry",
+            "--join",
+            "vcpu",
+        ];
+        let document = json(&args, &path).unwrap();
+        number(&document["paths"][0], "count")
+    };
+    assert!(count("hlt") > 100);
+    assert_eq!(count("HLT"), count("hlt"));
+    assert_eq!(count("vmcall"), 0);
+}

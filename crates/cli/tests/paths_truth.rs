@@ -50,6 +50,7 @@ fn a_kick_through_the_vmm_and_one_through_vhost() {
         ("back end on CPU", 923_936),
         ("work", 924_129),
         ("interrupt", 924_377),
+        ("accepted", 924_379),
         ("vCPU woken", 924_386),
         ("vCPU on CPU", 924_402),
         ("next access", 924_478),
@@ -63,6 +64,7 @@ fn a_kick_through_the_vmm_and_one_through_vhost() {
         ("work", 209_533),
         ("handed over", 209_568),
         ("interrupt", 209_649),
+        ("accepted", 209_651),
         ("in guest", 209_672),
         ("next access", 209_685),
     ];

@@ -135,9 +135,8 @@ impl Interrupts {
 
     /// A vCPU's thread gets its CPU, or does something on it.
     pub fn acts(&mut self, slot: u32, tasks: &Tasks, threads: &Threads) {
-        let number = tasks.get(slot).vcpu;
         self.settle(tasks, threads, |waiting| {
-            number == Some(waiting.number) && tasks.only_vcpu(waiting.number) == Some(slot)
+            tasks.only_vcpu(waiting.number) == Some(slot)
         });
     }
 

@@ -73,8 +73,9 @@ pub(crate) struct Task {
     pub cpu: i32,
     /// Its id.
     pub tid: i32,
-    /// When it last left its guest, if it is a vCPU.
+    /// When it last left its guest, if it is a vCPU, and when it last entered it.
     pub exit_at: u64,
+    pub entry_at: u64,
     known: bool,
     entered: bool,
 }
@@ -90,8 +91,9 @@ impl Task {
 #[derive(Debug)]
 pub(crate) struct Tasks {
     all: Vec<Task>,
-    /// vCPUs: number and slot.
+    /// vCPUs: number and slot; and those whose number nothing tells.
     vcpus: BTreeSet<(u32, u32)>,
+    nameless: BTreeSet<u32>,
     unknown: Task,
     /// Stands for all idle tasks.
     idle: Task,
@@ -107,6 +109,7 @@ impl Default for Tasks {
         Tasks {
             all: Vec::new(),
             vcpus: BTreeSet::new(),
+            nameless: BTreeSet::new(),
             unknown,
             idle: Task {
                 what: What::Idle,
@@ -175,7 +178,13 @@ impl Tasks {
 
     /// What a task is may have changed.
     fn changed(&mut self, slot: u32, before: Option<u32>) {
-        let now = self.get(slot).number();
+        let task = self.get(slot);
+        let now = task.number();
+        if task.what == What::Vcpu && task.entered && now.is_none() {
+            self.nameless.insert(slot);
+        } else if !self.nameless.is_empty() {
+            self.nameless.remove(&slot);
+        }
         if before == now {
             return;
         }
@@ -251,8 +260,11 @@ impl Tasks {
         all.map(|(_, slot)| *slot)
     }
 
-    /// Returns the only vCPU of that number, if there is just one.
+    /// Returns the only vCPU of that number, if there is just one; or the only vCPU of all, where nothing tells its number.
     pub fn only_vcpu(&self, number: u32) -> Option<u32> {
+        if self.vcpus.is_empty() && self.nameless.len() == 1 {
+            return self.nameless.first().copied();
+        }
         let mut all = self.vcpus(number);
         let slot = all.next()?;
         all.next().is_none().then_some(slot)

@@ -546,6 +546,7 @@ impl Paths {
                         || what.not_after.iter().any(|s| live.has(*s))
                         || what.only_after.iter().any(|s| !live.has(*s))
                         || what.instead_of.is_some()
+                        || what.soon && live.late
                     {
                         continue;
                     }
@@ -592,7 +593,6 @@ impl Paths {
             let counts = match ending {
                 Ending::Late => !live.late,
                 Ending::Over => true,
-                Ending::OverIfLate => live.late,
             };
             if let Some(thread) = thread.filter(|_| counts) {
                 ends.push((*number, thread));
@@ -600,6 +600,17 @@ impl Paths {
             }
         }
         live.ends = ends;
+    }
+
+    /// Whether an instance goes on when a vCPU enters its guest.
+    pub(super) fn waits_for_entry(&self, at: u32) -> bool {
+        let mut waits = self.live[at as usize].waits.iter();
+        waits.any(|(alt, _)| {
+            let (_, _, alt) = &self.index.alts[*alt as usize];
+            alt.events
+                .iter()
+                .any(|event| event.matches("kvm", "kvm_entry"))
+        })
     }
 
     pub(super) fn unregister(&mut self, at: u32) {
@@ -629,6 +640,10 @@ impl Paths {
             }
             // What was reached by this very event has yet to be followed.
             if self.live[at as usize].seq == self.seq {
+                continue;
+            }
+            let exit_at = self.tasks.get(now.thread).exit_at;
+            if cancel.anew && exit_at <= self.live[at as usize].last().time {
                 continue;
             }
             self.unregister(at);

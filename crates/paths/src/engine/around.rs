@@ -249,6 +249,9 @@ impl Paths {
                 self.forget(now.thread);
             }
             Data::KvmEntry(_) | Data::KvmUserspaceExit(_) | Data::KvmFpu { .. } => {
+                if matches!(now.data, Data::KvmEntry(_)) {
+                    self.tasks.entry(now.thread, threads).entry_at = now.event.time;
+                }
                 self.forget(now.thread);
             }
             Data::KvmVcpuWakeup(_) => {

@@ -57,8 +57,6 @@ pub(crate) enum Ending {
     Late,
     /// The instance is over.
     Over,
-    /// It is over if it is late.
-    OverIfLate,
 }
 
 /// An event by which instances at a step end.
@@ -68,6 +66,8 @@ pub(crate) struct Cancel {
     pub number: u32,
     pub asks: Vec<Ask>,
     pub ending: Ending,
+    /// The exit that the thread is in began after the step.
+    pub anew: bool,
 }
 
 /// An alternative of a step, bound to one kind of event.
@@ -286,8 +286,7 @@ impl Index {
 fn ends_of(step: &Step) -> impl Iterator<Item = (&End, Ending)> {
     let until = step.until.iter().map(|end| (end, Ending::Late));
     let over = step.over.iter().map(|end| (end, Ending::Over));
-    let late = step.late_over.iter().map(|end| (end, Ending::OverIfLate));
-    until.chain(over).chain(late)
+    until.chain(over)
 }
 
 /// Binds all paths to a kind of event.
@@ -321,6 +320,7 @@ pub(crate) fn bind(
                         number,
                         asks: asks(&end.conds, ty, symbols),
                         ending,
+                        anew: end.anew,
                     });
                 }
             }

@@ -650,9 +650,20 @@ impl Paths {
                     live.replace(ticket, u64::from(slot));
                     self.unregister(at);
                     let step = self.live[at as usize].last().step as usize;
-                    if self.occupy(at, step) {
-                        self.notice(at, now, machine);
-                        self.register(at);
+                    if !self.occupy(at, step) {
+                        continue;
+                    }
+                    self.notice(at, now, machine);
+                    self.register(at);
+                    // It has gone on already: with the entry before that was known.
+                    let entered = self.tasks.get(slot).entry_at;
+                    if entered > self.live[at as usize].last().time && self.waits_for_entry(at) {
+                        if self.is_open(&self.live[at as usize]) {
+                            self.unregister(at);
+                            self.complete(at);
+                        } else {
+                            self.give_up(at, Some(Dropped::Unresolved));
+                        }
                     }
                 }
             }

@@ -75,8 +75,6 @@ struct StepToml {
     #[serde(default)]
     over: Many,
     #[serde(default)]
-    late_over: Many,
-    #[serde(default)]
     soon: bool,
     #[serde(default)]
     ends: bool,
@@ -115,6 +113,8 @@ struct AltToml {
     #[serde(default)]
     only_after: Many,
     instead_of: Option<String>,
+    #[serde(default)]
+    soon: bool,
     #[serde(default)]
     only_binds: bool,
     within: Option<String>,
@@ -325,6 +325,7 @@ fn step(
         one.not_after = named(&on.not_after)?;
         one.only_after = named(&on.only_after)?;
         one.instead_of.clone_from(&on.instead_of);
+        one.soon = on.soon;
         one.only_binds = on.only_binds;
         one.within = on.within.as_deref().map(Attr::parse).transpose()?;
         alts.push(one);
@@ -383,7 +384,6 @@ fn step(
         coalesces: table.coalesces,
         until: ends(&table.until, roles)?,
         over: ends(&table.over, roles)?,
-        late_over: ends(&table.late_over, roles)?,
         soon: table.soon,
         ends: table.ends,
         answers: table.answers,
@@ -395,12 +395,16 @@ fn step(
     })
 }
 
-/// Parses `EVENT`, `EVENT[COND]`, and either with ` of ROLE` behind it.
+/// Parses `EVENT`, `EVENT[COND]`, and either with ` anew`, with ` of ROLE`, or with both behind it.
 fn ends(texts: &Many, roles: &[String]) -> Result<Vec<End>, LangError> {
     let one = |text: &String| {
         let (event, of) = match text.rsplit_once(" of ") {
             Some((event, role)) => (event, Some(known_role(roles, role)?)),
             None => (text.as_str(), None),
+        };
+        let (event, anew) = match event.trim().strip_suffix(" anew") {
+            Some(event) => (event, true),
+            None => (event, false),
         };
         let alt = selector(event)?;
         let event = alt.events.into_iter().next();
@@ -408,6 +412,7 @@ fn ends(texts: &Many, roles: &[String]) -> Result<Vec<End>, LangError> {
             event: event.ok_or_else(|| LangError(format!("'{text}' names no event")))?,
             conds: alt.conds,
             of,
+            anew,
         })
     };
     texts.list().iter().map(one).collect()
@@ -470,6 +475,7 @@ fn alt(
         not_after: Vec::new(),
         only_after: Vec::new(),
         instead_of: None,
+        soon: false,
         only_binds: false,
         within: None,
         unless: Vec::new(),

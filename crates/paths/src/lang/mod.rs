@@ -99,8 +99,6 @@ pub struct Step {
     pub until: Vec<End>,
     /// Once one of these has come, the instance is over, whatever it waits for: what it was about has gone on.
     pub over: Vec<End>,
-    /// The same, once steps that come soon do not come any more.
-    pub late_over: Vec<End>,
     /// The back end has answered, or is done: what comes behind it is not its time.
     pub answers: bool,
     /// An instance that reaches it is complete, though it is not the last one.
@@ -131,6 +129,8 @@ pub struct End {
     pub conds: Vec<Cond>,
     /// ...made by the thread that this role holds; without one, by the thread that made the step's event.
     pub of: Option<usize>,
+    /// The exit from the guest that the thread is in began after the step.
+    pub anew: bool,
 }
 
 /// One way to reach a step.
@@ -142,6 +142,8 @@ pub struct Alt {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// As [`Step::soon`], of this alternative alone.
+    pub soon: bool,
     /// A field of the event, in nanoseconds: the step before was reached no longer ago than that.
     pub within: Option<Attr>,
     /// The event tells roles that the instance does not hold yet, and does not reach the step.
