@@ -118,7 +118,8 @@ fn read(name: &str) -> Result<Path> {
     let read = File::open(name).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
     if let Err(error) = read {
         bail!(
-            "--path {name}: {error}; expected one of {}, or a file in the language of docs/paths.md",
+            "--path {name}: {}; expected one of {}, or a file in the language of docs/paths.md",
+            input::why(&error),
             known.join(", ")
         );
     }
