@@ -57,8 +57,11 @@ fn inputs() -> Vec<(&'static str, Vec<u8>)> {
             continue;
         };
         let bytes = recording.bytes();
-        if bytes.len() > 400_000 && !found.iter().any(|(known, _)| *known == kind) {
-            found.push((kind, bytes.to_vec()));
+        // The largest: what is packed within a recording ends with the piece that is cut.
+        match found.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, known)) if known.len() >= bytes.len() => {}
+            Some((_, known)) => *known = bytes.to_vec(),
+            None => found.push((kind, bytes.to_vec())),
         }
     }
     assert_eq!(found.len(), 3, "a recording of each kind");
