@@ -135,6 +135,8 @@ pub enum SideRecord<'a> {
         len: u64,
         /// Offset in the file.
         pgoff: u64,
+        /// Whether it may be executed, where the record itself says (`PERF_RECORD_MMAP2`).
+        exec: Option<bool>,
         /// File name.
         path: &'a [u8],
     },
@@ -158,6 +160,8 @@ pub enum SideRecord<'a> {
     },
 }
 
+/// `PROT_EXEC` (`include/uapi/asm-generic/mman-common.h`).
+const PROT_EXEC: u32 = 4;
 /// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
 const KSYMBOL_UNREGISTER: u16 = 1;
 
@@ -205,6 +209,7 @@ pub(crate) fn parse_side<'a>(
             start: long(8)?,
             len: long(16)?,
             pgoff: long(24)?,
+            exec: None,
             path: name(32)?,
         },
         // Between offset and name: device and inode, or a build id, then protection and flags.
@@ -214,6 +219,7 @@ pub(crate) fn parse_side<'a>(
             start: long(8)?,
             len: long(16)?,
             pgoff: long(24)?,
+            exec: endian.u32(body, 56).map(|prot| prot & PROT_EXEC != 0),
             path: name(64)?,
         },
         kind::KSYMBOL => SideRecord::Ksymbol {

@@ -10,6 +10,9 @@ use crate::bind;
 use crate::header::{Header, TimeUnit};
 use crate::reader::{Outcome, Watch};
 
+/// `PERF_RECORD_MISC_MMAP_DATA` (`include/uapi/linux/perf_event.h`): a mapping is not executable.
+const MISC_MMAP_DATA: u16 = 1 << 13;
+
 /// A perf.data whose definitions are read.
 #[derive(Debug)]
 pub(crate) struct PerfReader<'r> {
@@ -283,9 +286,16 @@ impl Visitor for Push<'_> {
                 start,
                 len,
                 pgoff,
+                exec,
                 path,
             } => {
                 comm = String::from_utf8_lossy(path);
+                // perf goes by the protection where the record has it, and by the header's bit where not.
+                let misc = match exec {
+                    Some(true) => misc & !MISC_MMAP_DATA,
+                    Some(false) => misc | MISC_MMAP_DATA,
+                    None => misc,
+                };
                 Side::Mmap {
                     time,
                     pid,

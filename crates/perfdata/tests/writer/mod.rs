@@ -594,6 +594,7 @@ impl Out {
                 start: 0x1000,
                 len: 0x2000,
                 pgoff: 0x3000,
+                exec: matches!(record.body, Body::Mmap2(_)).then_some(true),
                 path,
             },
             Body::Ksymbol(name) => SideRecord::Ksymbol {
