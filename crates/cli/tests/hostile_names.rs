@@ -135,6 +135,10 @@ fn names_of_files_and_facts_do_not_steer_the_terminal() {
     }
     fs::copy(&case(&one_of(0)).path, &path).expect("a copy");
     told("exits", &run(["exits".as_ref(), path.as_os_str()]));
+    // A file's name may be taken for an option.
+    let wrong = run(["exits", "--a\x1b[2J\u{202e}\u{9b}7m"]);
+    assert_eq!((wrong.status, steering(wrong.stderr.as_bytes())), (2, None));
+    assert!(wrong.stderr.contains("\\u{202e}\\x9b"), "{}", wrong.stderr);
     let facts = folder.path().join("ps.txt");
     let line = "    PID     TID COMMAND         COMMAND\n   4711    4711 qemu-system-x86 /usr/bin/qemu-system-x86_64 -name a\x1b[2J\u{202e}\u{9b}7m,debug-threads=on -m 1G\n";
     fs::write(&facts, line).expect("a written file");
