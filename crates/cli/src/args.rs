@@ -551,7 +551,7 @@ Examples:
   trapline paths --path irqfd --slow 5ms trace.dat
   trapline paths --path irqfd --instance 33 trace.dat
   trapline paths --path irqfd --each --format csv trace.dat
-  trapline paths --from 'kvm_exit[reason==HLT]' --to kvm_entry --join vcpu perf.data
+  trapline paths --from 'kvm_exit[reason==HLT]' --to kvm_entry --join vcpu perf.data  on AMD reason==hlt
   trapline paths --from netdev_rxq_recv --to netdev_send__return ovs.perf.data";
 
 /// `trapline facts`.

@@ -12,6 +12,7 @@ mod picture;
 mod tables;
 mod wrong_input;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -22,11 +23,24 @@ use crate::args::{Args, Command};
 
 /// A recording could not be read, or does not hold what was asked for.
 const EXIT_FAILURE: u8 = 1;
+/// The command line is wrong.
+const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     source::outlive_truncation();
     // Wrong usage ends here, with status 2.
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // It repeats arguments, among which there may be any file's name.
+            let text = error.to_string();
+            let Cow::Owned(shown) = neutral::text(&text) else {
+                error.exit()
+            };
+            let _ = write!(io::stderr(), "{shown}");
+            return ExitCode::from(EXIT_USAGE);
+        }
+    };
     let result = match args.command {
         Command::Report(args) => commands::report::run(&args),
         Command::Facts(args) => commands::facts::run(&args),

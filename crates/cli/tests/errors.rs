@@ -357,3 +357,54 @@ fn filters_that_nothing_passes_are_named() {
     }
     failures.finish(20);
 }
+
+#[test]
+fn what_cannot_be_unpacked_is_told_by_its_own_cause() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path();
+    // A raw zstd frame of 17 MiB of a text: more than stays in memory.
+    let line = b"qemu 12 [000] 1.000001: kvm:kvm_entry: vcpu 0, rip 0x1\n";
+    let text: Vec<u8> = line.iter().copied().cycle().take(17 << 20).collect();
+    let mut packed = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x68];
+    for piece in text.chunks(128 << 10) {
+        packed.extend(&((piece.len() as u32) << 3).to_le_bytes()[..3]);
+        packed.extend(piece);
+    }
+    packed.extend([1, 0, 0]);
+    let path = write(dir, "packed.txt.zst", &packed);
+    let nowhere = dir.join("nowhere");
+    let output = trapline()
+        .env("TMPDIR", &nowhere)
+        .args(["info".as_ref(), path.as_os_str()])
+        .output()
+        .expect("the program starts");
+    let told = Run {
+        status: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    let words = ["TMPDIR", "temporary folder", &nowhere.display().to_string()];
+    refused(&mut failures, "TMPDIR that is missing", &told, &words);
+    let args = ["info", "--spool-limit", "1M"].map(AsRef::<std::ffi::OsStr>::as_ref);
+    let told = run(args.into_iter().chain([path.as_os_str()]));
+    refused(&mut failures, "a limit", &told, &["--spool-limit", "1M"]);
+    let told = run_with(["info", "--spool-limit", "1M", "-"], &text);
+    let words = ["standard input", "--spool-limit", "1M"];
+    refused(&mut failures, "a limit of a pipe", &told, &words);
+    let path = write(dir, "short.zst", b"\x28\xb5\x2f\xfd");
+    let told = run(["info".as_ref(), path.as_os_str()]);
+    refused(&mut failures, "4 bytes of zstd", &told, &["zstd data ends"]);
+    failures.check(!told.stderr.contains(['{', '(']), || told.stderr.clone());
+    let told = run(["info", "/dev/zero"]);
+    refused(&mut failures, "zeros without an end", &told, &["expected"]);
+    let told = run(["paths", "--path", "foo", "packed.txt.zst"]);
+    refused(
+        &mut failures,
+        "no path",
+        &told,
+        &["no such file", "expected one of"],
+    );
+    failures.check(!told.stderr.contains("os error"), || told.stderr.clone());
+    failures.finish(30);
+}

@@ -243,10 +243,12 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let time = |value: u64| duration::of(value, layout.nanoseconds);
     let printed = is_printed(report);
     let told = |value: u64| if printed { "-".to_owned() } else { time(value) };
+    let others = report.rows.iter().find(|row| row.is_others());
+    let tasks = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
     let mut out = format!(
         "sched: {} task{}, {} delays, mean {}, p99 {}, max {}\n",
-        report.rows.len(),
-        if report.rows.len() == 1 { "" } else { "s" },
+        tasks,
+        if tasks == 1 { "" } else { "s" },
         report.delays.count(),
         time(report.delays.mean()),
         told(report.delays.percentile(0.99)),
@@ -264,10 +266,8 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
             row.on_cpu_ns
         };
         let delays = &row.delays;
-        let name = if row.is_others() {
-            format!("others ({})", row.threads)
-        } else if layout.threads || row.threads == 1 {
-            format!("{}:{}", row.comm, row.tid)
+        let name = if layout.threads || row.threads == 1 {
+            title(row)
         } else {
             format!("{}:({})", row.comm, row.threads)
         };
@@ -307,7 +307,7 @@ fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {
             "  {:>9} in {:>6}  {}",
             time(row.preempted.total()),
             row.preempted.count(),
-            clean(&format!("{}:{}", row.comm, row.tid))
+            clean(&title(row))
         );
         for other in row.preempted_by.iter().take(NAMED) {
             let _ = writeln!(
@@ -330,12 +330,7 @@ fn wakers(out: &mut String, report: &SchedReport) {
     }
     let _ = writeln!(out, "\nwoken most often, and by whom");
     for row in rows.iter().take(PREEMPTED) {
-        let _ = writeln!(
-            out,
-            "  {:>8} times  {}",
-            woken(row),
-            clean(&format!("{}:{}", row.comm, row.tid))
-        );
+        let _ = writeln!(out, "  {:>8} times  {}", woken(row), clean(&title(row)));
         for other in row.woken_by.iter().take(NAMED) {
             let _ = writeln!(out, "  {:>8} times    {}", other.count, clean(&name(other)));
         }
@@ -362,6 +357,15 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
         } else {
             let _ = writeln!(out, "  in {:>6} stacks  {function}", row.stacks);
         }
+    }
+}
+
+/// Returns what a row is of.
+fn title(row: &TaskRow) -> String {
+    if row.is_others() {
+        format!("others ({})", row.threads)
+    } else {
+        format!("{}:{}", row.comm, row.tid)
     }
 }
 

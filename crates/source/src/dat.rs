@@ -32,6 +32,14 @@ impl<'r> DatReader<'r> {
         DatReader { data, header }
     }
 
+    /// Returns the same recording without what lies behind a length. What was read of it before is still known.
+    pub fn shortened(&self, length: usize) -> DatReader<'r> {
+        DatReader {
+            data: self.data.shortened(length),
+            header: self.header.clone(),
+        }
+    }
+
     pub fn header(&self) -> &Header {
         &self.header
     }

@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::{DEFAULT_MAX_WINDOW_SIZE, FrameDecoder, StreamingDecoder};
+use ruzstd::decoding::{
+    BlockDecodingStrategy, DEFAULT_MAX_WINDOW_SIZE, FrameDecoder, StreamingDecoder,
+};
 
 /// Wrappings inside each other are followed this deep.
 pub(crate) const MAX_LAYERS: usize = 3;
@@ -160,6 +162,7 @@ pub(crate) fn unpack<'s>(stream: Box<dyn Read + 's>) -> Option<Unpacked<'s>> {
                 } else {
                     DEFAULT_MAX_WINDOW_SIZE
                 },
+                cut: false,
                 between: Some(stream),
                 frame: None,
             })
@@ -168,10 +171,15 @@ pub(crate) fn unpack<'s>(stream: Box<dyn Read + 's>) -> Option<Unpacked<'s>> {
     }
 }
 
+/// The end of a frame: an empty last block, and a checksum, if there is one, that nobody looks at.
+const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
+
 /// Reads zstd frames one after the other, as `zstd` writes them for large or appended inputs.
 struct ZstdFrames<'s> {
     /// Largest window that is allowed.
     window: u64,
+    /// Whether the stream ended within the frame.
+    cut: bool,
     /// The stream, between two frames.
     between: Option<Ahead<'s>>,
     frame: Option<StreamingDecoder<Ahead<'s>, FrameDecoder>>,
@@ -182,9 +190,16 @@ impl Read for ZstdFrames<'_> {
         loop {
             if let Some(frame) = &mut self.frame {
                 match frame.read(out) {
+                    Ok(0) if self.cut => return Err(broken(true)),
                     Ok(0) => {}
                     Ok(count) => return Ok(count),
-                    Err(_) => return Err(broken(frame.get_ref().ended)),
+                    Err(_) if !frame.get_ref().ended || self.cut => return Err(broken(self.cut)),
+                    Err(_) => {
+                        // The decoder holds its window back until a frame ends: all of it was unpacked.
+                        let _ = frame.decoder.decode_blocks(END, BlockDecodingStrategy::All);
+                        self.cut = true;
+                        continue;
+                    }
                 }
             }
             let after = self.frame.take().map(StreamingDecoder::into_inner);

@@ -139,15 +139,8 @@ impl<'r> Reader<'r> {
     /// Where the file is made shorter while it is read, this ends with what was read until then.
     pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
         let mut outcome = match self.recording.cut_at() {
-            // It is read as the shorter file that it is now. Formats may have stood in the part that is gone.
-            Some(at) if at < self.length => {
-                let options = ReaderOptions {
-                    lent: self.formats(),
-                    symbols: false,
-                };
-                let shorter = self.recording.reader(options);
-                shorter.map_or_else(|_| Outcome::default(), |reader| reader.pushed(sink))
-            }
+            // It is read as the shorter file that it is now.
+            Some(at) if at < self.length => self.pushed_to(at, sink),
             _ => self.pushed(sink),
         };
         if let Some(at) = self.recording.cut_at() {
@@ -161,6 +154,20 @@ impl<'r> Reader<'r> {
             outcome.quality.warn(warning.clone());
         }
         outcome
+    }
+
+    /// Pushes what is left of a file that was cut. Parts of it that describe the rest may be gone, but were read before.
+    fn pushed_to(&self, length: usize, sink: &mut dyn Sink) -> Outcome {
+        if let Kind::Dat(dat) = &self.kind {
+            let watch = Watch::new(self.recording, length);
+            return dat.shortened(length).walk(sink, &watch);
+        }
+        let options = ReaderOptions {
+            lent: self.formats(),
+            symbols: false,
+        };
+        let shorter = self.recording.reader(options);
+        shorter.map_or_else(|_| Outcome::default(), |reader| reader.pushed(sink))
     }
 
     fn pushed(&self, sink: &mut dyn Sink) -> Outcome {

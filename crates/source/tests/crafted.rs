@@ -142,3 +142,50 @@ fn gzip_members_with_nothing_in_them() {
     ];
     assert!(!read(&member.repeat(20_000), false).recording);
 }
+
+/// Keeps the header's bits of mappings.
+#[derive(Default)]
+struct Mappings(Vec<u16>);
+
+impl event::Sink for Mappings {
+    fn wants(&mut self, _: &event::EventType<'_>) -> bool {
+        true
+    }
+
+    fn event(&mut self, _: &event::Event<'_>) -> std::ops::ControlFlow<()> {
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &event::Side<'_>) {
+        if let event::Side::Mmap { misc, .. } = side {
+            self.0.push(*misc);
+        }
+    }
+}
+
+#[test]
+fn a_mapping_is_executable_if_its_protection_says_so() {
+    const DATA: u16 = 1 << 13;
+    let mmap2 = |misc: u16, prot: u32| {
+        let mut n = Numbers::new(false);
+        n.u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0);
+        n.u64(0).u64(0).u64(0).u32(prot).u32(2);
+        n.out.extend(b"//anon\0\0");
+        n.u64(5);
+        framed(false, 10, misc, &n.out)
+    };
+    // Read and write, once as the kernel tells it and once without the bit; read and execute, with and without.
+    let records = [
+        mmap2(2 | DATA, 3),
+        mmap2(2, 3),
+        mmap2(2, 5),
+        mmap2(2 | DATA, 5),
+        sample(9),
+    ];
+    let bytes = pipe(attr(TIME), &records.concat());
+    let recording = source::Recording::from_bytes("a", bytes).expect("a recording");
+    let reader = recording.reader(source::ReaderOptions::default());
+    let mut mappings = Mappings::default();
+    reader.expect("one").walk(&mut mappings);
+    assert_eq!(mappings.0, [2 | DATA, 2 | DATA, 2, 2]);
+}

@@ -116,15 +116,38 @@ fn damaged_layers_are_told_in_words() {
             "{error}"
         );
     }
-    // What came before is used.
-    let mut cut = frame(&[
-        (
-            b"qemu 12 [000] 1.000001: kvm:kvm_entry: vcpu 0, rip 0x1\n",
-            0,
-        ),
-        (b"\0", 7),
-    ]);
-    cut.truncate(cut.len() - 5);
-    let recording = Recording::from_bytes("a", cut).expect("a recording");
-    assert!(recording.bytes().ends_with(b"0x1\n"));
+}
+
+#[test]
+fn of_what_is_cut_all_that_came_before_is_used() {
+    let line = b"qemu 12 [000] 1.000001: kvm:kvm_entry: vcpu 0, rip 0x1\n";
+    // Less than the decoder's window, and more.
+    for length in [300 << 10, 9 << 20] {
+        let text: Vec<u8> = line.iter().copied().cycle().take(length).collect();
+        let mut cut = frame(&[(&text, 0)]);
+        cut.truncate(cut.len() - 5);
+        for packed in [cut.clone(), wrap(&cut)] {
+            let recording = Recording::from_bytes("a", packed).expect("a recording");
+            let unpacked = recording.bytes();
+            assert!(text.starts_with(unpacked));
+            let lost = text.len() - unpacked.len();
+            assert!(lost <= 128 << 10, "{lost} of {length}");
+            let reader = recording.reader(ReaderOptions::default()).expect("one");
+            let outcome = reader.walk(&mut Nothing);
+            assert!(outcome.quality.truncated);
+        }
+    }
+}
+
+/// Wants nothing.
+struct Nothing;
+
+impl event::Sink for Nothing {
+    fn wants(&mut self, _: &event::EventType<'_>) -> bool {
+        false
+    }
+
+    fn event(&mut self, _: &event::Event<'_>) -> std::ops::ControlFlow<()> {
+        std::ops::ControlFlow::Continue(())
+    }
 }

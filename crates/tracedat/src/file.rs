@@ -29,7 +29,7 @@ pub(crate) enum Symbols {
 }
 
 /// A trace.dat, versions 6 and 7: everything but the events is read, the events can be walked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TraceDat<'a> {
     pub(crate) data: &'a [u8],
     pub(crate) compression: Compression,
@@ -41,6 +41,16 @@ pub struct TraceDat<'a> {
 }
 
 impl<'a> TraceDat<'a> {
+    /// Returns the same file without what lies behind a length, as after somebody made it shorter. What was read of it
+    /// before is still known, if it stood in the part that is gone.
+    pub fn shortened(&self, length: usize) -> TraceDat<'a> {
+        TraceDat {
+            data: self.data.get(..length).unwrap_or(self.data),
+            truncated: true,
+            ..self.clone()
+        }
+    }
+
     /// Reads everything but symbols and events from a whole file.
     ///
     /// # Errors

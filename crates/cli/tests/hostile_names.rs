@@ -1,0 +1,178 @@
+//! Whatever threads, events, files and VMs are called, nothing that is printed steers a terminal or is run by a
+//! spreadsheet; JSON says the names as they are.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Failures, case, read, run};
+use serde_json::Value;
+
+/// Nine bytes, as `CPU 0/KVM` has: clears the screen, and turns the text around.
+const EVIL: &[u8] = b"\x1b[2J\xe2\x80\xae/M";
+const FORMULA: &[u8] = b"=1+2+A1+9";
+
+const COMMANDS: [&[&str]; 10] = [
+    &["info"],
+    &["events"],
+    &["events", "--as", "trace-cmd"],
+    &["exits", "--event", "vmexit,ioport,mmio,msr", "--by", "vcpu"],
+    &["vcpus"],
+    &["sched"],
+    &["paths"],
+    &["paths", "--path", "halt-wake", "--each"],
+    &["report"],
+    &["diagnose"],
+];
+
+/// Returns the first character that steers, if there is one.
+fn steering(bytes: &[u8]) -> Option<char> {
+    String::from_utf8_lossy(bytes).chars().find(|&c| {
+        let marks = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        marks || c.is_control() && c != '\n' && c != '\t'
+    })
+}
+
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let mut out = bytes.to_vec();
+    let mut found = 0;
+    let mut at = 0;
+    while at + from.len() <= out.len() {
+        if out[at..].starts_with(from) {
+            out[at..at + to.len()].copy_from_slice(to);
+            found += 1;
+            at += to.len();
+        } else {
+            at += 1;
+        }
+    }
+    assert!(found > 0, "nothing to replace");
+    out
+}
+
+/// Writes recordings whose vCPU threads have another name.
+fn recordings(folder: &Path, name: &[u8]) -> Vec<std::path::PathBuf> {
+    let write = |number: usize| {
+        let bytes = replaced(&read(&case(&one_of(number)).path), b"CPU 0/KVM", name);
+        let path = folder.join(format!("{number}.rec"));
+        fs::write(&path, bytes).expect("a written file");
+        path
+    };
+    (0..2).map(write).collect()
+}
+
+/// Returns a recording of perf or of trace-cmd in which a thread is called as QEMU's first vCPU is.
+fn one_of(number: usize) -> String {
+    let kind = ["perf.data", "trace.dat"][number];
+    let found = common::cases().into_iter().find(|one| {
+        let named = || {
+            read(&one.path)
+                .windows(9)
+                .any(|window| window == b"CPU 0/KVM")
+        };
+        let switches = || run(["sched".as_ref(), one.path.as_os_str()]).status == 0;
+        one.kind == kind && named() && switches()
+    });
+    found.expect("one with a vCPU").name
+}
+
+#[test]
+fn names_do_not_steer_the_terminal() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut shown = 0;
+    for path in recordings(folder.path(), EVIL) {
+        for command in COMMANDS {
+            for format in ["table", "json", "csv"] {
+                let mut args: Vec<&std::ffi::OsStr> = command.iter().map(AsRef::as_ref).collect();
+                args.extend(["--format", format].map(AsRef::<std::ffi::OsStr>::as_ref));
+                args.push(path.as_os_str());
+                let run = run(args);
+                let what = format!("{command:?} {format} {}", path.display());
+                failures.equal(&format!("{what}: {}", run.stderr), &run.status, &0);
+                failures.equal(&what, &steering(&run.stdout), &None);
+                failures.equal(&what, &steering(run.stderr.as_bytes()), &None);
+                shown += usize::from(run.text().contains("\\x1b[2J\\u{202e}/M"));
+                if format == "json" {
+                    let document: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+                    let names = document.to_string();
+                    if command == ["sched"] || command == ["events"] {
+                        let exact = names.contains("\\u001b[2J\u{202e}/M");
+                        failures.check(exact, || format!("{what}: the name is another"));
+                    }
+                }
+            }
+        }
+    }
+    failures.check(shown >= 4, || format!("shown {shown} times"));
+    failures.finish(180);
+}
+
+#[test]
+fn names_of_files_and_facts_do_not_steer_the_terminal() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "a\x1b[2J\u{202e}\u{9b}7m\n.data";
+    let path = folder.path().join(name);
+    let mut told = |what: &str, run: &common::Run| {
+        failures.equal(what, &steering(&run.stdout), &None);
+        failures.equal(what, &steering(run.stderr.as_bytes()), &None);
+        let text = run.text() + &run.stderr;
+        failures.check(text.contains("a\\x1b[2J\\u{202e}\\x9b7m"), || {
+            format!("{what}: {text}")
+        });
+    };
+    for command in ["info", "events", "exits", "compare", "diagnose", "report"] {
+        let again = (command == "compare").then_some(path.as_os_str());
+        let args = [command.as_ref(), path.as_os_str()]
+            .into_iter()
+            .chain(again);
+        let run = run(args);
+        told(command, &run);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    }
+    fs::copy(&case(&one_of(0)).path, &path).expect("a copy");
+    told("exits", &run(["exits".as_ref(), path.as_os_str()]));
+    // A file's name may be taken for an option.
+    let wrong = run(["exits", "--a\x1b[2J\u{202e}\u{9b}7m"]);
+    assert_eq!((wrong.status, steering(wrong.stderr.as_bytes())), (2, None));
+    assert!(wrong.stderr.contains("\\u{202e}\\x9b"), "{}", wrong.stderr);
+    let facts = folder.path().join("ps.txt");
+    let line = "    PID     TID COMMAND         COMMAND\n   4711    4711 qemu-system-x86 /usr/bin/qemu-system-x86_64 -name a\x1b[2J\u{202e}\u{9b}7m,debug-threads=on -m 1G\n";
+    fs::write(&facts, line).expect("a written file");
+    let run = run(["facts".as_ref(), facts.as_os_str()]);
+    assert_eq!(
+        (steering(&run.stdout), steering(run.stderr.as_bytes())),
+        (None, None)
+    );
+    failures.finish(20);
+}
+
+#[test]
+fn spreadsheets_run_no_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for path in recordings(folder.path(), FORMULA) {
+        for command in ["sched", "events"] {
+            let run = run([
+                command.as_ref(),
+                "--format".as_ref(),
+                "csv".as_ref(),
+                path.as_os_str(),
+            ]);
+            let text = run.text();
+            assert!(text.contains("'=1+2+A1+9"), "{command}");
+            let cells = text.lines().flat_map(|line| line.split([',', '"']));
+            let runs = |cell: &&str| {
+                cell.starts_with(['=', '+', '-', '@'])
+                    && cell.len() > 1
+                    && cell.parse::<f64>().is_err()
+            };
+            // What stands behind a comma within a quoted cell begins no cell.
+            if command == "sched" {
+                assert_eq!(cells.clone().find(runs), None, "{command}");
+            }
+        }
+    }
+}
