@@ -7,6 +7,7 @@
 //! recorded, losses. Recordings that lost nothing miss no turn of vCPUs, and of other tasks a few at their beginning, while
 //! perf begins to record one kind of event after the other.
 
+use event::sched::Leaves;
 use event::{Data, Event, EventType, Kind};
 use rustc_hash::FxHashMap;
 
@@ -33,8 +34,12 @@ pub struct Turns {
 impl Turns {
     /// Returns whether so many were missed that the recording has holes.
     pub fn torn(&self) -> bool {
-        self.missed > EACH.saturating_mul(self.of).saturating_add(FEW)
-            && self.missed.saturating_mul(RARE) > self.all
+        self.missed > EACH.saturating_mul(self.of).saturating_add(FEW) && !self.is_rare()
+    }
+
+    /// Returns whether so few were missed that no sum changes.
+    fn is_rare(&self) -> bool {
+        self.missed.saturating_mul(RARE) <= self.all
     }
 
     /// Returns the share that was missed, 0 to 1.
@@ -54,6 +59,9 @@ pub struct ContinuityReport {
     pub switches: Turns,
     /// Wake-ups, and those of a thread that had been woken before and was not seen running since.
     pub wakeups: Turns,
+    /// Wake-ups of vCPUs that were seen going to sleep, and those that say that it was on another CPU: it ran there
+    /// meanwhile, and nobody saw it. One is proof; sleeping threads stay where they are (`sched_waking` tells `task_cpu`).
+    pub asleep: Turns,
 }
 
 impl ContinuityReport {
@@ -64,8 +72,10 @@ impl ContinuityReport {
             entries,
             switches,
             wakeups,
+            asleep,
         } = self;
-        exits.torn() || entries.torn() || switches.torn() || wakeups.torn()
+        let elsewhere = asleep.missed > 0 && !asleep.is_rare();
+        exits.torn() || entries.torn() || switches.torn() || wakeups.torn() || elsewhere
     }
 
     /// Says what is missing, each as `N of M ...`; nothing where the recording has no holes.
@@ -86,8 +96,16 @@ impl ContinuityReport {
             ),
         ];
         let torn = kinds.iter().filter(|(turns, _)| turns.torn());
-        torn.map(|(turns, what)| format!("{} of {} {what}", turns.missed, turns.all))
-            .collect()
+        let mut out: Vec<String> = torn
+            .map(|(turns, what)| format!("{} of {} {what}", turns.missed, turns.all))
+            .collect();
+        let Turns { all, missed, .. } = self.asleep;
+        if missed > 0 && !self.asleep.is_rare() {
+            out.push(format!(
+                "{missed} of {all} wake-ups of vCPUs are on a CPU other than the one where they were seen going to sleep"
+            ));
+        }
+        out
     }
 
     /// Returns a warning, a full sentence; `None` where the recording has no holes.
@@ -120,6 +138,10 @@ struct Thread {
     switches_missed: u64,
     wakeups: u64,
     wakeups_missed: u64,
+    /// The CPU on which it was last seen going to sleep.
+    asleep_on: Option<i32>,
+    asleep: u64,
+    asleep_missed: u64,
 }
 
 /// Where threads and CPUs are of: events of another ring buffer may be another machine's, with numbers of its own.
@@ -176,13 +198,20 @@ impl Continuity {
                 }
             }
             Data::SchedSwitch(switch) => {
-                self.switch(event, switch.prev_tid, switch.next_tid);
+                let sleeps = switch.prev_state.leaves() == Leaves::Blocked;
+                self.switch(event, switch.prev_tid, switch.next_tid, sleeps);
             }
             Data::SchedWaking(wakeup) => {
                 self.waking = true;
+                let thread = self.wake(event, wakeup.tid);
+                if let (Some(known), Some(told)) = (thread.asleep_on, wakeup.target_cpu) {
+                    thread.asleep += 1;
+                    thread.asleep_missed += u64::from(known != told);
+                }
+            }
+            Data::SchedWakeup(wakeup) if !self.waking => {
                 self.wake(event, wakeup.tid);
             }
-            Data::SchedWakeup(wakeup) if !self.waking => self.wake(event, wakeup.tid),
             _ => {}
         }
     }
@@ -197,7 +226,7 @@ impl Continuity {
         Some(self.threads.entry((event.buffer, id)).or_default())
     }
 
-    fn switch(&mut self, event: &Event<'_>, prev: i32, next: i32) {
+    fn switch(&mut self, event: &Event<'_>, prev: i32, next: i32, sleeps: bool) {
         if usize::try_from(event.cpu).is_ok_and(|cpu| cpu < MAX_CPUS) {
             let place = (event.buffer, i64::from(event.cpu));
             if let Some(before) = self.cpus.insert(place, next) {
@@ -214,6 +243,7 @@ impl Continuity {
             thread.switches_missed += u64::from(thread.on_cpu == Some(false));
             thread.on_cpu = Some(false);
             thread.woken = false;
+            thread.asleep_on = (sleeps && event.cpu >= 0).then_some(event.cpu);
         }
         if next != 0 {
             let thread = self.threads.entry((event.buffer, i64::from(next)));
@@ -222,10 +252,11 @@ impl Continuity {
             thread.switches_missed += u64::from(thread.on_cpu == Some(true));
             thread.on_cpu = Some(true);
             thread.woken = false;
+            thread.asleep_on = None;
         }
     }
 
-    fn wake(&mut self, event: &Event<'_>, tid: i32) {
+    fn wake(&mut self, event: &Event<'_>, tid: i32) -> &mut Thread {
         let thread = self.threads.entry((event.buffer, i64::from(tid)));
         let thread = thread.or_default();
         thread.wakeups += 1;
@@ -234,6 +265,7 @@ impl Continuity {
             thread.wakeups_missed += u64::from(thread.woken);
             thread.woken = true;
         }
+        thread
     }
 
     /// Returns what was found.
@@ -263,6 +295,9 @@ impl Continuity {
             if is_vcpu && both {
                 let all = thread.ins + thread.outs;
                 add(&mut report.switches, all, thread.switches_missed);
+            }
+            if is_vcpu {
+                add(&mut report.asleep, thread.asleep, thread.asleep_missed);
             }
             // One that never ran where anybody looked, on a CPU that was not recorded by intent, is no hole.
             if (is_vcpu || all_threads) && thread.ins + thread.outs > 0 {
@@ -348,10 +383,14 @@ mod tests {
         }
 
         fn wake(&mut self, tid: i32) {
+            self.wake_on(tid, None);
+        }
+
+        fn wake_on(&mut self, tid: i32, target_cpu: Option<i32>) {
             let wakeup = SchedWakeup {
                 tid,
                 comm: Comm::default(),
-                target_cpu: None,
+                target_cpu,
             };
             self.tell(0, 0, Data::SchedWaking(wakeup));
         }
@@ -435,6 +474,31 @@ mod tests {
             told.wake(6);
         }
         assert!(!told.0.report().torn(), "{:?}", told.0.report());
+    }
+
+    #[test]
+    fn a_vcpu_that_sleeps_where_it_was_not_seen_has_run_elsewhere() {
+        let told = |elsewhere: i32| {
+            let mut told = Told::default();
+            for _ in 0..20 {
+                told.entry(7);
+                told.exit(7);
+                told.switch(1, 7, 0);
+                told.wake_on(7, Some(1));
+                told.switch(1, 0, 7);
+            }
+            told.switch(1, 7, 0);
+            told.wake_on(7, Some(1));
+            told.wake_on(7, Some(elsewhere));
+            told.0.report()
+        };
+        assert!(!told(1).torn(), "{:?}", told(1));
+        let torn = told(2);
+        assert_eq!((torn.asleep.missed, torn.torn()), (1, true));
+        assert!(
+            torn.warning()
+                .is_some_and(|text| text.contains("1 of 22 wake-ups of vCPUs"))
+        );
     }
 
     #[test]
