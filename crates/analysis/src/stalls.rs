@@ -88,8 +88,8 @@ pub struct Stall {
     /// While it slept: who woke it, and for how long that one had run meanwhile; 0 stands for an interrupt on an
     /// idle CPU.
     pub waker: Option<Ran>,
-    /// Who else ran longest meanwhile, or had its CPU.
-    pub ran: Vec<Ran>,
+    /// While it waited for a CPU: who had it longest at once.
+    pub behind: Option<Ran>,
 }
 
 impl Stall {
@@ -184,7 +184,7 @@ struct Kept {
     reason: Option<ExitReason>,
     access: Option<Access>,
     waker: Option<(u32, u64)>,
-    ran: Vec<(u32, u64)>,
+    behind: Option<(u32, u64)>,
 }
 
 /// Looks for stalls.
@@ -385,14 +385,13 @@ impl Stalls {
             reason: vcpu.reason,
             access: vcpu.access,
             waker: None,
-            ran: Vec::new(),
+            behind: None,
         };
         let stopped = vcpu.stopped;
         let uninterruptible = vcpu.uninterruptible;
         let behind = vcpu.longest_behind.take();
-        let (woken_by, mut beside) = (vcpu.woken_by, std::mem::take(&mut vcpu.beside));
+        let (woken_by, beside) = (vcpu.woken_by, std::mem::take(&mut vcpu.beside));
         let cpu = vcpu.cpu;
-        beside.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
         let held = self.held(&split, stopped, uninterruptible, cpu, (from, to));
         let Some((held, held_ns)) = held else { return };
         let sleeps = matches!(held, Held::Stopped | Held::Vmm | Held::Kernel);
@@ -400,11 +399,7 @@ impl Stalls {
             let ran = beside.iter().find(|(task, _)| *task == slot);
             (slot, ran.map_or(0, |(_, ns)| *ns))
         });
-        let ran = match held {
-            Held::Behind => behind.into_iter().collect(),
-            _ if sleeps => beside.into_iter().take(3).collect(),
-            _ => Vec::new(),
-        };
+        let behind = behind.filter(|_| held == Held::Behind);
         let sum = &mut self.sums[held as usize];
         sum.0 += 1;
         sum.1 = sum.1.saturating_add(total);
@@ -412,7 +407,7 @@ impl Stalls {
             held,
             held_ns,
             waker,
-            ran,
+            behind,
             ..stall
         });
     }
@@ -513,7 +508,7 @@ impl Stalls {
                 reason: kept.reason,
                 access: kept.access,
                 waker: kept.waker.as_ref().map(ran),
-                ran: kept.ran.iter().map(ran).collect(),
+                behind: kept.behind.as_ref().map(ran),
             })
             .collect();
         longest.sort_by_key(|stall| (std::cmp::Reverse(stall.ns()), stall.from));

@@ -147,7 +147,7 @@ fn look(case: &Case<'_>) -> Verdict {
 fn longest<'a>(case: &Case<'a>) -> Option<&'a Stall> {
     let stalls = case.picture.stalls.as_ref()?;
     let behind = stalls.longest.iter().filter(|stall| {
-        let recorder = stall.ran.first().map(|ran| ran.tid);
+        let recorder = stall.behind.as_ref().map(|ran| ran.tid);
         stall.held == Held::Behind
             && stall.held_ns >= LONG_NS
             && recorder.is_none_or(|tid| case.picture.recorder.role(tid).is_none())
@@ -157,7 +157,7 @@ fn longest<'a>(case: &Case<'a>) -> Option<&'a Stall> {
 
 /// Behind whom a wait was.
 fn behind(long: &Stall) -> String {
-    let comm = long.ran.first().and_then(|ran| ran.comm.as_ref());
+    let comm = long.behind.as_ref().and_then(|ran| ran.comm.as_ref());
     comm.map_or_else(String::new, |comm| format!(", most of it behind {comm}"))
 }
 

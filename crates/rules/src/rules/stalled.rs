@@ -161,17 +161,21 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     if count == 0 && of_host == 0 {
         return None;
     }
-    let kinds = MENDED.into_iter().chain([Held::Host]);
     let main = match count {
         0 => Held::Host,
-        _ => kinds
-            .filter(|held| *held != Held::Host)
-            .max_by_key(|held| stalls.sum(*held).1)?,
+        _ => MENDED.into_iter().max_by_key(|held| stalls.sum(*held).1)?,
     };
     let of_main = stalls.longest.iter().find(|stall| stall.held == main);
     let longest = of_main.map_or(0, Stall::ns);
+    // Whoever has the VMM's lock runs while a vCPU sleeps for it.
+    let ran = |stall: &Stall| {
+        let waker = stall.waker.as_ref();
+        waker.is_some_and(|waker| waker.ns >= stall.held_ns / 2)
+    };
+    let idle = main == Held::Vmm && of_main.is_some_and(|stall| !ran(stall));
     let confidence = match main {
         Held::Stopped => 0.95,
+        Held::Vmm if idle => 0.7,
         Held::Vmm | Held::Kernel => 0.85,
         Held::Busy => 0.7,
         Held::Host => 0.6,
@@ -234,6 +238,11 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         Held::Stopped => (
             "Here the VMM's threads left their CPUs in state T: SIGSTOP, job control, a debugger or a checkpoint.",
             &[STOPPED],
+        ),
+        Held::Vmm if idle => (
+            "Here the vCPU's thread slept in the VMM, and who woke it hardly ran meanwhile: that one waited itself (a disk, a \
+             migration's peer), or the VM was paused.",
+            &[LOOK, VMM],
         ),
         Held::Vmm => (
             "Here the vCPU's thread slept in the VMM, for its global lock or for work that another of its threads did.",
@@ -314,25 +323,6 @@ fn told(case: &Case<'_>, stall: &Stall) -> String {
             ),
         }),
         (None, _) => {}
-    }
-    // Who else ran for most of it may be who held it; a vCPU runs its guest.
-    let vcpus = case.vcpu_tids();
-    let others = stall.ran.iter().filter(|ran| {
-        let waker = stall
-            .waker
-            .as_ref()
-            .is_some_and(|waker| waker.tid == ran.tid);
-        ran.tid != 0 && !waker && !vcpus.contains(&ran.tid)
-    });
-    if stall.held != Held::Stopped
-        && let Some(other) = others.max_by_key(|ran| ran.ns)
-        && other.ns >= stall.ns() / 2
-    {
-        text.push_str(&format!(
-            "; {} ran {} meanwhile",
-            name(other),
-            human(other.ns)
-        ));
     }
     format!("{text}: {}.", case.command(stall.from, stall.to))
 }
