@@ -71,6 +71,8 @@ struct Queue<'a> {
     worked: u64,
     waited_ns: u64,
     in_use_ns: u64,
+    /// When it was first notified, and when the last answer came.
+    span: Option<(u64, u64)>,
     /// Loops that others answer: vhost workers, threads of the kernel or of another process.
     others: u64,
     /// Writes that the VMM handled in the vCPU's own thread.
@@ -112,7 +114,6 @@ impl Queue<'_> {
 /// Puts together what the vCPUs of one VM notify at one address.
 fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
     let mut all: BTreeMap<(Option<usize>, i32, Option<u64>), Queue<'a>> = BTreeMap::new();
-    let mut spans: BTreeMap<(Option<usize>, i32, Option<u64>), (u64, u64)> = BTreeMap::new();
     for device in &path.devices {
         let vm = case.vm_of(device.vcpu_tid);
         // Without a VM, by thread.
@@ -131,11 +132,12 @@ fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
         queue.waited_ns = queue.waited_ns.saturating_add(device.waited_ns);
         queue.in_use_ns = queue.in_use_ns.saturating_add(device.in_use_ns);
         queue.of_vmm.push(device);
-        let span = spans.entry(key).or_insert(device.span);
-        *span = (span.0.min(device.span.0), span.1.max(device.span.1));
+        let (first, last) = device.span;
+        let known = queue.span.unwrap_or(device.span);
+        queue.span = Some((known.0.min(first), known.1.max(last)));
     }
-    for (key, queue) in &mut all {
-        let (first, last) = spans.get(key).copied().unwrap_or_default();
+    for queue in all.values_mut() {
+        let (first, last) = queue.span.unwrap_or_default();
         // vCPUs use it at the same time.
         queue.in_use_ns = queue.in_use_ns.min(last.saturating_sub(first));
         queue.waited_ns = queue.waited_ns.min(queue.in_use_ns);
