@@ -209,16 +209,24 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, confidence)
         .cost(cost)
         .title(format!(
-            "A thread of the VMM answers the guest's notifications: {}, half of them in {} or more",
-            plural(count, "loop"),
-            human(each)
+            "A thread of the VMM answers the guest's notifications: {}",
+            match count {
+                1 => format!("one, in {}", human(each)),
+                _ => format!("{count} loops, half of them in {} or more", human(each)),
+            }
         ))
         .evidence(format!(
-            "{thread} answered {count} of {} of {}: half of them took {} or more up to its answer, one in ten {} or more.",
+            "{thread} answered {count} of {} of {}: {}.",
             plural(count.saturating_add(worst.others), "notification"),
             worst.called(case),
-            human(each),
-            human(worst.answers.percentile(0.9)),
+            match count {
+                1 => format!("it took {} up to its answer", human(each)),
+                _ => format!(
+                    "half of them took {} or more up to its answer, one in ten {} or more",
+                    human(each),
+                    human(worst.answers.percentile(0.9)),
+                ),
+            }
         ))
         .evidence(format!(
             "Notifications waited for their answer in {} of the {} in which the device was in use ({}).",
@@ -226,10 +234,16 @@ fn look(case: &Case<'_>) -> Verdict {
             human(worst.in_use_ns),
             percent(worst.waited_ns, worst.in_use_ns),
         ))
-        .evidence(format!(
-            "Until the guest went on, half of them took {} or more.",
-            human(worst.loops.percentile(0.5)),
-        ));
+        .evidence(match count {
+            1 => format!(
+                "Until the guest went on it took {}.",
+                human(worst.loops.max())
+            ),
+            _ => format!(
+                "Until the guest went on, half of them took {} or more.",
+                human(worst.loops.percentile(0.5)),
+            ),
+        });
     for queue in more.iter().take(3) {
         finding = finding.evidence(format!(
             "The same of {}: {}, half of them in {} or more.",
