@@ -541,6 +541,8 @@ const PATHS_HELP: &str = "Built-in paths:
   timer      a vCPU's own timer interrupts its guest
   kick       the guest notifies a device; its back end works, and answers
   user-exit  an exit that the VMM handles
+and, where it is asked for by name,
+  device-irq a device's interrupt, from whoever raises it, up to the guest
 
 They are files in the language of --path (docs/paths.md); what they find depends on what was recorded: events of \
 kvm and sched, and probes on eventfd_signal and irqfd_wakeup for where interrupts come from. --vm, --vcpu and --pid choose \

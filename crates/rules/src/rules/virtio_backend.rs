@@ -71,6 +71,8 @@ struct Queue<'a> {
     worked: u64,
     waited_ns: u64,
     in_use_ns: u64,
+    /// When it was first notified, and when the last answer came.
+    span: Option<(u64, u64)>,
     /// Loops that others answer: vhost workers, threads of the kernel or of another process.
     others: u64,
     /// Writes that the VMM handled in the vCPU's own thread.
@@ -112,7 +114,6 @@ impl Queue<'_> {
 /// Puts together what the vCPUs of one VM notify at one address.
 fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
     let mut all: BTreeMap<(Option<usize>, i32, Option<u64>), Queue<'a>> = BTreeMap::new();
-    let mut spans: BTreeMap<(Option<usize>, i32, Option<u64>), (u64, u64)> = BTreeMap::new();
     for device in &path.devices {
         let vm = case.vm_of(device.vcpu_tid);
         // Without a VM, by thread.
@@ -131,11 +132,12 @@ fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
         queue.waited_ns = queue.waited_ns.saturating_add(device.waited_ns);
         queue.in_use_ns = queue.in_use_ns.saturating_add(device.in_use_ns);
         queue.of_vmm.push(device);
-        let span = spans.entry(key).or_insert(device.span);
-        *span = (span.0.min(device.span.0), span.1.max(device.span.1));
+        let (first, last) = device.span;
+        let known = queue.span.unwrap_or(device.span);
+        queue.span = Some((known.0.min(first), known.1.max(last)));
     }
-    for (key, queue) in &mut all {
-        let (first, last) = spans.get(key).copied().unwrap_or_default();
+    for queue in all.values_mut() {
+        let (first, last) = queue.span.unwrap_or_default();
         // vCPUs use it at the same time.
         queue.in_use_ns = queue.in_use_ns.min(last.saturating_sub(first));
         queue.waited_ns = queue.waited_ns.min(queue.in_use_ns);
@@ -207,16 +209,24 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, confidence)
         .cost(cost)
         .title(format!(
-            "A thread of the VMM answers the guest's notifications: {}, half of them in {} or more",
-            plural(count, "loop"),
-            human(each)
+            "A thread of the VMM answers the guest's notifications: {}",
+            match count {
+                1 => format!("one, in {}", human(each)),
+                _ => format!("{count} loops, half of them in {} or more", human(each)),
+            }
         ))
         .evidence(format!(
-            "{thread} answered {count} of {} of {}: half of them took {} or more up to its answer, one in ten {} or more.",
+            "{thread} answered {count} of {} of {}: {}.",
             plural(count.saturating_add(worst.others), "notification"),
             worst.called(case),
-            human(each),
-            human(worst.answers.percentile(0.9)),
+            match count {
+                1 => format!("it took {} up to its answer", human(each)),
+                _ => format!(
+                    "half of them took {} or more up to its answer, one in ten {} or more",
+                    human(each),
+                    human(worst.answers.percentile(0.9)),
+                ),
+            }
         ))
         .evidence(format!(
             "Notifications waited for their answer in {} of the {} in which the device was in use ({}).",
@@ -224,10 +234,16 @@ fn look(case: &Case<'_>) -> Verdict {
             human(worst.in_use_ns),
             percent(worst.waited_ns, worst.in_use_ns),
         ))
-        .evidence(format!(
-            "Until the guest went on, half of them took {} or more.",
-            human(worst.loops.percentile(0.5)),
-        ));
+        .evidence(match count {
+            1 => format!(
+                "Until the guest went on it took {}.",
+                human(worst.loops.max())
+            ),
+            _ => format!(
+                "Until the guest went on, half of them took {} or more.",
+                human(worst.loops.percentile(0.5)),
+            ),
+        });
     for queue in more.iter().take(3) {
         finding = finding.evidence(format!(
             "The same of {}: {}, half of them in {} or more.",
