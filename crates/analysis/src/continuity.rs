@@ -19,6 +19,8 @@ const FEW: u64 = 4;
 const RARE: u64 = 200;
 /// CPUs beyond this are not told apart: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
+/// Tasks went to a CPU for certain if one was moved there or woken there, or if as many had been there before.
+const CERTAIN: u64 = 3;
 
 /// Turns of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +51,7 @@ impl Turns {
 }
 
 /// What is missing within a recording.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContinuityReport {
     /// Exits, and those that another exit of their vCPU followed.
     pub exits: Turns,
@@ -62,6 +64,11 @@ pub struct ContinuityReport {
     /// Wake-ups of vCPUs that were seen going to sleep, and those that say that it was on another CPU: it ran there
     /// meanwhile, and nobody saw it. One is proof; sleeping threads stay where they are (`sched_waking` tells `task_cpu`).
     pub asleep: Turns,
+    /// Switches on all CPUs, and those away from another task than the one that their CPU had switched to; nothing where
+    /// switches were recorded of some threads alone.
+    pub chain: Turns,
+    /// CPUs to which tasks went, and on which no switch was recorded.
+    pub absent_cpus: Vec<u32>,
 }
 
 impl ContinuityReport {
@@ -73,6 +80,7 @@ impl ContinuityReport {
             switches,
             wakeups,
             asleep,
+            ..
         } = self;
         let elsewhere = asleep.missed > 0 && !asleep.is_rare();
         exits.torn() || entries.torn() || switches.torn() || wakeups.torn() || elsewhere
@@ -153,6 +161,8 @@ pub struct Continuity {
     threads: FxHashMap<Place, Thread>,
     /// The task that each CPU switched to.
     cpus: FxHashMap<Place, i32>,
+    /// By CPU, tasks that were woken for it or moved to it.
+    aimed: FxHashMap<Place, u64>,
     chain: Turns,
     /// Whether a CPU was seen leaving its idle task: then switches to threads were recorded, and not those away from them
     /// alone.
@@ -176,6 +186,7 @@ impl Continuity {
                 | Kind::SchedSwitch
                 | Kind::SchedWaking
                 | Kind::SchedWakeup
+                | Kind::SchedMigrateTask
         )
     }
 
@@ -203,16 +214,31 @@ impl Continuity {
             }
             Data::SchedWaking(wakeup) => {
                 self.waking = true;
+                // The CPU that it had last; it may be woken for another.
+                self.aim(event, wakeup.target_cpu, 1);
                 let thread = self.wake(event, wakeup.tid);
                 if let (Some(known), Some(told)) = (thread.asleep_on, wakeup.target_cpu) {
                     thread.asleep += 1;
                     thread.asleep_missed += u64::from(known != told);
                 }
             }
-            Data::SchedWakeup(wakeup) if !self.waking => {
-                self.wake(event, wakeup.tid);
+            Data::SchedWakeup(wakeup) => {
+                self.aim(event, wakeup.target_cpu, CERTAIN);
+                if !self.waking {
+                    self.wake(event, wakeup.tid);
+                }
             }
+            Data::SchedMigrateTask(migrate) => self.aim(event, Some(migrate.dest_cpu), CERTAIN),
             _ => {}
+        }
+    }
+
+    fn aim(&mut self, event: &Event<'_>, cpu: Option<i32>, weight: u64) {
+        if let Some(cpu) = cpu.filter(|cpu| usize::try_from(*cpu).is_ok_and(|cpu| cpu < MAX_CPUS)) {
+            *self
+                .aimed
+                .entry((event.buffer, i64::from(cpu)))
+                .or_default() += weight;
         }
     }
 
@@ -308,6 +334,16 @@ impl Continuity {
         report.wakeups.of = cpus;
         if vcpus == 0 {
             report.switches = chain;
+        }
+        // Where one process is recorded, all switches to its threads are missing.
+        if self.from_idle {
+            report.chain = chain;
+            let absent = self
+                .aimed
+                .iter()
+                .filter(|(place, aimed)| **aimed >= CERTAIN && !self.cpus.contains_key(place));
+            report.absent_cpus = absent.map(|((_, cpu), _)| *cpu as u32).collect();
+            report.absent_cpus.sort_unstable();
         }
         report
     }

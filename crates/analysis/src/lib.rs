@@ -44,7 +44,7 @@ pub use info::{EventCount, Info, InfoReport};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
-pub use picture::{About, Holes, Measured, NamesOf, Origin, Picture, Series};
+pub use picture::{About, Measured, NamesOf, Origin, Picture, Series};
 pub use ports::{PortRow, Ports};
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};

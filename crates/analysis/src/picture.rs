@@ -90,8 +90,6 @@ pub struct Picture {
     pub stalls: Option<StallsReport>,
     /// Inter-processor interrupts, by what their targets were doing.
     pub ipis: IpisReport,
-    /// What does not fit together in it, as far as that shows that events are missing.
-    pub holes: Holes,
     /// Single events that tell of causes.
     pub signs: Signs,
     /// Whether events are missing, though nobody said that they were lost.
@@ -106,21 +104,6 @@ pub struct Picture {
     pub span_ns: Option<u64>,
     /// What it lacks.
     pub quality: Quality,
-}
-
-/// Signs that events are missing of which nobody tells.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Holes {
-    /// Exits that were followed by another without an entry between.
-    pub unpaired: u64,
-    /// All exits.
-    pub exits: u64,
-    /// Switches away from another task than the one before had switched to.
-    pub unseen: u64,
-    /// All switches.
-    pub switches: u64,
-    /// CPUs to which tasks went, and of which nothing was recorded.
-    pub absent_cpus: Vec<u32>,
 }
 
 /// What is counted by slice.
@@ -263,7 +246,6 @@ impl Picture {
             (Some(vcpus), Some(machine)) => waits(vcpus, machine, &recorder),
             _ => WaitsReport::default(),
         };
-        let holes = holes(study, sched.as_ref(), vcpus.as_ref(), &recorder);
         let paths = study.paths.as_ref().zip(study.machine.as_ref());
         let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
         Picture {
@@ -275,7 +257,6 @@ impl Picture {
             waits,
             stalls,
             ipis: study.ipis.as_mut().map(Ipis::report).unwrap_or_default(),
-            holes,
             unpaired: study
                 .exits
                 .as_ref()
@@ -408,36 +389,6 @@ impl Picture {
         self.paths
             .iter()
             .find(|path| path.name == name && path.count > 0)
-    }
-}
-
-/// Returns what of a recording does not fit together.
-fn holes(
-    study: &Study,
-    sched: Option<&SchedReport>,
-    vcpus: Option<&VcpusReport>,
-    recorder: &RecorderReport,
-) -> Holes {
-    let unpaired = study.exits.as_ref().map(Exits::unpaired);
-    let without = unpaired.iter().flat_map(|unpaired| &unpaired.without_entry);
-    // Each vCPU may be out of its guest where the recording ends.
-    let open = vcpus.map_or(0, |report| report.rows.len() as u64);
-    let exits = vcpus.into_iter().flat_map(|report| &report.rows);
-    // Where one process is recorded, all switches to its threads are missing.
-    let whole = vcpus.is_none_or(|report| report.seen.returns);
-    let cpus = sched
-        .filter(|_| whole)
-        .into_iter()
-        .flat_map(|report| &report.cpus);
-    Holes {
-        unpaired: without
-            .map(|(_, count)| *count)
-            .sum::<u64>()
-            .saturating_sub(open),
-        exits: exits.map(|row| row.exits).sum(),
-        unseen: cpus.clone().map(|cpu| cpu.unseen).sum(),
-        switches: cpus.map(|cpu| cpu.switches).sum(),
-        absent_cpus: recorder.absent_cpus.clone(),
     }
 }
 

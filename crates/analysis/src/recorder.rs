@@ -25,9 +25,6 @@ const WAKES_OF_AGENT: u64 = 4;
 const ALL_GAPS: u64 = 1 << 14;
 const ONE_GAP_IN: u64 = 8;
 
-/// A CPU that so many tasks had last has run them; one that a task is on its way to runs it.
-const CERTAIN: u64 = 3;
-
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 
@@ -74,8 +71,6 @@ pub struct RecorderReport {
     pub gaps: Stats,
     /// Time stamps are whole microseconds: a gap may be up to one longer.
     pub coarse: bool,
-    /// CPUs to which tasks were woken or moved and of which no event was recorded.
-    pub absent_cpus: Vec<u32>,
 }
 
 impl RecorderReport {
@@ -99,9 +94,6 @@ struct Cpu {
     current: Option<(u32, u64)>,
     /// Thread and time of the last event.
     last: Option<(i32, u64)>,
-    seen: bool,
-    /// Tasks that were woken for it, or moved to it.
-    aimed: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -175,7 +167,6 @@ impl Recorder {
             self.fine = !event.time.is_multiple_of(1_000);
         }
         if let Some(cpu) = self.cpu(event.cpu) {
-            cpu.seen = true;
             let last = cpu.last.replace((event.tid, event.time));
             if let Some((tid, time)) = last
                 && tid == event.tid
@@ -215,22 +206,11 @@ impl Recorder {
                     .into_iter()
                     .find_map(|slot| self.carries(slot, WAKES_OF_AGENT, machine.threads()))
             }
-            Data::SchedMigrateTask(migrate) => {
-                self.cpu(migrate.dest_cpu)?.aimed += CERTAIN;
-                None
-            }
             Data::SchedWaking(wakeup) => {
                 self.wakings = true;
-                // The CPU that it had last; it may be woken for another.
-                if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
-                    cpu.aimed += 1;
-                }
                 self.wakes(event, wakeup, machine)
             }
             Data::SchedWakeup(wakeup) => {
-                if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
-                    cpu.aimed += CERTAIN;
-                }
                 if self.wakings {
                     return None;
                 }
@@ -336,11 +316,6 @@ impl Recorder {
             let by = b.ran_ns.cmp(&a.ran_ns);
             by.then(a.tid.cmp(&b.tid))
         });
-        out.absent_cpus = (0u32..)
-            .zip(&self.cpus)
-            .filter(|(_, cpu)| cpu.aimed >= CERTAIN && !cpu.seen)
-            .map(|(number, _)| number)
-            .collect();
         out
     }
 }

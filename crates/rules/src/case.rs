@@ -8,7 +8,7 @@ use event::Isa;
 use facts::{Facts, Host};
 use model::Vm;
 
-use crate::{Base, Cost, Verdict};
+use crate::{Base, Cost, Finding, Verdict};
 
 /// One recording, or one set of printed tables, with what is known beside it.
 #[derive(Debug, Clone, Copy)]
@@ -170,12 +170,16 @@ impl<'a> Case<'a> {
         )))
     }
 
-    /// Returns how many exits have no entry, where those are a tenth of all: pairs are torn then, and what is left of them may
-    /// not be like the others. A recorder that loses events says so; who thins a recording out afterwards does not.
-    pub(crate) fn torn(&self) -> Option<u64> {
-        let unpaired = &self.picture.unpaired.without_entry;
-        let without: u64 = unpaired.iter().map(|(_, count)| count).sum();
-        (without >= 50 && without >= self.all_exits().count / 10).then_some(without)
+    /// Says in a finding that stands on counts that its share is of a short recording, if that is so.
+    pub(crate) fn tell_brief(&self, finding: Finding) -> Finding {
+        let brief = |ns: &u64| *ns < LEAST_SPAN_NS && !self.printed();
+        match self.picture.span_ns.filter(brief) {
+            Some(span) => finding.evidence(format!(
+                "The recording is of {} only: the share may be that of a moment.",
+                stats::duration::human(span)
+            )),
+            None => finding,
+        }
     }
 
     /// Returns whether events of a kind were recorded, though none may have come, or a printed table has them.

@@ -1,5 +1,7 @@
 //! How far a recording can be believed where events are missing of which nobody tells, and what its vCPUs are called.
 
+use analysis::Turns;
+
 use crate::Case;
 
 /// What a finding is worth at most where events are missing: others that are missing as well may explain it.
@@ -16,8 +18,8 @@ const AT_LEAST: u64 = 3;
 impl Case<'_> {
     /// Returns why what seems to take long, or not to happen, may be events that are missing; a full sentence.
     pub(crate) fn doubt(&self) -> Option<String> {
-        let holes = &self.picture.holes;
-        let many = |odd: u64, all: u64| odd >= AT_LEAST && odd > all / ONE_IN;
+        let told = &self.picture.continuity;
+        let many = |turns: &Turns| turns.missed >= AT_LEAST && turns.missed > turns.all / ONE_IN;
         let events = self.picture.info.events.iter();
         let all: u64 = events.map(|event| event.count).sum();
         let lost = self.picture.quality.lost_events;
@@ -26,21 +28,21 @@ impl Case<'_> {
                 "The recorder lost {lost} events beside {all} that are there: some of it may be that."
             ));
         }
-        if many(holes.unpaired, holes.exits) {
+        if many(&told.exits) {
             return Some(format!(
                 "{} of {} exits are followed by another without an entry between: events are missing, and some of \
                  it may be that.",
-                holes.unpaired, holes.exits
+                told.exits.missed, told.exits.all
             ));
         }
-        if many(holes.unseen, holes.switches) {
+        if many(&told.chain) {
             return Some(format!(
                 "{} of {} switches leave another task than the one before had switched to: events are missing, and \
                  some of it may be that.",
-                holes.unseen, holes.switches
+                told.chain.missed, told.chain.all
             ));
         }
-        if let Some(cpu) = holes.absent_cpus.first() {
+        if let Some(cpu) = told.absent_cpus.first() {
             return Some(format!(
                 "Tasks went to CPU {cpu}, of which nothing was recorded: what happened there is not seen, and some of \
                  it may be that."

@@ -83,21 +83,6 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
     rules::ALL.iter().copied().find(|rule| rule.id == id)
 }
 
-/// Findings that stand on exits are half sure at most where many exits have no entry. What the recording lacks, and what
-/// recording costs, is told by that all the same.
-fn doubt(case: &Case<'_>, finding: &mut Finding) {
-    let Some(without) = case.torn() else {
-        return;
-    };
-    if ["lossy-recording", "tracing-disturbs"].contains(&finding.rule.id) {
-        return;
-    }
-    finding.confidence = finding.confidence.min(0.5);
-    finding.evidence.push(format!(
-        "{without} exits have no entry in the recording, so events are missing from it: what is left may not be like the rest."
-    ));
-}
-
 /// Asks all rules of several cases, which are views of one situation, and ranks what they find.
 pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
@@ -109,7 +94,6 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
             match (rule.look)(case) {
                 Verdict::Found(mut finding) => {
                     torn::lower(case, &mut finding);
-                    doubt(case, &mut finding);
                     if cases.len() > 1 {
                         finding.inputs.clone_from(&case.picture.names);
                     }

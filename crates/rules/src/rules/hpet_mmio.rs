@@ -49,6 +49,9 @@ fn is_hpet(address: u64) -> bool {
 /// No exit goes to user space and comes back in less.
 const IN_USER_SPACE_NS: u64 = 3_000;
 
+/// So many accesses are a habit of the guest's also in a recording that is too short for a rate.
+const CERTAIN: u64 = 500;
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
@@ -84,16 +87,20 @@ fn look(case: &Case<'_>) -> Verdict {
     if hpet.count < 100 || !enough {
         return Verdict::Clear;
     }
-    if let Some(brief) = case.too_brief() {
+    let brief = case.too_brief();
+    if hpet.count < CERTAIN
+        && let Some(brief) = brief
+    {
         return brief;
     }
-    let mut finding = Finding::new(&RULE, 0.95)
+    let mut finding = Finding::new(&RULE, if brief.is_some() { 0.7 } else { 0.95 })
         .cost(case.vcpu_cost(hpet.ns))
         .title(format!(
             "The guest reads time from the HPET: {} reads, {}",
             hpet.count,
             human(hpet.ns)
         ));
+    finding = case.tell_brief(finding);
     for line in listed(&rows, all.count, 4) {
         finding = finding.evidence(line);
     }

@@ -175,7 +175,7 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
     let intel = names.contains(&"EPT_VIOLATION");
     let (sum, confidence) = if case.tells_addresses() && (devices || intel) {
         (sum(&[told.memory]), 0.85)
-    } else if devices && (case.torn().is_some() || lost) {
+    } else if devices && (case.picture.continuity.exits.torn() || lost) {
         return Err(
             "Exits and entries are missing from the recording, and accesses of devices with them; record again, with larger buffers or \
              fewer events, and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) too.",
