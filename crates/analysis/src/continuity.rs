@@ -310,6 +310,7 @@ impl Continuity {
         // A recorder that follows some threads alone does not know when others run: their wake-ups tell nothing.
         let all_threads = self.from_idle && !chain.torn();
         let mut vcpus = 0u64;
+        let mut whole = self.from_idle;
         for thread in self.threads.values() {
             let Thread { exits, entries, .. } = *thread;
             let is_vcpu = exits + entries > 0;
@@ -318,6 +319,7 @@ impl Continuity {
             add(&mut report.entries, entries, thread.entries_missed);
             // perf record -p has the switches away from its threads, and to them only those away from another of them.
             let both = self.from_idle || thread.ins.saturating_mul(10) >= thread.outs * 9;
+            whole |= is_vcpu && both && thread.ins > 0;
             if is_vcpu && both {
                 let all = thread.ins + thread.outs;
                 add(&mut report.switches, all, thread.switches_missed);
@@ -336,7 +338,7 @@ impl Continuity {
             report.switches = chain;
         }
         // Where one process is recorded, all switches to its threads are missing.
-        if self.from_idle {
+        if whole {
             report.chain = chain;
             let absent = self
                 .aimed

@@ -69,6 +69,9 @@ fn look(case: &Case<'_>) -> Verdict {
     if !often && long.is_none() {
         return Verdict::Clear;
     }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
     let crowds = || waits.crowds.iter();
     let of_recorder = |crowd: &&Crowd| matches!(crowd.who, Who::Recorder(_));
     let first = crowds().find(|crowd| !of_recorder(crowd));
