@@ -31,7 +31,7 @@ pub fn run(
     // Whose thread is whose is known at the end of a recording, and asked for at its lines.
     let mut info = Info::vcpus_only();
     info.saved_names(input::saved_names(reader));
-    info.told(&facts.told_of(&reader));
+    info.told(&facts.told_of(reader));
     reader.walk(&mut info);
     let vms = info.report().vms;
     let threads = vms
