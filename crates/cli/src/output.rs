@@ -15,7 +15,7 @@ pub fn print(text: &str) -> Result<()> {
     exactly(&neutral::text(text))
 }
 
-/// Prints a text that another program is to read as it is, such as a patch; a terminal gets it as [`print`] has it.
+/// Prints a text that another program is to read as it is, such as a patch; a terminal gets it as [`print()`] has it.
 pub fn print_exact(text: &str) -> Result<()> {
     if io::stdout().is_terminal() {
         print(text)

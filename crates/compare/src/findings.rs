@@ -11,6 +11,8 @@ const BEHIND: f64 = 0.95 * SPENT;
 /// What of a finding's time has to be seen in a change, for the finding to be news where its rule does not say what it
 /// measures.
 const SEEN: f64 = 0.25;
+/// A finding that is less sure is no news.
+const HALF: f64 = 0.5;
 
 /// Returns whether a finding's coming or going is more than that a rule has a threshold: what the rule measures changed,
 /// or else something by a good part of the time that the finding is of.
@@ -40,21 +42,26 @@ pub(crate) fn is_news(finding: &Change, comparison: &Comparison) -> bool {
 }
 
 pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
+    // What is less than half sure may be there on one side as well as on the other.
     let find = |diagnosis: &'_ Diagnosis, id: &str| -> Option<Finding> {
         diagnosis
             .findings
             .iter()
-            .find(|finding| finding.rule.id == id)
+            .find(|finding| finding.rule.id == id && finding.confidence >= HALF)
             .cloned()
     };
     let unknown =
         |diagnosis: &Diagnosis, id: &str| diagnosis.lacks.iter().any(|lack| lack.rule.id == id);
+    let unsure = |diagnosis: &Diagnosis, id: &str| {
+        let mut found = diagnosis.findings.iter();
+        found.any(|finding| finding.rule.id == id)
+    };
     for rule in rules::all() {
         let (in_a, in_b) = (find(a, rule.id), find(b, rule.id));
         let (gone, finding, per) = match (&in_a, &in_b) {
             // What one side cannot know has not gone.
-            (Some(finding), None) if !unknown(b, rule.id) => (true, finding, pair.length(0)),
-            (None, Some(finding)) if !unknown(a, rule.id) => (false, finding, pair.length(1)),
+            (Some(finding), None) if !unknown(b, rule.id) && !unsure(b, rule.id) => (true, finding, pair.length(0)),
+            (None, Some(finding)) if !unknown(a, rule.id) && !unsure(a, rule.id) => (false, finding, pair.length(1)),
             _ => continue,
         };
         // Rows that changed tell of the same time, and more exactly.

@@ -19,7 +19,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
         out.push_str(&one(at + 1, finding, width));
     }
     if !diagnosis.lacks.is_empty() {
-        out.push_str("\nnot known, for want of what tells:\n");
+        out.push_str("\ncould not check:\n");
         for lack in &diagnosis.lacks {
             wrap(
                 &mut out,
