@@ -195,9 +195,11 @@ impl Run {
     }
 }
 
-/// Returns the program, ready for arguments.
+/// Returns the program, ready for arguments: the one that was built with the tests, or the one that `TRAPLINE_PROGRAM`
+/// names, for long runs with a release build.
 pub fn trapline() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
+    let named = std::env::var_os("TRAPLINE_PROGRAM");
+    let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_trapline").into()));
     command.env_clear().stdin(Stdio::null());
     command
 }
