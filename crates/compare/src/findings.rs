@@ -60,8 +60,12 @@ pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut V
         let (in_a, in_b) = (find(a, rule.id), find(b, rule.id));
         let (gone, finding, per) = match (&in_a, &in_b) {
             // What one side cannot know has not gone.
-            (Some(finding), None) if !unknown(b, rule.id) && !unsure(b, rule.id) => (true, finding, pair.length(0)),
-            (None, Some(finding)) if !unknown(a, rule.id) && !unsure(a, rule.id) => (false, finding, pair.length(1)),
+            (Some(finding), None) if !unknown(b, rule.id) && !unsure(b, rule.id) => {
+                (true, finding, pair.length(0))
+            }
+            (None, Some(finding)) if !unknown(a, rule.id) && !unsure(a, rule.id) => {
+                (false, finding, pair.length(1))
+            }
             _ => continue,
         };
         // Rows that changed tell of the same time, and more exactly.
