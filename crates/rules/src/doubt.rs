@@ -1,4 +1,4 @@
-//! How far a recording can be believed where events are missing of which nobody tells, and what its vCPUs are called.
+//! How far a recording can be believed where events are missing.
 
 use analysis::Turns;
 
@@ -76,27 +76,13 @@ impl Case<'_> {
         )
     }
 
-    /// Returns what a vCPU is called: its number, its VM where there are several, its thread.
-    pub(crate) fn vcpu_called(&self, tid: i32) -> String {
-        let vms = self.vms();
-        for vm in vms {
-            let Some(vcpu) = vm.vcpus.iter().find(|vcpu| vcpu.tid == tid) else {
-                continue;
-            };
-            // Where there is one VM, or nothing is known of them, the thread tells which vCPU is meant.
-            let of = match (&vm.name, vm.pid) {
-                _ if vms.len() < 2 => String::new(),
-                (Some(name), _) => format!(" of {name}"),
-                (None, Some(_)) => " of the VM".to_owned(),
-                (None, None) => String::new(),
-            };
-            let process = match vm.pid.filter(|_| vms.len() > 1) {
-                Some(pid) => format!("process {pid}, "),
-                None => String::new(),
-            };
-            return format!("vCPU {}{of} ({process}thread {tid})", vcpu.id);
-        }
-        format!("the vCPU of thread {tid}")
+    /// Returns whether so much was lost, or cut off, that what did not happen may have.
+    pub(crate) fn doubtful(&self) -> bool {
+        let quality = &self.picture.quality;
+        let counts = self.picture.info.events.iter();
+        let events: u64 = counts.map(|kind| kind.count).sum();
+        // One in a hundred: then about every other chain of a dozen events and more has a gap in ten.
+        quality.lost_events.saturating_mul(100) > events
     }
 }
 

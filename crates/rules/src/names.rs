@@ -1,6 +1,6 @@
-//! What VMs and vCPUs are called in findings.
+//! What VMs and vCPUs are called in findings: as in tables ([`model::vm_names`]).
 
-use model::Vm;
+use model::{Vm, vcpu_name, vm_names};
 
 use crate::Case;
 
@@ -14,45 +14,16 @@ impl Case<'_> {
     /// Returns what to call the VM of a vCPU's thread; nothing where there is only one and it has no name.
     pub(crate) fn vm_name(&self, tid: i32) -> Option<String> {
         let at = self.vm_of(tid)?;
-        let vm = self.vms().get(at)?;
-        let of_name = self.vms().iter().filter(|other| other.name == vm.name);
-        match (&vm.name, of_name.count()) {
-            (None, _) if self.vms().len() == 1 => None,
-            (Some(name), 1) => Some(name.clone()),
-            (name, _) => {
-                let name = name.as_deref().unwrap_or("VM");
-                Some(match vm.pid {
-                    Some(pid) => format!("{name} (process {pid})"),
-                    None => format!("{name} ({})", threads(vm)),
-                })
-            }
+        let alone = self.vms().len() == 1 && self.vms()[at].name.is_none();
+        vm_names(self.vms()).into_iter().nth(at).filter(|_| !alone)
+    }
+
+    /// Returns what a vCPU is called: its number, behind its VM where there are several, and its thread: `b, vCPU 1 (thread
+    /// 1705)`.
+    pub(crate) fn vcpu_called(&self, tid: i32) -> String {
+        match vcpu_name(self.vms(), tid) {
+            Some(name) => format!("{name} (thread {tid})"),
+            None => format!("the vCPU of thread {tid}"),
         }
-    }
-
-    /// Returns what to call the vCPU of a thread: `b, vCPU 1`.
-    pub(crate) fn vcpu_name(&self, tid: i32, number: u32) -> String {
-        match self.vm_name(tid) {
-            Some(vm) => format!("{vm}, vCPU {number}"),
-            None => format!("vCPU {number}"),
-        }
-    }
-
-    /// Returns whether so much was lost, or cut off, that what did not happen may have.
-    pub(crate) fn doubtful(&self) -> bool {
-        let quality = &self.picture.quality;
-        let counts = self.picture.info.events.iter();
-        let events: u64 = counts.map(|kind| kind.count).sum();
-        // One in a hundred: then about every other chain of a dozen events and more has a gap in ten.
-        quality.lost_events.saturating_mul(100) > events
-    }
-}
-
-/// The threads of a VM's vCPUs, in words.
-fn threads(vm: &Vm) -> String {
-    let ids: Vec<String> = vm.vcpus.iter().map(|vcpu| vcpu.tid.to_string()).collect();
-    match ids.as_slice() {
-        [one] => format!("vCPU thread {one}"),
-        [first, .., last] => format!("vCPU threads {first} to {last}"),
-        [] => "no vCPU".to_owned(),
     }
 }

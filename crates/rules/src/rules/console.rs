@@ -225,7 +225,7 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
         true => 0.95,
         false => 0.5,
     };
-    let vcpu = case.vcpu_name(row.tid, row.vcpu);
+    let vcpu = &row.called;
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.vcpu_cost(ns))
         .title(format!(

@@ -286,7 +286,7 @@ fn told(case: &Case<'_>, stall: &Stall) -> String {
         human(stall.ns())
     );
     if let Some(reason) = stall.reason {
-        text.push_str(&format!(" in an exit {}", reason.key()));
+        text.push_str(&format!(" in an exit for {}", reason.key()));
     }
     text.push_str(&match stall.held {
         Held::Stopped => format!(", {} of it in state T, stopped", human(stall.held_ns)),
