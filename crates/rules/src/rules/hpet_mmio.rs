@@ -50,7 +50,7 @@ fn is_hpet(address: u64) -> bool {
 const IN_USER_SPACE_NS: u64 = 3_000;
 
 /// So many accesses are a habit of the guest's also in a recording that is too short for a rate.
-const CERTAIN: u64 = 500;
+const CERTAIN: u64 = 200;
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
@@ -93,7 +93,7 @@ fn look(case: &Case<'_>) -> Verdict {
     {
         return brief;
     }
-    let mut finding = Finding::new(&RULE, if brief.is_some() { 0.7 } else { 0.95 })
+    let mut finding = Finding::new(&RULE, if brief.is_some() { 0.6 } else { 0.95 })
         .cost(case.vcpu_cost(hpet.ns))
         .title(format!(
             "The guest reads time from the HPET: {} reads, {}",

@@ -68,7 +68,7 @@ fn is_rtc(port: u64) -> bool {
 }
 
 /// So many reads are a habit of the guest's also in a recording that is too short for a rate.
-const CERTAIN: u64 = 500;
+const CERTAIN: u64 = 200;
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
@@ -126,7 +126,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let torn = recorded > ports.count.saturating_mul(5) / 4;
     let confidence = match (torn, &brief) {
         (true, _) => 0.5,
-        (false, Some(_)) => 0.7,
+        (false, Some(_)) => 0.6,
         (false, None) => 0.95,
     };
     let mut finding = Finding::new(&RULE, confidence)

@@ -118,7 +118,8 @@ fn wanted(args: &PathsArgs) -> Result<Vec<Path>> {
 
 /// Reads a path file.
 fn read(name: &str) -> Result<Path> {
-    let known: Vec<&str> = paths::BUILTIN.iter().map(|(name, _)| *name).collect();
+    let all = paths::BUILTIN.iter().chain(&paths::FOR_RULES);
+    let known: Vec<&str> = all.map(|(name, _)| *name).collect();
     let mut text = String::new();
     let read = File::open(name).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
     if let Err(error) = read {
