@@ -197,6 +197,10 @@ fn paths_of_a_recording_and_its_text_agree() {
             if lost(&text) != lost(&ours) {
                 continue;
             }
+            let vms = json(&["info"], path).map(|info| info["vms"].clone());
+            let vms = vms.unwrap_or_default();
+            let mut vms = vms.as_array().into_iter().flatten();
+            let guessed = vms.any(|vm| vm["guessed"] == true);
             let paths =
                 |document: &Value| document["paths"].as_array().cloned().unwrap_or_default();
             for (ours, text) in paths(&ours).iter().zip(paths(&text)) {
@@ -207,8 +211,18 @@ fn paths_of_a_recording_and_its_text_agree() {
                 failures.equal(&what, &text["dropped"], &ours["dropped"]);
                 let slack = if ticks { 0 } else { MICROSECOND * count };
                 let total = |path: &Value| number(&path["total"], "total_ns");
-                failures.check(total(ours).abs_diff(total(&text)) <= slack, || {
+                // A text has no processes. Where VMs are a guess in it, an interrupt of which only the vCPU's number is told
+                // may stay unresolved: its instance then ends earlier, and never later.
+                let less = total(ours).saturating_sub(total(&text)) > slack;
+                failures.check(!less || guessed, || {
                     format!("{what}: {} and {}", total(ours), total(&text))
+                });
+                failures.check(total(&text) <= total(ours).saturating_add(slack), || {
+                    format!(
+                        "{what}: {} and {}, which is more",
+                        total(ours),
+                        total(&text)
+                    )
                 });
             }
         }
