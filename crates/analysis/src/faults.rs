@@ -31,6 +31,11 @@ impl Taken {
         self.count += 1;
         self.ns = self.ns.saturating_add(ns);
     }
+
+    pub(crate) fn merge(&mut self, other: Taken) {
+        self.count += other.count;
+        self.ns = self.ns.saturating_add(other.ns);
+    }
 }
 
 /// Exits for the second stage of address translation, by what they were about.

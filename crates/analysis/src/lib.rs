@@ -6,6 +6,7 @@ knows nothing of containers, files or output.
 */
 #![forbid(unsafe_code)]
 
+mod causes;
 mod chosen;
 mod console;
 mod continuity;
@@ -16,7 +17,6 @@ mod ipis;
 mod moves;
 mod names;
 mod picture;
-mod ports;
 mod ratios;
 mod record;
 mod recorder;
@@ -32,6 +32,7 @@ mod timers;
 mod vcpus;
 mod waits;
 
+pub use causes::Causes;
 pub use chosen::LeftOut;
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
@@ -45,7 +46,6 @@ pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, Measured, NamesOf, Origin, Picture, Series};
-pub use ports::{PortRow, Ports};
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};
 pub use sched::{CpuRow, MAX_TASKS, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};

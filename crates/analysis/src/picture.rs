@@ -9,10 +9,10 @@ use paths::PathReport;
 
 use crate::waits::waits;
 use crate::{
-    Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow, PortRow,
-    Ports, RecorderReport, SchedReport, Signs, SleepRow, StallsReport, Stats, Study, Timers,
-    TimersReport, Unpaired, VcpusReport, WaitsReport, name_access, name_causes, name_rows,
+    Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport,
+    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, MovesRow, RecorderReport,
+    SchedReport, Signs, SleepRow, StallsReport, Stats, Study, TimersReport, Unpaired, VcpusReport,
+    WaitsReport, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -64,8 +64,6 @@ pub struct Picture {
     pub unpaired: Unpaired,
     /// Exits for memory, devices and the local APIC; `None` where nobody asked, as of printed tables.
     pub faults: Option<FaultsReport>,
-    /// Exits for each I/O port.
-    pub ports: Vec<PortRow>,
     /// Exits that guests' timers made; `None` where nobody asked.
     pub timers: Option<TimersReport>,
     /// vCPUs' moves between CPUs.
@@ -247,6 +245,7 @@ impl Picture {
             _ => WaitsReport::default(),
         };
         let paths = study.paths.as_ref().zip(study.machine.as_ref());
+        let causes = study.causes.as_ref();
         let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
         Picture {
             isa,
@@ -262,10 +261,11 @@ impl Picture {
                 .as_ref()
                 .map(Exits::unpaired)
                 .unwrap_or_default(),
-            faults: study.faults.as_ref().map(Faults::report),
-            ports: study.ports.as_ref().map(Ports::report).unwrap_or_default(),
-            timers: study.timers.as_ref().map(Timers::report),
-            moves: study.moves.as_ref().map(Moves::report).unwrap_or_default(),
+            faults: causes.map(|causes| causes.faults.report()),
+            timers: causes.map(|causes| causes.timers.report()),
+            moves: causes
+                .map(|causes| causes.moves.report())
+                .unwrap_or_default(),
             tasks,
             left_out: study.left_out().clone(),
             paths: paths
@@ -278,7 +278,9 @@ impl Picture {
                 }
                 rows
             }),
-            signs: study.signs.take().unwrap_or_default(),
+            signs: causes
+                .map(|causes| causes.signs.clone())
+                .unwrap_or_default(),
             continuity,
             series,
             span_ns: Some(end.saturating_sub(start)),

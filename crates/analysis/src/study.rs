@@ -6,10 +6,11 @@ use event::{Data, Event, EventType, Side, Sink};
 use model::{Machine, Span, SpanSink, Told};
 use paths::Paths;
 
+use crate::causes::Chosen;
 use crate::stack::KERNEL_STACK;
 use crate::{
-    Amount, Continuity, Counter, Exits, Faults, Info, Ipis, LeftOut, Moves, Ports, Recorder, Sched,
-    Signs, Sleeps, Slice, Slices, Stalls, Timers, Vcpus, VcpusReport, Window,
+    Amount, Causes, Continuity, Counter, Exits, Info, Ipis, LeftOut, Recorder, Sched, Sleeps,
+    Slice, Slices, Stalls, Vcpus, VcpusReport, Window,
 };
 
 /// Questions, and the machine that some of them need: the events are walked and decoded once for all.
@@ -27,18 +28,10 @@ pub struct Study {
     pub paths: Option<Paths>,
     /// Where tasks sleep.
     pub sleeps: Option<Sleeps>,
-    /// Single events that tell of causes.
-    pub signs: Option<Signs>,
     /// Whether events are missing.
     pub continuity: Option<Continuity>,
-    /// Which exits are for memory, for devices, for the local APIC.
-    pub faults: Option<Faults>,
-    /// How long exits took for each I/O port.
-    pub ports: Option<Ports>,
-    /// Which exits guests' timers make.
-    pub timers: Option<Timers>,
-    /// What it costs when vCPUs change their CPU.
-    pub moves: Option<Moves>,
+    /// What only rules look at.
+    pub causes: Option<Causes>,
     /// Who records, and what that takes; it needs `machine`.
     pub recorder: Option<Recorder>,
     /// Long times in which a vCPU stood still; they need `vcpus`.
@@ -134,14 +127,6 @@ impl Study {
         }
     }
 
-    /// Asks for single events that tell of causes.
-    pub fn signs(self, signs: Signs) -> Study {
-        Study {
-            signs: Some(signs),
-            ..self
-        }
-    }
-
     /// Asks whether events are missing.
     pub fn continuity(self, continuity: Continuity) -> Study {
         Study {
@@ -158,13 +143,10 @@ impl Study {
         }
     }
 
-    /// Asks what rules look at one by one: faults, ports, timers, and moves between CPUs.
-    pub fn causes(self) -> Study {
+    /// Asks for what only rules look at.
+    pub fn causes(self, causes: Causes) -> Study {
         Study {
-            faults: Some(Faults::new()),
-            ports: Some(Ports::new()),
-            timers: Some(Timers::new()),
-            moves: Some(Moves::new()),
+            causes: Some(causes),
             ..self
         }
     }
@@ -348,20 +330,13 @@ impl Sink for Study {
             continuity: self.continuity.as_ref().is_some_and(|one| one.wants(ty)),
         };
         self.wanted[index] = wanted;
-        if let Some(signs) = &mut self.signs {
-            signs.learn(ty);
-        }
-        if let Some(faults) = &mut self.faults {
-            faults.learn(ty);
-        }
-        if let Some(timers) = &mut self.timers {
-            timers.learn(ty);
+        if let Some(causes) = &mut self.causes {
+            causes.learn(ty);
         }
         let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths;
         let any = any || wanted.continuity;
-        let causes = self.signs.is_some() || self.timers.is_some();
-        info || any || wanted.sleeps || causes || self.slices.is_some()
+        info || any || wanted.sleeps || self.causes.is_some() || self.slices.is_some()
     }
 
     fn wants_samples(&self) -> bool {
@@ -392,33 +367,20 @@ impl Sink for Study {
             self.counts[index] += u64::from(counts);
         }
         let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths || wanted.sleeps;
-        if any || wanted.continuity || self.signs.is_some() || self.timers.is_some() {
+        if any || wanted.continuity || self.causes.is_some() {
             let data = event.data();
             if wanted.continuity
                 && let Some(continuity) = &mut self.continuity
             {
                 continuity.take(event, &data);
             }
-            if inside && let Some(signs) = &mut self.signs {
-                if counts {
-                    signs.take(event, &data);
-                } else {
-                    signs.take_other(event);
-                }
-            }
-            if counts {
-                if let Some(faults) = &mut self.faults {
-                    faults.take(event, &data);
-                }
-                if let Some(ports) = &mut self.ports {
-                    ports.take(event, &data);
-                }
-                if let Some(timers) = &mut self.timers {
-                    timers.take(event, &data);
-                }
-            }
-            if follows && let Some(moves) = &mut self.moves {
-                moves.take(event, &data);
+            if let Some(causes) = &mut self.causes {
+                let chosen = Chosen {
+                    inside,
+                    counts,
+                    follows,
+                };
+                causes.take(event, &data, chosen);
             }
             if wanted.sleeps
                 && let Some(sleeps) = &mut self.sleeps

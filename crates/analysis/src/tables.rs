@@ -3,7 +3,7 @@
 use event::{ExitReason, Isa};
 use printed::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table, Value};
 
-use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, TaskRow};
+use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, Taken, TaskRow};
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
 /// begins another picture; tables of different kinds go together, as those that perf printed of one recording.
@@ -199,6 +199,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         ),
         times: None,
         user_count: 0,
+        whole: Taken::default(),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    About, Continuity, Exits, Info, Ipis, Options, Picture, Recorder, Sched, Signs, Sleeps, Slices,
-    Stalls, Study, Vcpus,
+    About, Causes, Continuity, Exits, Info, Ipis, Options, Picture, Recorder, Sched, Sleeps,
+    Slices, Stalls, Study, Vcpus,
 };
 use anyhow::{Result, bail};
 use paths::{Paths, lang};
@@ -114,8 +114,7 @@ impl Camera<'_> {
             .vcpus(Vcpus::new(filter.window()))
             .sched(sched)
             .sleeps(Sleeps::new())
-            .signs(Signs::new())
-            .causes()
+            .causes(Causes::new())
             .stalls(Stalls::new())
             .recorder(Recorder::new(has_agents(&reader)))
             .ipis(Ipis::new(&mut follower));

@@ -99,7 +99,10 @@ fn look(case: &Case<'_>) -> Verdict {
     // perf counts an access from kvm_pio on; the exit began before. An access whose exit or entry was lost took as long as
     // those that were timed.
     let mean = |sum: Sum| sum.ns as f64 / sum.count.max(1) as f64;
-    let timed = timed(case, &rows);
+    let timed = rows.iter().fold(Sum::default(), |sum, row| Sum {
+        count: sum.count.saturating_add(row.whole.count),
+        ns: sum.ns.saturating_add(row.whole.ns),
+    });
     let each = match timed.count {
         0 => mean(exits).max(mean(timers)),
         _ => mean(timed),
@@ -171,16 +174,6 @@ fn look(case: &Case<'_>) -> Verdict {
             .filter(|row| row.address.is_some_and(is_rtc)),
     );
     advise(case, finding, rtc.count >= timers.count / 20).found()
-}
-
-/// Exits for these ports, from the exit to the entry, as far as events tell.
-fn timed(case: &Case<'_>, rows: &[&ExitRow]) -> Sum {
-    let is = |port: u16| rows.iter().any(|row| row.address == Some(u64::from(port)));
-    let of_ports = case.picture.ports.iter().filter(|row| is(row.port));
-    of_ports.fold(Sum::default(), |sum, row| Sum {
-        count: sum.count.saturating_add(row.exits.count),
-        ns: sum.ns.saturating_add(row.exits.ns),
-    })
 }
 
 /// Returns how many accesses read the time: reads, and of the writes those that choose what is read.

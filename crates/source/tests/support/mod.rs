@@ -10,7 +10,7 @@ pub mod trim_perf;
 use std::ops::ControlFlow;
 
 use analysis::{
-    By, Convention, Exits, Info, Merge, Options, Picture, Sched, Signs, Sleeps, Slices, Study,
+    By, Causes, Convention, Exits, Info, Merge, Options, Picture, Sched, Sleeps, Slices, Study,
     Vcpus, Window,
 };
 use event::{Event, EventType, Quality, Side, Sink};
@@ -184,7 +184,7 @@ fn analyse(reader: &Reader<'_>) {
         .sched(Sched::new())
         .paths(Paths::new(paths::all_builtin()))
         .sleeps(Sleeps::new())
-        .signs(Signs::new())
+        .causes(Causes::new())
         .slices(Slices::new());
     let mut perf = Exits::new(Options {
         tables: Vec::new(),

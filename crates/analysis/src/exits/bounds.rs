@@ -1,6 +1,8 @@
 //! Rows of tables are bounded, and what is beyond is counted.
 
+use super::rows::Row;
 use super::*;
+use model::Times;
 
 fn access(address: u64) -> Key {
     Key::Access {

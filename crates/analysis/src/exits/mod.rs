@@ -15,13 +15,20 @@
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
 //! seen entering is not timed, and told in [`Unpaired`].
 
+#[cfg(test)]
+mod bounds;
+mod rows;
+
+pub use rows::{ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, access_key};
+use rows::{Key, Rows, make_row};
+
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
-use model::{Access, Machine, Seen, State, Threads, Times, Told, Vm, find_vms, vm_names};
+use model::{Machine, Seen, State, Threads, Times, Told, Vm, find_vms, vm_names};
 use rustc_hash::FxHashMap;
 
-use crate::{Amount, Counter, Stats};
+use crate::{Amount, Counter};
 
 /// One table of exit statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,87 +94,6 @@ pub struct Options {
     pub by: By,
 }
 
-/// Rows of a table at most, where they are not told apart by VM or vCPU; what is beyond is in one row called [`OTHERS`].
-///
-/// x86 has some 70 exit reasons, a guest some hundred registers and ports. Only MMIO can have many addresses: a guest that
-/// draws through an emulated VGA window (128 KiB) makes some ten thousand.
-pub const MAX_EXIT_ROWS: usize = 1 << 16;
-
-/// The same, where rows are told apart by VM or vCPU: 60 reasons of each of 4096 vCPUs.
-pub const MAX_GROUPED_ROWS: usize = 1 << 18;
-
-/// Key of the row that holds what is beyond the most rows of a table.
-pub const OTHERS: &str = "others";
-
-/// What a row counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Key {
-    Reason(ExitReason),
-    Access {
-        address: u64,
-        write: bool,
-    },
-    /// What is beyond the most rows of a table.
-    Others,
-}
-
-/// One row of a table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExitRow {
-    /// What `perf kvm stat report` prints in its first column: `IO_INSTRUCTION`, `0x608:PIN`.
-    pub key: String,
-    /// Device and register behind the address, where [`crate::name_rows`] found it.
-    pub name: Option<String>,
-    /// The exit reason, in the `vmexit` table.
-    pub reason: Option<ExitReason>,
-    /// Port, address or register, in the other tables.
-    pub address: Option<u64>,
-    /// Whether the access was a write, in the other tables.
-    pub write: bool,
-    /// Whether the guest asked to wait, so that the time is nobody's work.
-    pub waiting: bool,
-    /// Process of the VM, where rows are told apart by it and it is known.
-    pub vm_pid: Option<i32>,
-    /// What the VM is called, where rows are told apart by it.
-    pub vm_name: Option<String>,
-    /// vCPU, where rows are told apart by it.
-    pub vcpu: Option<u32>,
-    /// Count and durations.
-    pub stats: Stats,
-    /// What the vCPU did in that time; it adds up to the total. `None` where it was not asked for.
-    pub times: Option<Times>,
-    /// How many of them the VMM handled, as far as `kvm_userspace_exit` told.
-    pub user_count: u64,
-}
-
-/// Who handles the exits of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandledBy {
-    /// KVM alone.
-    Kernel,
-    /// The VMM.
-    User,
-    /// KVM some, the VMM others.
-    Both,
-}
-
-impl ExitRow {
-    /// Returns whether this is the row of what is beyond the most rows of a table.
-    pub fn is_others(&self) -> bool {
-        self.reason.is_none() && self.address.is_none() && self.key == OTHERS
-    }
-
-    /// Returns who handled them, where the recording tells.
-    pub fn handled_by(&self, seen: &Seen) -> Option<HandledBy> {
-        let known = seen.userspace_exits && self.times.is_some() && !self.waiting;
-        known.then_some(match self.user_count {
-            0 => HandledBy::Kernel,
-            n if n == self.stats.count() => HandledBy::User,
-            _ => HandledBy::Both,
-        })
-    }
-}
-
 /// One finished table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExitsReport {
@@ -223,67 +149,6 @@ struct SoFar {
     times: Times,
     /// Whether the exit under way has been in the VMM.
     vmm: bool,
-}
-
-/// A row that is being counted: of one key and one group.
-#[derive(Debug)]
-struct Row {
-    key: Key,
-    group: i32,
-    stats: Stats,
-    times: Times,
-    user_count: u64,
-}
-
-#[derive(Debug, Default)]
-struct Rows {
-    wanted: bool,
-    /// How many there may be.
-    most: usize,
-    others: Option<u32>,
-    index: FxHashMap<(Key, i32), u32>,
-    rows: Vec<Row>,
-}
-
-impl Rows {
-    #[inline]
-    fn row(&mut self, key: Key, group: i32) -> u32 {
-        match self.index.get(&(key, group)) {
-            Some(row) => *row,
-            None => self.another(key, group),
-        }
-    }
-
-    #[cold]
-    fn another(&mut self, key: Key, group: i32) -> u32 {
-        let row = self.rows.len() as u32;
-        let (key, group) = if self.index.len() < self.most {
-            self.index.insert((key, group), row);
-            (key, group)
-        } else {
-            if let Some(others) = self.others {
-                return others;
-            }
-            self.others = Some(row);
-            (Key::Others, 0)
-        };
-        self.rows.push(Row {
-            key,
-            group,
-            stats: Stats::default(),
-            times: Times::default(),
-            user_count: 0,
-        });
-        row
-    }
-
-    #[inline]
-    fn add(&mut self, row: u32, ns: u64, times: &Times, vmm: bool) {
-        let row = &mut self.rows[row as usize];
-        row.stats.add(ns);
-        row.times.merge(times);
-        row.user_count += u64::from(vmm);
-    }
 }
 
 /// Collects exit statistics.
@@ -490,6 +355,12 @@ impl Exits {
         let state = &mut self.vcpus[slot];
         state.open = None;
         let time = event.time;
+        if let Some(row) = state.pio.row
+            && state.exit.time != 0
+            && let Some(ns) = time.checked_sub(state.exit.time)
+        {
+            self.tables[IOPORT].rows[row as usize].whole.add(ns);
+        }
         let mut end = |begun: &mut Begun, table: usize| {
             if begun.time == 0 {
                 return;
@@ -669,6 +540,7 @@ impl Exits {
             into.vcpu = vcpu;
             into.stats.merge(&row.stats);
             into.user_count += row.user_count;
+            into.whole.merge(row.whole);
             if let Some(seen) = seen {
                 let waiting = if into.waiting {
                     row.times.get(State::Kernel)
@@ -699,56 +571,6 @@ impl Exits {
     }
 }
 
-/// Returns what `perf kvm stat report` prints of an access in its first column.
-fn key_text(port: bool, address: u64, write: bool) -> String {
-    let direction = match (port, write) {
-        (true, true) => "POUT",
-        (true, false) => "PIN",
-        (false, true) => "W",
-        (false, false) => "R",
-    };
-    // perf prints addresses with %#lx, which gives zero no prefix.
-    match address {
-        0 => format!("0:{direction}"),
-        _ => format!("{address:#x}:{direction}"),
-    }
-}
-
-/// Returns the key of an access in its table: what `perf kvm stat report` prints in its first column.
-pub fn access_key(access: &Access) -> String {
-    match *access {
-        Access::Port { port, write } => key_text(true, u64::from(port), write),
-        Access::Mmio { gpa, write } => key_text(false, gpa, write),
-        Access::Msr { msr, write } => key_text(false, u64::from(msr), write),
-    }
-}
-
-/// Returns a row that counts nothing yet.
-fn make_row(table: ExitTable, key: Key) -> ExitRow {
-    let (text, reason, address, write) = match key {
-        Key::Reason(reason) => (reason.key().into_owned(), Some(reason), None, false),
-        Key::Access { address, write } => {
-            let text = key_text(table == ExitTable::Ioport, address, write);
-            (text, None, Some(address), write)
-        }
-        Key::Others => (OTHERS.to_owned(), None, None, false),
-    };
-    ExitRow {
-        key: text,
-        name: None,
-        reason,
-        address,
-        write,
-        waiting: reason.is_some_and(ExitReason::is_waiting),
-        vm_pid: None,
-        vm_name: None,
-        vcpu: None,
-        stats: Stats::default(),
-        times: None,
-        user_count: 0,
-    }
-}
-
 impl Sink for Exits {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let wanted = |table: usize| self.tables[table].wanted;
@@ -771,7 +593,3 @@ impl Sink for Exits {
         self.threads.side(side);
     }
 }
-
-#[cfg(test)]
-#[path = "exits_rows.rs"]
-mod rows;
