@@ -22,7 +22,7 @@ pub(crate) enum Number {
 impl Number {
     /// Finds a field of records; in texts the number behind the first of these words that stands there. `None` if the
     /// records of this kernel do not have it.
-    pub fn of(
+    pub(crate) fn of(
         ty: &EventType<'_>,
         fields: &[&str],
         words: &'static [(&'static str, Radix)],
@@ -38,7 +38,7 @@ impl Number {
     }
 
     /// Reads it.
-    pub fn get(&self, event: &Event<'_>) -> Option<u64> {
+    pub(crate) fn get(&self, event: &Event<'_>) -> Option<u64> {
         match (self, event.body) {
             (Number::Raw { field, abi }, Body::Raw(record)) => field.value(record, abi.endian),
             (Number::Text(words), Body::Text { text, .. }) => words

@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 /// kernel's own trace file; all of them also wrapped in gzip or zstd, and from standard input as `-`.
 #[derive(Debug, Parser)]
 #[command(name = "trapline", version, max_term_width = 100, after_help = EXAMPLES)]
-pub struct Args {
+pub(crate) struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -34,7 +34,7 @@ Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for,
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Show one screen about a recording: what is in it, exits by cost, what was lost.
     Report(ReportArgs),
     /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
@@ -61,7 +61,7 @@ pub enum Command {
 
 /// What every command understands.
 #[derive(Debug, Clone, ClapArgs)]
-pub struct Common {
+pub(crate) struct Common {
     /// Output as a table for people, as JSON or as comma separated values.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
@@ -92,7 +92,7 @@ pub struct Common {
 /// and info they choose events.
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[command(next_help_heading = "Filters")]
-pub struct FilterArgs {
+pub(crate) struct FilterArgs {
     /// Only vCPUs (of sched: tasks; of events and info: events) of this process or thread.
     #[arg(long, value_name = "PID")]
     pub pid: Option<i32>,
@@ -118,7 +118,7 @@ pub struct FilterArgs {
 
 impl FilterArgs {
     /// Returns whether any filter was given.
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         let threads = self.pid.is_some() || self.vm.is_some() || self.vcpu.is_some();
         threads || self.cpu.is_some() || self.time.is_some()
     }
@@ -126,7 +126,7 @@ impl FilterArgs {
 
 /// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// For people.
     Table,
     /// For programs.
@@ -137,7 +137,7 @@ pub enum Format {
 
 /// Whose conventions to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum As {
+pub(crate) enum As {
     /// As perf does.
     Perf,
     /// As trace-cmd does.
@@ -147,14 +147,14 @@ pub enum As {
 
 /// Whose way of timing exits to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TimesAs {
+pub(crate) enum TimesAs {
     /// As perf kvm stat does.
     Perf,
 }
 
 /// `trapline report`.
 #[derive(Debug, ClapArgs)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Recordings, or what perf kvm stat report, perf sched latency or perf stat printed; - is standard input.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
@@ -175,7 +175,7 @@ pub struct ReportArgs {
 /// `trapline diagnose`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = DIAGNOSE_HELP)]
-pub struct DiagnoseArgs {
+pub(crate) struct DiagnoseArgs {
     /// Recordings of one situation, or what perf kvm stat report or perf sched latency printed of it; - is
     /// standard input.
     #[arg(value_name = "REC", required = true)]
@@ -223,7 +223,7 @@ Examples:
 /// `trapline compare`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = COMPARE_HELP)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// The two recordings; with --with the first group of them. What perf kvm stat report, perf sched latency or
     /// perf stat printed will do as well.
     #[arg(value_name = "REC", required = true)]
@@ -298,7 +298,7 @@ fn parse_rule(id: &str) -> Result<String, String> {
 
 /// `trapline rules`.
 #[derive(Debug, ClapArgs)]
-pub struct RulesArgs {
+pub(crate) struct RulesArgs {
     /// Rules to explain; none lists all.
     #[arg(value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,
@@ -314,7 +314,7 @@ pub struct RulesArgs {
 
 /// `trapline info`.
 #[derive(Debug, ClapArgs)]
-pub struct InfoArgs {
+pub(crate) struct InfoArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
@@ -325,7 +325,7 @@ pub struct InfoArgs {
 
 /// `trapline events`.
 #[derive(Debug, ClapArgs)]
-pub struct EventsArgs {
+pub(crate) struct EventsArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
@@ -354,7 +354,7 @@ pub struct EventsArgs {
 /// `trapline exits`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EXITS_HELP)]
-pub struct ExitsArgs {
+pub(crate) struct ExitsArgs {
     /// Recording, or what perf kvm stat report printed; - is standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
@@ -409,7 +409,7 @@ Examples:
 /// `trapline vcpus`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = VCPUS_HELP)]
-pub struct VcpusArgs {
+pub(crate) struct VcpusArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
@@ -450,7 +450,7 @@ Examples:
 /// `trapline sched`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = SCHED_HELP)]
-pub struct SchedArgs {
+pub(crate) struct SchedArgs {
     /// Recording, or what perf sched latency printed; - is standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
@@ -488,7 +488,7 @@ Examples:
 /// `trapline paths`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = PATHS_HELP)]
-pub struct PathsArgs {
+pub(crate) struct PathsArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
@@ -559,7 +559,7 @@ Examples:
 /// `trapline facts`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = FACTS_HELP)]
-pub struct FactsArgs {
+pub(crate) struct FactsArgs {
     /// Show what these files tell (see --facts of the other commands) instead of looking at a host; - is standard
     /// input.
     #[arg(value_name = "FILE")]
@@ -599,7 +599,7 @@ Examples:
 
 /// Notations of sequence diagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Diagram {
+pub(crate) enum Diagram {
     /// Columns of text.
     Text,
     /// Mermaid's sequenceDiagram.
@@ -608,7 +608,7 @@ pub enum Diagram {
 
 /// What rows of scheduling latencies are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchedBy {
+pub(crate) enum SchedBy {
     /// Threads.
     Task,
     /// All threads of one name.
@@ -619,7 +619,7 @@ pub enum SchedBy {
 
 /// Orders of rows of scheduling latencies, largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchedSort {
+pub(crate) enum SchedSort {
     /// Mean delay.
     Mean,
     /// Longest delay.
@@ -634,7 +634,7 @@ pub enum SchedSort {
 
 /// Tables of exit statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Table {
+pub(crate) enum Table {
     /// Exits by reason.
     Vmexit,
     /// I/O ports.
@@ -647,7 +647,7 @@ pub enum Table {
 
 /// What rows are told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum GroupBy {
+pub(crate) enum GroupBy {
     /// VMs.
     Vm,
     /// vCPUs.
@@ -656,7 +656,7 @@ pub enum GroupBy {
 
 /// Orders of rows, largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Sort {
+pub(crate) enum Sort {
     /// Count.
     Count,
     /// Total time.

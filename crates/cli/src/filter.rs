@@ -9,7 +9,7 @@ use source::{Header, TimeUnit};
 
 /// A range of time stamps, both ends included, as it was typed: what it means depends on the recording's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TimeRange {
+pub(crate) struct TimeRange {
     text: String,
     from: Option<Stamp>,
     to: Option<Stamp>,
@@ -71,7 +71,7 @@ impl TimeRange {
     ///
     /// # Errors
     /// The recording's clock has no such times; the message says what is expected.
-    pub fn stamps(&self, header: &Header, name: &str) -> Result<(u64, u64), String> {
+    pub(crate) fn stamps(&self, header: &Header, name: &str) -> Result<(u64, u64), String> {
         let stamp = |stamp: Option<Stamp>, default: u64| {
             match stamp {
             None => Ok(default),
@@ -95,7 +95,7 @@ impl TimeRange {
 }
 
 /// Parses a CPU list as the kernel's files have it. None at all is no filter.
-pub fn parse_cpus(text: &str) -> Result<CpuSet, String> {
+pub(crate) fn parse_cpus(text: &str) -> Result<CpuSet, String> {
     match text.parse::<CpuSet>() {
         Ok(set) if set.is_empty() => Err("expected a list of CPUs such as 0-3,8".to_owned()),
         Ok(set) => Ok(set),
@@ -104,7 +104,7 @@ pub fn parse_cpus(text: &str) -> Result<CpuSet, String> {
 }
 
 /// Parses `FROM,TO`, either of which may be empty.
-pub fn parse_time(text: &str) -> Result<TimeRange, String> {
+pub(crate) fn parse_time(text: &str) -> Result<TimeRange, String> {
     let (from, to) = text
         .split_once(',')
         .ok_or_else(|| format!("'{text}' has no comma; expected FROM,TO in seconds, as 12.5,13"))?;
@@ -125,7 +125,7 @@ pub fn parse_time(text: &str) -> Result<TimeRange, String> {
 }
 
 /// Reads a share, from 0 to 1.
-pub fn parse_share(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("expected a number from 0 to 1".to_owned()),
@@ -133,7 +133,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 /// Reads a size: bytes, or with K, M, G or T behind them 1024 of them, and so on.
-pub fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let bad = || {
         format!(
@@ -161,7 +161,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a duration with its unit: `250us`, `1.5ms`, `2s`; nanoseconds without one.
-pub fn parse_duration(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let bad = || format!("'{text}' is no duration; expected a number and ns, us, ms or s");
     let end = text
@@ -194,7 +194,7 @@ pub fn parse_duration(text: &str) -> Result<u64, String> {
 
 /// What filters leave out of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Every event that they do not ask for: those of other threads too.
     Events,
     /// Events by time and CPU. Which vCPUs are told of is chosen among what was found: what a vCPU does may be told by
@@ -203,7 +203,7 @@ pub enum Scope {
 }
 
 /// Lets through what the filters ask for.
-pub struct Filtered<'s, S: Sink + ?Sized> {
+pub(crate) struct Filtered<'s, S: Sink + ?Sized> {
     sink: &'s mut S,
     pid: Option<i32>,
     cpus: Option<&'s CpuSet>,
@@ -214,7 +214,7 @@ pub struct Filtered<'s, S: Sink + ?Sized> {
 
 impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
     /// Puts a window of time and CPUs before a sink.
-    pub fn window(
+    pub(crate) fn window(
         sink: &'s mut S,
         time: Option<(u64, u64)>,
         cpus: Option<&'s CpuSet>,
@@ -232,7 +232,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
 
     /// Lets through threads only: `threads`, if any are named, and those of a process. `of_process`, as the window was
     /// given it, are those of the process where the recording does not tell whose they are.
-    pub fn of(self, pid: Option<i32>, threads: Option<&'s [i32]>) -> Filtered<'s, S> {
+    pub(crate) fn of(self, pid: Option<i32>, threads: Option<&'s [i32]>) -> Filtered<'s, S> {
         Filtered {
             pid,
             threads,
@@ -241,7 +241,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
     }
 
     /// Whether there is nothing to filter.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.pid.is_none() && self.cpus.is_none() && self.time.is_none() && self.threads.is_none()
     }
 }

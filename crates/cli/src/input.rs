@@ -23,7 +23,7 @@ use crate::wrong_input;
 ///
 /// # Errors
 /// It cannot be read, or is longer than may be kept of it.
-pub fn open(path: &Path, common: &Common) -> Result<Recording> {
+pub(crate) fn open(path: &Path, common: &Common) -> Result<Recording> {
     let options = OpenOptions {
         spool_limit: common.spool_limit,
     };
@@ -32,13 +32,13 @@ pub fn open(path: &Path, common: &Common) -> Result<Recording> {
 
 /// Another recording that event formats are borrowed from.
 #[derive(Debug, Default)]
-pub struct Lender {
+pub(crate) struct Lender {
     formats: Option<Formats>,
 }
 
 impl Lender {
     /// Opens the recording named with `--formats`, if any.
-    pub fn open(common: &Common) -> Result<Lender> {
+    pub(crate) fn open(common: &Common) -> Result<Lender> {
         let Some(path) = &common.formats else {
             return Ok(Lender::default());
         };
@@ -59,7 +59,7 @@ impl Lender {
     }
 
     /// Returns how recordings are to be read.
-    pub fn options(&self, symbols: bool) -> ReaderOptions<'_> {
+    pub(crate) fn options(&self, symbols: bool) -> ReaderOptions<'_> {
         ReaderOptions {
             lent: self.formats.as_ref(),
             symbols,
@@ -72,7 +72,7 @@ const MAX_FACTS: u64 = 64 << 20;
 
 /// What is told of the host beside the recordings.
 #[derive(Debug, Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     all: facts::Facts,
     told: Told,
     notes: Vec<String>,
@@ -83,7 +83,7 @@ impl Facts {
     ///
     /// # Errors
     /// A file cannot be read, or nothing in it is understood.
-    pub fn open(common: &Common) -> Result<Facts> {
+    pub(crate) fn open(common: &Common) -> Result<Facts> {
         let (all, notes) = read_facts(&common.facts)?;
         let threads = all.threads.iter().map(|(tid, thread)| ToldThread {
             tid: *tid,
@@ -111,13 +111,13 @@ impl Facts {
     }
 
     /// Returns all that is told.
-    pub fn all(&self) -> &facts::Facts {
+    pub(crate) fn all(&self) -> &facts::Facts {
         &self.all
     }
 
     /// Returns what is told of threads and VMs beside a recording's events. The recording's own map of guests comes
     /// first: it knows best.
-    pub fn told_of(&self, reader: &Reader<'_>) -> Told {
+    pub(crate) fn told_of(&self, reader: &Reader<'_>) -> Told {
         let mut told = self.told.clone();
         let guests = reader.header().guests.iter().map(|guest| {
             let number = !guest.name.is_empty() && guest.name.bytes().all(|b| b.is_ascii_digit());
@@ -148,7 +148,7 @@ impl Facts {
     }
 
     /// Tells in `quality` what of the files was not understood.
-    pub fn warn(&self, quality: &mut Quality) {
+    pub(crate) fn warn(&self, quality: &mut Quality) {
         for note in &self.notes {
             quality.warn(note.clone());
         }
@@ -162,7 +162,7 @@ const MAX_KALLSYMS: u64 = 128 << 20;
 ///
 /// # Errors
 /// The file cannot be read, or has no symbols.
-pub fn kallsyms(path: Option<&Path>) -> Result<Option<Kallsyms>> {
+pub(crate) fn kallsyms(path: Option<&Path>) -> Result<Option<Kallsyms>> {
     let Some(path) = path else {
         return Ok(None);
     };
@@ -186,7 +186,7 @@ pub fn kallsyms(path: Option<&Path>) -> Result<Option<Kallsyms>> {
 ///
 /// # Errors
 /// A file cannot be read, or nothing in it is understood.
-pub fn read_facts(paths: &[PathBuf]) -> Result<(facts::Facts, Vec<String>)> {
+pub(crate) fn read_facts(paths: &[PathBuf]) -> Result<(facts::Facts, Vec<String>)> {
     const EXPECTED: &str = "expected the text of 'ps -eLo pid,tid,comm,args', of 'info cpus' or 'info \
                             mtree' of QEMU's monitor, of QMP's query-cpus-fast, or JSON of trapline's own";
     let mut all = facts::Facts::default();
@@ -220,7 +220,7 @@ pub fn read_facts(paths: &[PathBuf]) -> Result<(facts::Facts, Vec<String>)> {
 }
 
 /// Returns why a file cannot be read, in the words that are used for recordings.
-pub fn why(error: &io::Error) -> String {
+pub(crate) fn why(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
         io::ErrorKind::IsADirectory => "is a directory".to_owned(),
@@ -230,19 +230,21 @@ pub fn why(error: &io::Error) -> String {
 }
 
 /// Returns the thread names a recording saved apart from its events.
-pub fn saved_names<'r>(reader: &'r Reader<'_>) -> impl Iterator<Item = (i32, &'r str)> + Clone {
+pub(crate) fn saved_names<'r>(
+    reader: &'r Reader<'_>,
+) -> impl Iterator<Item = (i32, &'r str)> + Clone {
     let formats = reader.formats().into_iter();
     formats.flat_map(|f| f.cmdlines.iter().map(|(tid, name)| (*tid, name.as_str())))
 }
 
 /// Returns the name of a recording as JSON and messages print it.
-pub fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
 /// The shared filters, made ready for one recording.
 #[derive(Debug)]
-pub struct Filter<'a> {
+pub(crate) struct Filter<'a> {
     args: &'a FilterArgs,
     /// The time asked for, on the recording's clock.
     time: Option<(u64, u64)>,
@@ -271,7 +273,7 @@ impl<'a> Filter<'a> {
     /// # Errors
     /// The recording, called `name` in messages, does not show the VM or vCPU that was asked for, or its clock has no
     /// such times.
-    pub fn new(
+    pub(crate) fn new(
         args: &'a FilterArgs,
         facts: &Facts,
         reader: &Reader<'_>,
@@ -317,7 +319,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Says in `quality` that a VM that was asked for is a guess, if it is one.
-    pub fn warn(&self, quality: &mut Quality) {
+    pub(crate) fn warn(&self, quality: &mut Quality) {
         let vms = self.vms.get().filter(|_| self.args.vm.is_some());
         if let Some(guesses) = vms.and_then(|vms| model::guesses(vms)) {
             quality.warn(guesses);
@@ -325,12 +327,12 @@ impl<'a> Filter<'a> {
     }
 
     /// Returns whether filters choose vCPUs or threads.
-    pub fn chooses(&self) -> bool {
+    pub(crate) fn chooses(&self) -> bool {
         self.args.pid.is_some() || self.threads.is_some()
     }
 
     /// Returns whether the rows of a thread are wanted, for what is made of other threads' events too.
-    pub fn keeps(&self, tid: i32, process: Option<i32>) -> bool {
+    pub(crate) fn keeps(&self, tid: i32, process: Option<i32>) -> bool {
         let pid = self
             .args
             .pid
@@ -340,7 +342,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Returns the vCPUs that filters do not choose, and the processes of VMs of which they choose none.
-    pub fn left_out(&self, reader: &Reader<'_>) -> LeftOut {
+    pub(crate) fn left_out(&self, reader: &Reader<'_>) -> LeftOut {
         let mut out = LeftOut::default();
         if !self.chooses() {
             return out;
@@ -368,7 +370,7 @@ impl<'a> Filter<'a> {
     ///
     /// # Errors
     /// There are vCPUs, and none of them is chosen.
-    pub fn require_vcpus(&self, reader: &Reader<'_>, name: &str) -> Result<()> {
+    pub(crate) fn require_vcpus(&self, reader: &Reader<'_>, name: &str) -> Result<()> {
         let Some(pid) = self.args.pid else {
             return Ok(());
         };
@@ -384,7 +386,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Returns which instances of paths are wanted: of the vCPUs that filters choose, wherever their events are.
-    pub fn instances(&self, reader: &Reader<'_>) -> Only {
+    pub(crate) fn instances(&self, reader: &Reader<'_>) -> Only {
         let threads = match (self.args.pid, &self.threads) {
             (None, threads) => threads.clone(),
             (Some(pid), threads) => {
@@ -405,7 +407,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Returns the window that vCPUs' time is looked at in.
-    pub fn window(&self) -> Window {
+    pub(crate) fn window(&self) -> Window {
         Window {
             time: self.time,
             cpus: self.args.cpu.clone(),
@@ -413,7 +415,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Runs a sink over the events that the filters let through.
-    pub fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink, scope: Scope) -> Outcome {
+    pub(crate) fn walk(&self, reader: &Reader<'_>, sink: &mut dyn Sink, scope: Scope) -> Outcome {
         let cpus = self.args.cpu.as_ref();
         let of_process = &self.of_process;
         let filtered = Filtered::window(&mut *sink, self.time, cpus, of_process);
@@ -471,7 +473,7 @@ fn how_to_know(vms: &[Vm], name: &str) -> String {
 const MAX_MTREE: u64 = 16 << 20;
 
 /// Names of devices, from QEMU's `info mtree` or built in.
-pub struct Devices {
+pub(crate) struct Devices {
     mtree: Option<String>,
 }
 
@@ -480,7 +482,7 @@ impl Devices {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn open(mtree: Option<&Path>, facts: &Facts) -> Result<Devices> {
+    pub(crate) fn open(mtree: Option<&Path>, facts: &Facts) -> Result<Devices> {
         let Some(path) = mtree else {
             return Ok(Devices {
                 mtree: facts.all().mtree.clone(),
@@ -501,7 +503,7 @@ impl Devices {
     }
 
     /// Returns the names for a machine, and tells in `quality` what of the text was not understood.
-    pub fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> Names {
+    pub(crate) fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> Names {
         let mut names = analysis::builtin_names(isa);
         if let Some(text) = &self.mtree {
             let (with, notes) = names.with_mtree(text);
@@ -514,7 +516,12 @@ impl Devices {
     }
 
     /// Names the rows of tables, and tells in `quality` what of the text was not understood.
-    pub fn name(&self, isa: Option<Isa>, reports: &mut [ExitsReport], quality: &mut Quality) {
+    pub(crate) fn name(
+        &self,
+        isa: Option<Isa>,
+        reports: &mut [ExitsReport],
+        quality: &mut Quality,
+    ) {
         let names = self.names(isa, quality);
         for report in reports {
             analysis::name_rows(report, &names);
@@ -522,7 +529,7 @@ impl Devices {
     }
 
     /// Names what vCPUs were in the VMM for.
-    pub fn name_causes(&self, report: &mut VcpusReport, quality: &mut Quality) {
+    pub(crate) fn name_causes(&self, report: &mut VcpusReport, quality: &mut Quality) {
         let causes = report.rows.iter().flat_map(|row| &row.user);
         let isa = causes
             .filter_map(|cause| cause.reason)
@@ -534,12 +541,12 @@ impl Devices {
 }
 
 /// Returns whether the recording's times are nanoseconds.
-pub fn nanoseconds(header: &Header) -> bool {
+pub(crate) fn nanoseconds(header: &Header) -> bool {
     header.time_unit == TimeUnit::Nanoseconds
 }
 
 /// Refuses a recording whose exits cannot be counted.
-pub fn require_exits(
+pub(crate) fn require_exits(
     name: &str,
     saw_exits: bool,
     filters: &FilterArgs,

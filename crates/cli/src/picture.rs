@@ -18,7 +18,7 @@ use crate::commands::info::head;
 use crate::{input, wrong_input};
 
 /// Returns the paths that rules look at.
-pub fn paths_of_rules() -> Vec<lang::Path> {
+pub(crate) fn paths_of_rules() -> Vec<lang::Path> {
     rules::PATHS
         .iter()
         .filter_map(|name| paths::builtin(name))
@@ -26,7 +26,7 @@ pub fn paths_of_rules() -> Vec<lang::Path> {
 }
 
 /// What pictures are taken with.
-pub struct Camera<'a> {
+pub(crate) struct Camera<'a> {
     pub common: &'a Common,
     pub lender: &'a input::Lender,
     pub facts: &'a input::Facts,
@@ -45,7 +45,7 @@ impl Camera<'_> {
     ///
     /// # Errors
     /// An input cannot be read, or is neither a recording nor a printed table.
-    pub fn take(&self, inputs: &[PathBuf]) -> Result<Vec<Picture>> {
+    pub(crate) fn take(&self, inputs: &[PathBuf]) -> Result<Vec<Picture>> {
         let mut pictures = Vec::new();
         let mut tables = Vec::new();
         let mut notes = Vec::new();
@@ -96,7 +96,11 @@ impl Camera<'_> {
     ///
     /// # Errors
     /// It is no recording, or lacks what filters ask for.
-    pub fn of_recording(&self, recording: &Recording, path: &Path) -> Result<(Picture, Head)> {
+    pub(crate) fn of_recording(
+        &self,
+        recording: &Recording,
+        path: &Path,
+    ) -> Result<(Picture, Head)> {
         let reader = wrong_input::reader(recording, self.lender.options(true))?;
         let name = input::name(path);
         let filter = input::Filter::new(&self.common.filter, self.facts, &reader, &name)?;
@@ -204,7 +208,7 @@ fn about(header: &Header, picture: &Picture) -> About {
 }
 
 /// Tells where the functions are that paths ask for, for the function tracer's events.
-pub fn locate(follower: &mut Paths, reader: &Reader<'_>) {
+pub(crate) fn locate(follower: &mut Paths, reader: &Reader<'_>) {
     let Some(formats) = reader.formats() else {
         return;
     };

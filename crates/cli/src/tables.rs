@@ -11,7 +11,7 @@ use source::Recording;
 use crate::input;
 
 /// Returns the tool that printed a table.
-pub fn printer(table: &Table) -> &'static str {
+pub(crate) fn printer(table: &Table) -> &'static str {
     match table {
         Table::KvmStat(_) => "perf kvm stat report",
         Table::SchedLatency(_) => "perf sched latency",
@@ -25,7 +25,7 @@ pub fn printer(table: &Table) -> &'static str {
 ///
 /// # Errors
 /// Filters were asked for: tables are sums, of which nothing can be left out.
-pub fn only(
+pub(crate) fn only(
     recording: &Recording,
     path: &Path,
     lender: &input::Lender,
@@ -43,7 +43,7 @@ pub fn only(
 }
 
 /// Returns the pictures that printed tables make which stand in one text with a recording, as in a ticket.
-pub fn beside(recording: &Recording, path: &Path, devices: &input::Devices) -> Vec<Picture> {
+pub(crate) fn beside(recording: &Recording, path: &Path, devices: &input::Devices) -> Vec<Picture> {
     match printed::looks_like(recording.bytes()) {
         true => pictures(recording, path, devices),
         false => Vec::new(),
@@ -71,7 +71,7 @@ fn pictures(recording: &Recording, path: &Path, devices: &input::Devices) -> Vec
 }
 
 /// Says which tables a picture is of, as `perf kvm stat (vmexit, ioport), perf stat`.
-pub fn describe(picture: &Picture) -> String {
+pub(crate) fn describe(picture: &Picture) -> String {
     debug_assert_eq!(picture.origin, Origin::Printed);
     let mut out = Vec::new();
     let exits: Vec<&str> = ExitTable::ALL

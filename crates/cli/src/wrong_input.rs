@@ -17,7 +17,10 @@ const KINDS: usize = 4;
 /// # Errors
 /// It is no recording, or one of which nothing can be used. Of a text that another option or command takes, the message says
 /// which.
-pub fn reader<'r>(recording: &'r Recording, options: ReaderOptions<'r>) -> Result<Reader<'r>> {
+pub(crate) fn reader<'r>(
+    recording: &'r Recording,
+    options: ReaderOptions<'r>,
+) -> Result<Reader<'r>> {
     match recording.reader(options) {
         Ok(reader) => Ok(reader),
         Err(error @ OpenError::NotARecording { .. }) => Err(match what(recording.bytes()) {
@@ -122,7 +125,7 @@ fn is_kallsyms(bytes: &[u8]) -> bool {
 }
 
 /// Says what a recording holds, for messages about what it does not: its most frequent kinds of events.
-pub fn holds(reader: &Reader<'_>) -> String {
+pub(crate) fn holds(reader: &Reader<'_>) -> String {
     let mut info = Info::new();
     reader.walk(&mut info);
     let events = info.report().events;

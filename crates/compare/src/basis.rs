@@ -51,7 +51,7 @@ impl<'a> Basis<'a> {
     ///
     /// # Errors
     /// Which of the sides have none of it.
-    pub fn of(
+    pub(crate) fn of(
         sides: [&'a [Picture]; 2],
         amount: &dyn Fn(&Picture) -> Option<u64>,
     ) -> Result<Basis<'a>, [bool; 2]> {
@@ -99,7 +99,7 @@ impl<'a> Basis<'a> {
     }
 
     /// Returns what a sum of one picture is divided by.
-    pub fn exposure_of(&self, picture: &Picture) -> f64 {
+    pub(crate) fn exposure_of(&self, picture: &Picture) -> f64 {
         match self.per {
             Per::Second => picture.span_ns.unwrap_or(0) as f64 / 1e9,
             Per::Table | Per::All => 1.0,
@@ -107,7 +107,7 @@ impl<'a> Basis<'a> {
     }
 
     /// Returns what a sum of a side is divided by, for a rate or a mean count.
-    pub fn exposure(&self, side: usize) -> f64 {
+    pub(crate) fn exposure(&self, side: usize) -> f64 {
         match self.per {
             Per::All => 1.0,
             Per::Second | Per::Table => {
@@ -118,7 +118,7 @@ impl<'a> Basis<'a> {
     }
 
     /// Returns the unit of what is counted.
-    pub fn unit(&self) -> Unit {
+    pub(crate) fn unit(&self) -> Unit {
         match self.per {
             Per::Second => Unit::PerSecond,
             Per::Table => Unit::Count,
@@ -127,7 +127,7 @@ impl<'a> Basis<'a> {
     }
 
     /// Returns the words behind a sum.
-    pub fn each(&self) -> &'static str {
+    pub(crate) fn each(&self) -> &'static str {
         let several = self.sides.iter().any(|side| side.len() > 1);
         match self.per {
             Per::Second => " in a second",
@@ -138,7 +138,7 @@ impl<'a> Basis<'a> {
 
     /// Returns sums by picture, and by slices of time where there are any. `sum` returns a sum and the sum of the
     /// squares of what it is made of.
-    pub fn runs(
+    pub(crate) fn runs(
         &self,
         side: usize,
         sum: &dyn Fn(&Picture) -> (f64, f64),
@@ -159,7 +159,7 @@ impl<'a> Basis<'a> {
     }
 
     /// Returns what [`Basis::runs`] does, of things whose names are known: without a look at all the others.
-    pub fn runs_of(
+    pub(crate) fn runs_of(
         &self,
         side: usize,
         sums: &[(f64, f64)],

@@ -23,11 +23,11 @@ pub(crate) struct Pieces {
 
 impl Pieces {
     /// Fewer of something on both sides together say nothing.
-    pub const FEW: u64 = 5;
+    pub(crate) const FEW: u64 = 5;
 
     /// Returns what the sentence is of, and the confidence that it is news. It is the better of two, each of which had
     /// its chance to be so by accident.
-    pub fn lead(&self) -> (Lead, f64) {
+    pub(crate) fn lead(&self) -> (Lead, f64) {
         if self.few < Self::FEW {
             return (Lead::Count, 0.0);
         }
@@ -42,7 +42,7 @@ impl Pieces {
     }
 
     /// Returns the words for how often, beside a time that is the news.
-    pub fn often(&self) -> &'static str {
+    pub(crate) fn often(&self) -> &'static str {
         if small(self.count.1) {
             "as often as before"
         } else {

@@ -32,7 +32,7 @@ pub(crate) struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// Returns sums for each unit of work; nothing where not all that work was counted in is compared.
-    pub fn per_work(&self, basis: &Basis<'_>, a: f64, b: f64) -> Vec<PerWork> {
+    pub(crate) fn per_work(&self, basis: &Basis<'_>, a: f64, b: f64) -> Vec<PerWork> {
         let all = basis.sides[0].len() == self.sides[0].len()
             && basis.sides[1].len() == self.sides[1].len();
         if basis.per != Per::Second || !all {
@@ -48,7 +48,7 @@ impl<'a> Pair<'a> {
 
     /// Returns the side that has more of something of which less is better; `None` where it is the other way round for
     /// each event that is a unit of work.
-    pub fn worse(&self, rates: [f64; 2], sums: [f64; 2]) -> Option<Which> {
+    pub(crate) fn worse(&self, rates: [f64; 2], sums: [f64; 2]) -> Option<Which> {
         let worse = Which::more(rates[0], rates[1]);
         let mut events = self.work.iter().filter(|work| work.of != GUEST_TIME);
         match events.next() {
@@ -58,7 +58,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Returns seconds of all recordings of a side, or how many tables it has if it has no recordings.
-    pub fn length(&self, side: usize) -> f64 {
+    pub(crate) fn length(&self, side: usize) -> f64 {
         let recordings = self.sides[side]
             .iter()
             .filter_map(|picture| picture.span_ns);
@@ -67,7 +67,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Returns a full sentence each of how long the sides are, and of what they are of.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut out = Vec::new();
         let of = |side: usize, which: Kind| {
             let each = self.sides[side].iter();
@@ -122,7 +122,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Returns the instruction sets of both sides where no set is on both.
-    pub fn apart(&self) -> Option<(Isa, Isa)> {
+    pub(crate) fn apart(&self) -> Option<(Isa, Isa)> {
         let of = |side: usize| -> Vec<Isa> {
             let each = self.sides[side].iter();
             each.filter_map(|picture| picture.isa).collect()

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use facts::Unreadable;
 
 /// Files are not read beyond this many bytes.
-pub const MAX_FILE: u64 = 1 << 20;
+pub(crate) const MAX_FILE: u64 = 1 << 20;
 /// Longest text that is one value; the kernel's have a page at most.
 const MAX_VALUE: usize = 4096;
 /// Most names of a folder: each process has one in `/proc`.
@@ -20,7 +20,7 @@ const MAX_ALIKE: usize = 3;
 const MAX_KINDS: usize = 256;
 
 /// The tree of a host's files.
-pub struct Tree {
+pub(crate) struct Tree {
     root: PathBuf,
     /// The folder's real path, unless it is the root of this machine.
     bounds: Option<PathBuf>,
@@ -38,7 +38,7 @@ enum Failure {
 
 impl Tree {
     /// Returns the tree below a folder.
-    pub fn new(root: &Path) -> Tree {
+    pub(crate) fn new(root: &Path) -> Tree {
         let real = fs::canonicalize(root).ok();
         Tree {
             root: root.to_path_buf(),
@@ -50,7 +50,7 @@ impl Tree {
 
     /// Returns what could not be read. Of files whose paths differ in numbers alone, and of many in one folder that
     /// cannot be read for the same reason, one is listed, with stars.
-    pub fn finish(self) -> Vec<Unreadable> {
+    pub(crate) fn finish(self) -> Vec<Unreadable> {
         let mut of_folder: BTreeMap<(String, String), Vec<(String, u64)>> = BTreeMap::new();
         for ((stars, why), (path, count)) in self.unreadable {
             let path = if count == 1 { path } else { stars };
@@ -85,7 +85,7 @@ impl Tree {
     }
 
     /// Lists something as unreadable.
-    pub fn refuse(&mut self, path: &str, why: impl Into<String>) {
+    pub(crate) fn refuse(&mut self, path: &str, why: impl Into<String>) {
         let key = (stars(path), why.into());
         if let Some((_, count)) = self.unreadable.get_mut(&key) {
             *count += 1;
@@ -97,12 +97,12 @@ impl Tree {
     }
 
     /// Returns a file's text, if it is there.
-    pub fn text(&mut self, path: &str) -> Option<String> {
+    pub(crate) fn text(&mut self, path: &str) -> Option<String> {
         self.text_within(path, MAX_FILE)
     }
 
     /// Returns a file's text up to a length, if it is there.
-    pub fn text_within(&mut self, path: &str, max: u64) -> Option<String> {
+    pub(crate) fn text_within(&mut self, path: &str, max: u64) -> Option<String> {
         match self.read(path, max) {
             Ok((bytes, whole)) => {
                 if !whole {
@@ -120,7 +120,7 @@ impl Tree {
     }
 
     /// Returns the begin of a file, of which more is not needed.
-    pub fn head(&mut self, path: &str, max: u64) -> Option<String> {
+    pub(crate) fn head(&mut self, path: &str, max: u64) -> Option<String> {
         match self.read(path, max) {
             Ok((bytes, _)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
             Err(Failure::Missing) => None,
@@ -132,7 +132,7 @@ impl Tree {
     }
 
     /// Returns the bytes of a file, if it is there.
-    pub fn bytes(&mut self, path: &str) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&mut self, path: &str) -> Option<Vec<u8>> {
         match self.read(path, MAX_FILE) {
             Ok((bytes, true)) => Some(bytes),
             Ok((_, false)) => {
@@ -148,7 +148,7 @@ impl Tree {
     }
 
     /// Returns the one line that a file holds, if it is there.
-    pub fn line(&mut self, path: &str) -> Option<String> {
+    pub(crate) fn line(&mut self, path: &str) -> Option<String> {
         let text = self.head(path, MAX_VALUE as u64 + 1)?;
         let text = text.trim();
         if text.len() > MAX_VALUE || text.contains(['\n', '\0']) {
@@ -159,20 +159,20 @@ impl Tree {
     }
 
     /// Returns the one line that a file holds; if it is not there, that is listed.
-    pub fn expected(&mut self, path: &str) -> Option<String> {
+    pub(crate) fn expected(&mut self, path: &str) -> Option<String> {
         self.expect(path);
         self.line(path)
     }
 
     /// Lists a file or folder if it is not there.
-    pub fn expect(&mut self, path: &str) {
+    pub(crate) fn expect(&mut self, path: &str) {
         if matches!(self.look(path), Err(Failure::Missing)) {
             self.refuse(path, "no such file");
         }
     }
 
     /// Returns what the one line of a file says, if it is there.
-    pub fn value<T: FromStr>(&mut self, path: &str, expected: &str) -> Option<T> {
+    pub(crate) fn value<T: FromStr>(&mut self, path: &str, expected: &str) -> Option<T> {
         let line = self.line(path)?;
         let value = line.parse().ok();
         if value.is_none() {
@@ -182,12 +182,12 @@ impl Tree {
     }
 
     /// Returns a number, if the file is there.
-    pub fn number<T: FromStr>(&mut self, path: &str) -> Option<T> {
+    pub(crate) fn number<T: FromStr>(&mut self, path: &str) -> Option<T> {
         self.value(path, "a number")
     }
 
     /// Returns a set of CPUs, if the file is there. Some kernels print `(null)` for an empty one.
-    pub fn cpus(&mut self, path: &str) -> Option<cpuset::CpuSet> {
+    pub(crate) fn cpus(&mut self, path: &str) -> Option<cpuset::CpuSet> {
         let line = self.line(path)?;
         if line == "(null)" {
             return Some(cpuset::CpuSet::new());
@@ -200,13 +200,13 @@ impl Tree {
     }
 
     /// Returns the words of a file, if it is there.
-    pub fn words(&mut self, path: &str) -> Vec<String> {
+    pub(crate) fn words(&mut self, path: &str) -> Vec<String> {
         let line = self.line(path).unwrap_or_default();
         line.split_whitespace().map(str::to_owned).collect()
     }
 
     /// Returns the names of what is in a folder, in order.
-    pub fn names(&mut self, path: &str) -> Vec<String> {
+    pub(crate) fn names(&mut self, path: &str) -> Vec<String> {
         let entries = self
             .look(path)
             .and_then(|(full, _)| fs::read_dir(full).map_err(|error| failure(&error)));
@@ -227,7 +227,7 @@ impl Tree {
     }
 
     /// Returns the numbers that stand behind a prefix in the names of a folder, in order.
-    pub fn numbered<T: FromStr + Ord>(&mut self, path: &str, prefix: &str) -> Vec<T> {
+    pub(crate) fn numbered<T: FromStr + Ord>(&mut self, path: &str, prefix: &str) -> Vec<T> {
         let names = self.names(path);
         let digits = |name: &str| name.bytes().all(|b| b.is_ascii_digit());
         let mut numbers: Vec<T> = names
@@ -244,12 +244,12 @@ impl Tree {
     }
 
     /// Returns whether a path is a folder.
-    pub fn is_folder(&self, path: &str) -> bool {
+    pub(crate) fn is_folder(&self, path: &str) -> bool {
         self.look(path).is_ok_and(|(_, data)| data.is_dir())
     }
 
     /// Returns whether a path is a file that somebody may read; some of the kernel's can be written only.
-    pub fn is_readable(&self, path: &str) -> bool {
+    pub(crate) fn is_readable(&self, path: &str) -> bool {
         use std::os::unix::fs::PermissionsExt;
         let readable = |data: &fs::Metadata| data.permissions().mode() & 0o444 != 0;
         self.look(path)
@@ -293,7 +293,7 @@ impl Tree {
 
 /// Returns the CPUs of a list as the kernel prints it. It prints no strides: a few letters of them can stand for
 /// thousands of ranges.
-pub fn cpu_list(text: &str) -> Option<cpuset::CpuSet> {
+pub(crate) fn cpu_list(text: &str) -> Option<cpuset::CpuSet> {
     if text.len() > MAX_VALUE || text.contains(':') {
         return None;
     }

@@ -59,7 +59,7 @@ fn is_kernels(comm: &str) -> bool {
 
 impl Bonds {
     /// Takes a wake-up of a vCPU's thread.
-    pub fn wakes(&mut self, event: &Event<'_>, target: i32) {
+    pub(crate) fn wakes(&mut self, event: &Event<'_>, target: i32) {
         // Where processes are recorded nothing has to be concluded.
         if event.pid != NONE || event.tid <= 0 || event.tid == target {
             return;
@@ -77,7 +77,7 @@ impl Bonds {
 
     /// Returns groups of vCPU threads that are of one VM, each with the other threads that are of it, both sorted.
     /// `vcpus` has the threads in question and their vCPUs' numbers; `comm` tells names.
-    pub fn groups<'t>(
+    pub(crate) fn groups<'t>(
         &self,
         vcpus: &BTreeMap<i32, Option<u32>>,
         comm: impl Fn(i32) -> Option<&'t str>,

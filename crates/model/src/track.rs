@@ -104,7 +104,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    pub fn new(tid: i32, thread: u32, time: u64, cpu: i32) -> Track {
+    pub(crate) fn new(tid: i32, thread: u32, time: u64, cpu: i32) -> Track {
         Track {
             tid,
             thread,
@@ -133,13 +133,13 @@ impl Track {
 
     /// Whether the exit under way is one in which the guest asked to wait.
     #[inline]
-    pub fn waiting(&self) -> bool {
+    pub(crate) fn waiting(&self) -> bool {
         self.cause.reason.is_some_and(ExitReason::is_waiting)
     }
 
     /// The state that place and scheduling make.
     #[inline]
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         match (self.sched, self.place) {
             (Sched::Runnable, _) => State::Runnable,
             (_, Place::Lost) => State::Unknown,
@@ -158,7 +158,7 @@ impl Track {
     /// Tells the time up to `time` as what the vCPU was last seen doing, and returns the time, which never
     /// runs backwards.
     #[inline]
-    pub fn advance(&mut self, time: u64) -> u64 {
+    pub(crate) fn advance(&mut self, time: u64) -> u64 {
         let state = if self.lost {
             State::Unknown
         } else {
@@ -170,7 +170,7 @@ impl Track {
 
     /// Tells the time up to `time` as what the vCPU was last seen doing, if the event now can follow from that.
     #[inline]
-    pub fn advance_if(&mut self, fits: bool, time: u64) {
+    pub(crate) fn advance_if(&mut self, fits: bool, time: u64) {
         if fits {
             self.advance(time);
         } else {
@@ -179,13 +179,13 @@ impl Track {
     }
 
     /// Tells the time up to `time` as unknown: an event was missed in it.
-    pub fn gap(&mut self, time: u64) {
+    pub(crate) fn gap(&mut self, time: u64) {
         self.lost = false;
         self.tell(State::Unknown, time, None);
     }
 
     /// Tells the time up to `time` as waiting for a CPU that another task had.
-    pub fn behind(&mut self, time: u64, task: Option<u32>) {
+    pub(crate) fn behind(&mut self, time: u64, task: Option<u32>) {
         if self.lost {
             self.gap(time);
         } else {
@@ -217,7 +217,7 @@ impl Track {
     }
 
     /// Hands out what is kept, if it has become too much.
-    pub fn relieve<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
+    pub(crate) fn relieve<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
         if self.pending.len() > MAX_PENDING {
             self.flush(vcpu, spans);
         }
@@ -225,7 +225,7 @@ impl Track {
 
     /// Hands out the spans of the exit that ended, or of the guest's run that did.
     #[inline]
-    pub fn flush<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
+    pub(crate) fn flush<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
         for span in self.pending.drain(..) {
             spans.span(&Span {
                 vcpu,
@@ -240,7 +240,7 @@ impl Track {
     }
 
     /// `kvm_halt_poll_ns`: in the halt that ends KVM was set to poll for `old_ns`, and is from now on for `new_ns`.
-    pub fn poll_set(&mut self, old_ns: u64, new_ns: u64) {
+    pub(crate) fn poll_set(&mut self, old_ns: u64, new_ns: u64) {
         self.polled_ns = Some(old_ns);
         self.poll_ns = Some(new_ns);
     }
@@ -270,7 +270,7 @@ impl Track {
 
     /// `kvm_vcpu_wakeup`: the vCPU was halted for `halted_ns` up to now, polling included, and slept if
     /// `waited`. `seen` says what the recording would tell.
-    pub fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, seen: &Seen) {
+    pub(crate) fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, seen: &Seen) {
         let time = self.advance(time);
         let of_this_halt = self.polled_ns.take();
         let set = of_this_halt.or(self.poll_ns);
@@ -352,7 +352,7 @@ impl Track {
     }
 
     /// Whether it is known to be somewhere.
-    pub fn has_cpu(&self) -> bool {
+    pub(crate) fn has_cpu(&self) -> bool {
         self.cpu != NONE
     }
 }

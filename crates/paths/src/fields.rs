@@ -14,7 +14,7 @@ pub(crate) enum Val<'e> {
 
 impl Val<'_> {
     /// Returns what a join compares: a number is itself.
-    pub fn key(&self) -> u64 {
+    pub(crate) fn key(&self) -> u64 {
         match self {
             Val::Number(number) => *number,
             // FNV-1a: names that differ are told apart well enough by 64 bits.
@@ -237,7 +237,7 @@ const KNOWN: [Known; 30] = [
 
 impl Getter {
     /// Finds out where events of this kind have a field of that name.
-    pub fn field(ty: &EventType<'_>, name: &str) -> Getter {
+    pub(crate) fn field(ty: &EventType<'_>, name: &str) -> Getter {
         if let Some(typed) = typed(ty.name, name) {
             return Getter(Place::Typed(typed));
         }
@@ -318,7 +318,7 @@ impl Getter {
 
     /// Reads it.
     #[inline]
-    pub fn get<'e>(&self, event: &Event<'e>, data: &Data) -> Option<Val<'e>> {
+    pub(crate) fn get<'e>(&self, event: &Event<'e>, data: &Data) -> Option<Val<'e>> {
         match (&self.0, event.body) {
             (Place::Typed(read), _) => read(data).map(Val::Number),
             (
@@ -370,7 +370,7 @@ impl Getter {
 
     /// Reads it as a number.
     #[inline]
-    pub fn number(&self, event: &Event<'_>, data: &Data) -> Option<u64> {
+    pub(crate) fn number(&self, event: &Event<'_>, data: &Data) -> Option<u64> {
         match self.get(event, data)? {
             Val::Number(number) => Some(number),
             Val::Text(_) => None,

@@ -124,17 +124,17 @@ impl Interrupts {
 
     /// Returns whether there are any of which it is not known whose they are.
     #[inline]
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// A thread goes on: of interrupts that it accepted, those that can only be for one vCPU are for that one.
-    pub fn goes_on(&mut self, thread: u32, tasks: &Tasks, threads: &Threads) {
+    pub(crate) fn goes_on(&mut self, thread: u32, tasks: &Tasks, threads: &Threads) {
         self.settle(tasks, threads, |waiting| waiting.thread == thread);
     }
 
     /// A vCPU's thread gets its CPU, or does something on it.
-    pub fn acts(&mut self, slot: u32, tasks: &Tasks, threads: &Threads) {
+    pub(crate) fn acts(&mut self, slot: u32, tasks: &Tasks, threads: &Threads) {
         self.settle(tasks, threads, |waiting| {
             tasks.only_vcpu(waiting.number) == Some(slot)
         });
@@ -157,7 +157,7 @@ impl Interrupts {
     }
 
     /// Returns the vCPU that an interrupt which waits to be resolved is for, if it can be for one only.
-    pub fn only_of(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> Option<u32> {
+    pub(crate) fn only_of(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> Option<u32> {
         let waiting = self
             .waiting
             .iter()
@@ -166,12 +166,12 @@ impl Interrupts {
     }
 
     /// Returns whether an interrupt that waits to be resolved can be for one vCPU only.
-    pub fn has_one(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> bool {
+    pub(crate) fn has_one(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> bool {
         self.only_of(ticket, tasks, threads).is_some()
     }
 
     /// Returns the interrupts that wait to be resolved and may be for a vCPU on a CPU.
-    pub fn maybe_on(&self, cpu: i32, tasks: &Tasks) -> Vec<u64> {
+    pub(crate) fn maybe_on(&self, cpu: i32, tasks: &Tasks) -> Vec<u64> {
         let all = self.waiting.iter();
         let there = |slot: u32| tasks.get(slot).cpu == cpu;
         all.filter(|w| tasks.vcpus(w.number).any(there))
@@ -180,7 +180,7 @@ impl Interrupts {
     }
 
     /// An interrupt is accepted for the vCPU of that number. Returns its thread's slot, or a ticket.
-    pub fn accept(
+    pub(crate) fn accept(
         &mut self,
         thread: u32,
         number: u32,
@@ -217,7 +217,7 @@ impl Interrupts {
     }
 
     /// A thread wakes a vCPU's.
-    pub fn wakes(&mut self, thread: u32, task: u32, tasks: &Tasks) {
+    pub(crate) fn wakes(&mut self, thread: u32, task: u32, tasks: &Tasks) {
         if self.waiting.is_empty() || tasks.get(task).what != What::Vcpu {
             return;
         }
@@ -234,7 +234,7 @@ impl Interrupts {
     }
 
     /// A vCPU gets an interrupt injected.
-    pub fn injects(&mut self, slot: u32, vector: u32, tasks: &Tasks, threads: &Threads) {
+    pub(crate) fn injects(&mut self, slot: u32, vector: u32, tasks: &Tasks, threads: &Threads) {
         if self.outstanding.remove(&(slot, vector)).is_some() || self.waiting.is_empty() {
             return;
         }

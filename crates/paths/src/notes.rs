@@ -100,7 +100,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     /// Forgets all, and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         let mut empty = Notes {
             exits: std::mem::take(&mut self.exits),
             accesses: std::mem::take(&mut self.accesses),

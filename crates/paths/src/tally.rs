@@ -73,17 +73,17 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    pub fn add(&mut self, ns: u64) {
+    pub(crate) fn add(&mut self, ns: u64) {
         self.count += 1;
         self.ns = self.ns.saturating_add(ns);
     }
 
-    pub fn merge(&mut self, other: &Sum) {
+    pub(crate) fn merge(&mut self, other: &Sum) {
         self.count += other.count;
         self.ns = self.ns.saturating_add(other.ns);
     }
 
-    pub fn mean(&self) -> Option<u64> {
+    pub(crate) fn mean(&self) -> Option<u64> {
         self.ns.checked_div(self.count)
     }
 }
@@ -106,7 +106,7 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// Adds another's counts.
-    pub fn merge(&mut self, other: &Bucket) {
+    pub(crate) fn merge(&mut self, other: &Bucket) {
         self.min_ns = if self.count == 0 {
             other.min_ns
         } else {
@@ -137,7 +137,7 @@ impl Bucket {
     }
 
     /// Returns how many have a trait.
-    pub fn with(&self, number: u32) -> u64 {
+    pub(crate) fn with(&self, number: u32) -> u64 {
         self.traits
             .get(number as usize)
             .map_or(0, |count| u64::from(*count))
@@ -181,7 +181,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub fn new(path: &Path) -> Tally {
+    pub(crate) fn new(path: &Path) -> Tally {
         use crate::lang::By;
         Tally {
             count: 0,
@@ -211,20 +211,20 @@ impl Tally {
     }
 
     /// Returns the buckets that hold instances, shortest first.
-    pub fn buckets(&self) -> impl DoubleEndedIterator<Item = &Bucket> {
+    pub(crate) fn buckets(&self) -> impl DoubleEndedIterator<Item = &Bucket> {
         self.buckets.iter().filter_map(|bucket| bucket.as_deref())
     }
 
-    pub fn slow_from(&mut self, ns: u64) {
+    pub(crate) fn slow_from(&mut self, ns: u64) {
         self.slow_from = Some(ns);
     }
 
-    pub fn dropped(&mut self, why: Dropped) {
+    pub(crate) fn dropped(&mut self, why: Dropped) {
         self.dropped[why as usize] += 1;
     }
 
     /// Adds an instance that completed, and returns its number.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         chain: usize,
         reached: &[Reached],

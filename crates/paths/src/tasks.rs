@@ -124,7 +124,7 @@ impl Default for Tasks {
 impl Tasks {
     /// Returns a task.
     #[inline]
-    pub fn get(&self, slot: u32) -> &Task {
+    pub(crate) fn get(&self, slot: u32) -> &Task {
         if slot >= IDLE {
             return &self.idle;
         }
@@ -133,7 +133,7 @@ impl Tasks {
 
     /// Returns a task, which is made known if it is not.
     #[inline]
-    pub fn entry(&mut self, slot: u32, threads: &Threads) -> &mut Task {
+    pub(crate) fn entry(&mut self, slot: u32, threads: &Threads) -> &mut Task {
         if slot >= IDLE {
             self.scratch = self.idle;
             return &mut self.scratch;
@@ -198,7 +198,7 @@ impl Tasks {
 
     /// A thread entered or left a guest.
     #[inline]
-    pub fn is_vcpu(&mut self, slot: u32, number: Option<u32>, threads: &Threads) {
+    pub(crate) fn is_vcpu(&mut self, slot: u32, number: Option<u32>, threads: &Threads) {
         let task = self.entry(slot, threads);
         if !task.entered || task.vcpu.is_none() {
             let before = task.number();
@@ -212,7 +212,7 @@ impl Tasks {
 
     /// An event of the scheduler tells a task's name, which may be another than before.
     #[inline]
-    pub fn named(&mut self, slot: u32, tid: i32, comm: &Comm, threads: &Threads) {
+    pub(crate) fn named(&mut self, slot: u32, tid: i32, comm: &Comm, threads: &Threads) {
         let task = self.entry(slot, threads);
         if !task.known {
             let name = comm.to_str_lossy();
@@ -230,7 +230,7 @@ impl Tasks {
 
     /// A text has a name before each event; it may be an old one, or none (`<...>`).
     #[inline]
-    pub fn called(&mut self, slot: u32, tid: i32, comm: &str, threads: &Threads) {
+    pub(crate) fn called(&mut self, slot: u32, tid: i32, comm: &str, threads: &Threads) {
         let task = self.entry(slot, threads);
         if !task.known && !comm.starts_with('<') && !comm.starts_with(':') {
             let before = task.number();
@@ -248,20 +248,20 @@ impl Tasks {
 
     /// A thread makes an event on a CPU.
     #[inline]
-    pub fn seen_on(&mut self, slot: u32, cpu: i32) {
+    pub(crate) fn seen_on(&mut self, slot: u32, cpu: i32) {
         if let Some(task) = self.all.get_mut(slot as usize) {
             task.cpu = cpu;
         }
     }
 
     /// Returns the vCPUs of that number.
-    pub fn vcpus(&self, number: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn vcpus(&self, number: u32) -> impl Iterator<Item = u32> {
         let all = self.vcpus.range((number, 0)..=(number, u32::MAX));
         all.map(|(_, slot)| *slot)
     }
 
     /// Returns the only vCPU of that number, if there is just one; or the only vCPU of all, where nothing tells its number.
-    pub fn only_vcpu(&self, number: u32) -> Option<u32> {
+    pub(crate) fn only_vcpu(&self, number: u32) -> Option<u32> {
         if self.vcpus.is_empty() && self.nameless.len() == 1 {
             return self.nameless.first().copied();
         }
@@ -271,14 +271,14 @@ impl Tasks {
     }
 
     /// A thread has another name.
-    pub fn renamed(&mut self, slot: u32) {
+    pub(crate) fn renamed(&mut self, slot: u32) {
         if let Some(task) = self.all.get_mut(slot as usize) {
             task.known = false;
         }
     }
 
     /// Events of a CPU were lost: who has it is not known; -1 stands for all.
-    pub fn forget_cpu(&mut self, cpu: i32) {
+    pub(crate) fn forget_cpu(&mut self, cpu: i32) {
         for task in &mut self.all {
             if task.run == Run::Running && (cpu == NONE || task.cpu == cpu) {
                 task.run = Run::Unknown;
@@ -288,7 +288,7 @@ impl Tasks {
 
     /// Takes an event of the scheduler. `slot` tells the slot of a thread.
     #[inline]
-    pub fn sched(
+    pub(crate) fn sched(
         &mut self,
         data: &Data,
         time: u64,

@@ -58,14 +58,14 @@ impl Use {
     }
 
     /// Returns the time in which it was in use.
-    pub fn in_use_ns(&self) -> u64 {
+    pub(crate) fn in_use_ns(&self) -> u64 {
         // The last answer is awaited as well.
         self.in_use_ns
             .saturating_add(self.until.saturating_sub(self.last))
     }
 
     /// Returns when it was first notified, and when its last answer came.
-    pub fn span(&self) -> (u64, u64) {
+    pub(crate) fn span(&self) -> (u64, u64) {
         (self.first, self.until)
     }
 }
@@ -96,7 +96,7 @@ pub(crate) struct Uses {
 
 impl Uses {
     /// A device was notified, and its back end answered.
-    pub fn device(
+    pub(crate) fn device(
         &mut self,
         vcpu: u32,
         address: Option<u64>,
@@ -113,7 +113,7 @@ impl Uses {
     }
 
     /// A write went to user space.
-    pub fn goes_to_user(&mut self, vcpu: u32, address: u64) {
+    pub(crate) fn goes_to_user(&mut self, vcpu: u32, address: u64) {
         let key = (vcpu, address);
         if self.to_user.len() < MAX_ROWS || self.to_user.contains_key(&key) {
             *self.to_user.entry(key).or_default() += 1;
@@ -121,7 +121,7 @@ impl Uses {
     }
 
     /// An instance about a vCPU took so long, and met an access.
-    pub fn meets(&mut self, vcpu: u32, access: Option<Access>, ns: u64) {
+    pub(crate) fn meets(&mut self, vcpu: u32, access: Option<Access>, ns: u64) {
         let key = (vcpu, access);
         if self.met.len() < MAX_ROWS || self.met.contains_key(&key) {
             self.met.entry(key).or_default().add(ns);

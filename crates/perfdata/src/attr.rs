@@ -4,18 +4,18 @@ use tracefmt::Endian;
 
 /// `PERF_SAMPLE_*` bits (`include/uapi/linux/perf_event.h`).
 pub(crate) mod bits {
-    pub const IP: u64 = 1 << 0;
-    pub const TID: u64 = 1 << 1;
-    pub const TIME: u64 = 1 << 2;
-    pub const ADDR: u64 = 1 << 3;
-    pub const READ: u64 = 1 << 4;
-    pub const CALLCHAIN: u64 = 1 << 5;
-    pub const ID: u64 = 1 << 6;
-    pub const CPU: u64 = 1 << 7;
-    pub const PERIOD: u64 = 1 << 8;
-    pub const STREAM_ID: u64 = 1 << 9;
-    pub const RAW: u64 = 1 << 10;
-    pub const IDENTIFIER: u64 = 1 << 16;
+    pub(crate) const IP: u64 = 1 << 0;
+    pub(crate) const TID: u64 = 1 << 1;
+    pub(crate) const TIME: u64 = 1 << 2;
+    pub(crate) const ADDR: u64 = 1 << 3;
+    pub(crate) const READ: u64 = 1 << 4;
+    pub(crate) const CALLCHAIN: u64 = 1 << 5;
+    pub(crate) const ID: u64 = 1 << 6;
+    pub(crate) const CPU: u64 = 1 << 7;
+    pub(crate) const PERIOD: u64 = 1 << 8;
+    pub(crate) const STREAM_ID: u64 = 1 << 9;
+    pub(crate) const RAW: u64 = 1 << 10;
+    pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
 /// `PERF_TYPE_*`: which kind of event an attribute opens.
@@ -229,7 +229,7 @@ pub(crate) enum Trailers {
 }
 
 impl Trailers {
-    pub fn new(attrs: &[Attr]) -> Trailers {
+    pub(crate) fn new(attrs: &[Attr]) -> Trailers {
         let parts = |layout: &Layout| (layout.trailer, layout.trailer_time, layout.trailer_cpu);
         let differ = attrs
             .windows(2)

@@ -35,7 +35,7 @@ impl Default for Chunks {
 
 impl Chunks {
     /// Adds a piece, which is now being cut into records, and returns its number.
-    pub fn begin(&mut self, data: &Rc<Vec<u8>>) -> u32 {
+    pub(crate) fn begin(&mut self, data: &Rc<Vec<u8>>) -> u32 {
         self.held += data.capacity();
         self.list.push_back(Chunk {
             data: Rc::clone(data),
@@ -46,7 +46,7 @@ impl Chunks {
     }
 
     /// The piece added last is cut: it goes when no run lies in it.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.cutting = false;
         if let Some(last) = self.list.len().checked_sub(1) {
             self.free(last);
@@ -54,19 +54,19 @@ impl Chunks {
     }
 
     /// Returns a piece.
-    pub fn get(&self, number: u32) -> Option<Rc<Vec<u8>>> {
+    pub(crate) fn get(&self, number: u32) -> Option<Rc<Vec<u8>>> {
         Some(Rc::clone(&self.list.get(self.index(number)?)?.data))
     }
 
     /// Notes that a run begins in a piece.
-    pub fn used(&mut self, number: u32) {
+    pub(crate) fn used(&mut self, number: u32) {
         if let Some(chunk) = self.index(number).and_then(|at| self.list.get_mut(at)) {
             chunk.runs += 1;
         }
     }
 
     /// Notes that a run is done with.
-    pub fn unused(&mut self, number: u32) {
+    pub(crate) fn unused(&mut self, number: u32) {
         let Some(at) = self.index(number) else {
             return;
         };
@@ -77,7 +77,7 @@ impl Chunks {
     }
 
     /// Returns how many bytes the pieces take up.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.held
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct ZstdStream {
 }
 
 impl ZstdStream {
-    pub fn new() -> ZstdStream {
+    pub(crate) fn new() -> ZstdStream {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW);
         ZstdStream {
@@ -49,7 +49,7 @@ impl ZstdStream {
     }
 
     /// Adds the payload of one record.
-    pub fn feed(&mut self, payload: &[u8]) {
+    pub(crate) fn feed(&mut self, payload: &[u8]) {
         // What is left is less than a block.
         self.pending.drain(..self.done);
         self.done = 0;
@@ -59,7 +59,7 @@ impl ZstdStream {
     /// Decodes the next block and appends what came out to `out`.
     ///
     /// Returns whether there was one; `Err` says why the stream cannot go on.
-    pub fn step(&mut self, out: &mut Vec<u8>) -> Result<bool, String> {
+    pub(crate) fn step(&mut self, out: &mut Vec<u8>) -> Result<bool, String> {
         if !self.in_frame {
             let Some(header) = frame_header(&self.pending[self.done..])? else {
                 return Ok(false);
@@ -104,7 +104,7 @@ impl ZstdStream {
     }
 
     /// Ends the stream where it stands, and appends what the decoder kept back.
-    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
         if self.in_frame {
             // An empty raw block that says it is the last one.
             self.decode(&[1, 0, 0], out)?;
@@ -115,7 +115,7 @@ impl ZstdStream {
 
     /// Returns how many bytes the stream has come to, those kept back included; `None` while that is not
     /// known, which is so until the first window is full.
-    pub fn position(&self) -> Option<u64> {
+    pub(crate) fn position(&self) -> Option<u64> {
         if !self.in_frame {
             return Some(self.total_out);
         }

@@ -8,20 +8,20 @@ use crate::attr::Attr;
 
 /// `HEADER_*` numbers.
 pub(crate) mod number {
-    pub const TRACING_DATA: u32 = 1;
-    pub const BUILD_ID: u32 = 2;
-    pub const HOSTNAME: u32 = 3;
-    pub const OSRELEASE: u32 = 4;
-    pub const VERSION: u32 = 5;
-    pub const ARCH: u32 = 6;
-    pub const NRCPUS: u32 = 7;
-    pub const CPUDESC: u32 = 8;
-    pub const CPUID: u32 = 9;
-    pub const TOTAL_MEM: u32 = 10;
-    pub const CMDLINE: u32 = 11;
-    pub const EVENT_DESC: u32 = 12;
-    pub const SAMPLE_TIME: u32 = 21;
-    pub const CLOCKID: u32 = 23;
+    pub(crate) const TRACING_DATA: u32 = 1;
+    pub(crate) const BUILD_ID: u32 = 2;
+    pub(crate) const HOSTNAME: u32 = 3;
+    pub(crate) const OSRELEASE: u32 = 4;
+    pub(crate) const VERSION: u32 = 5;
+    pub(crate) const ARCH: u32 = 6;
+    pub(crate) const NRCPUS: u32 = 7;
+    pub(crate) const CPUDESC: u32 = 8;
+    pub(crate) const CPUID: u32 = 9;
+    pub(crate) const TOTAL_MEM: u32 = 10;
+    pub(crate) const CMDLINE: u32 = 11;
+    pub(crate) const EVENT_DESC: u32 = 12;
+    pub(crate) const SAMPLE_TIME: u32 = 21;
+    pub(crate) const CLOCKID: u32 = 23;
 }
 
 /// A file the recording saw, and the build id it had.

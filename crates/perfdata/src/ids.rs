@@ -17,7 +17,7 @@ pub(crate) enum IdMap {
 const MAX_TABLE: u64 = 1 << 20;
 
 impl IdMap {
-    pub fn new(attrs: &[Attr]) -> IdMap {
+    pub(crate) fn new(attrs: &[Attr]) -> IdMap {
         let pairs = || {
             let numbered = attrs.iter().enumerate();
             numbered.flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i as u32)))
@@ -42,7 +42,7 @@ impl IdMap {
     }
 
     #[inline(always)]
-    pub fn get(&self, id: u64) -> Option<u32> {
+    pub(crate) fn get(&self, id: u64) -> Option<u32> {
         match self {
             IdMap::Single => Some(0),
             IdMap::Table { base, attrs } => {

@@ -17,7 +17,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub const SIDE: u32 = 0xffff;
+    pub(crate) const SIDE: u32 = 0xffff;
     const SHIFT: u32 = 48;
 
     #[inline(always)]
@@ -29,12 +29,12 @@ impl Entry {
     }
 
     #[inline(always)]
-    pub fn at(self) -> usize {
+    pub(crate) fn at(self) -> usize {
         (self.place & ((1 << Entry::SHIFT) - 1)) as usize
     }
 
     #[inline(always)]
-    pub fn attr(self) -> u32 {
+    pub(crate) fn attr(self) -> u32 {
         (self.place >> Entry::SHIFT) as u32
     }
 }
@@ -88,7 +88,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub fn new() -> Queue {
+    pub(crate) fn new() -> Queue {
         Queue {
             runs: Vec::new(),
             entries: Vec::new(),
@@ -101,7 +101,7 @@ impl Queue {
 
     /// Adds a record that lies behind all others in its buffer. Returns whether a run begins with it.
     #[inline(always)]
-    pub fn add(&mut self, buffer: u32, at: usize, end: usize, time: u64, attr: u32) -> bool {
+    pub(crate) fn add(&mut self, buffer: u32, at: usize, end: usize, time: u64, attr: u32) -> bool {
         let began = match &mut self.open {
             Some(open) if time >= open.last_time && open.run.buffer == buffer => {
                 open.run.end = end;
@@ -152,7 +152,7 @@ impl Queue {
     }
 
     /// Ends the run being extended: what follows may not be part of it.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         let Some(Open { mut run, last_time }) = self.open.take() else {
             return;
         };
@@ -164,7 +164,7 @@ impl Queue {
     }
 
     /// Drops the index of what went out, and begins to index again.
-    pub fn compact(&mut self) {
+    pub(crate) fn compact(&mut self) {
         self.indexing = true;
         let left: usize = self
             .runs
@@ -186,7 +186,7 @@ impl Queue {
         self.entries.extend_from_slice(&kept);
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
 
@@ -205,14 +205,14 @@ impl Queue {
 
     /// Returns the run whose next record is the earliest.
     #[inline]
-    pub fn first(&self) -> Option<&Run> {
+    pub(crate) fn first(&self) -> Option<&Run> {
         self.runs.first()
     }
 
     /// Returns time and sequence of the run that comes after the first; the largest of both when there is
     /// none.
     #[inline]
-    pub fn second(&self) -> (u64, u64) {
+    pub(crate) fn second(&self) -> (u64, u64) {
         let next = match (self.runs.get(1), self.runs.get(2)) {
             (Some(a), Some(b)) => {
                 if a.before(b) {
@@ -229,7 +229,7 @@ impl Queue {
 
     /// Replaces the first run by what is left of it, and restores the order.
     #[inline]
-    pub fn replace_first(&mut self, run: Run) {
+    pub(crate) fn replace_first(&mut self, run: Run) {
         if let Some(first) = self.runs.first_mut() {
             *first = run;
             self.sift_down();
@@ -237,7 +237,7 @@ impl Queue {
     }
 
     /// Takes the first run out.
-    pub fn remove_first(&mut self) {
+    pub(crate) fn remove_first(&mut self) {
         if !self.runs.is_empty() {
             self.runs.swap_remove(0);
             self.sift_down();
@@ -245,7 +245,7 @@ impl Queue {
     }
 
     /// Returns the lowest position in the input that a run still needs.
-    pub fn lowest_input(&self) -> Option<usize> {
+    pub(crate) fn lowest_input(&self) -> Option<usize> {
         let open = self.open.iter().map(|o| &o.run);
         let runs = self.runs.iter().chain(open);
         runs.filter(|r| r.buffer == 0).map(|r| r.at).min()

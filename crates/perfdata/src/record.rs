@@ -5,27 +5,27 @@ use tracefmt::Endian;
 /// `PERF_RECORD_*` numbers: the kernel's below 64 (`include/uapi/linux/perf_event.h`), perf's own from 64
 /// (`tools/lib/perf/include/perf/event.h`).
 pub(crate) mod kind {
-    pub const MMAP: u32 = 1;
-    pub const LOST: u32 = 2;
-    pub const COMM: u32 = 3;
-    pub const EXIT: u32 = 4;
-    pub const FORK: u32 = 7;
-    pub const SAMPLE: u32 = 9;
-    pub const MMAP2: u32 = 10;
-    pub const LOST_SAMPLES: u32 = 13;
-    pub const KSYMBOL: u32 = 17;
-    pub const USER_START: u32 = 64;
-    pub const HEADER_ATTR: u32 = 64;
-    pub const HEADER_TRACING_DATA: u32 = 66;
-    pub const HEADER_BUILD_ID: u32 = 67;
-    pub const FINISHED_ROUND: u32 = 68;
-    pub const AUXTRACE: u32 = 71;
-    pub const EVENT_UPDATE: u32 = 78;
-    pub const HEADER_FEATURE: u32 = 80;
-    pub const COMPRESSED: u32 = 81;
-    pub const COMPRESSED2: u32 = 83;
+    pub(crate) const MMAP: u32 = 1;
+    pub(crate) const LOST: u32 = 2;
+    pub(crate) const COMM: u32 = 3;
+    pub(crate) const EXIT: u32 = 4;
+    pub(crate) const FORK: u32 = 7;
+    pub(crate) const SAMPLE: u32 = 9;
+    pub(crate) const MMAP2: u32 = 10;
+    pub(crate) const LOST_SAMPLES: u32 = 13;
+    pub(crate) const KSYMBOL: u32 = 17;
+    pub(crate) const USER_START: u32 = 64;
+    pub(crate) const HEADER_ATTR: u32 = 64;
+    pub(crate) const HEADER_TRACING_DATA: u32 = 66;
+    pub(crate) const HEADER_BUILD_ID: u32 = 67;
+    pub(crate) const FINISHED_ROUND: u32 = 68;
+    pub(crate) const AUXTRACE: u32 = 71;
+    pub(crate) const EVENT_UPDATE: u32 = 78;
+    pub(crate) const HEADER_FEATURE: u32 = 80;
+    pub(crate) const COMPRESSED: u32 = 81;
+    pub(crate) const COMPRESSED2: u32 = 83;
     /// The highest number known to kernel 6.18; above it a header is taken for garbage.
-    pub const HIGHEST: u32 = 84;
+    pub(crate) const HIGHEST: u32 = 84;
 }
 
 /// Bytes of `struct perf_event_header`.
@@ -43,7 +43,7 @@ pub(crate) struct Header {
 impl Header {
     /// Reads the header at `at`. `None` when it is not all there.
     #[inline(always)]
-    pub fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<Header> {
+    pub(crate) fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<Header> {
         let word = u64_at::<BIG>(data, at)?;
         Some(if BIG {
             Header {
@@ -61,7 +61,7 @@ impl Header {
     }
 
     /// Reads the header at `at` in a byte order known only now.
-    pub fn read_in(data: &[u8], at: usize, endian: Endian) -> Option<Header> {
+    pub(crate) fn read_in(data: &[u8], at: usize, endian: Endian) -> Option<Header> {
         match endian {
             Endian::Little => Header::read::<false>(data, at),
             Endian::Big => Header::read::<true>(data, at),

@@ -6,11 +6,11 @@ use crate::attr::{Layout, bits};
 
 /// `PERF_FORMAT_*` bits.
 mod format {
-    pub const TOTAL_TIME_ENABLED: u64 = 1 << 0;
-    pub const TOTAL_TIME_RUNNING: u64 = 1 << 1;
-    pub const ID: u64 = 1 << 2;
-    pub const GROUP: u64 = 1 << 3;
-    pub const LOST: u64 = 1 << 4;
+    pub(super) const TOTAL_TIME_ENABLED: u64 = 1 << 0;
+    pub(super) const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+    pub(super) const ID: u64 = 1 << 2;
+    pub(super) const GROUP: u64 = 1 << 3;
+    pub(super) const LOST: u64 = 1 << 4;
 }
 
 /// One sample, borrowed from the recording.

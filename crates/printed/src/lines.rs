@@ -24,7 +24,7 @@ pub(crate) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub fn new(text: &'a [u8]) -> Lines<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Lines<'a> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         Lines {
             rest: Some(text),
@@ -34,7 +34,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the lines in view: up to [`WINDOW`], the first being the next. Empty at the end.
-    pub fn view(&mut self) -> &[Line] {
+    pub(crate) fn view(&mut self) -> &[Line] {
         while self.window.len() < WINDOW {
             let Some(line) = self.pull() else { break };
             self.window.push_back(line);
@@ -43,7 +43,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Goes on by some lines.
-    pub fn advance(&mut self, lines: usize) {
+    pub(crate) fn advance(&mut self, lines: usize) {
         for _ in 0..lines.max(1) {
             self.window.pop_front();
         }

@@ -24,7 +24,7 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     /// Counts a line; returns whether the table is over.
-    pub fn add(&mut self, line: u64) -> bool {
+    pub(crate) fn add(&mut self, line: u64) -> bool {
         if self.since.0 == 0 {
             self.since.1 = line;
         }
@@ -33,7 +33,7 @@ impl Foreign {
     }
 
     /// A line of the table follows.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let (lines, first) = std::mem::take(&mut self.since);
         if self.inside.0 == 0 {
             self.inside.1 = first;
@@ -93,7 +93,7 @@ pub(crate) struct OpenKvm {
 }
 
 impl OpenKvm {
-    pub fn new(line: u64, label: Option<String>, asked: Option<Event>) -> OpenKvm {
+    pub(crate) fn new(line: u64, label: Option<String>, asked: Option<Event>) -> OpenKvm {
         OpenKvm {
             line,
             label,
@@ -103,11 +103,11 @@ impl OpenKvm {
     }
 
     /// Returns whether the heading is still to come.
-    pub fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         self.header.is_none() && self.rows.is_empty() && self.total.is_none()
     }
 
-    pub fn push(&mut self, line: u64, mut row: Printed) {
+    pub(crate) fn push(&mut self, line: u64, mut row: Printed) {
         self.foreign.end();
         let unknown = self.unknown.take();
         row.unknown_code = unknown.filter(|_| row.key == "UNKNOWN");
@@ -118,7 +118,7 @@ impl OpenKvm {
         }
     }
 
-    pub fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+    pub(crate) fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
         if self.rows.is_empty() && self.total.is_none() {
             // A line "Analyze events for" alone may be prose.
             if self.header.is_some() {
@@ -172,7 +172,7 @@ pub(crate) struct OpenSched {
 }
 
 impl OpenSched {
-    pub fn new(line: u64, label: Option<String>) -> OpenSched {
+    pub(crate) fn new(line: u64, label: Option<String>) -> OpenSched {
         OpenSched {
             line,
             label,
@@ -181,11 +181,11 @@ impl OpenSched {
     }
 
     /// Returns whether its last row was read.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.total.is_some()
     }
 
-    pub fn push(&mut self, row: sched::Row) {
+    pub(crate) fn push(&mut self, row: sched::Row) {
         self.foreign.end();
         match row {
             sched::Row::Total {
@@ -198,7 +198,7 @@ impl OpenSched {
     }
 
     /// Takes what perf says of the recording below the table. Returns whether the line is that.
-    pub fn info(&mut self, text: &str) -> bool {
+    pub(crate) fn info(&mut self, text: &str) -> bool {
         let Some(info) = text.trim().strip_prefix("INFO:") else {
             return false;
         };
@@ -211,7 +211,7 @@ impl OpenSched {
         true
     }
 
-    pub fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+    pub(crate) fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
         if self.rows.is_empty() && self.total.is_none() {
             empty(self.line, notes);
             return None;
@@ -246,7 +246,7 @@ pub(crate) struct OpenStat {
 }
 
 impl OpenStat {
-    pub fn new(line: u64, label: Option<String>) -> OpenStat {
+    pub(crate) fn new(line: u64, label: Option<String>) -> OpenStat {
         OpenStat {
             line,
             label,
@@ -255,11 +255,11 @@ impl OpenStat {
     }
 
     /// Returns whether its last counts were read: the time elapsed was.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         !self.seconds.is_empty()
     }
 
-    pub fn push(&mut self, count: Count) {
+    pub(crate) fn push(&mut self, count: Count) {
         if self.counts.len() < MAX_ROWS {
             self.counts.push(count);
         } else {
@@ -268,7 +268,7 @@ impl OpenStat {
     }
 
     /// Takes metrics that stand on a line of their own.
-    pub fn push_metrics(&mut self, metrics: Vec<Metric>) {
+    pub(crate) fn push_metrics(&mut self, metrics: Vec<Metric>) {
         if let Some(count) = self.counts.last_mut() {
             let room = MAX_METRICS.saturating_sub(count.metrics.len());
             count.metrics.extend(metrics.into_iter().take(room));
@@ -276,7 +276,7 @@ impl OpenStat {
     }
 
     /// Takes the end of the last line, which was broken off it.
-    pub fn push_tail(&mut self, (error, running): (Option<f64>, Option<f64>)) {
+    pub(crate) fn push_tail(&mut self, (error, running): (Option<f64>, Option<f64>)) {
         if let Some(count) = self.counts.last_mut() {
             count.error = count.error.or(error);
             count.running = count.running.or(running);
@@ -284,7 +284,7 @@ impl OpenStat {
     }
 
     /// Takes a time. Returns whether it is one that is not known yet.
-    pub fn push_seconds(&mut self, seconds: Seconds) -> bool {
+    pub(crate) fn push_seconds(&mut self, seconds: Seconds) -> bool {
         let kind = std::mem::discriminant(&seconds);
         let new = self
             .seconds
@@ -296,7 +296,7 @@ impl OpenStat {
         new
     }
 
-    pub fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+    pub(crate) fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
         // A number and a word are not enough.
         let strong = |count: &Count| stat::is_known(&count.event) || !count.metrics.is_empty();
         let known = match &self.header {

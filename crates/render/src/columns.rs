@@ -15,7 +15,7 @@ pub(crate) struct Piece<const N: usize> {
 }
 
 impl<const N: usize> Piece<N> {
-    pub fn new(text: Vec<u8>) -> Piece<N> {
+    pub(crate) fn new(text: Vec<u8>) -> Piece<N> {
         let mut piece = Piece {
             bytes: [0; N],
             len: 0,
@@ -33,7 +33,7 @@ impl<const N: usize> Piece<N> {
 
     /// Appends the text.
     #[inline]
-    pub fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match &self.long {
             None => {
                 let end = out.len() + self.len as usize;
@@ -46,12 +46,12 @@ impl<const N: usize> Piece<N> {
 
     /// Whether the text does not fit into `bytes`.
     #[inline]
-    pub fn is_long(&self) -> bool {
+    pub(crate) fn is_long(&self) -> bool {
         self.long.is_some()
     }
 
     /// Returns the text.
-    pub fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         match &self.long {
             Some(long) => long,
             None => self.bytes.get(..self.len as usize).unwrap_or_default(),
@@ -72,7 +72,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub fn new(nanoseconds: bool) -> Clock {
+    pub(crate) fn new(nanoseconds: bool) -> Clock {
         let mut clock = Clock {
             second: 0,
             text: [0; 16],
@@ -97,13 +97,13 @@ impl Clock {
     }
 
     /// Returns the second with its point.
-    pub fn second(&self) -> &[u8] {
+    pub(crate) fn second(&self) -> &[u8] {
         self.text.get(..self.len as usize).unwrap_or_default()
     }
 
     /// Moves on to the second of a time, and returns its nanoseconds.
     #[inline]
-    pub fn advance(&mut self, time: u64) -> u32 {
+    pub(crate) fn advance(&mut self, time: u64) -> u32 {
         let part = time.wrapping_sub(self.second);
         if part < NANOSECONDS {
             return part as u32;

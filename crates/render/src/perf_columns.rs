@@ -21,7 +21,7 @@ pub(crate) struct ThreadColumns {
 }
 
 impl ThreadColumns {
-    pub fn new(comm: &[u8], tid: i32) -> ThreadColumns {
+    pub(crate) fn new(comm: &[u8], tid: i32) -> ThreadColumns {
         let comm = &comm[..comm.len().min(MAX_COMM)];
         let pad = COMM_WIDTH.saturating_sub(comm.len());
         let mut text = vec![b' '; pad];
@@ -37,12 +37,12 @@ impl ThreadColumns {
     }
 
     /// Returns the columns of a thread whose name nothing tells.
-    pub fn nameless(tid: i32) -> ThreadColumns {
+    pub(crate) fn nameless(tid: i32) -> ThreadColumns {
         ThreadColumns::new(format!(":{tid}").as_bytes(), tid)
     }
 
     /// Returns the name.
-    pub fn comm(&self) -> &[u8] {
+    pub(crate) fn comm(&self) -> &[u8] {
         let from = self.pad as usize;
         self.piece
             .text()
@@ -67,7 +67,7 @@ impl NameColumn {
     /// Bytes that are enough for all but the longest names.
     const USUAL: usize = 64;
 
-    pub fn new(label: &[u8], width: usize) -> NameColumn {
+    pub(crate) fn new(label: &[u8], width: usize) -> NameColumn {
         let mut text = vec![b' '; width.saturating_sub(label.len())];
         text.extend_from_slice(label);
         text.extend_from_slice(b": ");
@@ -96,7 +96,7 @@ const USUAL: usize = USUAL_START + NameColumn::USUAL;
 impl Head<'_> {
     /// Appends the columns.
     #[inline]
-    pub fn put(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>, clock: &mut Clock) {
         if let (Some(cpu), Some(time), None, false) =
             (self.cpu, self.time, self.period, self.narrow)
             && let Some(cpu) = CPUS.get(cpu as usize)

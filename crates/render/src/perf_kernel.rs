@@ -41,7 +41,7 @@ pub(crate) struct KernelMaps {
 
 impl KernelMaps {
     /// Takes the names of the files that have build ids: perf prints those instead of its own.
-    pub fn new(guest: bool, known: &[KernelFile<'_>], files: &mut Files) -> KernelMaps {
+    pub(crate) fn new(guest: bool, known: &[KernelFile<'_>], files: &mut Files) -> KernelMaps {
         let mut kernel_file = None;
         let mut modules = FxHashMap::default();
         for known in known.iter().filter(|k| k.guest == guest) {
@@ -69,7 +69,7 @@ impl KernelMaps {
     }
 
     /// Takes what a mapping record of kernel mode tells.
-    pub fn map(&mut self, start: u64, len: u64, path: &[u8], files: &mut Files) {
+    pub(crate) fn map(&mut self, start: u64, len: u64, path: &[u8], files: &mut Files) {
         // Names go on with the symbol that told the address, or with the guest's process id.
         let is_kernel = path.starts_with(b"[kernel.kallsyms")
             || self.guest && path.starts_with(b"[guest.kernel.kallsyms");
@@ -114,7 +114,7 @@ impl KernelMaps {
     }
 
     /// Takes code that the kernel made.
-    pub fn add_symbol(&mut self, start: u64, len: u64, name: &[u8], files: &mut Files) {
+    pub(crate) fn add_symbol(&mut self, start: u64, len: u64, name: &[u8], files: &mut Files) {
         if self.find(start).is_none() {
             let map = KernelMap {
                 end: start.wrapping_add(len),
@@ -126,7 +126,7 @@ impl KernelMaps {
     }
 
     /// Forgets code that the kernel made.
-    pub fn remove_symbol(&mut self, start: u64) {
+    pub(crate) fn remove_symbol(&mut self, start: u64) {
         if let Some(region) = self.find(start)
             && self.kernel != Some(region.start)
         {
@@ -141,7 +141,7 @@ impl KernelMaps {
     }
 
     /// Returns what an address belongs to.
-    pub fn find(&self, address: u64) -> Option<Region> {
+    pub(crate) fn find(&self, address: u64) -> Option<Region> {
         let (&start, &KernelMap { end, file, symbol }) = self.maps.range(..=address).next_back()?;
         // Where the recorder did not know the kernel's end, it goes on behind all modules.
         let end = match self.maps.range(address..).find(|next| *next.0 > start) {

@@ -38,14 +38,14 @@ pub(crate) struct Files {
 
 impl FileId {
     /// What perf prints of addresses that belong to no file.
-    pub const UNKNOWN: FileId = FileId(0);
+    pub(crate) const UNKNOWN: FileId = FileId(0);
 }
 
 impl Files {
     /// How an ending begins.
-    pub const UNKNOWN_SYMBOL: &'static [u8] = b" [unknown]";
+    pub(crate) const UNKNOWN_SYMBOL: &'static [u8] = b" [unknown]";
 
-    pub fn new() -> Files {
+    pub(crate) fn new() -> Files {
         let mut files = Files {
             endings: Vec::new(),
             by_name: FxHashMap::default(),
@@ -56,7 +56,7 @@ impl Files {
     }
 
     /// Returns the number of a name, the unknown one when there are too many.
-    pub fn intern(&mut self, name: &[u8]) -> FileId {
+    pub(crate) fn intern(&mut self, name: &[u8]) -> FileId {
         if let Some(&id) = self.by_name.get(name) {
             return id;
         }
@@ -73,7 +73,7 @@ impl Files {
 
     /// Appends how lines about this file end.
     #[inline]
-    pub fn put_ending(&self, out: &mut Vec<u8>, id: FileId) {
+    pub(crate) fn put_ending(&self, out: &mut Vec<u8>, id: FileId) {
         match self.endings.get(id.0 as usize) {
             Some(ending) => ending.put(out),
             None => out.push(b'\n'),
@@ -81,7 +81,7 @@ impl Files {
     }
 
     /// Returns the name alone, in its parentheses and with the line feed.
-    pub fn name_ending(&self, id: FileId) -> &[u8] {
+    pub(crate) fn name_ending(&self, id: FileId) -> &[u8] {
         let ending = self
             .endings
             .get(id.0 as usize)
@@ -105,7 +105,7 @@ pub(crate) struct Region {
 
 impl Region {
     /// Has no address.
-    pub const EMPTY: Region = Region {
+    pub(crate) const EMPTY: Region = Region {
         start: 0,
         end: 0,
         shift: 0,
@@ -115,7 +115,7 @@ impl Region {
 
     /// Tells whether an address belongs to it.
     #[inline]
-    pub fn has(&self, address: u64) -> bool {
+    pub(crate) fn has(&self, address: u64) -> bool {
         self.start <= address && address < self.end
     }
 }
@@ -155,7 +155,7 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    pub fn new() -> Spaces {
+    pub(crate) fn new() -> Spaces {
         Spaces {
             spaces: Vec::new(),
             free: Vec::new(),
@@ -165,7 +165,7 @@ impl Spaces {
     }
 
     /// Makes an empty space, with one user.
-    pub fn add(&mut self) -> SpaceId {
+    pub(crate) fn add(&mut self) -> SpaceId {
         let space = Space {
             users: 1,
             ..Space::default()
@@ -183,14 +183,14 @@ impl Spaces {
     }
 
     /// Adds a user.
-    pub fn retain(&mut self, id: SpaceId) {
+    pub(crate) fn retain(&mut self, id: SpaceId) {
         if let Some(space) = self.spaces.get_mut(id.0 as usize) {
             space.users = space.users.saturating_add(1);
         }
     }
 
     /// Takes a user away; the mappings go with the last one.
-    pub fn release(&mut self, id: SpaceId) {
+    pub(crate) fn release(&mut self, id: SpaceId) {
         let Some(space) = self.spaces.get_mut(id.0 as usize) else {
             return;
         };
@@ -206,7 +206,7 @@ impl Spaces {
     }
 
     /// Gives a new process the mappings of the one that made it.
-    pub fn inherit(&mut self, child: SpaceId, parent: SpaceId) {
+    pub(crate) fn inherit(&mut self, child: SpaceId, parent: SpaceId) {
         let Some(maps) = self
             .spaces
             .get(parent.0 as usize)
@@ -222,7 +222,7 @@ impl Spaces {
     }
 
     /// Maps addresses, instead of what was mapped there before.
-    pub fn map(&mut self, id: SpaceId, start: u64, len: u64, shift: u64, file: FileId) {
+    pub(crate) fn map(&mut self, id: SpaceId, start: u64, len: u64, shift: u64, file: FileId) {
         self.copies = self.copies.saturating_add(COPIES_EARNED);
         let Some(space) = self.spaces.get_mut(id.0 as usize) else {
             return;
@@ -248,7 +248,7 @@ impl Spaces {
     }
 
     /// Returns the mapping that an address belongs to.
-    pub fn find(&self, id: SpaceId, address: u64) -> Option<Region> {
+    pub(crate) fn find(&self, id: SpaceId, address: u64) -> Option<Region> {
         let maps = &self.spaces.get(id.0 as usize)?.maps;
         let (&start, &Map { end, shift, file }) = maps.range(..=address).next_back()?;
         let region = Region {

@@ -12,11 +12,11 @@ const MAX_STACK: usize = 127;
 
 /// Numbers in call chains that tell where the following addresses are (`PERF_CONTEXT_*`).
 mod context {
-    pub const HV: u64 = -32i64 as u64;
-    pub const KERNEL: u64 = -128i64 as u64;
-    pub const USER: u64 = -512i64 as u64;
+    pub(super) const HV: u64 = -32i64 as u64;
+    pub(super) const KERNEL: u64 = -128i64 as u64;
+    pub(super) const USER: u64 = -512i64 as u64;
     /// The lowest number that is no address (`PERF_CONTEXT_MAX`).
-    pub const LOWEST: u64 = -4095i64 as u64;
+    pub(super) const LOWEST: u64 = -4095i64 as u64;
 }
 
 /// Where the addresses of one event are looked up.
@@ -30,7 +30,7 @@ pub(crate) struct Place<'p> {
 
 impl Place<'_> {
     /// Appends the lines of a call chain.
-    pub fn chain(&self, out: &mut Vec<u8>, chain: &[u8], big_endian: bool) {
+    pub(crate) fn chain(&self, out: &mut Vec<u8>, chain: &[u8], big_endian: bool) {
         let start = out.len();
         // Until a number tells otherwise, perf takes addresses for those of user space.
         let mut mode = CpuMode::User;
@@ -81,7 +81,7 @@ impl Place<'_> {
     }
 
     /// Appends the one address of an event without a call chain, with the line feed.
-    pub fn address(&self, out: &mut Vec<u8>, address: u64, mode: CpuMode) {
+    pub(crate) fn address(&self, out: &mut Vec<u8>, address: u64, mode: CpuMode) {
         out.push(b' ');
         out.extend_from_slice(&hex16(address));
         self.ending(out, address, &self.find(address, mode));

@@ -35,7 +35,7 @@ pub(crate) enum CpuMode {
 
 impl CpuMode {
     #[inline]
-    pub fn of(misc: u16) -> CpuMode {
+    pub(crate) fn of(misc: u16) -> CpuMode {
         match misc & CPUMODE_MASK {
             1 => CpuMode::Kernel,
             2 => CpuMode::User,
@@ -46,7 +46,7 @@ impl CpuMode {
     }
 
     #[inline]
-    pub fn is_guest(self) -> bool {
+    pub(crate) fn is_guest(self) -> bool {
         matches!(self, CpuMode::GuestKernel | CpuMode::GuestUser)
     }
 }
@@ -88,7 +88,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// `addresses` tells whether addresses will be asked for.
-    pub fn new(
+    pub(crate) fn new(
         guest: bool,
         addresses: bool,
         known: &[KernelFile<'_>],
@@ -116,7 +116,7 @@ impl Machine {
 
     /// Returns the columns of a thread that ran, and what its process has mapped.
     #[inline]
-    pub fn running(&mut self, pid: i32, tid: i32) -> (&ThreadColumns, Option<SpaceId>) {
+    pub(crate) fn running(&mut self, pid: i32, tid: i32) -> (&ThreadColumns, Option<SpaceId>) {
         let (known, at) = self.recent[tid as usize % RECENT];
         let at = if known == tid {
             Some(at)
@@ -224,7 +224,7 @@ impl Machine {
     }
 
     /// A thread has (got) a name.
-    pub fn comm(&mut self, pid: i32, tid: i32, comm: &[u8]) {
+    pub(crate) fn comm(&mut self, pid: i32, tid: i32, comm: &[u8]) {
         if let Some(at) = self.thread(pid, tid) {
             let thread = &mut self.threads[at as usize];
             thread.named = true;
@@ -234,7 +234,7 @@ impl Machine {
 
     /// A thread was made. `at_start` tells that the recorder found it when it began, and will tell what it
     /// has mapped.
-    pub fn fork(&mut self, pid: i32, tid: i32, ppid: i32, ptid: i32, at_start: bool) {
+    pub(crate) fn fork(&mut self, pid: i32, tid: i32, ppid: i32, ptid: i32, at_start: bool) {
         let Some(mut parent) = self.thread(ppid, ptid) else {
             return;
         };
@@ -277,7 +277,7 @@ impl Machine {
     }
 
     /// A thread ended. It stays known for a while.
-    pub fn exit(&mut self, tid: i32) {
+    pub(crate) fn exit(&mut self, tid: i32) {
         let Some(&at) = self.by_tid.get(&tid) else {
             return;
         };
@@ -299,7 +299,7 @@ impl Machine {
     }
 
     /// Something was mapped.
-    pub fn mmap(
+    pub(crate) fn mmap(
         &mut self,
         pid: i32,
         tid: i32,
@@ -327,17 +327,17 @@ impl Machine {
     }
 
     /// Returns the mapping of user space that an address belongs to.
-    pub fn user(&self, space: Option<SpaceId>, address: u64) -> Option<Region> {
+    pub(crate) fn user(&self, space: Option<SpaceId>, address: u64) -> Option<Region> {
         self.spaces.as_ref()?.find(space?, address)
     }
 
     /// The kernel and its modules.
-    pub fn kernel(&self) -> &KernelMaps {
+    pub(crate) fn kernel(&self) -> &KernelMaps {
         &self.kernel
     }
 
     /// The kernel and its modules.
-    pub fn kernel_mut(&mut self) -> &mut KernelMaps {
+    pub(crate) fn kernel_mut(&mut self) -> &mut KernelMaps {
         &mut self.kernel
     }
 }

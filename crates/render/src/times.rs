@@ -49,7 +49,7 @@ impl Column {
     }
 
     /// Returns its share of the whole in per cent; a dash where nothing can be known of it.
-    pub fn percent(&self, times: &Times, total: u64, unknowable: &[Unknowable]) -> String {
+    pub(crate) fn percent(&self, times: &Times, total: u64, unknowable: &[Unknowable]) -> String {
         let ns = self.ns(times);
         if self.hidden(ns, unknowable) {
             return "-".to_owned();
@@ -58,7 +58,12 @@ impl Column {
     }
 
     /// Returns its time; a dash where nothing can be known of it.
-    pub fn duration(&self, times: &Times, unknowable: &[Unknowable], nanoseconds: bool) -> String {
+    pub(crate) fn duration(
+        &self,
+        times: &Times,
+        unknowable: &[Unknowable],
+        nanoseconds: bool,
+    ) -> String {
         let ns = self.ns(times);
         if self.hidden(ns, unknowable) {
             return "-".to_owned();

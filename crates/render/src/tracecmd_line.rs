@@ -48,7 +48,10 @@ pub(crate) struct LineStyle {
 
 impl LineStyle {
     /// Returns the style of a recording with these buffers besides the top one.
-    pub fn new<'n>(time: TimeStyle, instances: impl IntoIterator<Item = &'n str>) -> LineStyle {
+    pub(crate) fn new<'n>(
+        time: TimeStyle,
+        instances: impl IntoIterator<Item = &'n str>,
+    ) -> LineStyle {
         LineStyle {
             time,
             // trace-cmd takes what follows the last slash: it thinks the names are those of files.
@@ -87,7 +90,7 @@ pub(crate) struct LineCache {
 }
 
 impl LineCache {
-    pub fn new() -> LineCache {
+    pub(crate) fn new() -> LineCache {
         LineCache {
             clock: Clock::new(false),
             threads: vec![None; THREADS],
@@ -98,7 +101,7 @@ impl LineCache {
     /// Appends all columns before the event's own text, as [`line_head`] does. `index` is the number of the
     /// kind of event.
     #[inline]
-    pub fn head(
+    pub(crate) fn head(
         &mut self,
         out: &mut Vec<u8>,
         head: &LineHead<'_>,

@@ -33,7 +33,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    pub fn of<'r>(rows: impl IntoIterator<Item = &'r ExitRow>) -> Sum {
+    pub(crate) fn of<'r>(rows: impl IntoIterator<Item = &'r ExitRow>) -> Sum {
         let mut sum = Sum::default();
         for row in rows {
             sum.count = sum.count.saturating_add(row.stats.count());

@@ -24,7 +24,7 @@ const ASKED_FOR: usize = 16;
 
 impl<'r> DatReader<'r> {
     /// `symbols` says whether kernel symbols will be printed: they are the largest part of the header.
-    pub fn new(mut data: TraceDat<'r>, symbols: bool) -> DatReader<'r> {
+    pub(crate) fn new(mut data: TraceDat<'r>, symbols: bool) -> DatReader<'r> {
         if symbols {
             data.load_symbols();
         }
@@ -33,22 +33,22 @@ impl<'r> DatReader<'r> {
     }
 
     /// Returns the same recording without what lies behind a length. What was read of it before is still known.
-    pub fn shortened(&self, length: usize) -> DatReader<'r> {
+    pub(crate) fn shortened(&self, length: usize) -> DatReader<'r> {
         DatReader {
             data: self.data.shortened(length),
             header: self.header.clone(),
         }
     }
 
-    pub fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         &self.header
     }
 
-    pub fn formats(&self) -> &Formats {
+    pub(crate) fn formats(&self) -> &Formats {
         self.data.formats()
     }
 
-    pub fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
         let formats = self.data.formats();
         let mut systems: Vec<&str> = formats.all().iter().map(|f| f.system.as_str()).collect();
         systems.sort_unstable();

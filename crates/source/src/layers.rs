@@ -35,7 +35,7 @@ pub(crate) struct Ahead<'s> {
 }
 
 impl<'s> Ahead<'s> {
-    pub fn new(stream: Box<dyn Read + 's>) -> Ahead<'s> {
+    pub(crate) fn new(stream: Box<dyn Read + 's>) -> Ahead<'s> {
         Ahead {
             stream,
             buffer: Vec::new(),
@@ -47,7 +47,7 @@ impl<'s> Ahead<'s> {
 
     /// Returns the bytes that come next: so many, or as many as there are. What fails here fails when those
     /// before it were read.
-    pub fn look(&mut self, count: usize) -> &[u8] {
+    pub(crate) fn look(&mut self, count: usize) -> &[u8] {
         while self.buffer.len() - self.at < count && !self.ended && self.failed.is_none() {
             self.more();
         }

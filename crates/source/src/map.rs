@@ -134,7 +134,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut libc::siginfo_t, context: *mut
 
 impl FileMap {
     /// Maps a whole file. It is `ours` if nobody else can make it shorter.
-    pub fn new(file: File, ours: bool) -> io::Result<FileMap> {
+    pub(crate) fn new(file: File, ours: bool) -> io::Result<FileMap> {
         // SAFETY: the map is private and read-only. Bytes of a file that another process changes meanwhile
         // may change under our eyes; every reader takes any bytes for possible and checks them when it
         // reads them, so that gives wrong numbers at worst. A file that is cut while it is mapped ends the
@@ -148,12 +148,12 @@ impl FileMap {
         })
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
 
     /// Returns where the file ends now, if that is before the map's end.
-    pub fn cut_at(&self) -> Option<usize> {
+    pub(crate) fn cut_at(&self) -> Option<usize> {
         let file = self.file.as_ref()?;
         let gone = self.region.and_then(|at| REGIONS.get(at));
         let gone = gone.map_or(usize::MAX, |region| {
@@ -167,7 +167,7 @@ impl FileMap {
     }
 
     /// Lets the pages of a range go; they are read from the file again when they are touched again.
-    pub fn release(&self, range: Range<usize>) {
+    pub(crate) fn release(&self, range: Range<usize>) {
         let start = range.start.div_ceil(PAGE) * PAGE;
         let end = range.end.min(self.map.len()) / PAGE * PAGE;
         if start < end {

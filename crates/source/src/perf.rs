@@ -19,7 +19,7 @@ pub(crate) struct PerfReader<'r> {
 }
 
 impl<'r> PerfReader<'r> {
-    pub fn new(data: PerfData<'r>, lent: Option<&'r Formats>) -> PerfReader<'r> {
+    pub(crate) fn new(data: PerfData<'r>, lent: Option<&'r Formats>) -> PerfReader<'r> {
         let info = data.info();
         let clockid = data.attrs().iter().find_map(|a| a.clockid);
         let header = Header {
@@ -45,22 +45,22 @@ impl<'r> PerfReader<'r> {
         PerfReader { data, lent, header }
     }
 
-    pub fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         &self.header
     }
 
-    pub fn data(&self) -> &PerfData<'r> {
+    pub(crate) fn data(&self) -> &PerfData<'r> {
         &self.data
     }
 
-    pub fn formats(&self) -> &Formats {
+    pub(crate) fn formats(&self) -> &Formats {
         match self.lent {
             Some(lent) if !self.data.has_formats() => lent,
             _ => self.data.formats(),
         }
     }
 
-    pub fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
         let formats = self.formats();
         let lent = !self.data.has_formats();
         // Events whose names were lost with their formats are called what perf calls them: `system:name`.

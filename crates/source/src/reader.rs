@@ -202,14 +202,14 @@ impl<'r> Watch<'r> {
     }
 
     /// Lets pages go.
-    pub fn release(&self, range: Range<usize>) {
+    pub(crate) fn release(&self, range: Range<usize>) {
         self.recording.release(range);
         self.look();
     }
 
     /// Whether the file is shorter now, as far as is known.
     #[cold]
-    pub fn look(&self) -> bool {
+    pub(crate) fn look(&self) -> bool {
         let shorter = || self.recording.cut_at().is_some_and(|at| at < self.length);
         self.cut.set(self.cut.get() || shorter());
         self.cut.get()
@@ -217,7 +217,7 @@ impl<'r> Watch<'r> {
 
     /// Takes note of an event, and returns whether it is to be the last one.
     #[inline]
-    pub fn event(&self) -> bool {
+    pub(crate) fn event(&self) -> bool {
         let events = self.events.get().wrapping_add(1);
         self.events.set(events);
         if events.is_multiple_of(EVENTS) {

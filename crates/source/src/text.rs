@@ -30,7 +30,7 @@ pub(crate) struct TextReader<'r> {
 
 impl<'r> TextReader<'r> {
     /// Decides what printed the text. `None` when it holds no events.
-    pub fn new(data: &'r [u8]) -> Option<TextReader<'r>> {
+    pub(crate) fn new(data: &'r [u8]) -> Option<TextReader<'r>> {
         let head = &data[..data.len().min(HEAD)];
         let style = tracetext::sniff(head).filter(|style| !style.is_table())?;
         // Unit and resolution of the times show in the first lines.
@@ -78,15 +78,15 @@ impl<'r> TextReader<'r> {
         })
     }
 
-    pub fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Header {
         &self.header
     }
 
-    pub fn is_perf(&self) -> bool {
+    pub(crate) fn is_perf(&self) -> bool {
         self.style == Style::PerfScript
     }
 
-    pub fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
         if self.column == Column::Threads {
             return self.push(sink, watch);
         }

@@ -106,7 +106,7 @@ fn is_vcpus(kind: Kind) -> bool {
 
 impl Scan {
     /// Returns what the column of a text of perf holds; `told` says whether it has one.
-    pub fn column(&self, told: bool) -> Column {
+    pub(crate) fn column(&self, told: bool) -> Column {
         match (told, self.matches, self.mismatches) {
             (false, ..) => Column::Nothing,
             (true, _, MISMATCHES..) => Column::Processes,
@@ -205,7 +205,7 @@ pub(crate) struct Threaded<'s> {
 
 impl<'s> Threaded<'s> {
     /// `scan` has been over the whole text, unless the column's meaning is unknown.
-    pub fn new(sink: &'s mut dyn Sink, column: Column, scan: &'s Scan) -> Threaded<'s> {
+    pub(crate) fn new(sink: &'s mut dyn Sink, column: Column, scan: &'s Scan) -> Threaded<'s> {
         Threaded {
             sink,
             column,
@@ -284,7 +284,7 @@ impl<'s> Threaded<'s> {
     }
 
     /// Returns what is to be said of it.
-    pub fn warning(&self) -> Option<String> {
+    pub(crate) fn warning(&self) -> Option<String> {
         const MORE: &str = "perf script -F comm,tid,cpu,time,event,trace prints them";
         let what = match self.column {
             Column::Threads => return None,

@@ -11,34 +11,34 @@ use tracefmt::{Cursor, Diagnostic, Endian};
 
 /// Numbers of options and sections, as `enum` in `include/trace-cmd/trace-cmd.h` has them.
 pub(crate) mod id {
-    pub const DONE: u16 = 0;
-    pub const DATE: u16 = 1;
-    pub const CPUSTAT: u16 = 2;
-    pub const BUFFER: u16 = 3;
-    pub const TRACECLOCK: u16 = 4;
-    pub const UNAME: u16 = 5;
-    pub const HOOK: u16 = 6;
-    pub const OFFSET: u16 = 7;
-    pub const CPUCOUNT: u16 = 8;
-    pub const VERSION: u16 = 9;
-    pub const PROCMAPS: u16 = 10;
-    pub const TRACEID: u16 = 11;
-    pub const TIME_SHIFT: u16 = 12;
-    pub const GUEST: u16 = 13;
-    pub const TSC2NSEC: u16 = 14;
-    pub const STRINGS: u16 = 15;
-    pub const HEADER_INFO: u16 = 16;
-    pub const FTRACE_EVENTS: u16 = 17;
-    pub const EVENT_FORMATS: u16 = 18;
-    pub const KALLSYMS: u16 = 19;
-    pub const PRINTK: u16 = 20;
-    pub const CMDLINES: u16 = 21;
-    pub const BUFFER_TEXT: u16 = 22;
-    pub const BTF_FILE: u16 = 23;
-    pub const LAST_BOOT_INFO: u16 = 24;
-    pub const MODULES_FILE: u16 = 25;
+    pub(crate) const DONE: u16 = 0;
+    pub(crate) const DATE: u16 = 1;
+    pub(crate) const CPUSTAT: u16 = 2;
+    pub(crate) const BUFFER: u16 = 3;
+    pub(crate) const TRACECLOCK: u16 = 4;
+    pub(crate) const UNAME: u16 = 5;
+    pub(crate) const HOOK: u16 = 6;
+    pub(crate) const OFFSET: u16 = 7;
+    pub(crate) const CPUCOUNT: u16 = 8;
+    pub(crate) const VERSION: u16 = 9;
+    pub(crate) const PROCMAPS: u16 = 10;
+    pub(crate) const TRACEID: u16 = 11;
+    pub(crate) const TIME_SHIFT: u16 = 12;
+    pub(crate) const GUEST: u16 = 13;
+    pub(crate) const TSC2NSEC: u16 = 14;
+    pub(crate) const STRINGS: u16 = 15;
+    pub(crate) const HEADER_INFO: u16 = 16;
+    pub(crate) const FTRACE_EVENTS: u16 = 17;
+    pub(crate) const EVENT_FORMATS: u16 = 18;
+    pub(crate) const KALLSYMS: u16 = 19;
+    pub(crate) const PRINTK: u16 = 20;
+    pub(crate) const CMDLINES: u16 = 21;
+    pub(crate) const BUFFER_TEXT: u16 = 22;
+    pub(crate) const BTF_FILE: u16 = 23;
+    pub(crate) const LAST_BOOT_INFO: u16 = 24;
+    pub(crate) const MODULES_FILE: u16 = 25;
     /// The largest section number known.
-    pub const LAST: u16 = MODULES_FILE;
+    pub(crate) const LAST: u16 = MODULES_FILE;
 }
 
 /// A buffer as an option announces it: its data is found later.

@@ -87,7 +87,7 @@ pub struct TracingData {
 }
 
 /// The ten bytes that tracing data begins with.
-pub const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
+pub(crate) const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 
 /// Parses tracing data: the magic, version, byte order, word and page size, then header page, header
 /// event, ftrace formats, event formats by subsystem, kallsyms, printk strings and saved command lines.

@@ -17,7 +17,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    pub fn new(start: usize, end: usize) -> Span {
+    pub(crate) fn new(start: usize, end: usize) -> Span {
         Span {
             start: start as u16,
             end: end.max(start) as u16,
@@ -25,17 +25,17 @@ impl Span {
     }
 
     #[inline]
-    pub fn of(self, line: &[u8]) -> &[u8] {
+    pub(crate) fn of(self, line: &[u8]) -> &[u8] {
         line.get(self.start as usize..self.end as usize)
             .unwrap_or_default()
     }
 
     #[inline]
-    pub fn range(self) -> std::ops::Range<usize> {
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.start == self.end
     }
 }

@@ -84,18 +84,18 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Returns the instruction set, as far as the text told.
-    pub fn isa(&self) -> Option<Isa> {
+    pub(crate) fn isa(&self) -> Option<Isa> {
         self.isa
     }
 
     /// Takes the instruction set from something other than an event, such as perf's header.
-    pub fn set_isa(&mut self, isa: Isa) {
+    pub(crate) fn set_isa(&mut self, isa: Isa) {
         self.isa = Some(isa);
     }
 
     /// Reads the text of an event of this kind.
     #[inline]
-    pub fn read(&mut self, kind: Kind, text: &[u8]) -> Reading {
+    pub(crate) fn read(&mut self, kind: Kind, text: &[u8]) -> Reading {
         let text = without_complaints(text);
         let read = match kind {
             Kind::KvmExit => self.exit(text),

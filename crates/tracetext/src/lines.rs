@@ -25,7 +25,7 @@ pub(crate) struct Line<'b> {
 
 impl<'b> Line<'b> {
     /// Returns a line put together from others.
-    pub fn made(bytes: Vec<u8>, start: usize, next: usize, count: u64) -> Line<'b> {
+    pub(crate) fn made(bytes: Vec<u8>, start: usize, next: usize, count: u64) -> Line<'b> {
         Line {
             bytes: Cow::Owned(bytes),
             text: None,
@@ -60,7 +60,7 @@ pub(crate) enum Cut<'b> {
 }
 
 impl<'b> Lines<'b> {
-    pub fn new(bytes: &'b [u8], end: bool, separator: u8) -> Lines<'b> {
+    pub(crate) fn new(bytes: &'b [u8], end: bool, separator: u8) -> Lines<'b> {
         let suspect = clean::next_suspect(bytes, 0);
         let valid = match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -77,7 +77,7 @@ impl<'b> Lines<'b> {
 
     /// Returns the line that starts at `at`. Each call must be for a later line than the one before.
     #[inline]
-    pub fn cut(&mut self, at: usize) -> Cut<'b> {
+    pub(crate) fn cut(&mut self, at: usize) -> Cut<'b> {
         let rest = self.bytes.get(at..).unwrap_or_default();
         let (len, step) = match memchr::memchr(self.separator, rest) {
             Some(len) => (len, len + 1),

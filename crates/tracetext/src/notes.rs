@@ -12,7 +12,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub fn add(&mut self, line: u64) {
+    pub(crate) fn add(&mut self, line: u64) {
         if self.count == 0 {
             self.first = line;
         }
@@ -64,7 +64,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     /// Notes a line that was not understood.
-    pub fn not_understood(&mut self, line: u64, offset: u64) {
+    pub(crate) fn not_understood(&mut self, line: u64, offset: u64) {
         self.not_understood.add(line);
         if self.places.len() < MAX_PLACES {
             self.places.push(Place { line, offset });
@@ -72,7 +72,7 @@ impl Notes {
     }
 
     /// Notes that events were lost here; `None` when not told how many.
-    pub fn lost(&mut self, count: Option<u64>, line: u64) {
+    pub(crate) fn lost(&mut self, count: Option<u64>, line: u64) {
         // At least one.
         self.lost_ring = self.lost_ring.saturating_add(count.unwrap_or(1));
         if count.is_none() {
@@ -81,7 +81,7 @@ impl Notes {
     }
 
     /// Tells it all. `events` were read, `ticks` says that their times have no decimal point.
-    pub fn quality(&self, events: u64, ticks: bool) -> Quality {
+    pub(crate) fn quality(&self, events: u64, ticks: bool) -> Quality {
         let lost = self.lost_ring.max(self.lost_sum);
         let mut quality = Quality {
             lost_events: lost.saturating_add(self.overwritten),

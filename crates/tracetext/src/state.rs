@@ -55,47 +55,47 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub fn at_start(&self) -> bool {
+    pub(crate) fn at_start(&self) -> bool {
         self.offset == 0
     }
 
-    pub fn consumed(&mut self, bytes: usize) {
+    pub(crate) fn consumed(&mut self, bytes: usize) {
         self.offset += bytes as u64;
     }
 
-    pub fn events(&self) -> u64 {
+    pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    pub fn certain(&self) -> u64 {
+    pub(crate) fn certain(&self) -> u64 {
         self.certain
     }
 
-    pub fn style(&self) -> Option<Style> {
+    pub(crate) fn style(&self) -> Option<Style> {
         self.style
     }
 
-    pub fn style_told(&self) -> bool {
+    pub(crate) fn style_told(&self) -> bool {
         self.style_told
     }
 
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
     #[inline]
-    pub fn types(&self) -> &Types {
+    pub(crate) fn types(&self) -> &Types {
         &self.types
     }
 
     /// Returns whether perf printed the text without thread ids.
     #[inline]
-    pub fn no_thread_column(&self) -> bool {
+    pub(crate) fn no_thread_column(&self) -> bool {
         // One such line can be damage.
         self.no_thread_lines == 3 && !self.thread_column
     }
 
-    pub fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         Context {
             after_event: self.after_event,
             in_stack: self.in_stack,
@@ -105,7 +105,7 @@ impl State {
     /// Returns whether a line's time is a whole number where others have decimals: the point got lost, or it is
     /// no event at all. The other way round it is the earlier lines that were damaged.
     #[inline]
-    pub fn is_foreign(&self, head: &Head) -> bool {
+    pub(crate) fn is_foreign(&self, head: &Head) -> bool {
         head.decimals == 0 && self.ticks == Some(false)
     }
 
@@ -119,7 +119,7 @@ impl State {
         number
     }
 
-    pub fn not_understood(&mut self, line: &Line<'_>) {
+    pub(crate) fn not_understood(&mut self, line: &Line<'_>) {
         let number = self.count_lines(line);
         // Whatever comes before the first event is an introduction.
         if self.events > 0 {
@@ -130,7 +130,12 @@ impl State {
 
     /// Returns the kind of an event, asking the sink about new ones.
     #[inline]
-    pub fn type_of(&mut self, line: &Line<'_>, head: &Head, sink: &mut dyn Sink) -> Option<usize> {
+    pub(crate) fn type_of(
+        &mut self,
+        line: &Line<'_>,
+        head: &Head,
+        sink: &mut dyn Sink,
+    ) -> Option<usize> {
         if let Some(ty) = head.ty {
             return Some(ty as usize);
         }
@@ -154,14 +159,14 @@ impl State {
     }
 
     #[inline]
-    pub fn wants(&self, ty: usize) -> (Kind, bool) {
+    pub(crate) fn wants(&self, ty: usize) -> (Kind, bool) {
         let entry = self.types.get(ty);
         (entry.kind, entry.wanted)
     }
 
     /// Sends an event out.
     #[inline]
-    pub fn event(
+    pub(crate) fn event(
         &mut self,
         line: &Line<'_>,
         head: &Head,
@@ -322,7 +327,7 @@ impl State {
     }
 
     /// Reads a record that perf prints beside events.
-    pub fn record(&mut self, line: &Line<'_>, head: &Head, sink: &mut dyn Sink) {
+    pub(crate) fn record(&mut self, line: &Line<'_>, head: &Head, sink: &mut dyn Sink) {
         let number = self.count_lines(line);
         self.certain += 1;
         self.after_event = true;
@@ -354,7 +359,12 @@ impl State {
     }
 
     /// Takes a line that is no event's.
-    pub fn other(&mut self, line: &Line<'_>, what: Other, sink: &mut dyn Sink) -> ControlFlow<()> {
+    pub(crate) fn other(
+        &mut self,
+        line: &Line<'_>,
+        what: Other,
+        sink: &mut dyn Sink,
+    ) -> ControlFlow<()> {
         if what == Other::Unknown {
             self.not_understood(line);
             self.after_event = false;
@@ -482,7 +492,7 @@ impl State {
     }
 
     /// Ends the reading.
-    pub fn finish(mut self, isa: Option<Isa>, sink: &mut dyn Sink) -> Summary {
+    pub(crate) fn finish(mut self, isa: Option<Isa>, sink: &mut dyn Sink) -> Summary {
         self.send_lost(self.last_time, 0, sink);
         let ticks = self.ticks == Some(true);
         let quality = self.notes.quality(self.events, ticks);

@@ -23,7 +23,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns it as sinks see it.
     #[inline]
-    pub fn event_type(&self, index: usize) -> EventType<'_> {
+    pub(crate) fn event_type(&self, index: usize) -> EventType<'_> {
         EventType {
             index: index as u32,
             system: &self.system,
@@ -123,7 +123,7 @@ pub(crate) fn hashed_word(text: &[u8]) -> Option<(usize, u64)> {
 impl Types {
     /// Returns the kind that is printed with this name, adding it if it is new; `None` when there are too
     /// many already. The second value tells whether it is new.
-    pub fn find_or_add(&mut self, key: &[u8]) -> Option<(usize, bool)> {
+    pub(crate) fn find_or_add(&mut self, key: &[u8]) -> Option<(usize, bool)> {
         if let Some(found) = self.find(key) {
             return Some((found, false));
         }
@@ -133,7 +133,7 @@ impl Types {
     /// Returns the kind of the event whose name and colon stand at the start of `text`, if it was seen
     /// lately, and the length of the name.
     #[inline]
-    pub fn recent(&self, text: &[u8]) -> Option<(usize, usize)> {
+    pub(crate) fn recent(&self, text: &[u8]) -> Option<(usize, usize)> {
         let (len, hash) = hashed_word(text)?;
         let word = &text[..len];
         let slot = hash as usize % RECENT;
@@ -193,16 +193,16 @@ impl Types {
     }
 
     #[inline]
-    pub fn get(&self, index: usize) -> &Entry {
+    pub(crate) fn get(&self, index: usize) -> &Entry {
         &self.entries[index]
     }
 
     #[inline]
-    pub fn get_mut(&mut self, index: usize) -> &mut Entry {
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Entry {
         &mut self.entries[index]
     }
 
-    pub fn into_entries(self) -> Vec<Entry> {
+    pub(crate) fn into_entries(self) -> Vec<Entry> {
         self.entries
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum Glue {
 }
 
 impl Glue {
-    pub fn join(self, line: &[u8], rest: &[u8]) -> Vec<u8> {
+    pub(crate) fn join(self, line: &[u8], rest: &[u8]) -> Vec<u8> {
         let mut joined = Vec::with_capacity(line.len() + 1 + rest.len());
         joined.extend_from_slice(line);
         if self == Glue::Blank {
@@ -50,7 +50,7 @@ impl Glue {
 
 impl Begun<'_> {
     /// Returns how `rest`, which is no event's line, continues this one; `None` when it does not.
-    pub fn continued_by(&self, rest: &[u8], kvm: &mut Reader) -> Option<Glue> {
+    pub(crate) fn continued_by(&self, rest: &[u8], kvm: &mut Reader) -> Option<Glue> {
         let args = self.line.get(self.args..).unwrap_or_default();
         if self.kind == Kind::Other {
             let bare = scan::trim(args).is_empty();

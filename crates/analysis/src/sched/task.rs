@@ -44,14 +44,14 @@ impl Others {
     }
 
     /// Returns slot, count and time of each, and what is not kept apart.
-    pub fn all(&self) -> impl Iterator<Item = (Option<u32>, u64, u64)> + '_ {
+    pub(super) fn all(&self) -> impl Iterator<Item = (Option<u32>, u64, u64)> + '_ {
         let listed = self.list.iter().map(|&(slot, n, ns)| (Some(slot), n, ns));
         let rest = (self.rest.0 > 0).then_some((None, self.rest.0, self.rest.1));
         listed.chain(rest)
     }
 
     /// Adds those of another task.
-    pub fn merge(&mut self, other: &Others) {
+    pub(super) fn merge(&mut self, other: &Others) {
         for &(slot, count, ns) in &other.list {
             self.add(slot, count, ns);
         }
@@ -78,7 +78,7 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// Adds those of another task.
-    pub fn merge(&mut self, other: &Sums) {
+    pub(super) fn merge(&mut self, other: &Sums) {
         self.runtime_ns = self.runtime_ns.saturating_add(other.runtime_ns);
         if other.delays.max() > self.delays.max() {
             self.delay_max_at = other.delay_max_at;
@@ -94,7 +94,7 @@ impl Sums {
     }
 
     /// Gives memory back that was taken for what was to come.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for stats in [&mut self.delays, &mut self.woken_waits, &mut self.preempted] {
             stats.settle();
         }
@@ -159,7 +159,7 @@ fn known(time: u64) -> Option<u64> {
 /// Methods take the sums of all that are counted together, for tasks that have none of their own.
 impl Task {
     /// Whether anything was told of it that perf would have a row for.
-    pub fn has_atoms(&self) -> bool {
+    pub(super) fn has_atoms(&self) -> bool {
         self.atom != Atom::None
     }
 
@@ -168,7 +168,7 @@ impl Task {
     }
 
     /// It leaves its CPU, which `next` gets.
-    pub fn leaves(&mut self, others: &mut Sums, time: u64, state: TaskState, next: u32) {
+    pub(super) fn leaves(&mut self, others: &mut Sums, time: u64, state: TaskState, next: u32) {
         // perf looks at the state as a whole: a task that is preempted, which has a bit of its own since 4.14, is
         // no runnable one to it.
         let atom = if state.0 == 0 {
@@ -188,7 +188,7 @@ impl Task {
     }
 
     /// It gets a CPU. Returns how long it waited for it, where perf counts that.
-    pub fn gets(&mut self, others: &mut Sums, time: u64, cpu: i32) -> Option<u64> {
+    pub(super) fn gets(&mut self, others: &mut Sums, time: u64, cpu: i32) -> Option<u64> {
         let sums = self.own.as_deref_mut().unwrap_or(others);
         if self.cpu != cpu && self.cpu != event::NONE {
             sums.cpu_changes += 1;
@@ -221,7 +221,7 @@ impl Task {
     }
 
     /// It ran for a while, says `sched_stat_runtime`.
-    pub fn ran(&mut self, others: &mut Sums, time: u64, ns: u64) {
+    pub(super) fn ran(&mut self, others: &mut Sums, time: u64, ns: u64) {
         if self.atom == Atom::None {
             self.wait(Atom::WaitCpu, time, time);
         }
@@ -230,7 +230,7 @@ impl Task {
     }
 
     /// It is woken.
-    pub fn woken(&mut self, time: u64) {
+    pub(super) fn woken(&mut self, time: u64) {
         if self.atom == Atom::None {
             self.wait(Atom::Sleeping, time, time);
         }
@@ -242,7 +242,7 @@ impl Task {
 
     /// It is woken, as far as its own wait is concerned: it was asleep, unless it was seen to run, or to be
     /// preempted. A wake-up that is told `again` is later than was thought.
-    pub fn wakes(&mut self, time: u64, again: bool) {
+    pub(super) fn wakes(&mut self, time: u64, again: bool) {
         let asleep = self.running == NEVER && self.preempted_since == NEVER;
         if asleep && (again || self.woken_since == NEVER) {
             self.woken_since = time;
@@ -250,29 +250,29 @@ impl Task {
     }
 
     /// It is woken by another.
-    pub fn woken_by(&mut self, others: &mut Sums, waker: u32) {
+    pub(super) fn woken_by(&mut self, others: &mut Sums, waker: u32) {
         let sums = self.own.as_deref_mut().unwrap_or(others);
         sums.woken_by.add(waker, 1, 0);
     }
 
     /// It is moved to another CPU.
-    pub fn migrates(&mut self, others: &mut Sums) {
+    pub(super) fn migrates(&mut self, others: &mut Sums) {
         self.own.as_deref_mut().unwrap_or(others).migrations += 1;
     }
 
     /// A kworker begins a work item of a function.
-    pub fn work_begins(&mut self, time: u64, function: u32) {
+    pub(super) fn work_begins(&mut self, time: u64, function: u32) {
         (self.work_since, self.work) = (time, function);
     }
 
     /// It ends the work item, which it began then, and whose function that is.
-    pub fn work_ends(&mut self) -> Option<(u64, u32)> {
+    pub(super) fn work_ends(&mut self) -> Option<(u64, u32)> {
         let since = known(std::mem::replace(&mut self.work_since, NEVER))?;
         Some((since, self.work))
     }
 
     /// Returns for how long it runs at the end of the walk, beside what is counted.
-    pub fn running_ns(&self, end: u64) -> u64 {
+    pub(super) fn running_ns(&self, end: u64) -> u64 {
         known(self.running).map_or(0, |since| end.saturating_sub(since))
     }
 }

@@ -15,7 +15,7 @@ use crate::picture::Camera;
 use crate::{input, output};
 
 /// Runs the command.
-pub fn run(args: &CompareArgs) -> Result<()> {
+pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     one_standard_input(args)?;
     // Before anything is read: what is compared with what.
     let sides = if args.each { None } else { Some(sides(args)?) };
@@ -95,14 +95,14 @@ pub fn run(args: &CompareArgs) -> Result<()> {
 }
 
 /// What recordings are read and compared with.
-pub struct Ready<'a> {
+pub(crate) struct Ready<'a> {
     pub camera: &'a Camera<'a>,
     pub facts: &'a input::Facts,
     pub options: Options,
 }
 
 /// Returns what rules find in a side.
-pub fn diagnose(pictures: &[Picture], facts: &input::Facts) -> Diagnosis {
+pub(crate) fn diagnose(pictures: &[Picture], facts: &input::Facts) -> Diagnosis {
     let cases: Vec<Case<'_>> = pictures
         .iter()
         .map(|picture| Case {

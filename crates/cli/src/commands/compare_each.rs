@@ -18,7 +18,7 @@ use crate::{input, output};
 const MAX_SCORES: u64 = 1 << 20;
 
 /// Runs the command.
-pub fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
+pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
     let names: Vec<Vec<String>> = args
         .recordings
         .iter()

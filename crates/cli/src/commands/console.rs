@@ -20,7 +20,7 @@ use crate::{input, output};
 const BUFFER: usize = 64 << 10;
 
 /// Runs the command.
-pub fn run(
+pub(super) fn run(
     args: &EventsArgs,
     reader: &Reader<'_>,
     name: &str,

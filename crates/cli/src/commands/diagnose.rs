@@ -19,7 +19,7 @@ use crate::{input, output};
 const MAX_DOMAIN: u64 = 16 << 20;
 
 /// Runs the command.
-pub fn run(args: &DiagnoseArgs) -> Result<()> {
+pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     one_standard_input(args)?;
     let definition = args.domain.as_deref().map(Definition::open).transpose()?;
     let lender = input::Lender::open(&args.common)?;

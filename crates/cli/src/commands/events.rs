@@ -22,7 +22,7 @@ use crate::{input, output, wrong_input};
 const BUFFER: usize = 64 << 10;
 
 /// Runs the command.
-pub fn run(args: &EventsArgs) -> Result<()> {
+pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let recording = input::open(&args.recording, &args.common)?;

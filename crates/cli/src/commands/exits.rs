@@ -17,7 +17,7 @@ use crate::filter::Scope;
 use crate::{input, output, tables, wrong_input};
 
 /// Runs the command.
-pub fn run(args: &ExitsArgs) -> Result<()> {
+pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
@@ -203,7 +203,7 @@ fn in_order(reports: Vec<ExitsReport>, asked: &[Table]) -> Vec<ExitsReport> {
 }
 
 /// Sorts rows, largest first; equal ones keep the order by count.
-pub fn sort(rows: &mut [ExitRow], by: Sort) {
+pub(crate) fn sort(rows: &mut [ExitRow], by: Sort) {
     match by {
         Sort::Count => {}
         Sort::Time => rows.sort_by_key(|r| Reverse(r.stats.total())),

@@ -14,7 +14,7 @@ use crate::{input, output};
 const ROWS: usize = 16;
 
 /// Runs the command.
-pub fn run(args: &FactsArgs) -> Result<()> {
+pub(crate) fn run(args: &FactsArgs) -> Result<()> {
     let mut quality = Quality::default();
     let (told, inputs) = if args.files.is_empty() {
         let root = input::name(&args.root);

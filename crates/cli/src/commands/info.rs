@@ -11,7 +11,7 @@ use crate::filter::Scope;
 use crate::{input, output, wrong_input};
 
 /// Runs the command.
-pub fn run(args: &InfoArgs) -> Result<()> {
+pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let recording = input::open(&args.recording, &args.common)?;
@@ -57,7 +57,7 @@ fn count(
 }
 
 /// Returns what the header tells, as it is printed.
-pub fn head(header: &Header) -> Head {
+pub(crate) fn head(header: &Header) -> Head {
     let mut more = Vec::new();
     let mut add = |name: &str, text: Option<&String>| {
         if let Some(text) = text {

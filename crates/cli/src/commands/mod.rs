@@ -1,18 +1,18 @@
 //! One file a command.
 
-pub mod compare;
-pub mod compare_each;
+pub(crate) mod compare;
+pub(crate) mod compare_each;
 mod console;
-pub mod diagnose;
-pub mod events;
-pub mod exits;
-pub mod facts;
-pub mod info;
-pub mod paths;
-pub mod report;
-pub mod rules;
-pub mod sched;
-pub mod vcpus;
+pub(crate) mod diagnose;
+pub(crate) mod events;
+pub(crate) mod exits;
+pub(crate) mod facts;
+pub(crate) mod info;
+pub(crate) mod paths;
+pub(crate) mod report;
+pub(crate) mod rules;
+pub(crate) mod sched;
+pub(crate) mod vcpus;
 
 /// The version that JSON documents carry.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

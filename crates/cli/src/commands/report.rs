@@ -30,7 +30,7 @@ const FINDINGS: usize = 3;
 const KINDS: usize = 5;
 
 /// Runs the command.
-pub fn run(args: &ReportArgs) -> Result<()> {
+pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;

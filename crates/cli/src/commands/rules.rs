@@ -9,7 +9,7 @@ use crate::commands::VERSION;
 use crate::output;
 
 /// Runs the command.
-pub fn run(args: &RulesArgs) -> Result<()> {
+pub(crate) fn run(args: &RulesArgs) -> Result<()> {
     let mut chosen = Vec::new();
     chosen.extend(args.rule.iter().filter_map(|id| rules::rule(id)));
     let explain = !chosen.is_empty() || args.explain;

@@ -13,7 +13,7 @@ use crate::filter::Scope;
 use crate::{input, output, tables, wrong_input};
 
 /// Runs the command.
-pub fn run(args: &SchedArgs) -> Result<()> {
+pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let recording = input::open(&args.recording, &args.common)?;

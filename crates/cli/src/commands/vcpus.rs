@@ -13,7 +13,7 @@ use crate::{input, output, wrong_input};
 const LISTED: usize = 5;
 
 /// Runs the command.
-pub fn run(args: &VcpusArgs) -> Result<()> {
+pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     let lender = input::Lender::open(&args.common)?;
     let facts = input::Facts::open(&args.common)?;
     let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;

@@ -17,7 +17,7 @@ use super::{Run, run, shipped};
 
 /// What one input has to lead to.
 #[derive(Debug, Clone, Default)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// Its name in the table.
     pub name: String,
     /// Its files.
@@ -32,7 +32,7 @@ pub struct Expected {
 
 /// What is printed of a finding.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub(crate) struct Found {
     pub id: String,
     pub severity: String,
     pub confidence: f64,
@@ -41,17 +41,17 @@ pub struct Found {
 
 impl Expected {
     /// Returns whether a finding is right.
-    pub fn allows(&self, found: &Found) -> bool {
+    pub(crate) fn allows(&self, found: &Found) -> bool {
         self.lists(&found.id) || (!self.not.contains_key(&found.id) && found.severity == "low")
     }
 
     /// Returns whether a finding must or may come.
-    pub fn lists(&self, id: &str) -> bool {
+    pub(crate) fn lists(&self, id: &str) -> bool {
         self.must.contains_key(id) || self.may.contains_key(id)
     }
 
     /// Returns why a finding is wrong.
-    pub fn reason(&self, id: &str) -> &str {
+    pub(crate) fn reason(&self, id: &str) -> &str {
         self.not.get(id).map_or("not expected", String::as_str)
     }
 }
@@ -68,7 +68,7 @@ fn at(root: &Path, name: &str) -> PathBuf {
 }
 
 /// Returns the tables of the corpus that the repository ships and of the one that `TRAPLINE_CORPUS` names.
-pub fn tables() -> Vec<(PathBuf, Vec<Expected>)> {
+pub(crate) fn tables() -> Vec<(PathBuf, Vec<Expected>)> {
     let named = std::env::var_os("TRAPLINE_CORPUS").filter(|root| !root.is_empty());
     let named = named
         .map(PathBuf::from)
@@ -100,7 +100,7 @@ fn table(root: &Path) -> Vec<Expected> {
 }
 
 /// Returns what a diagnosis found.
-pub fn findings(run: &Run) -> Result<Vec<Found>, String> {
+pub(crate) fn findings(run: &Run) -> Result<Vec<Found>, String> {
     let document = run.json()?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = document["findings"].as_array().ok_or("no findings")?;
@@ -116,7 +116,7 @@ pub fn findings(run: &Run) -> Result<Vec<Found>, String> {
 }
 
 /// Diagnoses files.
-pub fn diagnose(files: &[PathBuf]) -> Result<Vec<Found>, String> {
+pub(crate) fn diagnose(files: &[PathBuf]) -> Result<Vec<Found>, String> {
     let mut args = vec!["diagnose".into(), "--format".into(), "json".into()];
     args.extend(files.iter().map(|file| file.as_os_str().to_owned()));
     findings(&run(args))

@@ -9,7 +9,7 @@ use super::{json, number};
 
 /// An instance of `--each`.
 #[derive(Debug)]
-pub struct Instance {
+pub(crate) struct Instance {
     /// Its number among those of its path.
     pub number: u64,
     /// Its group, or nothing.
@@ -27,23 +27,23 @@ pub struct Instance {
 }
 
 impl Instance {
-    pub fn at(&self, step: &str) -> Option<u64> {
+    pub(crate) fn at(&self, step: &str) -> Option<u64> {
         let found = self.steps.iter().find(|(name, _)| name == step);
         found.map(|(_, at)| *at)
     }
 
-    pub fn has(&self, feature: &str) -> bool {
+    pub(crate) fn has(&self, feature: &str) -> bool {
         self.features.iter().any(|known| known == feature)
     }
 
     /// Returns what is behind the beginning of a feature.
-    pub fn feature(&self, begin: &str) -> Option<&str> {
+    pub(crate) fn feature(&self, begin: &str) -> Option<&str> {
         let mut found = self.features.iter();
         found.find_map(|known| known.strip_prefix(begin))
     }
 
     /// Returns how long a stage took that one of these names.
-    pub fn stage(&self, from: &str, to: &str) -> u64 {
+    pub(crate) fn stage(&self, from: &str, to: &str) -> u64 {
         let mut pairs = self.steps.windows(2);
         pairs
             .find(|pair| pair[0].0 == from && pair[1].0 == to)
@@ -51,15 +51,15 @@ impl Instance {
     }
 }
 
-pub fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-pub fn list(value: &Value) -> &[Value] {
+pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-pub fn instances(path: &Path, which: &str) -> Vec<Instance> {
+pub(crate) fn instances(path: &Path, which: &str) -> Vec<Instance> {
     let each = json(&["paths", "--path", which, "--each"], path).expect("a document");
     let all = list(&each["instances"]).iter();
     all.map(|one| Instance {
@@ -78,7 +78,7 @@ pub fn instances(path: &Path, which: &str) -> Vec<Instance> {
 }
 
 /// The reports of all built-in paths by name.
-pub fn reports(path: &Path, args: &[&str]) -> BTreeMap<String, Value> {
+pub(crate) fn reports(path: &Path, args: &[&str]) -> BTreeMap<String, Value> {
     let mut all = vec!["paths"];
     all.extend_from_slice(args);
     let document = json(&all, path).expect("a document");
@@ -89,7 +89,7 @@ pub fn reports(path: &Path, args: &[&str]) -> BTreeMap<String, Value> {
 }
 
 /// All sentences of a report: what separates slow instances, and what the slowest is.
-pub fn said(report: &Value) -> Vec<String> {
+pub(crate) fn said(report: &Value) -> Vec<String> {
     let because = list(&report["slow"]["because"]).iter();
     let mut all: Vec<String> = because.map(|one| text(&one["text"])).collect();
     all.push(text(&report["slow"]["slowest"]["text"]));

@@ -6,16 +6,16 @@ use std::path::Path;
 use super::run;
 
 /// Texts of events are precise to the microsecond; some tools round, some cut off.
-pub const TEXT_NS: u64 = 1000;
+pub(crate) const TEXT_NS: u64 = 1000;
 
 /// Returns whether two times are the same, as far as texts tell.
-pub fn near(a: u64, b: u64) -> bool {
+pub(crate) fn near(a: u64, b: u64) -> bool {
     a.abs_diff(b) <= TEXT_NS
 }
 
 /// One event.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub(crate) struct Line {
     /// Nanoseconds, as precise as the text is.
     pub time: u64,
     /// The thread that was running.
@@ -30,13 +30,13 @@ pub struct Line {
 
 impl Line {
     /// Returns the value behind a key, up to the next space: `pid=` of a wake-up, `gpa ` of an MMIO.
-    pub fn value(&self, key: &str) -> Option<&str> {
+    pub(crate) fn value(&self, key: &str) -> Option<&str> {
         let at = self.rest.find(key)? + key.len();
         self.rest[at..].split_ascii_whitespace().next()
     }
 
     /// Returns the thread that a `sched_waking` wakes or a `sched_switch` gives the CPU to.
-    pub fn task(&self) -> Option<i32> {
+    pub(crate) fn task(&self) -> Option<i32> {
         let key = if self.name == "sched_switch" {
             "next_pid="
         } else {
@@ -46,7 +46,7 @@ impl Line {
     }
 
     /// Returns the address of a `kvm_mmio` or `kvm_pio` that writes.
-    pub fn written(&self) -> Option<u64> {
+    pub(crate) fn written(&self) -> Option<u64> {
         let key = match self.name.as_str() {
             "kvm_mmio" if self.rest.starts_with("mmio write") => "gpa ",
             "kvm_pio" if self.rest.starts_with("pio_write") => "at ",
@@ -57,7 +57,7 @@ impl Line {
 }
 
 /// Returns a recording's events that a condition on their name takes.
-pub fn lines(path: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Line> {
+pub(crate) fn lines(path: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Line> {
     let output = run(["events".as_ref(), path.as_os_str()]);
     assert_eq!(output.status, 0, "{}: {}", path.display(), output.stderr);
     let text = String::from_utf8_lossy(&output.stdout);

@@ -15,18 +15,18 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-pub mod expected;
-pub mod instances;
-pub mod lines;
-pub mod perf_kvm;
-pub mod pings;
-pub mod process;
-pub mod related;
-pub mod walk;
+pub(crate) mod expected;
+pub(crate) mod instances;
+pub(crate) mod lines;
+pub(crate) mod perf_kvm;
+pub(crate) mod pings;
+pub(crate) mod process;
+pub(crate) mod related;
+pub(crate) mod walk;
 
 /// A recording of a corpus, and what the standard tools say of it.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub(crate) struct Case {
     /// Its path below the corpus.
     pub name: String,
     /// The file.
@@ -45,25 +45,25 @@ pub struct Case {
 
 impl Case {
     /// Returns a reference's text, if there is one.
-    pub fn reference(&self, name: &str) -> Option<String> {
+    pub(crate) fn reference(&self, name: &str) -> Option<String> {
         self.references.get(name).map(|path| read_text(path))
     }
 }
 
 /// Returns the folder of the corpus that the repository ships.
-pub fn shipped() -> PathBuf {
+pub(crate) fn shipped() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     root.canonicalize()
         .expect("the repository has a folder corpus")
 }
 
 /// Returns the path of a file of the shipped corpus.
-pub fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     shipped().join(name)
 }
 
 /// Returns all recordings.
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = corpus(&shipped(), None);
     if let Some(folder) = std::env::var_os("TRAPLINE_CORPUS") {
         let references = std::env::var_os("TRAPLINE_REFERENCES");
@@ -75,7 +75,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Returns one recording of the shipped corpus.
-pub fn case(name: &str) -> Case {
+pub(crate) fn case(name: &str) -> Case {
     let found = corpus(&shipped(), None)
         .into_iter()
         .find(|c| c.name == name);
@@ -126,7 +126,7 @@ fn corpus(root: &Path, references: Option<&Path>) -> Vec<Case> {
 }
 
 /// Opens a file, unwrapped by its content.
-pub fn open(path: &Path) -> Box<dyn BufRead + Send> {
+pub(crate) fn open(path: &Path) -> Box<dyn BufRead + Send> {
     let open = || File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut magic = [0u8; 4];
     let read = open().read(&mut magic).expect("a readable file");
@@ -145,7 +145,7 @@ pub fn open(path: &Path) -> Box<dyn BufRead + Send> {
 }
 
 /// Reads a file, unwrapped by its content.
-pub fn read(path: &Path) -> Vec<u8> {
+pub(crate) fn read(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = open(path).read_to_end(&mut bytes);
     read.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -153,12 +153,12 @@ pub fn read(path: &Path) -> Vec<u8> {
 }
 
 /// Reads a text, unwrapped by its content.
-pub fn read_text(path: &Path) -> String {
+pub(crate) fn read_text(path: &Path) -> String {
     String::from_utf8_lossy(&read(path)).into_owned()
 }
 
 /// Folds white space: what columns and tabs look like is no difference.
-pub fn fold(line: &str) -> String {
+pub(crate) fn fold(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for word in line.split_ascii_whitespace() {
         if !out.is_empty() {
@@ -171,7 +171,7 @@ pub fn fold(line: &str) -> String {
 
 /// What a run of the program left behind.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub(crate) struct Run {
     /// Exit status; -1 when a signal ended it.
     pub status: i32,
     /// Standard output.
@@ -182,12 +182,12 @@ pub struct Run {
 
 impl Run {
     /// Returns standard output as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
     /// Returns standard output as JSON, if it succeeded and is.
-    pub fn json(&self) -> Result<Value, String> {
+    pub(crate) fn json(&self) -> Result<Value, String> {
         if self.status != 0 {
             return Err(format!("exit status {}: {}", self.status, self.stderr));
         }
@@ -197,7 +197,7 @@ impl Run {
 
 /// Returns the program, ready for arguments: the one that was built with the tests, or the one that `TRAPLINE_PROGRAM`
 /// names, for long runs with a release build.
-pub fn trapline() -> Command {
+pub(crate) fn trapline() -> Command {
     let named = std::env::var_os("TRAPLINE_PROGRAM");
     let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_trapline").into()));
     command.env_clear().stdin(Stdio::null());
@@ -205,7 +205,7 @@ pub fn trapline() -> Command {
 }
 
 /// Runs the program.
-pub fn run<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Run {
+pub(crate) fn run<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Run {
     let output = trapline().args(args).output().expect("the program starts");
     Run {
         status: output.status.code().unwrap_or(-1),
@@ -215,7 +215,10 @@ pub fn run<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Run 
 }
 
 /// Runs the program with bytes on its standard input.
-pub fn run_with<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>, input: &[u8]) -> Run {
+pub(crate) fn run_with<I: AsRef<std::ffi::OsStr>>(
+    args: impl IntoIterator<Item = I>,
+    input: &[u8],
+) -> Run {
     let mut child = trapline()
         .args(args)
         .stdin(Stdio::piped())
@@ -239,7 +242,7 @@ pub fn run_with<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>, in
 }
 
 /// Runs the program on a file and returns its JSON.
-pub fn json(args: &[&str], path: &Path) -> Result<Value, String> {
+pub(crate) fn json(args: &[&str], path: &Path) -> Result<Value, String> {
     let path = path.to_string_lossy();
     let mut all = vec![args[0], path.as_ref(), "--format", "json"];
     all.extend_from_slice(&args[1..]);
@@ -247,26 +250,26 @@ pub fn json(args: &[&str], path: &Path) -> Result<Value, String> {
 }
 
 /// Returns a number of a JSON object, or 0 where it has none.
-pub fn number(value: &Value, name: &str) -> u64 {
+pub(crate) fn number(value: &Value, name: &str) -> u64 {
     value.get(name).and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// Tells something that `cargo test -- --nocapture` shows.
 #[allow(clippy::print_stdout)]
-pub fn tell(text: &str) {
+pub(crate) fn tell(text: &str) {
     println!("{text}");
 }
 
 /// Collects failures, so that one run tells all of them.
 #[derive(Debug, Default)]
-pub struct Failures {
+pub(crate) struct Failures {
     list: Vec<String>,
     checks: usize,
 }
 
 impl Failures {
     /// Counts a check that holds, or keeps what failed.
-    pub fn check(&mut self, holds: bool, message: impl FnOnce() -> String) {
+    pub(crate) fn check(&mut self, holds: bool, message: impl FnOnce() -> String) {
         self.checks += 1;
         if !holds {
             self.list.push(message());
@@ -274,14 +277,19 @@ impl Failures {
     }
 
     /// Checks that two things are equal.
-    pub fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, ours: &T, expected: &T) {
+    pub(crate) fn equal<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        what: &str,
+        ours: &T,
+        expected: &T,
+    ) {
         self.check(ours == expected, || {
             format!("{what}\n    ours     {ours:?}\n    expected {expected:?}")
         });
     }
 
     /// Ends a test: fails if anything did, or if fewer checks ran than there must be.
-    pub fn finish(self, at_least: usize) {
+    pub(crate) fn finish(self, at_least: usize) {
         let shown: Vec<&str> = self.list.iter().take(40).map(String::as_str).collect();
         assert!(
             self.list.is_empty(),

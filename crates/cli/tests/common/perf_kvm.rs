@@ -2,7 +2,7 @@
 
 /// One row, as perf prints it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub(crate) struct Row {
     /// First column.
     pub key: String,
     /// Exits.
@@ -19,7 +19,7 @@ pub struct Row {
 
 /// One table.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub(crate) struct Table {
     /// Rows in the order printed.
     pub rows: Vec<Row>,
     /// The line of totals.
@@ -28,12 +28,12 @@ pub struct Table {
 
 impl Table {
     /// Returns the row with a key.
-    pub fn row(&self, key: &str) -> Option<&Row> {
+    pub(crate) fn row(&self, key: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.key == key)
     }
 
     /// Returns all rows, sorted: perf leaves rows of equal counts in any order.
-    pub fn sorted(&self) -> Vec<&str> {
+    pub(crate) fn sorted(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.rows.iter().map(|row| row.line.as_str()).collect();
         lines.sort_unstable();
         lines
@@ -41,7 +41,7 @@ impl Table {
 }
 
 /// Reads a table: `KEY SAMPLES % % MINus MAXus AVGus ( +- % )`.
-pub fn parse(text: &str) -> Table {
+pub(crate) fn parse(text: &str) -> Table {
     let mut table = Table::default();
     for line in text.lines() {
         let line = super::fold(line);

@@ -8,7 +8,7 @@ use super::{Case, cases, read_text};
 
 /// A ping of `pings-*.tsv`.
 #[derive(Debug)]
-pub struct Ping {
+pub(crate) struct Ping {
     /// What the guest printed, in milliseconds.
     pub ms: f64,
     /// When the request went to the bridge.
@@ -22,7 +22,7 @@ pub struct Ping {
 }
 
 /// A recording of pings between two VMs with the truth beside it.
-pub struct Console {
+pub(crate) struct Console {
     pub case: Case,
     pub sick: bool,
     pub pings: Vec<Ping>,
@@ -33,7 +33,7 @@ pub struct Console {
 }
 
 /// The events that the truth is looked up in.
-pub const CONSOLE_EVENTS: [&str; 10] = [
+pub(crate) const CONSOLE_EVENTS: [&str; 10] = [
     "kvm_entry",
     "kvm_exit",
     "kvm_userspace_exit",
@@ -46,7 +46,7 @@ pub const CONSOLE_EVENTS: [&str; 10] = [
     "sched_switch",
 ];
 
-pub fn consoles() -> Vec<Console> {
+pub(crate) fn consoles() -> Vec<Console> {
     let cases = cases().into_iter();
     let mut found: Vec<Console> = Vec::new();
     for case in cases.filter(|case| case.name.starts_with("x86/console-")) {
@@ -88,7 +88,7 @@ pub fn consoles() -> Vec<Console> {
     found
 }
 
-pub fn pings(table: &str) -> Vec<Ping> {
+pub(crate) fn pings(table: &str) -> Vec<Ping> {
     let number = |text: &str| text.parse::<f64>().unwrap_or_else(|_| panic!("{text}"));
     let ns = |value: f64, unit: f64| (value * unit).round() as u64;
     let rows = table.lines().skip(1);
@@ -116,12 +116,12 @@ pub fn pings(table: &str) -> Vec<Ping> {
 
 impl Console {
     /// Returns whether an instance is about the network interrupts that the pings wait for.
-    pub fn is_nic(&self, one: &Instance) -> bool {
+    pub(crate) fn is_nic(&self, one: &Instance) -> bool {
         one.vcpu == self.target && one.has(&format!("vector {}", self.vector))
     }
 
     /// Returns when the same vector was accepted that was not raised by the threads that raise it for VM B.
-    pub fn accepted_by_others(&self) -> Vec<u64> {
+    pub(crate) fn accepted_by_others(&self) -> Vec<u64> {
         let vector = format!(" vec {} ", self.vector);
         let all = self
             .events
@@ -143,7 +143,7 @@ impl Console {
 
     /// Returns the features that may tell of the vCPU at the moment of a ping's interrupt: what it was doing by the
     /// table, which looks at its last entry, exit and `kvm_userspace_exit` only.
-    pub fn was(&self, ping: &Ping, accepted: u64) -> Vec<&'static str> {
+    pub(crate) fn was(&self, ping: &Ping, accepted: u64) -> Vec<&'static str> {
         let before = |line: &&Line| line.tid == self.target && line.time <= accepted;
         match ping.state.as_str() {
             "halted" => vec!["halted"],
@@ -173,7 +173,7 @@ impl Console {
 
     /// Returns whether a vCPU had a CPU and something to do on it when an interrupt was accepted, by the last switch to or
     /// from it, and unless its last exit was for a halt that nothing ended yet.
-    pub fn is_running(&self, one: &Instance) -> bool {
+    pub(crate) fn is_running(&self, one: &Instance) -> bool {
         let vector = one.feature("vector ").unwrap_or_default();
         let vector = format!(" vec {vector} ");
         let accepted = one.at("accepted").unwrap_or(0);
@@ -199,7 +199,7 @@ impl Console {
     }
 
     /// Counts how often a vCPU wrote to the serial port in a time.
-    pub fn writes(&self, vcpu: i32, from: u64, to: u64) -> u64 {
+    pub(crate) fn writes(&self, vcpu: i32, from: u64, to: u64) -> u64 {
         let begin = self
             .events
             .partition_point(|line| line.time + TEXT_NS < from);
@@ -210,21 +210,22 @@ impl Console {
         writes.count() as u64
     }
 
-    pub fn writes_during(&self, one: &Instance) -> u64 {
+    pub(crate) fn writes_during(&self, one: &Instance) -> u64 {
         let from = one.at("accepted").unwrap_or(one.start);
         self.writes(one.vcpu, from, one.start + one.total)
     }
 }
 
 /// How a feature counts writes to the serial port; 1, 2, 4 and so on, up to 256.
-pub const WRITES: &str = "vCPU exits to the VMM on port 0x3f8 write (serial COM1 THR): at least ";
+pub(crate) const WRITES: &str =
+    "vCPU exits to the VMM on port 0x3f8 write (serial COM1 THR): at least ";
 
-pub fn writes_told(one: &Instance) -> u64 {
+pub(crate) fn writes_told(one: &Instance) -> u64 {
     one.feature(WRITES)
         .map_or(0, |n| n.parse().expect("a number"))
 }
 
-pub const WAS: [&str; 8] = [
+pub(crate) const WAS: [&str; 8] = [
     "unknown",
     "in its guest",
     "in KVM",

@@ -35,7 +35,7 @@ impl Random {
 
 /// What the VM does; times in microseconds.
 #[derive(Debug, Clone)]
-pub struct Process {
+pub(crate) struct Process {
     pub seed: u64,
     pub seconds: f64,
     /// Multiples of what is usual: how often MSR_WRITE is.
@@ -59,7 +59,7 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn new(seed: u64) -> Process {
+    pub(crate) fn new(seed: u64) -> Process {
         Process {
             seed,
             seconds: 20.0,
@@ -77,7 +77,7 @@ impl Process {
     }
 
     /// Returns the recording, as `trace-cmd report` prints it.
-    pub fn record(&self) -> String {
+    pub(crate) fn record(&self) -> String {
         let mut tape = Tape {
             lines: Vec::new(),
             random: Random(self.seed.wrapping_mul(0x1234_5678_9abc_def1)),

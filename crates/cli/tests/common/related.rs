@@ -3,7 +3,7 @@
 use super::{Failures, tell};
 
 /// Pearson's correlation of pairs.
-pub fn correlation(pairs: &[(f64, f64)]) -> f64 {
+pub(crate) fn correlation(pairs: &[(f64, f64)]) -> f64 {
     let n = pairs.len() as f64;
     let mean = |side: fn(&(f64, f64)) -> f64| pairs.iter().map(side).sum::<f64>() / n;
     let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
@@ -17,7 +17,7 @@ pub fn correlation(pairs: &[(f64, f64)]) -> f64 {
 }
 
 /// The correlation of ranks (Spearman's): one long time more or less does not decide it.
-pub fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
+pub(crate) fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     let ranks = |values: Vec<f64>| {
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -34,7 +34,7 @@ pub fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
 
 /// Checks that what the guest measured of each ping and what the paths did are related, and each and what the paths
 /// did for the next ping are not.
-pub fn related(failures: &mut Failures, name: &str, pairs: &[(f64, f64)]) {
+pub(crate) fn related(failures: &mut Failures, name: &str, pairs: &[(f64, f64)]) {
     let shifted: Vec<(f64, f64)> = pairs.windows(2).map(|two| (two[0].0, two[1].1)).collect();
     let (all, ranks) = (correlation(pairs), rank_correlation(pairs));
     let next = (correlation(&shifted), rank_correlation(&shifted));

@@ -21,7 +21,7 @@ const TRACING_DATA: u32 = 66;
 const COMPRESSED: u32 = 81;
 
 /// Counts the complete samples in the first `len` bytes of a perf.data, file or pipe mode.
-pub fn samples(data: &[u8], len: usize) -> usize {
+pub(crate) fn samples(data: &[u8], len: usize) -> usize {
     let header = u64_at(data, 8).expect("a header");
     let (begin, end) = if header == 16 {
         (16, data.len())
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Returns where each CPU's pages are in an uncompressed trace.dat: CPU, offset and size.
-pub fn cpu_data(data: &[u8]) -> Vec<(u32, usize, usize)> {
+pub(crate) fn cpu_data(data: &[u8]) -> Vec<(u32, usize, usize)> {
     let mut cursor = Cursor { data, at: 10 };
     let version = cursor.string().to_vec();
     // Byte order, size of a long, page size.
@@ -203,7 +203,7 @@ fn cpu_data_v7(cursor: &mut Cursor<'_>) -> Vec<(u32, usize, usize)> {
 
 /// Counts the complete events of a CPU in the first `len` bytes of an uncompressed trace.dat: the ring buffer
 /// as the kernel's `include/linux/ring_buffer.h` describes it.
-pub fn ring_events(data: &[u8], len: usize, offset: usize, size: usize) -> usize {
+pub(crate) fn ring_events(data: &[u8], len: usize, offset: usize, size: usize) -> usize {
     const PAGE: usize = 4096;
     let data = &data[..len];
     let mut count = 0;

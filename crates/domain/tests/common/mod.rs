@@ -3,7 +3,7 @@
 use domain::{Change, Which};
 
 /// Domains as people have them, by file name.
-pub const DOMAINS: &[(&str, &str)] = &[
+pub(crate) const DOMAINS: &[(&str, &str)] = &[
     ("arm64.xml", include_str!("../domains/arm64.xml")),
     ("comments.xml", include_str!("../domains/comments.xml")),
     ("hyperv.xml", include_str!("../domains/hyperv.xml")),
@@ -18,7 +18,7 @@ pub const DOMAINS: &[(&str, &str)] = &[
 ];
 
 /// Every sort of change, in both directions where it has two.
-pub fn changes() -> Vec<Change> {
+pub(crate) fn changes() -> Vec<Change> {
     let text = str::to_owned;
     let cpus = |list: &str| list.parse().unwrap();
     let mut all = vec![

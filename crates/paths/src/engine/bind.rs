@@ -122,7 +122,7 @@ impl Functions {
     }
 
     /// Whether the event is a call of one of them. Texts have the function's name first.
-    pub fn called(&self, event: &Event<'_>, data: &Data) -> bool {
+    pub(super) fn called(&self, event: &Event<'_>, data: &Data) -> bool {
         if let event::Body::Text { text, .. } = event.body {
             let name = text.trim_start();
             let end = name
@@ -245,7 +245,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub fn new(paths: &[Path]) -> Index {
+    pub(super) fn new(paths: &[Path]) -> Index {
         let mut index = Index::default();
         for (path, number) in paths.iter().zip(0u32..) {
             for (chain, at) in path.chains.iter().zip(0u32..) {

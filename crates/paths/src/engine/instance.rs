@@ -54,16 +54,16 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub fn reached(&self) -> &[Reached] {
+    pub(crate) fn reached(&self) -> &[Reached] {
         &self.reached[..self.len as usize]
     }
 
-    pub fn last(&self) -> Reached {
+    pub(crate) fn last(&self) -> Reached {
         self.reached().last().copied().unwrap_or_default()
     }
 
     /// Adds a step. Time does not run backwards, though the times of a damaged recording may.
-    pub fn reach(&mut self, mut reached: Reached) {
+    pub(crate) fn reach(&mut self, mut reached: Reached) {
         reached.time = reached.time.max(self.last().time);
         if let Some(place) = self.reached.get_mut(self.len as usize) {
             *place = reached;
@@ -72,27 +72,27 @@ impl Live {
     }
 
     /// Forgets the last step.
-    pub fn take_back(&mut self) {
+    pub(crate) fn take_back(&mut self) {
         self.len = self.len.saturating_sub(1);
     }
 
-    pub fn has(&self, step: usize) -> bool {
+    pub(crate) fn has(&self, step: usize) -> bool {
         self.reached().iter().any(|r| r.step as usize == step)
     }
 
-    pub fn role(&self, role: usize) -> Option<u64> {
+    pub(crate) fn role(&self, role: usize) -> Option<u64> {
         (self.bound & 1 << role != 0).then(|| self.roles[role])
     }
 
     /// Returns what several roles hold as one value, if all of them hold something that is known.
-    pub fn key(&self, roles: &[usize]) -> Option<u64> {
+    pub(crate) fn key(&self, roles: &[usize]) -> Option<u64> {
         roles.iter().try_fold(0u64, |key, role| {
             let value = self.role(*role).filter(|_| !self.is_pending(*role))?;
             Some(key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15))
         })
     }
 
-    pub fn set(&mut self, role: usize, value: u64) {
+    pub(crate) fn set(&mut self, role: usize, value: u64) {
         if let Some(place) = self.roles.get_mut(role) {
             *place = value;
             self.bound |= 1 << role;
@@ -101,17 +101,17 @@ impl Live {
     }
 
     /// Whether a role holds a ticket.
-    pub fn is_pending(&self, role: usize) -> bool {
+    pub(crate) fn is_pending(&self, role: usize) -> bool {
         self.pending & 1 << role != 0
     }
 
     /// Whether a role holds this ticket.
-    pub fn roles_hold(&self, value: u64) -> bool {
+    pub(crate) fn roles_hold(&self, value: u64) -> bool {
         (0..MAX_ROLES).any(|role| self.is_pending(role) && self.role(role) == Some(value))
     }
 
     /// Puts what turned out into the roles that hold a ticket.
-    pub fn replace(&mut self, ticket: u64, by: u64) {
+    pub(crate) fn replace(&mut self, ticket: u64, by: u64) {
         for role in 0..MAX_ROLES {
             if self.is_pending(role) && self.role(role) == Some(ticket) {
                 self.set(role, by);
@@ -121,7 +121,7 @@ impl Live {
     }
 
     /// Makes the slot ready for another instance; what it allocated is used again.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.counted = false;
         self.waits.clear();
         self.ends.clear();

@@ -118,7 +118,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    pub fn new(alts: usize) -> Waiting {
+    pub(super) fn new(alts: usize) -> Waiting {
         Waiting {
             small: vec![Vec::new(); alts],
             large: FxHashMap::default(),
@@ -128,11 +128,11 @@ impl Waiting {
 
     /// Whether anybody waits for an alternative.
     #[inline]
-    pub fn any(&self, alt: u32) -> bool {
+    pub(super) fn any(&self, alt: u32) -> bool {
         self.counts.get(alt as usize).is_some_and(|n| *n > 0)
     }
 
-    pub fn add(&mut self, alt: u32, key: u64, instance: u32) {
+    pub(super) fn add(&mut self, alt: u32, key: u64, instance: u32) {
         let Some(count) = self.counts.get_mut(alt as usize) else {
             return;
         };
@@ -149,7 +149,7 @@ impl Waiting {
         }
     }
 
-    pub fn remove(&mut self, alt: u32, key: u64, instance: u32) {
+    pub(super) fn remove(&mut self, alt: u32, key: u64, instance: u32) {
         let removed = if key < SMALL {
             let list = self.small.get_mut(alt as usize);
             list.and_then(|list| list.get_mut(key as usize))
@@ -173,7 +173,7 @@ impl Waiting {
 
     /// Puts those that wait into `out`, in the order in which they came.
     #[inline]
-    pub fn get(&self, alt: u32, key: u64, out: &mut Vec<u32>) {
+    pub(super) fn get(&self, alt: u32, key: u64, out: &mut Vec<u32>) {
         let few = if key < SMALL {
             let list = self.small.get(alt as usize);
             list.and_then(|list| list.get(key as usize))

@@ -51,22 +51,22 @@ impl ByCpu {
 impl Watchers {
     /// Whether there are none at all.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// Those of a vCPU's thread.
-    pub fn of(&self, thread: u32) -> &[u32] {
+    pub(super) fn of(&self, thread: u32) -> &[u32] {
         self.by_thread.get(&thread).map_or(&[], Vec::as_slice)
     }
 
     /// Those whose vCPU has a CPU, or had it last.
-    pub fn on(&self, cpu: i32) -> &[u32] {
+    pub(super) fn on(&self, cpu: i32) -> &[u32] {
         self.by_cpu.get(cpu)
     }
 
     /// An instance begins to watch. Beyond a number that no vCPU reaches but by intent it is not told anything.
-    pub fn add(&mut self, thread: u32, cpu: i32, instance: u32) {
+    pub(super) fn add(&mut self, thread: u32, cpu: i32, instance: u32) {
         let all = self.by_thread.entry(thread).or_default();
         if all.len() < MOST_OF_ONE {
             all.push(instance);
@@ -76,7 +76,7 @@ impl Watchers {
     }
 
     /// It ends. Lists stay: a vCPU is watched again and again.
-    pub fn remove(&mut self, thread: u32, cpu: i32, instance: u32) {
+    pub(super) fn remove(&mut self, thread: u32, cpu: i32, instance: u32) {
         let Some(all) = self.by_thread.get_mut(&thread) else {
             return;
         };
@@ -88,7 +88,7 @@ impl Watchers {
     }
 
     /// The instances of a vCPU's thread go with it to another CPU. `from` tells where each was, once, and changes it.
-    pub fn moved(&mut self, thread: u32, to: i32, mut from: impl FnMut(u32) -> Option<i32>) {
+    pub(super) fn moved(&mut self, thread: u32, to: i32, mut from: impl FnMut(u32) -> Option<i32>) {
         let Some(all) = self.by_thread.get(&thread) else {
             return;
         };

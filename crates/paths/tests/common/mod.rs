@@ -3,7 +3,7 @@
 // Every test binary uses its own part of this.
 #![allow(dead_code)]
 
-pub mod stages;
+pub(crate) mod stages;
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -16,11 +16,11 @@ use source::{ReaderOptions, Recording};
 
 /// A recording as ftrace prints it.
 #[derive(Debug, Default)]
-pub struct Text(String);
+pub(crate) struct Text(String);
 
 impl Text {
     /// Adds a line: name and id of the thread, CPU, microseconds, and the event with what it says.
-    pub fn event(&mut self, thread: (&str, i32), cpu: i32, us: u64, event: &str) {
+    pub(crate) fn event(&mut self, thread: (&str, i32), cpu: i32, us: u64, event: &str) {
         let (comm, tid) = thread;
         let (name, text) = event.split_once(' ').unwrap_or((event, ""));
         let (seconds, us) = (10 + us / 1_000_000, us % 1_000_000);
@@ -32,12 +32,12 @@ impl Text {
     }
 
     /// Events of a CPU are lost.
-    pub fn lost(&mut self, cpu: i32) {
+    pub(crate) fn lost(&mut self, cpu: i32) {
         let _ = writeln!(self.0, "CPU:{cpu} [LOST 3 EVENTS]");
     }
 
     /// A task goes to sleep, and the idle task gets its CPU.
-    pub fn sleeps(&mut self, (comm, tid): (&str, i32), cpu: i32, us: u64) {
+    pub(crate) fn sleeps(&mut self, (comm, tid): (&str, i32), cpu: i32, us: u64) {
         let text = format!(
             "sched_switch prev_comm={comm} prev_pid={tid} prev_prio=120 prev_state=S ==> next_comm=swapper/{cpu} \
              next_pid=0 next_prio=120"
@@ -46,7 +46,7 @@ impl Text {
     }
 
     /// A task gets its CPU from the idle task.
-    pub fn runs(&mut self, (comm, tid): (&str, i32), cpu: i32, us: u64) {
+    pub(crate) fn runs(&mut self, (comm, tid): (&str, i32), cpu: i32, us: u64) {
         let text = format!(
             "sched_switch prev_comm=swapper/{cpu} prev_pid=0 prev_prio=120 prev_state=R ==> next_comm={comm} \
              next_pid={tid} next_prio=120"
@@ -55,13 +55,20 @@ impl Text {
     }
 
     /// One task wakes another.
-    pub fn wakes(&mut self, by: (&str, i32), on: i32, (comm, tid): (&str, i32), cpu: i32, us: u64) {
+    pub(crate) fn wakes(
+        &mut self,
+        by: (&str, i32),
+        on: i32,
+        (comm, tid): (&str, i32),
+        cpu: i32,
+        us: u64,
+    ) {
         let text = format!("sched_waking comm={comm} pid={tid} prio=120 target_cpu={cpu:03}");
         self.event(by, on, us, &text);
     }
 
     /// A vCPU leaves its guest.
-    pub fn exits(&mut self, thread: (&str, i32), cpu: i32, us: u64, reason: &str) {
+    pub(crate) fn exits(&mut self, thread: (&str, i32), cpu: i32, us: u64, reason: &str) {
         let text =
             format!("kvm_exit vcpu 0 reason {reason} rip 0xffffffff81a17a0a info1 0x0 info2 0x0");
         self.event(
@@ -73,7 +80,7 @@ impl Text {
     }
 
     /// A vCPU enters its guest.
-    pub fn enters(&mut self, thread: (&str, i32), cpu: i32, us: u64) {
+    pub(crate) fn enters(&mut self, thread: (&str, i32), cpu: i32, us: u64) {
         let text = format!(
             "kvm_entry vcpu {}, rip 0xffffffff81a17a0b",
             number(thread.0)
@@ -81,11 +88,11 @@ impl Text {
         self.event(thread, cpu, us, &text);
     }
 
-    pub fn walk(self, paths: Vec<Path>) -> Walked {
+    pub(crate) fn walk(self, paths: Vec<Path>) -> Walked {
         walk(self.0.into_bytes(), Paths::new(paths))
     }
 
-    pub fn walk_with(self, paths: Paths) -> Walked {
+    pub(crate) fn walk_with(self, paths: Paths) -> Walked {
         walk(self.0.into_bytes(), paths)
     }
 }
@@ -96,7 +103,7 @@ fn number(comm: &str) -> &str {
 }
 
 /// What was found.
-pub struct Walked {
+pub(crate) struct Walked {
     pub study: Study,
     pub instances: Vec<Instance>,
     /// Instances that were under way at once, at most.
@@ -104,14 +111,14 @@ pub struct Walked {
 }
 
 impl Walked {
-    pub fn reports(&self) -> Vec<PathReport> {
+    pub(crate) fn reports(&self) -> Vec<PathReport> {
         let (Some(paths), Some(machine)) = (&self.study.paths, &self.study.machine) else {
             return Vec::new();
         };
         paths.report(machine, &|_| None)
     }
 
-    pub fn told(&self) -> Vec<Told> {
+    pub(crate) fn told(&self) -> Vec<Told> {
         let (Some(paths), Some(machine)) = (&self.study.paths, &self.study.machine) else {
             return Vec::new();
         };
@@ -120,7 +127,7 @@ impl Walked {
     }
 
     /// Steps of every instance with their times in microseconds from the recording's beginning.
-    pub fn steps(&self) -> Vec<Vec<(String, u64)>> {
+    pub(crate) fn steps(&self) -> Vec<Vec<(String, u64)>> {
         let us = |ns: u64| (ns / 1000).saturating_sub(10_000_000);
         let told = self.told().into_iter();
         told.map(|one| {
@@ -131,7 +138,7 @@ impl Walked {
     }
 
     /// How many instances of the first path did not complete for a reason.
-    pub fn dropped(&self, why: Dropped) -> u64 {
+    pub(crate) fn dropped(&self, why: Dropped) -> u64 {
         let reports = self.reports();
         let all = reports.iter().flat_map(|report| &report.dropped);
         all.filter(|(known, _)| *known == why).map(|(_, n)| n).sum()
@@ -139,14 +146,14 @@ impl Walked {
 }
 
 /// A path of the language; one that is not understood is a mistake of the test.
-pub fn path(text: &str) -> Path {
+pub(crate) fn path(text: &str) -> Path {
     match lang::parse(text) {
         Ok(path) => path,
         Err(error) => panic!("{error}\n{text}"),
     }
 }
 
-pub fn builtin(name: &str) -> Path {
+pub(crate) fn builtin(name: &str) -> Path {
     paths::builtin(name).unwrap_or_else(|| panic!("{name} is built in"))
 }
 
@@ -174,7 +181,7 @@ impl Sink for Watching {
 }
 
 /// Walks a recording, to its end.
-pub fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
+pub(crate) fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
     paths.list();
     let recording = Recording::from_bytes("text", bytes).expect("a recording");
     let reader = recording

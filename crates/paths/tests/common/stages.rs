@@ -13,7 +13,7 @@ use paths::{Instance, Paths};
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Does {
+pub(crate) enum Does {
     /// It enters its guest; out of a halt, or not.
     Enters { from_halt: bool },
     /// It leaves its guest, which asks to wait, or does not.
@@ -28,13 +28,13 @@ pub enum Does {
 
 /// All that threads did.
 #[derive(Debug, Default)]
-pub struct Log {
+pub(crate) struct Log {
     of: HashMap<i32, Vec<(u64, Does)>>,
     halted: HashMap<i32, bool>,
 }
 
 impl Log {
-    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
+    pub(crate) fn take(&mut self, event: &Event<'_>, data: &Data) {
         let halted = self.halted.get(&event.tid).copied().unwrap_or(false);
         let does = match data {
             Data::KvmEntry(_) => {
@@ -71,7 +71,7 @@ impl Log {
     }
 
     /// After lost events nothing is known of halts.
-    pub fn side(&mut self, side: &Side<'_>) {
+    pub(crate) fn side(&mut self, side: &Side<'_>) {
         if let Side::Lost { .. } = side {
             self.halted.clear();
         }
@@ -90,7 +90,7 @@ impl Log {
 
 /// Returns what is wrong with an instance: stages in which what they wait for had gone on. `halts` says whether the order of
 /// events is a machine's, so that it can be told who is in a halt.
-pub fn wrong(
+pub(crate) fn wrong(
     log: &Log,
     one: &Instance,
     paths: &Paths,

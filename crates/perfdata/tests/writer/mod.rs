@@ -10,35 +10,35 @@ use std::ops::ControlFlow;
 use perfdata::{LostSource, SideRecord, Totals, Visitor};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-pub const IP: u64 = 1 << 0;
-pub const TID: u64 = 1 << 1;
-pub const TIME: u64 = 1 << 2;
-pub const ADDR: u64 = 1 << 3;
-pub const READ: u64 = 1 << 4;
-pub const CALLCHAIN: u64 = 1 << 5;
-pub const ID: u64 = 1 << 6;
-pub const CPU: u64 = 1 << 7;
-pub const PERIOD: u64 = 1 << 8;
-pub const STREAM_ID: u64 = 1 << 9;
-pub const RAW: u64 = 1 << 10;
-pub const IDENTIFIER: u64 = 1 << 16;
+pub(crate) const IP: u64 = 1 << 0;
+pub(crate) const TID: u64 = 1 << 1;
+pub(crate) const TIME: u64 = 1 << 2;
+pub(crate) const ADDR: u64 = 1 << 3;
+pub(crate) const READ: u64 = 1 << 4;
+pub(crate) const CALLCHAIN: u64 = 1 << 5;
+pub(crate) const ID: u64 = 1 << 6;
+pub(crate) const CPU: u64 = 1 << 7;
+pub(crate) const PERIOD: u64 = 1 << 8;
+pub(crate) const STREAM_ID: u64 = 1 << 9;
+pub(crate) const RAW: u64 = 1 << 10;
+pub(crate) const IDENTIFIER: u64 = 1 << 16;
 
 /// `PERF_FORMAT_GROUP`.
-pub const GROUP: u64 = 1 << 3;
+pub(crate) const GROUP: u64 = 1 << 3;
 
-pub const FINISHED_ROUND: u32 = 68;
-pub const AUXTRACE: u32 = 71;
-pub const COMPRESSED: u32 = 81;
-pub const COMPRESSED2: u32 = 83;
+pub(crate) const FINISHED_ROUND: u32 = 68;
+pub(crate) const AUXTRACE: u32 = 71;
+pub(crate) const COMPRESSED: u32 = 81;
+pub(crate) const COMPRESSED2: u32 = 83;
 
 /// Bytes of the newest `perf_event_attr`.
 const ATTR: usize = 136;
 /// Bytes of the file header.
-pub const FILE_HEADER: usize = 104;
+pub(crate) const FILE_HEADER: usize = 104;
 
 /// One event of the recording.
 #[derive(Debug, Clone)]
-pub struct Attr {
+pub(crate) struct Attr {
     pub sample_type: u64,
     pub read_format: u64,
     pub sample_id_all: bool,
@@ -47,7 +47,7 @@ pub struct Attr {
 
 /// What a record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub(crate) enum Body {
     Sample {
         ip: u64,
         addr: u64,
@@ -71,7 +71,7 @@ pub enum Body {
 
 /// One record of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub(crate) struct Record {
     pub attr: usize,
     pub time: u64,
     pub cpu: u32,
@@ -83,7 +83,7 @@ pub struct Record {
 
 /// What stands in the file.
 #[derive(Debug, Clone)]
-pub enum Item {
+pub(crate) enum Item {
     Kernel(Record),
     Round,
     /// An AUX trace with so many bytes behind it.
@@ -92,7 +92,7 @@ pub enum Item {
 
 /// How the records are stored.
 #[derive(Debug, Clone, Copy)]
-pub enum Storage {
+pub(crate) enum Storage {
     Plain,
     /// One endless zstd frame of raw blocks this large, cut into records of this many bytes.
     Endless {
@@ -108,7 +108,7 @@ pub enum Storage {
 }
 
 #[derive(Debug, Clone)]
-pub struct Recording {
+pub(crate) struct Recording {
     pub big: bool,
     pub pipe: bool,
     pub storage: Storage,
@@ -117,7 +117,7 @@ pub struct Recording {
 }
 
 /// A recording as bytes.
-pub struct Written {
+pub(crate) struct Written {
     pub bytes: Vec<u8>,
     /// Where the records begin.
     pub start: usize,
@@ -127,20 +127,20 @@ pub struct Written {
 
 /// Numbers in a byte order.
 #[derive(Debug, Clone)]
-pub struct Numbers {
+pub(crate) struct Numbers {
     pub big: bool,
     pub out: Vec<u8>,
 }
 
 impl Numbers {
-    pub fn new(big: bool) -> Numbers {
+    pub(crate) fn new(big: bool) -> Numbers {
         Numbers {
             big,
             out: Vec::new(),
         }
     }
 
-    pub fn u16(&mut self, n: u16) -> &mut Self {
+    pub(crate) fn u16(&mut self, n: u16) -> &mut Self {
         let bytes = if self.big {
             n.to_be_bytes()
         } else {
@@ -150,7 +150,7 @@ impl Numbers {
         self
     }
 
-    pub fn u32(&mut self, n: u32) -> &mut Self {
+    pub(crate) fn u32(&mut self, n: u32) -> &mut Self {
         let bytes = if self.big {
             n.to_be_bytes()
         } else {
@@ -160,7 +160,7 @@ impl Numbers {
         self
     }
 
-    pub fn u64(&mut self, n: u64) -> &mut Self {
+    pub(crate) fn u64(&mut self, n: u64) -> &mut Self {
         let bytes = if self.big {
             n.to_be_bytes()
         } else {
@@ -170,7 +170,7 @@ impl Numbers {
         self
     }
 
-    pub fn u64s(&mut self, numbers: &[u64]) -> &mut Self {
+    pub(crate) fn u64s(&mut self, numbers: &[u64]) -> &mut Self {
         for &n in numbers {
             self.u64(n);
         }
@@ -188,7 +188,7 @@ impl Numbers {
 }
 
 /// A record with its header.
-pub fn framed(big: bool, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+pub(crate) fn framed(big: bool, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     let mut n = Numbers::new(big);
     let size = u16::try_from(8 + body.len()).expect("records are below 64 KiB");
     n.u32(kind).u16(misc).u16(size);
@@ -198,7 +198,7 @@ pub fn framed(big: bool, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
 
 impl Attr {
     /// `struct perf_event_attr`.
-    pub fn bytes(&self, big: bool, config: u64) -> Vec<u8> {
+    pub(crate) fn bytes(&self, big: bool, config: u64) -> Vec<u8> {
         let mut n = Numbers::new(big);
         // PERF_TYPE_TRACEPOINT
         n.u32(2).u32(ATTR as u32).u64(config).u64(1);
@@ -217,12 +217,12 @@ impl Attr {
 
 impl Record {
     /// Whether its time is in the file.
-    pub fn timed(&self, attrs: &[Attr]) -> bool {
+    pub(crate) fn timed(&self, attrs: &[Attr]) -> bool {
         let attr = &attrs[self.attr];
         attr.has(TIME) && (attr.sample_id_all || matches!(self.body, Body::Sample { .. }))
     }
 
-    pub fn bytes(&self, big: bool, attr: &Attr) -> Vec<u8> {
+    pub(crate) fn bytes(&self, big: bool, attr: &Attr) -> Vec<u8> {
         let mut n = Numbers::new(big);
         let id = attr.ids.get(self.time as usize % attr.ids.len().max(1));
         let id = id.copied().unwrap_or(0);
@@ -355,7 +355,7 @@ fn counters_bytes(n: &mut Numbers, format: u64, counters: &[u64]) {
 }
 
 impl Recording {
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
         self.items.iter().filter_map(|item| match item {
             Item::Kernel(record) => Some(record),
             _ => None,
@@ -363,7 +363,7 @@ impl Recording {
     }
 
     /// Writes the recording.
-    pub fn write(&self) -> Written {
+    pub(crate) fn write(&self) -> Written {
         let mut data = Vec::new();
         let mut ends = Vec::new();
         let mut stream = Vec::new();
@@ -503,13 +503,13 @@ impl Recording {
     }
 }
 
-pub fn magic(big: bool) -> [u8; 8] {
+pub(crate) fn magic(big: bool) -> [u8; 8] {
     *if big { b"2ELIFREP" } else { b"PERFILE2" }
 }
 
 /// What a walk told, as values of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Out {
+pub(crate) enum Out {
     Sample {
         attr: u32,
         misc: u16,
@@ -532,14 +532,14 @@ pub enum Out {
 }
 
 impl Out {
-    pub fn time(&self) -> u64 {
+    pub(crate) fn time(&self) -> u64 {
         match self {
             Out::Sample { time, .. } | Out::Side { time, .. } => *time,
         }
     }
 
     /// What a walk has to tell of a record; `None` for kinds that it tells nothing of.
-    pub fn expected(record: &Record, recording: &Recording) -> Option<Out> {
+    pub(crate) fn expected(record: &Record, recording: &Recording) -> Option<Out> {
         let attr = &recording.attrs[record.attr];
         let known = |bit: u64, value: u32| if attr.has(bit) { value as i32 } else { -1 };
         let time = if record.timed(&recording.attrs) {
@@ -630,7 +630,7 @@ impl Out {
 
 /// Collects what a walk tells.
 #[derive(Debug, Default)]
-pub struct Collect(pub Vec<Out>);
+pub(crate) struct Collect(pub Vec<Out>);
 
 impl Visitor for Collect {
     fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
@@ -661,7 +661,7 @@ impl Visitor for Collect {
 }
 
 /// Parses and walks, everything wanted.
-pub fn walk(bytes: &[u8]) -> (Vec<Out>, Totals, bool) {
+pub(crate) fn walk(bytes: &[u8]) -> (Vec<Out>, Totals, bool) {
     let data = perfdata::PerfData::parse(bytes).expect("a header that can be read");
     let mut collect = Collect::default();
     let totals = data.walk(&[], &mut collect);

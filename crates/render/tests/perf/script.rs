@@ -4,23 +4,23 @@ use event::{Body, Decoder, Event, EventType, Kind, Sample, Side};
 use render::{PerfPrinter, PerfStyle};
 use tracefmt::Formats;
 
-pub const KERNEL: u64 = -128i64 as u64;
-pub const USER: u64 = -512i64 as u64;
-pub const HYPERVISOR: u64 = -32i64 as u64;
-pub const GUEST: u64 = -2048i64 as u64;
+pub(crate) const KERNEL: u64 = -128i64 as u64;
+pub(crate) const USER: u64 = -512i64 as u64;
+pub(crate) const HYPERVISOR: u64 = -32i64 as u64;
+pub(crate) const GUEST: u64 = -2048i64 as u64;
 /// Where the kernel begins.
-pub const TEXT: u64 = 0xffff_ffff_8100_0000;
-pub const MODULES: u64 = 0xffff_ffff_c000_0000;
+pub(crate) const TEXT: u64 = 0xffff_ffff_8100_0000;
+pub(crate) const MODULES: u64 = 0xffff_ffff_c000_0000;
 /// The CPU was in the kernel, in user space, in a guest's kernel, in a guest's user space.
-pub const K: u16 = 1;
-pub const U: u16 = 2;
-pub const GK: u16 = 4;
-pub const GU: u16 = 5;
+pub(crate) const K: u16 = 1;
+pub(crate) const U: u16 = 2;
+pub(crate) const GK: u16 = 4;
+pub(crate) const GU: u16 = 5;
 /// A mapping that is not executable.
-pub const DATA: u16 = 1 << 13;
+pub(crate) const DATA: u16 = 1 << 13;
 
 /// A kind of event without a format.
-pub fn ty(index: u32, label: &'static str) -> EventType<'static> {
+pub(crate) fn ty(index: u32, label: &'static str) -> EventType<'static> {
     let (system, name) = label.split_once(':').unwrap_or(("", label));
     EventType {
         index,
@@ -35,7 +35,7 @@ pub fn ty(index: u32, label: &'static str) -> EventType<'static> {
 }
 
 /// A printer with one kind of event that is no tracepoint, and the time.
-pub struct Script {
+pub(crate) struct Script {
     pub printer: PerfPrinter,
     ty: EventType<'static>,
     pub sample: Sample<'static>,
@@ -44,7 +44,7 @@ pub struct Script {
 }
 
 /// The style of a recording whose events show addresses.
-pub fn addresses() -> PerfStyle<'static> {
+pub(crate) fn addresses() -> PerfStyle<'static> {
     PerfStyle {
         addresses: true,
         ..PerfStyle::default()
@@ -52,7 +52,7 @@ pub fn addresses() -> PerfStyle<'static> {
 }
 
 impl Script {
-    pub fn new(style: &PerfStyle<'_>) -> Script {
+    pub(crate) fn new(style: &PerfStyle<'_>) -> Script {
         let ty = ty(0, "cpu-clock");
         let mut printer = PerfPrinter::new(style);
         printer.declare(&ty);
@@ -72,21 +72,29 @@ impl Script {
         }
     }
 
-    pub fn tick(&mut self) -> u64 {
+    pub(crate) fn tick(&mut self) -> u64 {
         self.time += 1000;
         self.time
     }
 
-    pub fn kernel(&mut self) {
+    pub(crate) fn kernel(&mut self) {
         self.mmap(-1, TEXT, 0xe0_0000, TEXT, K, "[kernel.kallsyms]_text");
     }
 
-    pub fn mmap(&mut self, pid: i32, start: u64, len: u64, pgoff: u64, misc: u16, path: &str) {
+    pub(crate) fn mmap(
+        &mut self,
+        pid: i32,
+        start: u64,
+        len: u64,
+        pgoff: u64,
+        misc: u16,
+        path: &str,
+    ) {
         self.map(pid, start..start + len, pgoff, misc, misc & DATA == 0, path);
     }
 
     /// What may run is told apart from what the header marks as data.
-    pub fn map(
+    pub(crate) fn map(
         &mut self,
         pid: i32,
         range: std::ops::Range<u64>,
@@ -111,7 +119,7 @@ impl Script {
         });
     }
 
-    pub fn comm(&mut self, pid: i32, tid: i32, comm: &str) {
+    pub(crate) fn comm(&mut self, pid: i32, tid: i32, comm: &str) {
         let time = self.tick();
         self.printer.side(&Side::Comm {
             time,
@@ -122,7 +130,7 @@ impl Script {
         });
     }
 
-    pub fn fork(&mut self, pid: i32, tid: i32, ppid: i32, ptid: i32) {
+    pub(crate) fn fork(&mut self, pid: i32, tid: i32, ppid: i32, ptid: i32) {
         let time = self.tick();
         self.printer.side(&Side::Fork {
             time,
@@ -133,7 +141,7 @@ impl Script {
         });
     }
 
-    pub fn exit(&mut self, pid: i32, tid: i32) {
+    pub(crate) fn exit(&mut self, pid: i32, tid: i32) {
         let time = self.tick();
         self.printer.side(&Side::Exit { time, pid, tid });
     }
@@ -155,7 +163,7 @@ impl Script {
     }
 
     /// Prints an event with a call chain, and returns the chain's lines.
-    pub fn chain(&mut self, pid: i32, tid: i32, misc: u16, chain: &[u64]) -> String {
+    pub(crate) fn chain(&mut self, pid: i32, tid: i32, misc: u16, chain: &[u64]) -> String {
         let bytes: Vec<u8> = chain.iter().flat_map(|n| n.to_le_bytes()).collect();
         let sample = Sample {
             misc,
@@ -178,7 +186,7 @@ impl Script {
     }
 
     /// Prints an event without a call chain.
-    pub fn line(&mut self, pid: i32, tid: i32, misc: u16, ip: u64) -> String {
+    pub(crate) fn line(&mut self, pid: i32, tid: i32, misc: u16, ip: u64) -> String {
         let sample = Sample {
             misc,
             ip: Some(ip),
@@ -190,7 +198,7 @@ impl Script {
     }
 
     /// Prints an event without a call chain, and returns the thread's name.
-    pub fn name(&mut self, pid: i32, tid: i32) -> String {
+    pub(crate) fn name(&mut self, pid: i32, tid: i32) -> String {
         let line = self.line(pid, tid, U, 1);
         line.trim_start()
             .split(&format!(" {tid:5} "))

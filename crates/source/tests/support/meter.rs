@@ -58,7 +58,7 @@ unsafe impl GlobalAlloc for Meter {
 }
 
 /// Runs `work` and returns the most memory it held at once beyond what was held before.
-pub fn peak(work: impl FnOnce()) -> usize {
+pub(crate) fn peak(work: impl FnOnce()) -> usize {
     let before = NOW.get();
     MOST.set(before);
     work();

@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-pub mod meter;
-pub mod seeds;
-pub mod trim_dat;
-pub mod trim_perf;
+pub(crate) mod meter;
+pub(crate) mod seeds;
+pub(crate) mod trim_dat;
+pub(crate) mod trim_perf;
 
 use std::ops::ControlFlow;
 
@@ -25,20 +25,20 @@ use tracefmt::Formats;
 /// What it is made of, at its largest: the merge of perf.data holds 48 MiB of decompressed records and an
 /// index of as many megabytes for runs and records; zstd streams in perf.data and trace.dat have windows of
 /// 8 MiB; printing perf's lines keeps tables of threads, files and mappings that end at some tens of MiB.
-pub const CONSTANT: usize = 128 << 20;
+pub(crate) const CONSTANT: usize = 128 << 20;
 /// A wrapped input may ask for a window of 128 MiB more, as `zstd --long` writes it and `zstd -d` takes it.
-pub const WRAPPED: usize = 160 << 20;
+pub(crate) const WRAPPED: usize = 160 << 20;
 /// For each byte of the (unpacked) input. Tables built from the input grow with it: the shortest option,
 /// list entry, field or row takes up some bytes of the input, and becomes a structure with strings of its
 /// own, in vectors and hash tables that double when they are full.
-pub const PER_BYTE: usize = 256;
+pub(crate) const PER_BYTE: usize = 256;
 
 /// Largest number of bytes that one byte of zstd becomes: a block of 4 bytes can stand for 128 KiB.
 const ZSTD_RATIO: usize = 32 << 10;
 
 /// What is read of one input.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Whether it was taken for a recording.
     pub recording: bool,
     pub events: u64,
@@ -48,7 +48,7 @@ pub struct Seen {
 
 /// Reads everything that can be read of the bytes, and prints it. `other` prints in the style of the other
 /// tool where that is possible.
-pub fn read(bytes: &[u8], other: bool) -> Seen {
+pub(crate) fn read(bytes: &[u8], other: bool) -> Seen {
     let mut seen = Seen::default();
     let mut unpacked = bytes.len();
     let wrapped = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);

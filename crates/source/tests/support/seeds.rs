@@ -16,7 +16,7 @@ const DAT_PAGES: usize = 2;
 const TEXT_BYTES: usize = 12 << 10;
 
 /// A small recording.
-pub struct Seed {
+pub(crate) struct Seed {
     /// The file it was made of, and how.
     pub name: String,
     pub bytes: Vec<u8>,
@@ -46,7 +46,7 @@ fn files(folder: &Path, out: &mut Vec<PathBuf>) {
 }
 
 /// Makes the seeds: always the same ones in the same order.
-pub fn seeds() -> Vec<Seed> {
+pub(crate) fn seeds() -> Vec<Seed> {
     let root = corpus();
     let mut paths = Vec::new();
     files(&root, &mut paths);

@@ -26,7 +26,7 @@ type Options = Vec<(u16, Vec<u8>)>;
 
 /// The parts of a file, of a little-endian machine with 64 bits.
 #[derive(Debug, Clone, Default)]
-pub struct Dat {
+pub(crate) struct Dat {
     page_size: u32,
     /// Layout of pages and records, as it stands in the file.
     header_info: Vec<u8>,
@@ -50,7 +50,7 @@ struct Buffer {
 
 /// How data is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pack {
+pub(crate) enum Pack {
     None,
     Zlib,
     Zstd,
@@ -148,7 +148,7 @@ fn packed(pack: Pack, data: &[u8]) -> Vec<u8> {
 
 impl Dat {
     /// Takes a file apart. `None` when it is none, of another kind of machine, or cut off before its data.
-    pub fn read(data: &[u8]) -> Option<Dat> {
+    pub(crate) fn read(data: &[u8]) -> Option<Dat> {
         let mut parts = Parts(data.strip_prefix(b"\x17\x08\x44tracing")?);
         let version = parts.string()?;
         let (big, long) = (parts.take(1)?[0], parts.take(1)?[0]);
@@ -254,7 +254,7 @@ impl Dat {
     }
 
     /// Keeps so many pages of each CPU, those behind lost events first, and what is needed to print them.
-    pub fn trim(&mut self, pages: usize) {
+    pub(crate) fn trim(&mut self, pages: usize) {
         let size = self.page_size as usize;
         for buffer in &mut self.buffers {
             for (_, data) in &mut buffer.cpus {
@@ -297,7 +297,7 @@ impl Dat {
 
     /// Returns the formats with their ids.
     #[allow(dead_code, reason = "for the fuzzers")]
-    pub fn formats(&self) -> impl Iterator<Item = (u32, &[u8])> {
+    pub(crate) fn formats(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let all = self
             .ftrace
             .iter()
@@ -316,7 +316,7 @@ impl Dat {
     }
 
     /// Writes version 6.
-    pub fn v6(&self) -> Vec<u8> {
+    pub(crate) fn v6(&self) -> Vec<u8> {
         let mut out = self.start(b"6");
         out.extend(&self.header_info);
         out.extend(formats(&self.ftrace));
@@ -357,7 +357,7 @@ impl Dat {
     }
 
     /// Writes version 7.
-    pub fn v7(&self, pack: Pack) -> Vec<u8> {
+    pub(crate) fn v7(&self, pack: Pack) -> Vec<u8> {
         let mut out = self.start(b"7");
         out.extend(match pack {
             Pack::None => &b"none\0\0"[..],

@@ -23,7 +23,7 @@ fn u64_at(data: &[u8], at: usize) -> Option<u64> {
 
 /// Returns the recording with about `limit` bytes of records, and complete otherwise. `None` when it is none
 /// of a little-endian machine.
-pub fn trim(data: &[u8], limit: usize) -> Option<Vec<u8>> {
+pub(crate) fn trim(data: &[u8], limit: usize) -> Option<Vec<u8>> {
     if !data.starts_with(b"PERFILE2") {
         return None;
     }

@@ -5,7 +5,7 @@
 
 /// Byte order and word size of the machine a file claims to be from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Machine {
+pub(crate) struct Machine {
     pub big: bool,
     /// Bytes of the kernel's `long`.
     pub long: u8,
@@ -23,21 +23,21 @@ impl Default for Machine {
 }
 
 impl Machine {
-    pub fn u16(&self, value: u16) -> [u8; 2] {
+    pub(crate) fn u16(&self, value: u16) -> [u8; 2] {
         if self.big {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
         }
     }
-    pub fn u32(&self, value: u32) -> [u8; 4] {
+    pub(crate) fn u32(&self, value: u32) -> [u8; 4] {
         if self.big {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
         }
     }
-    pub fn u64(&self, value: u64) -> [u8; 8] {
+    pub(crate) fn u64(&self, value: u64) -> [u8; 8] {
         if self.big {
             value.to_be_bytes()
         } else {
@@ -62,7 +62,7 @@ impl Machine {
     }
 
     /// A record of the test event: common fields and one number.
-    pub fn payload(&self, id: u16, pid: i32, value: u32) -> Vec<u8> {
+    pub(crate) fn payload(&self, id: u16, pid: i32, value: u32) -> Vec<u8> {
         let mut out = self.u16(id).to_vec();
         out.extend([0, 0]);
         out.extend(self.u32(pid as u32));
@@ -71,7 +71,7 @@ impl Machine {
     }
 
     /// The format of the test event.
-    pub fn format(&self, name: &str, id: u16) -> String {
+    pub(crate) fn format(&self, name: &str, id: u16) -> String {
         format!(
             "name: {name}\nID: {id}\nformat:\n\
              \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -98,7 +98,7 @@ impl Machine {
 
 /// A page of the ring buffer.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub(crate) struct Page {
     machine: Machine,
     time: u64,
     data: Vec<u8>,
@@ -106,7 +106,7 @@ pub struct Page {
 }
 
 impl Page {
-    pub fn new(machine: Machine, time: u64) -> Page {
+    pub(crate) fn new(machine: Machine, time: u64) -> Page {
         Page {
             machine,
             time,
@@ -116,7 +116,7 @@ impl Page {
     }
 
     /// A record of at most 112 bytes.
-    pub fn record(mut self, delta: u32, payload: &[u8]) -> Page {
+    pub(crate) fn record(mut self, delta: u32, payload: &[u8]) -> Page {
         let words = payload.len().div_ceil(4);
         assert!((1..=28).contains(&words));
         self.data.extend(self.machine.word(words as u32, delta));
@@ -126,7 +126,7 @@ impl Page {
     }
 
     /// A record with its length in a word of its own.
-    pub fn long_record(mut self, delta: u32, payload: &[u8]) -> Page {
+    pub(crate) fn long_record(mut self, delta: u32, payload: &[u8]) -> Page {
         self.data.extend(self.machine.word(0, delta));
         self.data.extend(self.machine.u32(payload.len() as u32 + 4));
         self.data.extend(payload);
@@ -135,7 +135,7 @@ impl Page {
     }
 
     /// More time than fits into a record.
-    pub fn extend(mut self, delta: u64) -> Page {
+    pub(crate) fn extend(mut self, delta: u64) -> Page {
         self.data
             .extend(self.machine.word(30, (delta & ((1 << 27) - 1)) as u32));
         self.data.extend(self.machine.u32((delta >> 27) as u32));
@@ -143,7 +143,7 @@ impl Page {
     }
 
     /// The time itself, without its upper five bits.
-    pub fn stamp(mut self, time: u64) -> Page {
+    pub(crate) fn stamp(mut self, time: u64) -> Page {
         let time = time & ((1 << 59) - 1);
         self.data
             .extend(self.machine.word(31, (time & ((1 << 27) - 1)) as u32));
@@ -152,7 +152,7 @@ impl Page {
     }
 
     /// A record its writer discarded, of this many bytes behind its first word.
-    pub fn discarded(mut self, delta: u32, len: usize) -> Page {
+    pub(crate) fn discarded(mut self, delta: u32, len: usize) -> Page {
         self.data.extend(self.machine.word(29, delta));
         self.data.extend(self.machine.u32(len as u32));
         self.data.resize(self.data.len() + len - 4, 0xee);
@@ -160,30 +160,30 @@ impl Page {
     }
 
     /// The end of the page's data, before the commit word says so.
-    pub fn null(mut self, rest: usize) -> Page {
+    pub(crate) fn null(mut self, rest: usize) -> Page {
         self.data.extend(self.machine.word(29, 0));
         self.data.resize(self.data.len() + rest, 0xdd);
         self
     }
 
     /// Words that are no record.
-    pub fn raw(mut self, bytes: &[u8]) -> Page {
+    pub(crate) fn raw(mut self, bytes: &[u8]) -> Page {
         self.data.extend(bytes);
         self
     }
 
     /// Events were lost before this page; how many, if it is known.
-    pub fn missed(mut self, count: Option<u64>) -> Page {
+    pub(crate) fn missed(mut self, count: Option<u64>) -> Page {
         self.missed = Some(count);
         self
     }
 
     /// Bytes of records in the page.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.data.len()
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut commit = self.data.len() as u64;
         let mut data = self.data.clone();
         match self.missed {
@@ -205,7 +205,7 @@ impl Page {
 
 /// One buffer of a file.
 #[derive(Debug, Clone, Default)]
-pub struct BufferSpec {
+pub(crate) struct BufferSpec {
     pub name: String,
     pub clock: String,
     pub cpus: Vec<(u32, Vec<u8>)>,
@@ -214,7 +214,7 @@ pub struct BufferSpec {
 }
 
 impl BufferSpec {
-    pub fn new(name: &str, cpus: &[(u32, &[Page])]) -> BufferSpec {
+    pub(crate) fn new(name: &str, cpus: &[(u32, &[Page])]) -> BufferSpec {
         let bytes = |pages: &[Page]| pages.iter().flat_map(|p| p.bytes()).collect();
         BufferSpec {
             name: name.into(),
@@ -229,7 +229,7 @@ impl BufferSpec {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pack {
+pub(crate) enum Pack {
     None,
     Zlib,
     Zstd,
@@ -237,7 +237,7 @@ pub enum Pack {
 
 /// A file to be.
 #[derive(Debug, Clone)]
-pub struct FileSpec {
+pub(crate) struct FileSpec {
     pub machine: Machine,
     pub pack: Pack,
     pub buffers: Vec<BufferSpec>,
@@ -253,7 +253,7 @@ pub struct FileSpec {
 }
 
 impl FileSpec {
-    pub fn new(machine: Machine, buffers: Vec<BufferSpec>) -> FileSpec {
+    pub(crate) fn new(machine: Machine, buffers: Vec<BufferSpec>) -> FileSpec {
         FileSpec {
             machine,
             pack: Pack::None,
@@ -267,12 +267,12 @@ impl FileSpec {
         }
     }
 
-    pub fn pack(mut self, pack: Pack) -> FileSpec {
+    pub(crate) fn pack(mut self, pack: Pack) -> FileSpec {
         self.pack = pack;
         self
     }
 
-    pub fn option(mut self, id: u16, data: impl Into<Vec<u8>>) -> FileSpec {
+    pub(crate) fn option(mut self, id: u16, data: impl Into<Vec<u8>>) -> FileSpec {
         self.options.push((id, data.into()));
         self
     }
@@ -342,7 +342,7 @@ impl FileSpec {
     }
 
     /// Writes version 6. Instances come behind the top buffer's data.
-    pub fn v6(&self) -> Vec<u8> {
+    pub(crate) fn v6(&self) -> Vec<u8> {
         let m = &self.machine;
         let mut out = self.start(b"6");
         out.extend(self.header_info());
@@ -444,7 +444,7 @@ impl FileSpec {
 
     /// Writes version 7 in the order trace-cmd does: formats, a list of options, then for each buffer its data
     /// and a list of options that tells of it.
-    pub fn v7(&self) -> Vec<u8> {
+    pub(crate) fn v7(&self) -> Vec<u8> {
         let m = &self.machine;
         let mut out = self.start(b"7");
         let name: &[u8] = match self.pack {

@@ -20,12 +20,12 @@ pub(super) struct Words<'t> {
 }
 
 impl<'t> Words<'t> {
-    pub fn new(text: &'t [u8]) -> Words<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Words<'t> {
         Words { text, at: 0 }
     }
 
     #[inline]
-    pub fn next(&mut self) -> Option<&'t [u8]> {
+    pub(super) fn next(&mut self) -> Option<&'t [u8]> {
         let separates = |b: &u8| SEPARATES[*b as usize];
         let rest = self.text.get(self.at..)?;
         let start = rest.iter().position(|b| !separates(b))?;
@@ -37,13 +37,13 @@ impl<'t> Words<'t> {
 
     /// Reads the next word as a number; a number with something glued to it is none.
     #[inline]
-    pub fn number(&mut self) -> Option<u32> {
+    pub(super) fn number(&mut self) -> Option<u32> {
         scan::number(self.next()?).and_then(|n| u32::try_from(n).ok())
     }
 
     /// Reads the next word as a hexadecimal number behind `0x`.
     #[inline]
-    pub fn hex(&mut self) -> Option<u64> {
+    pub(super) fn hex(&mut self) -> Option<u64> {
         scan::hex(self.next().filter(|word| word.starts_with(b"0x"))?)
     }
 }
@@ -52,7 +52,7 @@ impl<'t> Words<'t> {
 pub(super) struct Fields<'t>(pub &'t [u8]);
 
 impl<'t> Fields<'t> {
-    pub fn get(&self, name: &[u8]) -> Option<&'t [u8]> {
+    pub(super) fn get(&self, name: &[u8]) -> Option<&'t [u8]> {
         let mut words = Words::new(self.0);
         while let Some(word) = words.next() {
             let value = word
@@ -68,16 +68,16 @@ impl<'t> Fields<'t> {
         None
     }
 
-    pub fn number(&self, name: &[u8]) -> Option<u64> {
+    pub(super) fn number(&self, name: &[u8]) -> Option<u64> {
         scan::number(self.get(name)?)
     }
 
-    pub fn hex(&self, name: &[u8]) -> Option<u64> {
+    pub(super) fn hex(&self, name: &[u8]) -> Option<u64> {
         scan::hex(self.get(name)?)
     }
 
     /// Returns whether no second base follows, as in `ecx=0x1b (27)` of the kernel's option `fields`.
-    pub fn in_one_base(&self, name: &[u8]) -> bool {
+    pub(super) fn in_one_base(&self, name: &[u8]) -> bool {
         self.get(name).is_some_and(|v| !v.starts_with(b"0x"))
     }
 }

@@ -13,7 +13,7 @@ use tracetext::Summary;
 
 /// One event, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub time: u64,
     pub cpu: i32,
     pub tid: i32,
@@ -28,7 +28,7 @@ pub struct Seen {
 
 /// Everything a text holds.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub(crate) struct Gathered {
     pub events: Vec<Seen>,
     /// Debug prints of what is told beside events.
     pub sides: Vec<String>,
@@ -83,7 +83,7 @@ impl Sink for Gathered {
 }
 
 /// Reads a text.
-pub fn read(text: impl AsRef<[u8]>) -> (Gathered, Summary) {
+pub(crate) fn read(text: impl AsRef<[u8]>) -> (Gathered, Summary) {
     let mut gathered = Gathered::default();
     let summary = tracetext::walk(text.as_ref(), &mut gathered);
     (gathered, summary)
@@ -91,7 +91,7 @@ pub fn read(text: impl AsRef<[u8]>) -> (Gathered, Summary) {
 
 /// Reads a text of one event without anything odd in it.
 #[track_caller]
-pub fn one(line: &str) -> Seen {
+pub(crate) fn one(line: &str) -> Seen {
     let (gathered, summary) = read(line);
     assert_eq!(gathered.events.len(), 1, "{line}: {summary:?}");
     assert_eq!(summary.quality.warnings, [""; 0], "{line}");
@@ -99,7 +99,7 @@ pub fn one(line: &str) -> Seen {
 }
 
 /// Returns CPU, thread, process, thread's name and event's name.
-pub fn who(seen: &Seen) -> (i32, i32, i32, Option<&str>, &str) {
+pub(crate) fn who(seen: &Seen) -> (i32, i32, i32, Option<&str>, &str) {
     (
         seen.cpu,
         seen.tid,
@@ -109,7 +109,7 @@ pub fn who(seen: &Seen) -> (i32, i32, i32, Option<&str>, &str) {
     )
 }
 
-pub fn exit(isa: Isa, code: u32, vcpu: Option<u32>, guest_pc: Option<u64>) -> Data {
+pub(crate) fn exit(isa: Isa, code: u32, vcpu: Option<u32>, guest_pc: Option<u64>) -> Data {
     let reason = ExitReason { isa, code };
     Data::KvmExit(KvmExit {
         reason,
@@ -118,11 +118,11 @@ pub fn exit(isa: Isa, code: u32, vcpu: Option<u32>, guest_pc: Option<u64>) -> Da
     })
 }
 
-pub fn entry(vcpu: Option<u32>, guest_pc: Option<u64>) -> Data {
+pub(crate) fn entry(vcpu: Option<u32>, guest_pc: Option<u64>) -> Data {
     Data::KvmEntry(KvmEntry { vcpu, guest_pc })
 }
 
-pub fn mmio(access: MmioAccess, gpa: u64, len: u32, value: u64) -> Data {
+pub(crate) fn mmio(access: MmioAccess, gpa: u64, len: u32, value: u64) -> Data {
     Data::KvmMmio(KvmMmio {
         access,
         gpa,
@@ -131,7 +131,7 @@ pub fn mmio(access: MmioAccess, gpa: u64, len: u32, value: u64) -> Data {
     })
 }
 
-pub fn pio(write: bool, port: u16, size: u32, count: u32, value: u32) -> Data {
+pub(crate) fn pio(write: bool, port: u16, size: u32, count: u32, value: u32) -> Data {
     Data::KvmPio(KvmPio {
         write,
         port,
@@ -141,7 +141,7 @@ pub fn pio(write: bool, port: u16, size: u32, count: u32, value: u32) -> Data {
     })
 }
 
-pub fn msr(write: bool, msr: u32, value: u64, exception: bool) -> Data {
+pub(crate) fn msr(write: bool, msr: u32, value: u64, exception: bool) -> Data {
     Data::KvmMsr(KvmMsr {
         write,
         msr,
@@ -150,7 +150,7 @@ pub fn msr(write: bool, msr: u32, value: u64, exception: bool) -> Data {
     })
 }
 
-pub fn wakeup(tid: i32, comm: &str, target_cpu: i32) -> SchedWakeup {
+pub(crate) fn wakeup(tid: i32, comm: &str, target_cpu: i32) -> SchedWakeup {
     SchedWakeup {
         tid,
         comm: Comm::new(comm.as_bytes()),

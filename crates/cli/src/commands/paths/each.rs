@@ -19,7 +19,7 @@ use crate::{input, output};
 const BUFFER: usize = 64 << 10;
 
 /// Prints every instance.
-pub fn run(
+pub(super) fn run(
     args: &PathsArgs,
     reader: &Reader<'_>,
     name: &str,

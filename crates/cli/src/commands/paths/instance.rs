@@ -19,7 +19,7 @@ use crate::{input, output};
 const MAX_EVENTS: usize = 400;
 
 /// Prints one instance.
-pub fn run(
+pub(super) fn run(
     args: &PathsArgs,
     number: u64,
     reader: &Reader<'_>,

@@ -24,7 +24,7 @@ const MAX_FILE: u64 = 1 << 20;
 const SHOWN: usize = 12;
 
 /// Runs the command.
-pub fn run(args: &PathsArgs) -> Result<()> {
+pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let wanted = wanted(args)?;
     if args.instance.is_some() && wanted.len() != 1 {
         bail!(
