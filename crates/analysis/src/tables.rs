@@ -1,7 +1,7 @@
 //! Printed tables as pictures.
 
 use event::{ExitReason, Isa};
-use printed::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table, Value};
+use perftables::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table, Value};
 
 use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, Taken, TaskRow};
 

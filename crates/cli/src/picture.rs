@@ -53,8 +53,8 @@ impl Camera<'_> {
             let name = input::name(path);
             let recording = input::open(path, self.common)?;
             let is_recording = recording.reader(self.lender.options(false)).is_ok();
-            if printed::looks_like(recording.bytes()) {
-                let (found, told) = printed::read(recording.bytes());
+            if perftables::looks_like(recording.bytes()) {
+                let (found, told) = perftables::read(recording.bytes());
                 if found.is_empty() && !is_recording {
                     bail!("{name}: looks like a printed table, and none could be read from it");
                 }

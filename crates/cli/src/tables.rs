@@ -5,7 +5,7 @@ use std::path::Path;
 use analysis::{ExitTable, Origin, Picture};
 use anyhow::{Result, bail};
 use event::Isa;
-use printed::Table;
+use perftables::Table;
 use source::Recording;
 
 use crate::input;
@@ -32,7 +32,8 @@ pub(crate) fn only(
     devices: &input::Devices,
     filtered: bool,
 ) -> Result<Option<Vec<Picture>>> {
-    if !printed::looks_like(recording.bytes()) || recording.reader(lender.options(false)).is_ok() {
+    if !perftables::looks_like(recording.bytes()) || recording.reader(lender.options(false)).is_ok()
+    {
         return Ok(None);
     }
     if filtered {
@@ -44,7 +45,7 @@ pub(crate) fn only(
 
 /// Returns the pictures that printed tables make which stand in one text with a recording, as in a ticket.
 pub(crate) fn beside(recording: &Recording, path: &Path, devices: &input::Devices) -> Vec<Picture> {
-    match printed::looks_like(recording.bytes()) {
+    match perftables::looks_like(recording.bytes()) {
         true => pictures(recording, path, devices),
         false => Vec::new(),
     }
@@ -52,7 +53,7 @@ pub(crate) fn beside(recording: &Recording, path: &Path, devices: &input::Device
 
 fn pictures(recording: &Recording, path: &Path, devices: &input::Devices) -> Vec<Picture> {
     let name = input::name(path);
-    let (tables, notes) = printed::read(recording.bytes());
+    let (tables, notes) = perftables::read(recording.bytes());
     let named = tables.into_iter().map(|table| (name.clone(), table));
     let mut pictures = analysis::of_tables(named.collect());
     for picture in &mut pictures {

@@ -89,10 +89,10 @@ fn what(bytes: &[u8]) -> Option<String> {
 
 /// Says which printed tables a text holds, and who reads them.
 fn printed_tables(bytes: &[u8]) -> Option<String> {
-    if !printed::looks_like(bytes) {
+    if !perftables::looks_like(bytes) {
         return None;
     }
-    let (tables, _) = printed::read(bytes);
+    let (tables, _) = perftables::read(bytes);
     let mut names: Vec<&str> = tables.iter().map(crate::tables::printer).collect();
     names.dedup();
     let readers = if names.contains(&"perf sched latency") {

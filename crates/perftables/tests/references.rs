@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use printed::{Event, Table, looks_like, read};
+use perftables::{Event, Table, looks_like, read};
 
 /// Returns all texts below a folder whose names a test wants.
 fn texts(folder: &Path, wanted: fn(&str) -> bool, found: &mut Vec<PathBuf>) {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use printed::Table;
+use perftables::Table;
 
 fn rows(tables: &[Table]) -> usize {
     let rows = tables.iter().map(|table| match table {
@@ -15,10 +15,10 @@ fn rows(tables: &[Table]) -> usize {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let (tables, notes) = printed::read(data);
+    let (tables, notes) = perftables::read(data);
     let lines = 1 + data.iter().filter(|b| matches!(**b, b'\n' | b'\r')).count();
     assert!(notes.len() <= 100);
     assert!(rows(&tables) <= lines);
     assert!(tables.iter().all(|table| (1..=lines as u64).contains(&table.line())));
-    let _ = printed::looks_like(data);
+    let _ = perftables::looks_like(data);
 });

@@ -1,6 +1,6 @@
 //! What pasting does to a table leaves its numbers as they were.
 
-use printed::{Event, Table, Value, looks_like, read};
+use perftables::{Event, Table, Value, looks_like, read};
 use proptest::prelude::*;
 
 const KVM: &str = include_str!("tables/case2-windows-before.perf-kvm-stat-vmexit.txt");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use printed::{Event, KvmStat, Note, SchedLatency, Table, Value, looks_like, read};
+use perftables::{Event, KvmStat, Note, SchedLatency, Table, Value, looks_like, read};
 
 fn text(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
