@@ -1,0 +1,45 @@
+//! `trapline events`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Common;
+
+/// `trapline events`.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    /// Only events whose name, or SYSTEM:NAME, matches; * and ? stand for anything. May be repeated.
+    #[arg(long, value_name = "GLOB")]
+    pub event: Vec<String>,
+
+    /// Print what guests wrote to their serial lines instead, line by line, from the values that kvm_pio (x86) and
+    /// kvm_mmio (arm64) events record.
+    #[arg(long, conflicts_with_all = ["event", "convention"])]
+    pub console: bool,
+
+    /// Print lines as this tool does, whatever made the recording.
+    #[arg(long = "as", value_enum, value_name = "TOOL")]
+    pub convention: Option<As>,
+
+    /// Print times to the nanosecond.
+    #[arg(long)]
+    pub ns: bool,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Whose conventions to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum As {
+    /// As perf does.
+    Perf,
+    /// As trace-cmd does.
+    #[value(name = "trace-cmd")]
+    TraceCmd,
+}

@@ -1,0 +1,84 @@
+//! The command line: one file a command.
+
+mod common;
+mod compare;
+mod diagnose;
+mod events;
+mod exits;
+mod facts;
+mod info;
+mod paths;
+mod report;
+mod rules;
+mod sched;
+mod vcpus;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use common::{Common, FilterArgs, Format};
+pub(crate) use compare::CompareArgs;
+pub(crate) use diagnose::DiagnoseArgs;
+pub(crate) use events::{As, EventsArgs};
+pub(crate) use exits::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
+pub(crate) use facts::FactsArgs;
+pub(crate) use info::InfoArgs;
+pub(crate) use paths::{Diagram, PathsArgs};
+pub(crate) use report::ReportArgs;
+pub(crate) use rules::RulesArgs;
+pub(crate) use sched::{SchedArgs, SchedBy, SchedSort};
+pub(crate) use vcpus::VcpusArgs;
+
+/// Where did my virtual machine's time go, and what do I change?
+///
+/// Reads KVM recordings made by perf or trace-cmd, and their text output: perf.data (file and pipe mode,
+/// compressed or not), trace.dat version 6 and 7, text of `perf script` and `trace-cmd report`, and the
+/// kernel's own trace file; all of them also wrapped in gzip or zstd, and from standard input as `-`.
+#[derive(Debug, Parser)]
+#[command(name = "trapline", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  trapline report perf.data.guest          one screen: what is in it, where exits spent their time
+  trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
+  trapline vcpus trace.dat                 where each vCPU's time went, and behind whom it waited
+  trapline diagnose trace.dat              why it is slow, and what to change
+  trapline compare before.dat after.dat    what changed, largest effect on time first
+  trapline sched --by cpu trace.dat        who waited for which CPU, and how long
+  trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
+  trapline events --console trace.dat      what guests wrote to their serial consoles
+  trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
+  trapline facts --format json > facts.json the host's own settings, for --facts
+  perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
+
+Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for, 2 wrong usage.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show one screen about a recording: what is in it, exits by cost, what was lost.
+    Report(ReportArgs),
+    /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
+    Diagnose(DiagnoseArgs),
+    /// Show what changed between two recordings, or two groups of them, largest effect on time first.
+    Compare(CompareArgs),
+    /// List the causes that diagnose looks for, or explain them.
+    Rules(RulesArgs),
+    /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
+    Info(InfoArgs),
+    /// Print the events in time order, as perf script or trace-cmd report -N would.
+    Events(EventsArgs),
+    /// Count exits and their time by reason, port, address or register.
+    Exits(ExitsArgs),
+    /// Show where each vCPU's time went: in guest, in KVM, in the VMM, polling, halted, waiting for a CPU.
+    Vcpus(VcpusArgs),
+    /// Show latency paths stage by stage, and what slow instances have in common.
+    Paths(PathsArgs),
+    /// Show scheduling latency per task or CPU: delays, preemption, wakers, kworkers by function.
+    Sched(SchedArgs),
+    /// Show the facts of this host: CPUs, clocks, settings, KVM, VMs and what they are pinned to.
+    Facts(FactsArgs),
+}

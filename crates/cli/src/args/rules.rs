@@ -1,0 +1,29 @@
+//! `trapline rules`.
+
+use clap::Args;
+
+use super::Format;
+
+/// `trapline rules`.
+#[derive(Debug, Args)]
+pub(crate) struct RulesArgs {
+    /// Rules to explain; none lists all.
+    #[arg(value_name = "ID", value_parser = parse_rule)]
+    pub rule: Vec<String>,
+
+    /// Explain all.
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Output as text for people, as JSON or as comma separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// Reads the name of a rule.
+pub(super) fn parse_rule(id: &str) -> Result<String, String> {
+    match rules::rule(id) {
+        Some(rule) => Ok(rule.id.to_owned()),
+        None => Err("there is no such rule; 'trapline rules' lists them".to_owned()),
+    }
+}

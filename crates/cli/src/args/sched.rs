@@ -1,0 +1,71 @@
+//! `trapline sched`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Common;
+
+/// `trapline sched`.
+#[derive(Debug, Args)]
+#[command(after_help = SCHED_HELP)]
+pub(crate) struct SchedArgs {
+    /// Recording, or what perf sched latency printed; - is standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    /// Rows for each thread, for each name, or for each CPU.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = SchedBy::Task)]
+    pub by: SchedBy,
+
+    /// Sort rows by mean or longest delay, by switches, by run time, or by time waited after preemption.
+    #[arg(long, value_enum, default_value_t = SchedSort::Mean)]
+    pub sort: SchedSort,
+
+    /// Show N rows at most.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show how many delays there are of each length, in powers of two.
+    #[arg(long)]
+    pub histogram: bool,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const SCHED_HELP: &str = "Delays, switches and run times are those of perf sched latency: --by task has its \
+table with -p, --by comm the one without. The last two columns are how long tasks waited for a CPU in all: after \
+they were woken, and, which perf leaves out, after they were preempted. --vm, --vcpu and --pid choose rows; --time and --cpu choose events.
+
+Examples:
+  trapline sched perf.data
+  trapline sched --by cpu trace.dat
+  trapline sched --vcpu 0 --histogram trace.dat
+  trapline sched --sort preempted --limit 10 perf.data";
+
+/// What rows of scheduling latencies are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchedBy {
+    /// Threads.
+    Task,
+    /// All threads of one name.
+    Comm,
+    /// CPUs.
+    Cpu,
+}
+
+/// Orders of rows of scheduling latencies, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchedSort {
+    /// Mean delay.
+    Mean,
+    /// Longest delay.
+    Max,
+    /// Switches.
+    Switches,
+    /// Run time.
+    Runtime,
+    /// Time waited after preemption.
+    Preempted,
+}
