@@ -8,8 +8,7 @@ use analysis::{Exits, Info, Merge, Picture, Sched, Signs, Sleeps, Slices, Study,
 use event::{Event, EventType, Quality, Side, Sink};
 use libfuzzer_sys::fuzz_target;
 use paths::Paths;
-use render::text_line::TextStyle;
-use render::{EventPrinter, PerfPrinter, PerfStyle, Times};
+use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
 use tracefmt::Formats;
 

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
+use eventtext::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
-use render::text_line::TextStyle;
-use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times, json, neutral, quality};
+use render::{json, neutral, quality};
 use serde_json::json;
 use source::Reader;
 use tracefmt::Formats;

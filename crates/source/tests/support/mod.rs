@@ -14,9 +14,8 @@ use analysis::{
     Vcpus, Window,
 };
 use event::{Event, EventType, Quality, Side, Sink};
+use eventtext::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, TextStyle, Times};
 use paths::Paths;
-use render::text_line::TextStyle;
-use render::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
 use tracefmt::Formats;
 

@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use analysis::Study;
 use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
+use eventtext::EventPrinter;
 use model::Access;
 use paths::{Instance, Told};
-use render::{EventPrinter, json, paths_instance};
+use render::{json, paths_instance};
 use source::Reader;
 use tracefmt::Formats;
 

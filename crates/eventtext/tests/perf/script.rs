@@ -1,7 +1,7 @@
 //! A recording told record by record.
 
 use event::{Body, Decoder, Event, EventType, Kind, Sample, Side};
-use render::{PerfPrinter, PerfStyle};
+use eventtext::{PerfPrinter, PerfStyle};
 use tracefmt::Formats;
 
 pub(crate) const KERNEL: u64 = -128i64 as u64;

@@ -1,8 +1,8 @@
 //! Whatever a recording tells, lines come out.
 
 use event::{Body, Event, Sample, Side};
+use eventtext::{PerfPrinter, PerfStyle};
 use proptest::prelude::*;
-use render::{PerfPrinter, PerfStyle};
 use tracefmt::Formats;
 
 use crate::script::*;

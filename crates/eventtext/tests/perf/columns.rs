@@ -1,7 +1,7 @@
 //! The columns in front of an event's own text.
 
 use event::{Body, Event, EventType, Sample, Side};
-use render::{PerfPrinter, PerfStyle};
+use eventtext::{PerfPrinter, PerfStyle};
 use tracefmt::Formats;
 
 use crate::script::*;

@@ -1,7 +1,7 @@
 //! Addresses: what they are in, and call chains.
 
 use event::Side;
-use render::{KernelFile, PerfStyle};
+use eventtext::{KernelFile, PerfStyle};
 
 use crate::script::*;
 
