@@ -319,6 +319,7 @@ mod tests {
         for ((tid, data), time) in data.iter().zip(1..) {
             let ty = EventType {
                 index: 0,
+                machine: 0,
                 system: "kvm",
                 name: "kvm_pio",
                 label: "kvm:kvm_pio",

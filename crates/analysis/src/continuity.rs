@@ -366,6 +366,7 @@ mod tests {
         fn tell(&mut self, cpu: i32, tid: i32, data: Data) {
             let ty = EventType {
                 index: 0,
+                machine: 0,
                 system: "",
                 name: "",
                 label: "",

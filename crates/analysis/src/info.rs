@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, Kind, NONE, Side, Sink};
-use model::{Threads, Told, Vm, find_vms};
+use model::{ThreadFacts, Threads, Vm, find_vms};
 
 /// How many events of one kind there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Info {
     }
 
     /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &Told) {
+    pub fn told(&mut self, told: &ThreadFacts) {
         self.threads.told(told);
     }
 

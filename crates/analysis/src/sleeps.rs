@@ -296,6 +296,7 @@ mod tests {
         );
         let ty = |name: &'static str, kind: Kind| EventType {
             index: 0,
+            machine: 0,
             system: "",
             name,
             label: name,

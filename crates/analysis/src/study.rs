@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, Side, Sink};
-use model::{Machine, Span, SpanSink, Told};
+use model::{Machine, Span, SpanSink, ThreadFacts};
 use paths::Paths;
 
 use crate::causes::Chosen;
@@ -256,7 +256,7 @@ impl Study {
     }
 
     /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &Told) {
+    pub fn told(&mut self, told: &ThreadFacts) {
         if let Some(info) = &mut self.info {
             info.told(told);
         }

@@ -10,7 +10,7 @@ use analysis::{ExitsReport, LeftOut, VcpusReport, Window};
 use anyhow::{Result, anyhow, bail};
 use devices::Names;
 use event::{Isa, Quality, Sink};
-use model::{Told, ToldThread, ToldVcpu, ToldVm, Vm};
+use model::{ThreadFact, ThreadFacts, VcpuFact, Vm, VmFact};
 use paths::Only;
 use source::{Header, OpenOptions, Outcome, Reader, ReaderOptions, Recording, TimeUnit};
 use tracefmt::{Formats, Kallsyms};
@@ -74,7 +74,7 @@ const MAX_FACTS: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     all: facts::Facts,
-    told: Told,
+    told: ThreadFacts,
     notes: Vec<String>,
 }
 
@@ -85,25 +85,25 @@ impl Facts {
     /// A file cannot be read, or nothing in it is understood.
     pub(crate) fn open(common: &Common) -> Result<Facts> {
         let (all, notes) = read_facts(&common.facts)?;
-        let threads = all.threads.iter().map(|(tid, thread)| ToldThread {
+        let threads = all.threads.iter().map(|(tid, thread)| ThreadFact {
             tid: *tid,
             pid: thread.pid,
             comm: thread.comm.as_deref().map(Into::into),
         });
-        let vms = all.vms.iter().map(|vm| ToldVm {
+        let vms = all.vms.iter().map(|vm| VmFact {
             pid: vm.pid,
             name: vm.name.clone(),
             uuid: vm.uuid.clone(),
             vcpus: vm
                 .vcpus
                 .iter()
-                .map(|v| ToldVcpu {
+                .map(|v| VcpuFact {
                     id: v.id,
                     tid: v.tid,
                 })
                 .collect(),
         });
-        let told = Told {
+        let told = ThreadFacts {
             threads: threads.collect(),
             vms: vms.collect(),
         };
@@ -117,11 +117,11 @@ impl Facts {
 
     /// Returns what is told of threads and VMs beside a recording's events. The recording's own map of guests comes
     /// first: it knows best.
-    pub(crate) fn told_of(&self, reader: &Reader<'_>) -> Told {
+    pub(crate) fn told_of(&self, reader: &Reader<'_>) -> ThreadFacts {
         let mut told = self.told.clone();
         let guests = reader.header().guests.iter().map(|guest| {
             let number = !guest.name.is_empty() && guest.name.bytes().all(|b| b.is_ascii_digit());
-            ToldVm {
+            VmFact {
                 // 'trace-cmd record -A 3' knows the number of its vsock alone.
                 name: match number {
                     true => Some(format!("guest {}", guest.name)),
@@ -130,9 +130,9 @@ impl Facts {
                 vcpus: guest
                     .vcpus
                     .iter()
-                    .map(|&(id, tid)| ToldVcpu { id, tid })
+                    .map(|&(id, tid)| VcpuFact { id, tid })
                     .collect(),
-                ..ToldVm::default()
+                ..VmFact::default()
             }
         });
         told.vms.splice(0..0, guests);
@@ -252,13 +252,13 @@ pub(crate) struct Filter<'a> {
     threads: Option<Vec<i32>>,
     /// Threads that facts give to the process that was asked for.
     of_process: HashSet<i32>,
-    told: Told,
+    told: ThreadFacts,
     /// The recording's VMs; looked for when they are needed.
     vms: OnceCell<Vec<Vm>>,
 }
 
 /// Finds a recording's VMs, which costs a walk.
-fn find_vms(reader: &Reader<'_>, told: &Told) -> Vec<Vm> {
+fn find_vms(reader: &Reader<'_>, told: &ThreadFacts) -> Vec<Vm> {
     let mut info = analysis::Info::vcpus_only();
     info.saved_names(saved_names(reader));
     info.told(told);

@@ -12,8 +12,12 @@ pub const NONE: i32 = -1;
 /// One kind of event of one recording.
 #[derive(Debug)]
 pub struct EventType<'f> {
-    /// Position in the recording's list of kinds, from 0. Sinks index their tables by it.
+    /// Position in the list of kinds, from 0. Sinks index their tables by it, so where several recordings are walked
+    /// together it counts through all of them.
     pub index: u32,
+    /// The machine it happens on, where several are walked together: a host and its guests have threads, CPUs and
+    /// names of their own. 0 in a recording by itself.
+    pub machine: u16,
     /// Subsystem, as `kvm`; empty when the recording does not tell (texts of ftrace, hardware events).
     pub system: &'f str,
     /// Name, as `kvm_exit` or `cycles`.
@@ -98,6 +102,12 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
+    /// Returns the machine it happened on ([`EventType::machine`]).
+    #[inline]
+    pub fn machine(&self) -> u16 {
+        self.ty.machine
+    }
+
     /// Returns the typed view.
     #[inline]
     pub fn data(&self) -> Data {
@@ -235,5 +245,11 @@ pub trait Sink {
     /// Takes what is told beside events.
     fn side(&mut self, side: &Side<'_>) {
         let _ = side;
+    }
+
+    /// The same for one of several machines that are walked together ([`EventType::machine`]).
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        let _ = machine;
+        self.side(side);
     }
 }

@@ -13,15 +13,15 @@ mod bonds;
 mod machine;
 mod names;
 mod span;
+mod thread_facts;
 mod threads;
-mod told;
 mod track;
 mod vms;
 
 pub use machine::{Halt, Machine, Seen, VcpuTimes};
 pub use names::{guesses, vcpu_name, vm_names};
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
+pub use thread_facts::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
 pub use threads::{Thread, Threads, vcpu_from_comm};
-pub use told::{Told, ToldThread, ToldVcpu, ToldVm};
 pub use track::Polls;
 pub use vms::{Vcpu, Vm, find_vms};

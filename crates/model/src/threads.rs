@@ -7,7 +7,7 @@ use event::{Data, Event, Side};
 use rustc_hash::FxHashMap;
 
 use crate::bonds::Bonds;
-use crate::told::{Claim, ToldVm};
+use crate::thread_facts::{Claim, VmFact};
 
 /// One thread of the host. A thread id that is used again is another thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Threads {
     by_tid: FxHashMap<i32, u32>,
     all: Vec<(i32, Thread)>,
     /// VMs told of beside the recording.
-    pub(crate) told_vms: Vec<ToldVm>,
+    pub(crate) told_vms: Vec<VmFact>,
     /// Who woke vCPUs.
     pub(crate) bonds: Bonds,
 }

@@ -23,7 +23,8 @@ mod uses;
 pub use engine::{Instance, Only, Paths, Reached};
 pub use notes::{Waker, Was};
 pub use report::{
-    Because, GroupReport, Had, NameAccess, PathReport, SlowReport, StageReport, Told, ToldStep,
+    Because, GroupReport, Had, InstanceReport, NameAccess, PathReport, SlowReport, StageReport,
+    StepReport,
 };
 pub use slow::Found;
 pub use tally::Dropped;

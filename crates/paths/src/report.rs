@@ -163,16 +163,16 @@ impl Paths {
     }
 
     /// Returns an instance in words.
-    pub fn tell(&self, one: &Instance, machine: &Machine, names: NameAccess<'_>) -> Told {
+    pub fn tell(&self, one: &Instance, machine: &Machine, names: NameAccess<'_>) -> InstanceReport {
         let Some(path) = self.paths().get(one.path) else {
-            return Told::default();
+            return InstanceReport::default();
         };
         let words = Words {
             path,
             machine,
             names,
         };
-        let steps = one.reached.iter().map(|reached| ToldStep {
+        let steps = one.reached.iter().map(|reached| StepReport {
             name: words.step(one.chain as u8, reached.step).to_owned(),
             time: reached.time,
             cpu: reached.cpu,
@@ -194,7 +194,7 @@ impl Paths {
             Some(By::Chain) => matches!(one, Trait::Chain(_)),
             None => false,
         };
-        Told {
+        InstanceReport {
             path: path.name.clone(),
             number: one.number,
             chain: path
@@ -212,7 +212,7 @@ impl Paths {
 
 /// One instance in words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct InstanceReport {
     /// Its path.
     pub path: String,
     /// Its number among those of the path.
@@ -222,7 +222,7 @@ pub struct Told {
     /// The group it belongs to, where the path has groups.
     pub by: Option<String>,
     /// The steps it reached; one at least.
-    pub steps: Vec<ToldStep>,
+    pub steps: Vec<StepReport>,
     /// Thread of the vCPU it is about, if known.
     pub vcpu_tid: Option<i32>,
     /// The same with its name.
@@ -233,7 +233,7 @@ pub struct Told {
 
 /// One step of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToldStep {
+pub struct StepReport {
     /// The step.
     pub name: String,
     /// When it was reached.
@@ -250,7 +250,7 @@ pub struct ToldStep {
     pub to: Option<String>,
 }
 
-impl Told {
+impl InstanceReport {
     /// Returns how long it took, in the recording's unit.
     pub fn total_ns(&self) -> u64 {
         match (self.steps.first(), self.steps.last()) {

@@ -242,6 +242,7 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
         .zip(0u32..)
         .map(|((name, kind), index)| EventType {
             index,
+            machine: 0,
             system: "",
             name,
             label: name,

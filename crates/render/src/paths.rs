@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use analysis::Stats;
-use paths::{Because, Found, PathReport, SlowReport, StageReport, Told};
+use paths::{Because, Found, InstanceReport, PathReport, SlowReport, StageReport};
 use serde_json::{Map, Value, json};
 
 use crate::{clean, csv, duration, quality};
@@ -318,7 +318,7 @@ pub fn each_csv_head() -> String {
 }
 
 /// Returns an instance as a row; steps as `name@time_ns`, apart by semicolons.
-pub fn each_csv(one: &Told) -> String {
+pub fn each_csv(one: &InstanceReport) -> String {
     let mut out = String::new();
     let start = one.steps.first().map_or(0, |step| step.time);
     let steps: Vec<String> = one
@@ -345,7 +345,7 @@ pub fn each_csv(one: &Told) -> String {
 }
 
 /// Returns an instance as an object.
-pub fn each_json(one: &Told) -> Value {
+pub fn each_json(one: &InstanceReport) -> Value {
     let steps = one.steps.iter().map(|step| {
         json!({
             "name": step.name,
@@ -370,7 +370,7 @@ pub fn each_json(one: &Told) -> Value {
 }
 
 /// Returns an instance as a line.
-pub fn each_line(one: &Told, nanoseconds: bool) -> String {
+pub fn each_line(one: &InstanceReport, nanoseconds: bool) -> String {
     let time = |ns: u64| duration::of(ns, nanoseconds);
     let mut out = format!("{:<10}{:>6}  ", clean(&one.path), one.number);
     let mut before: Option<u64> = None;

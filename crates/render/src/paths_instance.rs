@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use paths::Told;
+use paths::InstanceReport;
 
 use crate::{clean, duration, quality};
 
 /// Returns its steps, one a line, and what else is known of it.
-pub fn steps(one: &Told, nanoseconds: bool, width: usize) -> String {
+pub fn steps(one: &InstanceReport, nanoseconds: bool, width: usize) -> String {
     let time = |ns: u64| duration::of(ns, nanoseconds);
     let mut out = format!(
         "{}, instance {}: {}\n",
@@ -41,7 +41,7 @@ pub fn steps(one: &Told, nanoseconds: bool, width: usize) -> String {
 }
 
 /// Who takes part, in order of appearance.
-fn parts(one: &Told) -> Vec<&str> {
+fn parts(one: &InstanceReport) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     for step in &one.steps {
         for thread in std::iter::once(&step.does).chain(&step.to) {
@@ -59,7 +59,7 @@ fn parts(one: &Told) -> Vec<&str> {
 }
 
 /// Where an arrow comes from and goes to: who wakes, and who is woken; or who did the step before, and who does this one.
-fn arrow(one: &Told, at: usize, parts: &[&str]) -> (usize, usize) {
+fn arrow(one: &InstanceReport, at: usize, parts: &[&str]) -> (usize, usize) {
     let place = |thread: &str| parts.iter().position(|part| *part == thread).unwrap_or(0);
     let step = &one.steps[at];
     let does = place(&step.does);
@@ -72,7 +72,7 @@ fn arrow(one: &Told, at: usize, parts: &[&str]) -> (usize, usize) {
 }
 
 /// Returns a sequence diagram as text: a column for each thread, a line for each step.
-pub fn text_diagram(one: &Told, nanoseconds: bool) -> String {
+pub fn text_diagram(one: &InstanceReport, nanoseconds: bool) -> String {
     const COLUMN: usize = 18;
     let parts = parts(one);
     let mut out = String::new();
@@ -105,7 +105,7 @@ pub fn text_diagram(one: &Told, nanoseconds: bool) -> String {
 }
 
 /// Returns a sequence diagram for Mermaid.
-pub fn mermaid(one: &Told, nanoseconds: bool) -> String {
+pub fn mermaid(one: &InstanceReport, nanoseconds: bool) -> String {
     let parts = parts(one);
     let mut out = "sequenceDiagram\n".to_owned();
     // Mermaid reads some signs in texts: they are escaped as its manual says.

@@ -8,6 +8,7 @@ pub(crate) fn tracepoint<'f>(index: u32, format: &'f Format, label: &'f str) -> 
     let kind = Kind::of(&format.system, &format.name);
     EventType {
         index,
+        machine: 0,
         system: &format.system,
         name: &format.name,
         label,
@@ -27,6 +28,7 @@ pub(crate) fn bare(index: u32, label: &str, tracepoint: bool) -> EventType<'_> {
     };
     EventType {
         index,
+        machine: 0,
         system,
         name,
         label,

@@ -26,6 +26,7 @@ impl Entry {
     pub(crate) fn event_type(&self, index: usize) -> EventType<'_> {
         EventType {
             index: index as u32,
+            machine: 0,
             system: &self.system,
             name: &self.name,
             label: &self.label,

@@ -25,7 +25,7 @@ use rows::{Key, Rows, make_row};
 use std::ops::ControlFlow;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
-use model::{Machine, Seen, State, Threads, Times, Told, Vm, find_vms, vm_names};
+use model::{Machine, Seen, State, ThreadFacts, Threads, Times, Vm, find_vms, vm_names};
 use rustc_hash::FxHashMap;
 
 use crate::{Amount, Counter};
@@ -208,7 +208,7 @@ impl Exits {
     }
 
     /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &Told) {
+    pub fn told(&mut self, told: &ThreadFacts) {
         self.threads.told(told);
     }
 

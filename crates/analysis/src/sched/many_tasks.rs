@@ -14,6 +14,7 @@ const DEAD: u64 = 0x20;
 fn run(sched: &mut Sched, dies: bool) {
     let ty = EventType {
         index: 0,
+        machine: 0,
         system: "sched",
         name: "sched_switch",
         label: "sched_switch",

@@ -13,7 +13,7 @@ use std::ops::{ControlFlow, Range};
 
 use event::sched::Leaves;
 use event::{Body, Data, Event, EventType, Kind, Side, Sink};
-use model::{Threads, Told};
+use model::{ThreadFacts, Threads};
 use rustc_hash::FxHashMap;
 use task::{Sums, Task};
 
@@ -157,7 +157,7 @@ impl Sched {
     }
 
     /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &Told) {
+    pub fn told(&mut self, told: &ThreadFacts) {
         self.threads.told(told);
     }
 
@@ -537,6 +537,7 @@ print fmt: \"stack\"
         formats.add("ftrace", FORMAT);
         let ty = EventType {
             index: 0,
+            machine: 0,
             system: "ftrace",
             name: KERNEL_STACK,
             label: KERNEL_STACK,

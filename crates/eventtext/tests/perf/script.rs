@@ -24,6 +24,7 @@ pub(crate) fn ty(index: u32, label: &'static str) -> EventType<'static> {
     let (system, name) = label.split_once(':').unwrap_or(("", label));
     EventType {
         index,
+        machine: 0,
         system,
         name,
         label,

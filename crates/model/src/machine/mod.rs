@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::span::{Access, Cause, SpanSink, State, Times};
 use crate::track::{Place, Polls, Sched, Track};
-use crate::{Threads, Told, Vm, find_vms};
+use crate::{ThreadFacts, Threads, Vm, find_vms};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -170,7 +170,7 @@ impl Machine {
     }
 
     /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &Told) {
+    pub fn told(&mut self, told: &ThreadFacts) {
         self.threads.told(told);
     }
 

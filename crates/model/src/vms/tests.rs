@@ -3,7 +3,7 @@
 use event::{Body, Decoder, Event, EventType, Kind, NONE};
 
 use super::*;
-use crate::{Told, ToldThread, ToldVcpu, ToldVm};
+use crate::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
 
 /// Threads that entered a guest, as ftrace tells of them: no process ids.
 fn threads(names: &[(i32, &str)], vcpus: &[i32]) -> Threads {
@@ -18,6 +18,7 @@ fn threads(names: &[(i32, &str)], vcpus: &[i32]) -> Threads {
 fn enter(threads: &mut Threads, vcpus: &[(i32, Option<u32>)]) {
     let ty = EventType {
         index: 0,
+        machine: 0,
         system: "kvm",
         name: "kvm_entry",
         label: "kvm_entry",
@@ -85,22 +86,22 @@ fn vcpu_numbers_that_fall_begin_another_vm_and_one_process_is_not_given_to_two()
 /// Process, name, and vCPUs with their threads.
 type Said<'t> = (Option<i32>, &'t str, &'t [(u32, i32)]);
 
-fn told(threads: &[(i32, i32)], vms: &[Said<'_>]) -> Told {
-    let thread = |&(tid, pid): &(i32, i32)| ToldThread {
+fn told(threads: &[(i32, i32)], vms: &[Said<'_>]) -> ThreadFacts {
+    let thread = |&(tid, pid): &(i32, i32)| ThreadFact {
         tid,
         pid: Some(pid),
         comm: Some("told".into()),
     };
-    let vm = |(pid, name, vcpus): &Said<'_>| ToldVm {
+    let vm = |(pid, name, vcpus): &Said<'_>| VmFact {
         pid: *pid,
         name: (!name.is_empty()).then(|| (*name).to_owned()),
         uuid: None,
         vcpus: vcpus
             .iter()
-            .map(|&(id, tid)| ToldVcpu { id, tid })
+            .map(|&(id, tid)| VcpuFact { id, tid })
             .collect(),
     };
-    Told {
+    ThreadFacts {
         threads: threads.iter().map(thread).collect(),
         vms: vms.iter().map(vm).collect(),
     }
@@ -109,7 +110,7 @@ fn told(threads: &[(i32, i32)], vms: &[Said<'_>]) -> Told {
 /// The same of what is found.
 type Found = (Option<i32>, Option<String>, Vec<(u32, i32)>);
 
-fn found(told: &Told, vcpus: &[(i32, Option<u32>)]) -> Vec<Found> {
+fn found(told: &ThreadFacts, vcpus: &[(i32, Option<u32>)]) -> Vec<Found> {
     let mut all = threads(&[], &[]);
     all.told(told);
     enter(&mut all, vcpus);
@@ -188,6 +189,7 @@ print fmt: \"\"
     formats.add("sched", FORMAT);
     let ty = EventType {
         index: 0,
+        machine: 0,
         system: "sched",
         name: "sched_waking",
         label: "sched_waking",

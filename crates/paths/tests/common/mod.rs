@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use analysis::Study;
 use event::{Event, EventType, Side, Sink};
 use paths::lang::{self, Path};
-use paths::{Dropped, Instance, PathReport, Paths, Told};
+use paths::{Dropped, Instance, InstanceReport, PathReport, Paths};
 use source::{ReaderOptions, Recording};
 
 /// A recording as ftrace prints it.
@@ -118,7 +118,7 @@ impl Walked {
         paths.report(machine, &|_| None)
     }
 
-    pub(crate) fn told(&self) -> Vec<Told> {
+    pub(crate) fn told(&self) -> Vec<InstanceReport> {
         let (Some(paths), Some(machine)) = (&self.study.paths, &self.study.machine) else {
             return Vec::new();
         };

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
 use model::Access;
-use paths::{Instance, Told};
+use paths::{Instance, InstanceReport};
 use render::{json, paths_instance};
 use source::Reader;
 use tracefmt::Formats;
@@ -140,7 +140,7 @@ impl Sink for Find {
 /// Prints the events of the threads that take part, from the first step to the last.
 struct Lines<'f, 't> {
     printer: EventPrinter<'f>,
-    told: &'t Told,
+    told: &'t InstanceReport,
     tids: Vec<i32>,
     from: u64,
     to: u64,
@@ -150,7 +150,7 @@ struct Lines<'f, 't> {
 }
 
 impl<'f, 't> Lines<'f, 't> {
-    fn new(printer: EventPrinter<'f>, told: &'t Told) -> Lines<'f, 't> {
+    fn new(printer: EventPrinter<'f>, told: &'t InstanceReport) -> Lines<'f, 't> {
         let mut tids: Vec<i32> = told.steps.iter().map(|step| step.tid).collect();
         tids.extend(told.vcpu_tid);
         tids.retain(|tid| *tid > 0);

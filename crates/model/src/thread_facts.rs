@@ -10,16 +10,16 @@ use crate::Threads;
 
 /// What is told beside a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ThreadFacts {
     /// Threads.
-    pub threads: Vec<ToldThread>,
+    pub threads: Vec<ThreadFact>,
     /// VMs.
-    pub vms: Vec<ToldVm>,
+    pub vms: Vec<VmFact>,
 }
 
 /// One thread, as told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToldThread {
+pub struct ThreadFact {
     /// Its id.
     pub tid: i32,
     /// Its process.
@@ -30,7 +30,7 @@ pub struct ToldThread {
 
 /// One VM, as told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToldVm {
+pub struct VmFact {
     /// Process of its VMM.
     pub pid: Option<i32>,
     /// The guest's name.
@@ -38,12 +38,12 @@ pub struct ToldVm {
     /// The guest's UUID.
     pub uuid: Option<String>,
     /// Its vCPUs.
-    pub vcpus: Vec<ToldVcpu>,
+    pub vcpus: Vec<VcpuFact>,
 }
 
 /// One vCPU of a VM, as told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToldVcpu {
+pub struct VcpuFact {
     /// Its number.
     pub id: u32,
     /// Its thread.
@@ -62,7 +62,7 @@ pub(crate) struct Claim {
 impl Threads {
     /// Takes what is told beside the recording, before its events. A thread that is told to be a vCPU and
     /// never enters a guest in the recording is not made one.
-    pub fn told(&mut self, told: &Told) {
+    pub fn told(&mut self, told: &ThreadFacts) {
         for thread in &told.threads {
             let known = self.entry(thread.tid);
             known.pid = known.pid.or(thread.pid);
@@ -83,7 +83,7 @@ impl Threads {
     }
 
     /// Returns the VM that has a process, as told.
-    pub(crate) fn told_of_process(&self, pid: i32) -> Option<&ToldVm> {
+    pub(crate) fn told_of_process(&self, pid: i32) -> Option<&VmFact> {
         self.told_vms.iter().find(|vm| vm.pid == Some(pid))
     }
 }
