@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    About, Causes, Continuity, Exits, Info, Ipis, Options, Picture, Recorder, Sched, Sleeps,
-    Slices, Stalls, Study, Vcpus,
+    About, Causes, Continuity, Exits, ExitsReport, Info, Ipis, Options, Picture, Recorder, Sched,
+    Sleeps, Slices, Stalls, Study, Unpaired, Vcpus,
 };
 use anyhow::{Result, bail};
 use paths::{Paths, lang};
-use render::exits;
 use render::info::Head;
 use source::{Header, Reader, Recording};
 use tracefmt::Kallsyms;
@@ -158,14 +157,14 @@ impl Camera<'_> {
         );
         picture.names = vec![name];
         picture.about = about(reader.header(), &picture);
-        for warning in exits::beyond(&picture.exits) {
+        for warning in picture.exits.iter().filter_map(ExitsReport::warning) {
             picture.quality.warn(warning);
         }
         if self.comparing {
             picture.only_asked();
         }
         let unpaired = study.exits.as_ref().map(Exits::unpaired);
-        for warning in unpaired.iter().flat_map(exits::unpaired) {
+        for warning in unpaired.iter().flat_map(Unpaired::warnings) {
             picture.quality.warn(warning);
         }
         if !nanoseconds {

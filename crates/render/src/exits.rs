@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Stats, Unpaired};
-use event::{ExitReason, Isa};
+use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Stats};
+use event::Isa;
 use model::{Seen, Times};
 use serde_json::{Map, Value, json};
 
@@ -320,46 +320,4 @@ fn split(
         };
         let _ = writeln!(out, "  {by}");
     }
-}
-
-/// Returns a sentence for each table that has more keys than rows.
-pub fn beyond(reports: &[ExitsReport]) -> Vec<String> {
-    let mut out = Vec::new();
-    for report in reports {
-        if let Some(others) = report.rows.iter().find(|row| row.is_others()) {
-            out.push(format!(
-                "The table {} has {} rows, as many as are kept apart: {} more were counted in its row \"{}\".",
-                report.table.name(),
-                report.rows.len() - 1,
-                others.stats.count(),
-                others.key
-            ));
-        }
-    }
-    out
-}
-
-/// Returns a sentence for each way in which exits could not be timed.
-pub fn unpaired(unpaired: &Unpaired) -> Vec<String> {
-    let mut out = Vec::new();
-    let list = |reasons: &[(ExitReason, u64)]| {
-        let parts: Vec<String> = reasons
-            .iter()
-            .map(|(reason, count)| format!("{count} {}", reason.key()))
-            .collect();
-        parts.join(", ")
-    };
-    if !unpaired.before_first_entry.is_empty() {
-        out.push(format!(
-            "Not timed, because their vCPU had not been seen entering its guest before: {}.",
-            list(&unpaired.before_first_entry)
-        ));
-    }
-    if !unpaired.without_entry.is_empty() {
-        out.push(format!(
-            "Not timed, because no entry followed: {}.",
-            list(&unpaired.without_entry)
-        ));
-    }
-    out
 }

@@ -18,6 +18,7 @@
 #[cfg(test)]
 mod bounds;
 mod rows;
+mod warnings;
 
 pub use rows::{ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, access_key};
 use rows::{Key, Rows, make_row};

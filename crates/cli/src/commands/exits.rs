@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
-    for warning in exits::unpaired(&sink.unpaired()) {
+    for warning in sink.unpaired().warnings() {
         outcome.quality.warn(warning);
     }
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
             outcome.quality.warn(item.to_string());
         }
     }
-    for warning in exits::beyond(&reports) {
+    for warning in reports.iter().filter_map(ExitsReport::warning) {
         outcome.quality.warn(warning);
     }
     let isa = sink.isa();

@@ -221,7 +221,7 @@ fn analyse(reader: &Reader<'_>) {
             assert_eq!(counts, report.total_count);
         }
         text.push_str(&render::exits::csv(exits.isa(), &reports));
-        text.push_str(&render::exits::unpaired(&exits.unpaired()).concat());
+        text.push_str(&exits.unpaired().warnings().concat());
     }
     let vcpus = study.vcpus_report().expect("vCPUs");
     for row in &vcpus.rows {
