@@ -366,8 +366,8 @@ impl Vcpus {
                     vm: at.map(|at| names[at].clone()).unwrap_or_default(),
                     guessed: vm.is_some_and(|vm| vm.guessed),
                     called: match at {
-                        Some(at) if vms.len() > 1 => format!("{}, vCPU {number}", names[at]),
-                        _ => format!("vCPU {number}"),
+                        Some(at) if vms.len() > 1 => words::vcpu(Some(&names[at]), number),
+                        _ => words::vcpu(None, number),
                     },
                     vcpu: number,
                     tid: known.tid,

@@ -447,12 +447,6 @@ fn how_to_know(vms: &[Vm], name: &str) -> String {
     if vms.is_empty() {
         return format!("it shows no VM ('trapline info {name}')");
     }
-    let mut known: Vec<String> = model::vm_names(vms);
-    let more = known.len().saturating_sub(MOST);
-    known.truncate(MOST);
-    if more > 0 {
-        known.push(format!("{more} more"));
-    }
     let unnamed = vms
         .iter()
         .any(|vm| vm.name == vm.process || vm.pid.is_none());
@@ -465,7 +459,7 @@ fn how_to_know(vms: &[Vm], name: &str) -> String {
     };
     format!(
         "VMs known here: {} ('trapline info {name}' lists their vCPUs){tell}",
-        known.join(", ")
+        words::list_first(&model::vm_names(vms), MOST)
     )
 }
 

@@ -68,10 +68,7 @@ fn what(bytes: &[u8]) -> Option<String> {
         let mut told: Vec<String> = told
             .iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| match count {
-                1 => format!("1 {word}"),
-                _ => format!("{count} {word}s"),
-            })
+            .map(|(count, word)| words::plural(*count, word))
             .collect();
         if facts.mtree.is_some() {
             told.push("a map of devices".to_owned());

@@ -6,8 +6,8 @@ use analysis::Picture;
 
 use crate::basis::Basis;
 use crate::side::{Pair, push, value};
-use crate::words::{change, number};
 use crate::{Change, Unit, Which, chance};
+use words::{change, number};
 
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
     let amount = |picture: &Picture| (!picture.counts.is_empty()).then_some(1);

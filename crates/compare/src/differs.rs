@@ -7,7 +7,7 @@ use analysis::{About, Origin, Picture};
 use paths::lang::{Pattern, Step};
 
 use crate::side::WORK;
-use crate::words::{number, of_them, percent};
+use words::{counted, number, share};
 
 /// So many events of a kind are to be expected on the other side, for its having none to say that they were not recorded
 /// there, where nothing tells.
@@ -133,8 +133,8 @@ fn vms(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     let of = |vms: usize, vcpus: usize| {
         format!(
             "{} with {}",
-            of_them(vms as u64, "VM", "VMs"),
-            of_them(vcpus as u64, "vCPU", "vCPUs")
+            counted(vms as u64, "VM", "VMs"),
+            counted(vcpus as u64, "vCPU", "vCPUs")
         )
     };
     Some(format!(
@@ -406,8 +406,8 @@ fn work(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     if busy.iter().all(|share| *share > 0.0) && apart(busy[0], busy[1]) {
         parts.push(format!(
             "vCPUs in the guest for {} and {} of their time",
-            percent(busy[0]),
-            percent(busy[1])
+            share::rough(busy[0]),
+            share::rough(busy[1])
         ));
     }
     (!parts.is_empty()).then(|| {

@@ -8,8 +8,8 @@ use event::Isa;
 use crate::basis::{Basis, Kind, Per, kind};
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, Row, SPENT, count, durations, push, rows, value};
-use crate::words::{change, number, percent, rose, time};
 use crate::{Change, Level, Unit, Which, chance};
+use words::{change, duration, number, rose, share};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
 const WAITING: f64 = 0.1;
@@ -312,12 +312,15 @@ impl Compared<'_> {
             let (base, of) = self.all[side].base(self.table, self.waiting);
             format!(
                 "{called} {words}{} of the time of {of} ({} of them{each}, {}{each}).",
-                percent(times[side] * basis.exposure(side) / base.max(1.0)),
+                share::rough(times[side] * basis.exposure(side) / base.max(1.0)),
                 number(counts[side]),
-                time(times[side])
+                duration::of_f64(times[side])
             )
         };
-        let means = [time(stats[0].mean_f64()), time(stats[1].mean_f64())];
+        let means = [
+            duration::of_f64(stats[0].mean_f64()),
+            duration::of_f64(stats[1].mean_f64()),
+        ];
         if stats[1].count() == 0 {
             return only(0, "gone: it was ");
         }
@@ -330,8 +333,8 @@ impl Compared<'_> {
                 means[0],
                 means[1],
                 change(stats[0].mean_f64(), stats[1].mean_f64()),
-                time(times[0]),
-                time(times[1]),
+                duration::of_f64(times[0]),
+                duration::of_f64(times[1]),
                 number(counts[0]),
                 number(counts[1]),
             ),
@@ -340,8 +343,8 @@ impl Compared<'_> {
                 number(counts[0]),
                 number(counts[1]),
                 change(counts[0], counts[1]),
-                time(times[0]),
-                time(times[1]),
+                duration::of_f64(times[0]),
+                duration::of_f64(times[1]),
                 means[0],
                 means[1],
             ),
@@ -374,27 +377,27 @@ impl Compared<'_> {
         let by_time = lead == Lead::Time && there[0] && there[1];
         let shares = format!(
             "{} to {} of {}",
-            percent(share(0)),
-            percent(share(1)),
+            share::rough(share(0)),
+            share::rough(share(1)),
             of(self.table, "all accesses")
         );
         let called = &self.called;
         let text = match there {
             [_, false] => format!(
                 "{called} gone: it was {} of {}.",
-                percent(share(0)),
+                share::rough(share(0)),
                 of(self.table, "all accesses")
             ),
             [false, _] => format!(
                 "{called} is new: it is {} of {}.",
-                percent(share(1)),
+                share::rough(share(1)),
                 of(self.table, "all accesses")
             ),
             _ if !timed => format!("{called}: {shares}."),
             _ => format!(
                 "{called}: {shares}; {} to {} each on average ({}).",
-                time(means[0]),
-                time(means[1]),
+                duration::of_f64(means[0]),
+                duration::of_f64(means[1]),
                 change(means[0], means[1])
             ),
         };
@@ -521,8 +524,8 @@ fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
                 text: format!(
                     "{words} {}: {} to {}{each} ({}).",
                     rose(ns_a, ns_b),
-                    time(ns_a),
-                    time(ns_b),
+                    duration::of_f64(ns_a),
+                    duration::of_f64(ns_b),
                     change(ns_a, ns_b)
                 ),
                 ..Change::default()

@@ -3,8 +3,8 @@
 use rules::{Diagnosis, Finding};
 
 use crate::side::{Pair, SPENT};
-use crate::words::percent;
 use crate::{Change, Comparison, Unit, Value, Which};
+use words::share;
 
 /// What a finding's time counts in the ranking: behind the row that tells of the same time.
 const BEHIND: f64 = 0.95 * SPENT;
@@ -71,7 +71,8 @@ pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut V
         // Rows that changed tell of the same time, and more exactly.
         let cost = finding.cost.map_or(0.0, |cost| cost.ns as f64) / per * BEHIND;
         let share = finding.cost.filter(|cost| cost.share > 0.0);
-        let costs = share.map(|cost| format!(" ({} {})", percent(cost.share), cost.base.words()));
+        let costs =
+            share.map(|cost| format!(" ({} {})", share::rough(cost.share), cost.base.words()));
         let there = |there: bool| {
             if there {
                 Value::Word(finding.severity().name().to_owned())

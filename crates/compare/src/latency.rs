@@ -9,8 +9,8 @@ use crate::basis::{Basis, Kind, kind, slices};
 use crate::differs::{lacking_of_path, steps_apart};
 use crate::side::{Pair, SPENT, value};
 use crate::tails::{Sample, Tail, tail};
-use crate::words::{bound, change, of_them, percent, rose, time};
 use crate::{Bounds, Change, Level, Unit, Value, Which, chance};
+use words::{change, counted, duration, rose, share};
 
 /// Fewer instances on both sides together are not told to have come or gone.
 const FEW: u64 = 5;
@@ -218,8 +218,8 @@ fn alone(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2], out: &mut Vec
         text: format!(
             "The path {name} is in {} alone: {}, half of them within {}.",
             ["A", "B"][side],
-            of_them(count, "instance", "instances"),
-            time(p50)
+            counted(count, "instance", "instances"),
+            duration::of_f64(p50)
         ),
         ..Change::default()
     });
@@ -293,7 +293,7 @@ fn slow(basis: &Basis<'_>, name: &str, sides: [&Path; 2], told: Option<u64>) -> 
         .collect()
     }));
     let shares = [0, 1].map(|side: usize| slow[side] as f64 / of[side].max(1) as f64);
-    let [p99_a, p99_b] = sides.map(|path| time(path.total.percentile(0.99) as f64));
+    let [p99_a, p99_b] = sides.map(|path| duration::of_f64(path.total.percentile(0.99) as f64));
     let fell = if shares[0] == shares[1] {
         "were as many:"
     } else {
@@ -310,7 +310,7 @@ fn slow(basis: &Basis<'_>, name: &str, sides: [&Path; 2], told: Option<u64>) -> 
         text: format!(
             "{} that took {} or longer {fell} {} of {} to {} of {} (p99 {p99_a} to {p99_b}).",
             instances(name),
-            bound(bound_ns),
+            duration::round(bound_ns),
             from(slow[0], shares[0] == shares[1]),
             of[0],
             slow[1],
@@ -372,8 +372,8 @@ impl Quantile<'_> {
             text: format!(
                 "{} went from {} to {} (p50, {}{note}).",
                 self.words,
-                time(at_a),
-                time(at_b),
+                duration::of_f64(at_a),
+                duration::of_f64(at_b),
                 change(at_a, at_b)
             ),
             level: self.level,
@@ -428,7 +428,7 @@ fn groups(basis: &Basis<'_>, name: &str, sides: [&Path; 2], design: f64, out: &m
     // Where neither side has the other's kind, it is no matter of chance.
     let mixed = of(0, &label_b).0 > 0.0 || of(1, &label_a).0 > 0.0;
     let confidence = mixed.then(|| 1.0 - chance::shares(of(0, &label_a), of(1, &label_a), design));
-    let [a, b] = [0, 1].map(|side: usize| of_them(all[side], "instance", "instances"));
+    let [a, b] = [0, 1].map(|side: usize| counted(all[side], "instance", "instances"));
     let close = (p50_b as f64 - p50_a as f64).abs() < 0.1 * p50_a.max(p50_b) as f64;
     // All of it goes another way now: that is more than by how much the median changed.
     let whole = [0, 1].map(|side: usize| {
@@ -447,10 +447,10 @@ fn groups(basis: &Basis<'_>, name: &str, sides: [&Path; 2], design: f64, out: &m
         level: Level::Whole,
         text: format!(
             "The {by} moved from a {label_a} ({} of {a}) to a {label_b} ({} of {b}), and the loop went from {} to {} (p50).",
-            percent(shares[0]),
-            percent(shares[1]),
-            time(p50_a as f64),
-            time(p50_b as f64)
+            share::rough(shares[0]),
+            share::rough(shares[1]),
+            duration::of_f64(p50_a as f64),
+            duration::of_f64(p50_b as f64)
         ),
         ..Change::default()
     });

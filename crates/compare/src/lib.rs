@@ -22,10 +22,8 @@ mod side;
 mod states;
 mod student;
 mod tails;
-mod words;
 
 pub use differs::Difference;
-pub use words::bound;
 
 pub use each::{Cell, Each, EachRow, each, letter};
 

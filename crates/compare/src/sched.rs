@@ -8,8 +8,8 @@ use stats::Stats;
 use crate::basis::{Basis, Per};
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, SPENT, count, push, value};
-use crate::words::{change, number, percent, time};
 use crate::{Change, Unit, Which, chance};
+use words::{change, duration, number, share};
 
 /// Tasks with fewer switches on either side are not compared.
 const ENOUGH: u64 = 20;
@@ -208,31 +208,31 @@ fn by_rate(
     );
     let delays = format!(
         "it waited {} and {} for a CPU each time",
-        time(sides[0].delays.mean_f64()),
-        time(sides[1].delays.mean_f64())
+        duration::of_f64(sides[0].delays.mean_f64()),
+        duration::of_f64(sides[1].delays.mean_f64())
     );
     let text = match there {
         [_, false] => format!(
             "{name} gone: it had {} switches{each} and ran for {}{each}.",
             number(rates[0]),
-            time(times[0])
+            duration::of_f64(times[0])
         ),
         [false, _] => format!(
             "{name} is new: {} switches{each}, and it ran for {}{each}.",
             number(rates[1]),
-            time(times[1])
+            duration::of_f64(times[1])
         ),
         _ if by_time => format!(
             "{name} ran for {} and then {}{each} ({}); {switches}, {}; {delays}.",
-            time(times[0]),
-            time(times[1]),
+            duration::of_f64(times[0]),
+            duration::of_f64(times[1]),
             change(times[0], times[1]),
             pieces.often()
         ),
         _ => format!(
             "{name}: {switches}; it ran for {} and {}{each}, and {delays}.",
-            time(times[0]),
-            time(times[1]),
+            duration::of_f64(times[0]),
+            duration::of_f64(times[1]),
         ),
     };
     let of = |by_time: bool| {
@@ -295,21 +295,24 @@ fn by_share(basis: &Basis<'_>, name: &str, sides: [&Task; 2], all: [(f64, f64); 
     let ran = [0, 1].map(|side: usize| sides[side].ran_ns as f64 / all[side].1.max(1.0));
     let there = sides.map(|task| task.delays.count() > 0);
     let mut text = match there {
-        [_, false] => format!("{name} gone: it had {} of all switches", percent(shares[0])),
+        [_, false] => format!(
+            "{name} gone: it had {} of all switches",
+            share::rough(shares[0])
+        ),
         [false, _] => format!(
             "{name} is new: it has {} of all switches",
-            percent(shares[1])
+            share::rough(shares[1])
         ),
         _ => format!(
             "{name}: {} to {} of all switches, and {} to {} of the time that tasks ran",
-            percent(shares[0]),
-            percent(shares[1]),
-            percent(ran[0]),
-            percent(ran[1])
+            share::rough(shares[0]),
+            share::rough(shares[1]),
+            share::rough(ran[0]),
+            share::rough(ran[1])
         ),
     };
     if basis.timed && there == [true, true] {
-        let [a, b] = sides.map(|task| time(task.delays.mean_f64()));
+        let [a, b] = sides.map(|task| duration::of_f64(task.delays.mean_f64()));
         text.push_str(&format!("; it waited {a} and {b} for a CPU each time"));
     }
     text.push('.');
@@ -390,8 +393,8 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
                     "kworkers ran {name} {} and then {} times{each}, for {} and {}{each}.",
                     number(rates[0]),
                     number(rates[1]),
-                    time(times[0]),
-                    time(times[1])
+                    duration::of_f64(times[0]),
+                    duration::of_f64(times[1])
                 ),
                 ..Change::default()
             },

@@ -8,8 +8,8 @@ use model::State;
 use stats::Stats;
 
 use crate::basis::{Basis, Kind, Per, kind};
-use crate::words::{number, of_them, time};
 use crate::{Change, PerWork, Value, Which};
+use words::{counted, duration, number};
 
 /// What time that is spent counts in the ranking, beside time that is waited: an exit that is handled takes a vCPU's time,
 /// a request that waits or a vCPU without a CPU lacks it.
@@ -78,8 +78,8 @@ impl<'a> Pair<'a> {
             let [a, b] = [0, 1].map(|side| {
                 format!(
                     "{} in {}",
-                    time(self.length(side) * 1e9),
-                    of_them(recordings[side] as u64, "recording", "recordings")
+                    duration::of_f64(self.length(side) * 1e9),
+                    counted(recordings[side] as u64, "recording", "recordings")
                 )
             });
             out.push(format!("A is {a}, B {b}; rates are for each second."));

@@ -6,8 +6,8 @@ use model::State;
 use crate::basis::{Basis, Per};
 use crate::differs::lacking;
 use crate::side::{GUEST_TIME, Pair, SPENT, push, value};
-use crate::words::{percent, time};
 use crate::{Change, Level, PerWork, Unit, Which, chance};
+use words::{duration, share};
 
 /// Spans of a state in a slice of time, at a guess.
 const PIECES: usize = 100;
@@ -73,8 +73,8 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             if a.max(b) >= 0.01 {
                 notes.push(format!(
                     "What vCPUs did is not known for {} of their time in A, and {} in B: that is no change.",
-                    percent(a),
-                    percent(b)
+                    share::rough(a),
+                    share::rough(b)
                 ));
             }
             continue;
@@ -108,7 +108,11 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         };
         let each = basis.each();
         let times = if basis.per == Per::Second {
-            format!(" ({} to {}{each}, all together)", time(ns_a), time(ns_b))
+            format!(
+                " ({} to {}{each}, all together)",
+                duration::of_f64(ns_a),
+                duration::of_f64(ns_b)
+            )
         } else {
             String::new()
         };
@@ -128,8 +132,8 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
                 level: Level::Whole,
                 text: format!(
                     "vCPUs were {words} {} of their time, then {}{times}.",
-                    percent(share_a),
-                    percent(share_b),
+                    share::rough(share_a),
+                    share::rough(share_b),
                 ),
                 ..Change::default()
             },

@@ -1,5 +1,7 @@
 //! What VMs and vCPUs are called, in tables and sentences.
 
+use words::list_first;
+
 use crate::Vm;
 
 /// Returns what each VM is called: by its name, else by its process, else by the thread of its first vCPU. Those that
@@ -26,30 +28,20 @@ pub fn vcpu_name(vms: &[Vm], tid: i32) -> Option<String> {
         Some((at, vcpu.id))
     })?;
     if vms.len() < 2 {
-        return Some(format!("vCPU {vcpu}"));
+        return Some(words::vcpu(None, vcpu));
     }
     let name = vm_names(vms).into_iter().nth(at)?;
-    Some(format!("{name}, vCPU {vcpu}"))
+    Some(words::vcpu(Some(&name), vcpu))
 }
 
 /// VMs and vCPUs that a sentence lists; what is beyond is counted.
 const LISTED: usize = 8;
 
-/// Cuts a list to what a sentence can hold.
-fn short(mut list: Vec<String>) -> String {
-    let more = list.len().saturating_sub(LISTED);
-    list.truncate(LISTED);
-    if more > 0 {
-        list.push(format!("{more} more"));
-    }
-    list.join(", ")
-}
-
 /// Returns what is to be said of VMs that were guessed, if any were.
 pub fn guesses(vms: &[Vm]) -> Option<String> {
     let threads = |vm: &Vm| {
         let tids = vm.vcpus.iter().map(|vcpu| vcpu.tid.to_string());
-        format!("{{{}}}", short(tids.collect()))
+        format!("{{{}}}", list_first(&tids.collect::<Vec<_>>(), LISTED))
     };
     let guessed = vms.iter().filter(|vm| vm.guessed);
     let guessed: Vec<String> = guessed.map(threads).collect();
@@ -57,7 +49,7 @@ pub fn guesses(vms: &[Vm]) -> Option<String> {
         format!(
             "Which vCPU is of which VM is a guess, by the order of thread ids: the recording tells no processes. Threads \
              taken for one VM: {}. --facts with the text of 'ps -eLo pid,tid,comm,args' tells.",
-            short(guessed)
+            list_first(&guessed, LISTED)
         )
     })
 }

@@ -3,6 +3,7 @@
 use event::ExitReason;
 use model::{Access, Machine};
 use stats::{Longest, Stats};
+use words::share;
 
 use crate::engine::{Instance, Paths};
 use crate::lang::{By, Path};
@@ -436,8 +437,8 @@ impl Words<'_> {
         let (example, stage, ns) = tally.slowest.as_ref()?;
         let stage = tally.stages.get(*stage as usize)?;
         let mut text = format!(
-            "{} % of its time went from '{}' to '{}'",
-            (*ns as f64 / example.total_ns.max(1) as f64 * 100.0).round(),
+            "{} of its time went from '{}' to '{}'",
+            share::whole(*ns as f64 / example.total_ns.max(1) as f64),
             self.step(stage.chain, stage.from),
             self.step(stage.chain, stage.to)
         );
@@ -524,8 +525,8 @@ impl Words<'_> {
                 "The time went from '{}' to '{}': {} of the slow instances' time, {} of the others'.",
                 self.step(stage.chain, stage.from),
                 self.step(stage.chain, stage.to),
-                percent(slow_share),
-                percent(fast_share)
+                share::whole(slow_share),
+                share::whole(fast_share)
             ),
             gain: slow_share - fast_share,
             slow_examples: examples(&split.slow),
@@ -550,8 +551,8 @@ impl Words<'_> {
         let text = format!(
             "{}: {} of the slow instances, {} of the others.",
             self.sentence(&reason.what),
-            percent(slow_share),
-            percent(fast_share)
+            share::whole(slow_share),
+            share::whole(fast_share)
         );
         // Examples are typical: those nearest to their group's mean.
         let examples = |bucket: &crate::tally::Bucket, having: bool| {
@@ -751,10 +752,6 @@ impl Words<'_> {
             }
         }
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }
 
 fn waker_name(waker: Waker) -> &'static str {

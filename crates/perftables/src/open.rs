@@ -44,8 +44,11 @@ impl Foreign {
     fn note(&self, notes: &mut Vec<Note>) {
         let text = match self.inside.0 {
             0 => return,
-            1 => "1 line inside a table is no row and passed over.".to_owned(),
-            lines => format!("{lines} lines inside a table are no rows and passed over."),
+            lines => words::counted(
+                lines,
+                "line inside a table is no row and passed over.",
+                "lines inside a table are no rows and passed over.",
+            ),
         };
         notes.push(Note {
             line: self.inside.1,

@@ -259,10 +259,10 @@ impl Reader {
             }
         };
         let (rows, _) = self.joined;
-        let were = if rows == 1 { "row was" } else { "rows were" };
+        let rows = words::counted(rows, "row was", "rows were");
         note(
             self.joined,
-            format!("{rows} {were} broken and put together again, the first here."),
+            format!("{rows} broken and put together again, the first here."),
         );
         let (tables, line) = self.beyond;
         note(

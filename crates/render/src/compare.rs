@@ -2,9 +2,10 @@
 
 use compare::{Change, Comparison, Difference, PerWork, Unit, Value as Side, Which};
 use serde_json::{Map, Value, json};
+use words::duration;
 
+use crate::csv;
 use crate::quality::wrap;
-use crate::{csv, duration};
 
 /// Likely changes that are told without being asked for.
 const LIKELY: usize = 8;
@@ -70,12 +71,10 @@ pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout)
         wrap(
             &mut out,
             "",
-            &match untold {
-                1 => "1 difference is within the noise, or small, and not told (--all)".to_owned(),
-                _ => format!(
-                    "{untold} differences are within the noise, or small, and not told (--all)"
-                ),
-            },
+            &format!(
+                "{} within the noise, or small, and not told (--all)",
+                words::counted(untold, "difference is", "differences are")
+            ),
             layout.width,
         );
     }

@@ -2,10 +2,11 @@
 
 use compare::{Cell, Each, Unit, Value as Side};
 use serde_json::{Map, Value, json};
+use words::{duration, share};
 
 use crate::compare::{changes_json, differs_json};
+use crate::csv;
 use crate::quality::wrap;
-use crate::{csv, duration};
 
 /// What something is worth on each side, that somebody measured beside the recordings: a benchmark's result.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +71,7 @@ pub fn text(
         ));
         let changes: Vec<String> = (0..names.len())
             .map(|side| match score.change(side) {
-                Some(change) if side > 0 => format!("{:+.1} % ", change * 100.0),
+                Some(change) if side > 0 => format!("{} ", share::signed(change)),
                 _ => String::new(),
             })
             .collect();
@@ -83,7 +84,7 @@ pub fn text(
         let cells = row.cells.iter();
         let bound = row
             .bound_ns
-            .map(|bound| format!(", {} on", compare::bound(bound)));
+            .map(|bound| format!(", {} on", duration::round(bound)));
         rows.push((
             format!("{}{}", row.what, bound.unwrap_or_default()),
             cells.map(|cell| words(cell, row.unit)).collect(),
@@ -163,8 +164,8 @@ fn words(cell: &Cell, unit: Unit) -> String {
         Some(Side::Absent) => "-".to_owned(),
         Some(Side::Word(word)) => word.clone(),
         Some(Side::Number(value)) => match unit {
-            Unit::Nanoseconds => duration::human(value.max(0.0).round() as u64),
-            Unit::Share => format!("{:.1} %", value * 100.0),
+            Unit::Nanoseconds => duration::of_f64(*value),
+            Unit::Share => share::tenths(*value),
             Unit::PerSecond => format!("{}/s", short(*value)),
             Unit::Count | Unit::Word => short(*value),
         },

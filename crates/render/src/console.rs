@@ -27,8 +27,7 @@ pub fn visible(line: &ConsoleLine) -> String {
     for &(at, count) in &line.unknown {
         let at = at.clamp(from, line.bytes.len());
         put(&mut out, line.bytes.get(from..at).unwrap_or_default());
-        let bytes = if count == 1 { "byte" } else { "bytes" };
-        let _ = write!(out, "<{count} {bytes} not recorded>");
+        let _ = write!(out, "<{} not recorded>", words::plural(count, "byte"));
         from = at;
     }
     put(&mut out, line.bytes.get(from..).unwrap_or_default());
@@ -84,14 +83,10 @@ pub fn line(line: &ConsoleLine, time: &str, writer: &Writer) -> String {
 
 /// Returns what stands below the lines.
 pub fn sums(sums: &ConsoleSums) -> String {
-    let plural = |count: u64, word: &str| match count {
-        1 => format!("1 {word}"),
-        _ => format!("{count} {word}s"),
-    };
     let mut out = format!(
         "console: {}, {}",
-        plural(sums.lines, "line"),
-        plural(sums.bytes, "byte")
+        words::plural(sums.lines, "line"),
+        words::plural(sums.bytes, "byte")
     );
     if sums.unknown > 0 {
         let _ = write!(

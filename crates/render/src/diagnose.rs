@@ -2,9 +2,10 @@
 
 use rules::{Advice, Diagnosis, Finding};
 use serde_json::{Map, Value, json};
+use words::{duration, share};
 
+use crate::csv;
 use crate::quality::wrap;
-use crate::{csv, duration};
 
 /// Returns findings as text, most time first.
 pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
@@ -74,7 +75,7 @@ pub fn head(finding: &Finding) -> String {
         if cost.share > 0.0 {
             out.push_str(&format!(
                 ": {} % {}",
-                duration::percent(cost.share),
+                share::cell(cost.share),
                 cost.base.words()
             ));
         }

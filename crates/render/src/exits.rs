@@ -6,9 +6,10 @@ use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Stats};
 use event::Isa;
 use model::{Seen, Times};
 use serde_json::{Map, Value, json};
+use words::{duration, share};
 
 use crate::times::{COLUMNS, time_fields, unknowable_json};
-use crate::{csv, duration, vms};
+use crate::{csv, vms};
 
 /// Appends the contract's fields of one table to a JSON document.
 pub fn json(document: &mut Map<String, Value>, isa: Option<Isa>, report: &ExitsReport) {
@@ -235,14 +236,14 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
             let _ = write!(
                 out,
                 "{:>7}",
-                duration::percent(share(stats.count(), report.total_count))
+                share::cell(share(stats.count(), report.total_count))
             );
         }
         let _ = write!(
             out,
             "{:>9}{:>6}",
             time(stats.total()),
-            duration::percent(share(stats.total(), report.total_ns))
+            share::cell(share(stats.total(), report.total_ns))
         );
         let (min, mean) = (Some(stats.min()), Some(stats.mean()));
         let max = Some(stats.max());

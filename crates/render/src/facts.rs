@@ -168,7 +168,11 @@ fn machine(page: &mut Page, host: &Host) {
         told.then(|| {
             let packages = count(|cpu| [cpu.package, None, None]);
             let cores = count(|cpu| [cpu.package, cpu.die, cpu.core]);
-            format!("{}, {}", plural(packages, "package"), plural(cores, "core"))
+            format!(
+                "{}, {}",
+                words::plural(packages, "package"),
+                words::plural(cores, "core")
+            )
         }),
         host.smt.as_ref().map(|smt| format!("SMT {smt}")),
     ]);
@@ -297,7 +301,7 @@ fn one_vm(page: &mut Page, vm: &Vm) {
     page.line("command", &words.collect::<Vec<_>>().join(" "));
     let few = page.layout.rows.saturating_mul(4);
     for vcpu in vm.vcpus.iter().take(few) {
-        let name = format!("vCPU {}", vcpu.id);
+        let name = words::vcpu(None, vcpu.id);
         let row = thread_row(
             &name,
             vcpu.tid,
@@ -434,11 +438,6 @@ fn by_setting(policies: &[FreqPolicy]) -> Vec<(&FreqPolicy, CpuSet)> {
         }
     }
     all
-}
-
-fn plural(count: usize, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }
 
 fn gib(bytes: u64) -> String {

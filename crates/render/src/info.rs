@@ -5,9 +5,10 @@ use std::fmt::Write;
 use analysis::InfoReport;
 use model::Vm;
 use serde_json::{Map, Value, json};
+use words::duration;
 
+use crate::csv;
 use crate::quality::wrap;
-use crate::{csv, duration};
 
 /// Threads of a VMM that are listed.
 const HELPERS: usize = 4;
@@ -130,18 +131,17 @@ pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
         let vcpus: Vec<String> = vm
             .vcpus
             .iter()
-            .map(|v| format!("{} (thread {})", v.id, v.tid))
+            .map(|v| words::with_thread(&v.id.to_string(), v.tid))
             .collect();
         let _ = write!(text, "; vCPUs {}", vcpus.join(", "));
         if !vm.helpers.is_empty() {
             // An I/O thread for each disk, say: the first ones are the VMM's oldest.
-            let mut helpers: Vec<String> = vm.helpers.iter().map(i32::to_string).collect();
-            let more = helpers.len().saturating_sub(HELPERS);
-            helpers.truncate(HELPERS);
-            if more > 0 {
-                helpers.push(format!("{more} more"));
-            }
-            let _ = write!(text, "; with threads {}", helpers.join(", "));
+            let helpers: Vec<String> = vm.helpers.iter().map(i32::to_string).collect();
+            let _ = write!(
+                text,
+                "; with threads {}",
+                words::list_first(&helpers, HELPERS)
+            );
         }
         if vm.guessed {
             text.push_str(" (a guess, by the order of thread ids)");

@@ -11,7 +11,6 @@ pub mod compare_each;
 pub mod console;
 pub mod csv;
 pub mod diagnose;
-use stats::duration;
 pub mod exits;
 pub mod facts;
 pub mod html;

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use analysis::Stats;
 use paths::{Because, Found, InstanceReport, PathReport, SlowReport, StageReport};
 use serde_json::{Map, Value, json};
+use words::{duration, share};
 
-use crate::{clean, csv, duration, quality};
+use crate::{clean, csv, quality};
 
 /// How a table is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -298,7 +299,7 @@ fn savings(out: &mut String, report: &PathReport, slow: &SlowReport, layout: Lay
             stage.name,
             duration::of(whole, layout.nanoseconds),
             duration::of(stage.saving_ns, layout.nanoseconds),
-            duration::percent(share)
+            share::cell(share)
         );
         quality::wrap(out, "  ", &text, layout.width);
     }

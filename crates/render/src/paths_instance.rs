@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use paths::InstanceReport;
+use words::duration;
 
-use crate::{clean, duration, quality};
+use crate::{clean, quality};
 
 /// Returns its steps, one a line, and what else is known of it.
 pub fn steps(one: &InstanceReport, nanoseconds: bool, width: usize) -> String {

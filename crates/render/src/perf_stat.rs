@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use analysis::RatioRow;
 use serde_json::{Value, json};
+use words::duration;
 
-use crate::{clean, duration};
+use crate::clean;
 
 /// Returns a number with four digits that count, as people read them.
 fn number(value: f64) -> String {
@@ -22,11 +23,7 @@ fn number(value: f64) -> String {
 
 /// Returns the counts as a table. A column of ratios is there where their base was counted.
 pub fn table(rows: &[RatioRow], counted_ns: Option<u64>) -> String {
-    let mut out = format!(
-        "perf stat: {} event{}",
-        rows.len(),
-        if rows.len() == 1 { "" } else { "s" }
-    );
+    let mut out = format!("perf stat: {}", words::plural(rows.len(), "event"));
     match counted_ns {
         Some(ns) => {
             let _ = writeln!(out, ", counted for {}", duration::human(ns));

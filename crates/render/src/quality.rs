@@ -7,8 +7,7 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
     let mut parts = Vec::new();
     match quality.lost_events {
         0 => parts.push("no events lost".to_owned()),
-        1 => parts.push("1 event lost".to_owned()),
-        lost => parts.push(format!("{lost} events lost")),
+        lost => parts.push(format!("{} lost", words::plural(lost, "event"))),
     }
     parts.push(
         if quality.truncated {

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use analysis::{CpuRow, Other, SchedReport, Stats, TaskRow};
 use serde_json::{Map, Value, json};
+use words::{duration, share};
 
-use crate::{clean, csv, duration};
+use crate::{clean, csv};
 
 /// Appends the contract's fields, and what is told beside them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
@@ -246,9 +247,8 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let others = report.rows.iter().find(|row| row.is_others());
     let tasks = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
     let mut out = format!(
-        "sched: {} task{}, {} delays, mean {}, p99 {}, max {}\n",
-        tasks,
-        if tasks == 1 { "" } else { "s" },
+        "sched: {}, {} delays, mean {}, p99 {}, max {}\n",
+        words::plural(tasks, "task"),
         report.delays.count(),
         time(report.delays.mean()),
         told(report.delays.percentile(0.99)),
@@ -397,7 +397,7 @@ pub fn cpus(report: &SchedReport, layout: Layout) -> String {
             row.cpu,
             time(row.busy_ns),
             time(row.idle_ns),
-            duration::percent(share),
+            share::cell(share),
             row.switches,
             row.wakeups,
             time(row.delays.total() / row.delays.count().max(1)),

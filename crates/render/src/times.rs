@@ -1,10 +1,8 @@
 //! Time by state, as columns and as fields.
-
 use analysis::Unknowable;
 use model::{State, Times};
 use serde_json::{Value, json};
-
-use crate::duration;
+use words::{duration, share};
 
 /// One column: states that are told together.
 pub(crate) struct Column {
@@ -54,7 +52,7 @@ impl Column {
         if self.hidden(ns, unknowable) {
             return "-".to_owned();
         }
-        duration::percent(ns as f64 / total.max(1) as f64)
+        share::cell(ns as f64 / total.max(1) as f64)
     }
 
     /// Returns its time; a dash where nothing can be known of it.

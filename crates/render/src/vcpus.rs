@@ -5,9 +5,10 @@ use std::fmt::Write;
 use analysis::{Behind, Unknowable, UserCause, VcpuRow, VcpusReport, access_key};
 use model::{State, Times};
 use serde_json::{Map, Value, json};
+use words::duration;
 
 use crate::times::{COLUMNS, Column, time_fields, unknowable_json};
-use crate::{clean, csv, duration, vms};
+use crate::{clean, csv, vms};
 
 /// Appends the contract's fields to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &VcpusReport) {
@@ -222,7 +223,7 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         .or_else(|| row.vm_pid.map(|pid| pid.to_string()));
     let called = match vm {
         // The name of one of several VMs tells it from the others.
-        Some(vm) if row.called == format!("vCPU {}", row.vcpu) => format!("{} of {vm}", row.called),
+        Some(vm) if row.called == words::vcpu(None, row.vcpu) => format!("{} of {vm}", row.called),
         _ => row.called.clone(),
     };
     let who = match row.others {

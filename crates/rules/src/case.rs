@@ -1,6 +1,7 @@
 //! What rules look at, and how they ask it.
 
 use std::collections::HashSet;
+use words::share;
 
 use analysis::{ExitRow, ExitTable, Origin, Picture};
 use domain::{Domain, GuestOs};
@@ -166,7 +167,7 @@ impl<'a> Case<'a> {
             .filter(|ns| *ns < LEAST_SPAN_NS && !self.printed())?;
         Some(Verdict::Lacks(format!(
             "The recording is of {} only, which is too short to tell how often or what share; record a second or more.",
-            stats::duration::human(span)
+            words::duration::human(span)
         )))
     }
 
@@ -176,7 +177,7 @@ impl<'a> Case<'a> {
         match self.picture.span_ns.filter(brief) {
             Some(span) => finding.evidence(format!(
                 "The recording is of {} only: the share may be that of a moment.",
-                stats::duration::human(span)
+                words::duration::human(span)
             )),
             None => finding,
         }
@@ -234,23 +235,6 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns a number with an s behind the word it counts.
-pub(crate) fn plural(count: u64, word: &str) -> String {
-    if count == 1 {
-        format!("{count} {word}")
-    } else {
-        format!("{count} {word}s")
-    }
-}
-
-/// Returns a share in per cent with two decimals, as perf prints it.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "0.00 %".to_owned();
-    }
-    format!("{:.2} %", part as f64 / whole as f64 * 100.0)
-}
-
 /// Returns what a row is called: its key, and its name where it has one.
 pub(crate) fn called(row: &ExitRow) -> String {
     match &row.name {
@@ -268,9 +252,9 @@ pub(crate) fn listed(rows: &[&ExitRow], whole: u64, most: usize) -> Vec<String> 
             "{}: {} of them ({}), {} in all, {} each.",
             called(row),
             row.stats.count(),
-            percent(row.stats.count(), whole),
-            stats::duration::human(row.stats.total()),
-            stats::duration::human(row.stats.mean()),
+            share::of(row.stats.count(), whole),
+            words::duration::human(row.stats.total()),
+            words::duration::human(row.stats.mean()),
         )
     };
     rows.iter().take(most).map(line).collect()

@@ -1,6 +1,7 @@
 //! How far a recording can be believed where events are missing.
 
 use analysis::Turns;
+use words::duration::seconds_us;
 
 use crate::Case;
 
@@ -68,11 +69,10 @@ impl Case<'_> {
     /// Returns the command that shows what happened in a time.
     pub(crate) fn command(&self, from: u64, to: u64) -> String {
         let name = self.picture.names.first().map_or("REC", String::as_str);
-        let seconds = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
         format!(
             "trapline events {name} --time {},{}",
-            seconds(from / 1_000),
-            seconds(to.div_ceil(1_000))
+            seconds_us(from / 1_000),
+            seconds_us(to.div_ceil(1_000))
         )
     }
 
@@ -83,13 +83,5 @@ impl Case<'_> {
         let events: u64 = counts.map(|kind| kind.count).sum();
         // One in a hundred: then about every other chain of a dozen events and more has a gap in ten.
         quality.lost_events.saturating_mul(100) > events
-    }
-}
-
-/// Returns a text with a capital at its beginning, unless that would break the word.
-pub(crate) fn capital(text: &str) -> String {
-    match text.strip_prefix("the ") {
-        Some(rest) => format!("The {rest}"),
-        None => text.to_owned(),
     }
 }

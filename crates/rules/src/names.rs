@@ -22,7 +22,7 @@ impl Case<'_> {
     /// 1705)`.
     pub(crate) fn vcpu_called(&self, tid: i32) -> String {
         match vcpu_name(self.vms(), tid) {
-            Some(name) => format!("{name} (thread {tid})"),
+            Some(name) => words::with_thread(&name, tid),
             None => format!("the vCPU of thread {tid}"),
         }
     }

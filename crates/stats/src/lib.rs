@@ -3,7 +3,6 @@ Count, sum, extremes and percentiles of durations, in bounded memory. This crate
 */
 #![forbid(unsafe_code)]
 
-pub mod duration;
 mod longest;
 
 pub use longest::{KEPT, Longest};

@@ -21,10 +21,7 @@ impl Times {
 
     /// Returns `3 lines` and the like.
     fn of(&self, one: &str, many: &str) -> String {
-        match self.count {
-            1 => format!("1 {one}"),
-            n => format!("{n} {many}"),
-        }
+        words::counted(self.count, one, many)
     }
 }
 

@@ -157,9 +157,8 @@ fn add(
     }
     if values.len() != sides.len() {
         bail!(
-            "{} {} for {} recordings: one for each is needed, in their order",
-            values.len(),
-            if values.len() == 1 { "value" } else { "values" },
+            "{} for {} recordings: one for each is needed, in their order",
+            words::plural(values.len(), "value"),
             sides.len()
         );
     }

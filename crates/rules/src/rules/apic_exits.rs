@@ -2,9 +2,9 @@
 
 use analysis::{ExitRow, ExitTable};
 use event::Isa;
-use stats::duration::human;
+use words::{duration::human, share};
 
-use crate::case::{Sum, listed, percent};
+use crate::case::{Sum, listed};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -115,7 +115,7 @@ fn look(case: &Case<'_>) -> Verdict {
             finding = finding.evidence(format!(
                 "{name}: {} exits ({}), {}.",
                 sum.count,
-                percent(sum.count, all.count),
+                share::of(sum.count, all.count),
                 human(sum.ns)
             ));
         }

@@ -4,9 +4,9 @@ use analysis::{ExitTable, UserCause, VcpuRow};
 use model::Access;
 use paths::{Dropped, PathReport};
 use stats::Stats;
-use stats::duration::human;
+use words::{duration::human, plural, share};
 
-use crate::case::{Sum, percent, plural};
+use crate::case::Sum;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -238,7 +238,7 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
              {} each.",
             row.tid,
             human(ns),
-            percent(ns, row.times.total()),
+            share::of(ns, row.times.total()),
             human(ns / count.max(1)),
         ));
     let mut causes: Vec<&UserCause> = row.user.iter().filter(|cause| of_uart(cause)).collect();

@@ -1,9 +1,8 @@
 //! kworkers of a cpufreq governor that samples the load.
 
 use analysis::TaskRow;
-use stats::duration::human;
+use words::{duration::human, plural};
 
-use crate::case::plural;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,9 +1,8 @@
 //! Halt polling that burns more than it saves.
 
 use model::State;
-use stats::duration::human;
+use words::{duration::human, share};
 
-use crate::case::percent;
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -89,7 +88,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .evidence(format!(
             "{misses} polls failed and burnt {} ({} of the time that vCPUs were observed); {hits} succeeded after {} in all.",
             human(burnt),
-            percent(burnt, case.picture.observed_ns()),
+            share::of(burnt, case.picture.observed_ns()),
             human(polled),
         ))
         .evidence(format!(

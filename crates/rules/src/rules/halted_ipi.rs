@@ -2,9 +2,9 @@
 
 use analysis::{ExitTable, IpiSums};
 use event::Isa;
-use stats::duration::human;
+use words::{duration::human, plural, share};
 
-use crate::case::{Sum, percent, plural};
+use crate::case::Sum;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -154,14 +154,14 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
         .title(title)
         .evidence(format!(
             "{found} of {count} interrupts ({}) were for a halted vCPU.",
-            percent(found, count)
+            share::of(found, count)
         ))
         .evidence(halts.why)
         .evidence(format!(
             "The halts cost them {}: {} each by the medians, {} of the {} in which they occur.",
             human(ns),
             human(halts.each_ns),
-            percent(ns, active),
+            share::of(ns, active),
             human(active)
         ));
     if sums.alone > 0 {

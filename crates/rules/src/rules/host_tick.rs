@@ -1,7 +1,7 @@
 //! The host's tick on CPUs that were isolated for guests.
 
 use analysis::ExitTable;
-use stats::duration::human;
+use words::duration::human;
 
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 

@@ -2,9 +2,9 @@
 
 use analysis::ExitTable;
 use domain::{Change, GuestOs};
-use stats::duration::human;
+use words::{duration::human, plural, share};
 
-use crate::case::{Sum, listed, percent, plural};
+use crate::case::{Sum, listed};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -113,7 +113,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     finding = finding.evidence(format!(
         "That is {} of the time of exits without waiting.",
-        percent(hpet.ns, case.handling_ns())
+        share::of(hpet.ns, case.handling_ns())
     ));
     if more >= 1.01 {
         finding = finding.evidence(format!(
@@ -181,8 +181,8 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
             "EPT_MISCONFIG: {} of {} exits ({}), {} of the time without waiting, {} each.",
             emulated.count,
             all.count,
-            percent(emulated.count, all.count),
-            percent(emulated.ns, case.handling_ns()),
+            share::of(emulated.count, all.count),
+            share::of(emulated.ns, case.handling_ns()),
             human(emulated.ns / emulated.count.max(1)),
         ));
     if has {

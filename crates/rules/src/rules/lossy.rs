@@ -1,7 +1,7 @@
 //! The recording lacks events.
 
-use crate::case::percent;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use words::share;
 
 pub(crate) static RULE: Rule = Rule {
     id: "lossy-recording",
@@ -75,7 +75,7 @@ fn look(case: &Case<'_>) -> Verdict {
             .evidence(format!(
                 "{} of {all} events were lost ({}).",
                 quality.lost_events,
-                percent(quality.lost_events, all)
+                share::of(quality.lost_events, all)
             ));
         finding.at_least = if lost >= 0.05 {
             Severity::High

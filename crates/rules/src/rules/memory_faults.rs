@@ -2,9 +2,9 @@
 
 use analysis::{APIC_PAGE, ExitTable, Taken};
 use event::Isa;
-use stats::duration::human;
+use words::{duration::human, share};
 
-use crate::case::{Sum, percent};
+use crate::case::Sum;
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -112,8 +112,8 @@ fn look(case: &Case<'_>) -> Verdict {
             names.join(" and "),
             sum.count,
             all.count,
-            percent(sum.count, all.count),
-            percent(sum.ns, case.handling_ns()),
+            share::of(sum.count, all.count),
+            share::of(sum.ns, case.handling_ns()),
             human(sum.ns / sum.count.max(1)),
         ));
     if faults.apic > 0 {

@@ -1,10 +1,9 @@
 //! vCPU threads move from CPU to CPU.
 
 use analysis::{MovesRow, TaskRow};
-use stats::duration::human;
+use words::{duration::human, plural, share};
 
 use super::preempted::pinning;
-use crate::case::{percent, plural};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -117,7 +116,7 @@ fn look(case: &Case<'_>) -> Verdict {
             half(&stayed.first_exits),
             stayed.count,
             human(*ns),
-            percent(*ns, row.observed_ns),
+            share::of(*ns, row.observed_ns),
         ));
     }
     if excess == 0 {

@@ -1,9 +1,9 @@
 //! The guest is a hypervisor itself.
 
 use event::Isa;
-use stats::duration::human;
+use words::{duration::human, share};
 
-use crate::case::{Sum, percent};
+use crate::case::Sum;
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -93,8 +93,8 @@ fn look(case: &Case<'_>) -> Verdict {
             "Virtualization instructions: {} of {} exits ({}), {} of the time without waiting.",
             sum.count,
             all.count,
-            percent(sum.count, all.count),
-            percent(sum.ns, case.handling_ns()),
+            share::of(sum.count, all.count),
+            share::of(sum.ns, case.handling_ns()),
         ));
     let mut rows = case.picture.reason(&VMX);
     rows.extend(case.picture.reason(&SVM));

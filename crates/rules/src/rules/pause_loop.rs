@@ -1,8 +1,7 @@
 //! vCPUs spin on locks.
 
-use stats::duration::human;
+use words::{duration::human, share};
 
-use crate::case::percent;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -68,8 +67,8 @@ fn look(case: &Case<'_>) -> Verdict {
              comes on top.",
             pauses.count,
             all.count,
-            percent(pauses.count, all.count),
-            percent(pauses.ns, case.handling_ns()),
+            share::of(pauses.count, all.count),
+            share::of(pauses.ns, case.handling_ns()),
             human(pauses.ns / pauses.count.max(1)),
         ));
     let runnable = case.picture.state_ns(model::State::Runnable);
@@ -77,7 +76,7 @@ fn look(case: &Case<'_>) -> Verdict {
         finding = finding.evidence(format!(
             "Meanwhile vCPUs waited {} for a CPU ({} of the time they were observed).",
             human(runnable),
-            percent(runnable, case.picture.observed_ns())
+            share::of(runnable, case.picture.observed_ns())
         ));
     }
     finding.at_least = Severity::Low;

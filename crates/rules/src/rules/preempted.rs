@@ -4,10 +4,8 @@ use analysis::{Crowd, Held, Stall, Who};
 use cpuset::CpuSet;
 use domain::Change;
 use model::State;
-use stats::duration::human;
+use words::{capital, duration::human, share, times};
 
-use crate::case::percent;
-use crate::doubt::capital;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -91,10 +89,10 @@ fn look(case: &Case<'_>) -> Verdict {
     };
     finding = finding.evidence(format!(
         "{} of the time that vCPUs were observed they could run and another task had the CPU; worst was {} with {} ({}){}.",
-        percent(total, case.picture.observed_ns()),
+        share::of(total, case.picture.observed_ns()),
         case.vcpu_called(worst.tid),
         human(worst.others_ns),
-        percent(worst.others_ns, observed),
+        share::of(worst.others_ns, observed),
         row.map_or_else(String::new, |row| format!(
             ", {} waits, p99 {}",
             row.waits.count(),
@@ -188,13 +186,6 @@ fn members(crowd: &Crowd) -> String {
         ),
         (Who::Unknown, _) => called(crowd),
         _ => format!("{} ({} threads)", called(crowd), crowd.threads),
-    }
-}
-
-fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        count => format!("{count} times"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A sender of TCP data sleeps until its socket has room.
 
 use analysis::{SleepRow, TaskRow};
-use stats::duration::human;
+use words::duration::human;
 
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 

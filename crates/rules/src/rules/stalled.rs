@@ -2,10 +2,9 @@
 
 use analysis::{ExitRow, ExitTable, Held, LONG_NS, Ran, Stall, StallsReport};
 use event::Isa;
-use stats::duration::human;
+use words::{capital, duration::human, plural, share, times};
 
-use crate::case::{called, percent, plural};
-use crate::doubt::capital;
+use crate::case::called;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -209,7 +208,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     {
         finding = finding.evidence(told(case, stall));
     }
-    let share = percent(ns, case.picture.observed_ns());
+    let share = share::of(ns, case.picture.observed_ns());
     finding = finding.evidence(match count {
         1 => format!("That is {share} of the vCPUs' time."),
         count => format!(
@@ -369,11 +368,4 @@ fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         finding = finding.evidence(doubt);
     }
     Some(finding)
-}
-
-fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        count => format!("{count} times"),
-    }
 }

@@ -2,9 +2,9 @@
 
 use analysis::{ExitRow, ExitTable};
 use domain::{Change, Domain, GuestOs};
-use stats::duration::human;
+use words::{duration::human, share};
 
-use crate::case::{Sum, listed, percent};
+use crate::case::{Sum, listed};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -85,7 +85,7 @@ fn look(case: &Case<'_>) -> Verdict {
                  --event=ioport prints.",
                 exits.count,
                 human(exits.ns),
-                percent(exits.ns, case.handling_ns()),
+                share::of(exits.ns, case.handling_ns()),
             ))
         } else if case.has_exits() {
             Verdict::Clear
@@ -144,9 +144,9 @@ fn look(case: &Case<'_>) -> Verdict {
             "Exits for I/O ports: {} of {} ({}), {} of the time of all exits, {} of it without waiting.",
             exits.count,
             all.count,
-            percent(exits.count, all.count),
-            percent(exits.ns, all.ns),
-            percent(exits.ns, case.handling_ns()),
+            share::of(exits.count, all.count),
+            share::of(exits.ns, all.ns),
+            share::of(exits.ns, case.handling_ns()),
         ));
     }
     finding = case.tell_brief(finding);

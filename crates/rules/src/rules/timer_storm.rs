@@ -2,9 +2,9 @@
 
 use analysis::{TimerRow, TimerTold, TimersReport};
 use event::Isa;
-use stats::duration::human;
+use words::{duration::human, plural, share};
 
-use crate::case::{Sum, percent, plural};
+use crate::case::Sum;
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -218,8 +218,8 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
             human(row.observed_ns),
             row.timer_exits,
             row.exits,
-            percent(row.timer_exits, row.exits),
-            percent(row.timer.ns, row.observed_ns),
+            share::of(row.timer_exits, row.exits),
+            share::of(row.timer.ns, row.observed_ns),
             plural(row.timer.count, "exit"),
         ));
     }
@@ -281,7 +281,7 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
             name(row),
             row.host_timer.count,
             human(row.observed_ns),
-            percent(row.host_timer.count, row.exits),
+            share::of(row.host_timer.count, row.exits),
         ));
     }
     finding

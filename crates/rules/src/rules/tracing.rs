@@ -1,9 +1,8 @@
 //! What recording costs.
 
 use analysis::Role;
-use stats::duration::human;
+use words::{duration::human, share};
 
-use crate::case::percent;
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -167,14 +166,14 @@ impl Measured {
             finding.cost(self.ran).title(format!(
                 "The recorder itself ran for {}, {} of the CPUs' time",
                 human(self.ran.ns),
-                in_percent(self.ran.share)
+                share::tenths(self.ran.share)
             ))
         };
         finding = finding.evidence(format!(
             "Threads of the recorder ran for {} of {}: {} of a CPU.",
             human(recorder.ran_ns),
             human(span),
-            percent(recorder.ran_ns, span)
+            share::of(recorder.ran_ns, span)
         ));
         for thread in recorder.threads.iter().take(4) {
             if thread.ran_ns == 0 {
@@ -195,7 +194,7 @@ impl Measured {
             finding = finding.evidence(format!(
                 "vCPUs could run and waited {} for CPUs that it had ({} of their time).",
                 human(self.waits.ns),
-                percent(self.waits.ns, case.picture.observed_ns())
+                share::of(self.waits.ns, case.picture.observed_ns())
             ));
         }
         let agents = case.picture.ipis.followed.of_agent;
@@ -251,7 +250,7 @@ impl Bound {
         let mut finding = finding;
         let Bound { cpu, events, .. } = *self;
         let rate = events as f64 / (self.span as f64 / 1e9);
-        let most = in_percent(self.most);
+        let most = share::tenths(self.most);
         if title {
             finding = finding.title(format!(
                 "Recording takes up to {most} of CPU {cpu}'s time: {rate:.0} events a second"
@@ -285,13 +284,9 @@ impl Bound {
                 "{}: {} events ({}).",
                 event.name,
                 event.count,
-                percent(event.count, all)
+                share::of(event.count, all)
             ));
         }
         finding
     }
-}
-
-fn in_percent(share: f64) -> String {
-    format!("{} %", stats::duration::percent(share))
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use domain::Change;
 use paths::{DeviceReport, PathReport, What};
 use stats::Stats;
-use stats::duration::human;
+use words::{duration::human, plural, share};
 
-use crate::case::{percent, plural};
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -232,7 +231,7 @@ fn look(case: &Case<'_>) -> Verdict {
             "Notifications waited for their answer in {} of the {} in which the device was in use ({}).",
             human(worst.waited_ns),
             human(worst.in_use_ns),
-            percent(worst.waited_ns, worst.in_use_ns),
+            share::of(worst.waited_ns, worst.in_use_ns),
         ))
         .evidence(match count {
             1 => format!(

@@ -1,4 +1,4 @@
-//! Durations as people read them.
+//! Durations and time stamps.
 
 /// Returns a duration with four digits and its unit, in eight columns at most: `870ns`, `76.06us`,
 /// `436.4ms`, `1234s`.
@@ -36,14 +36,28 @@ pub fn of(value: u64, nanoseconds: bool) -> String {
     }
 }
 
+/// Returns a duration that may be part of a nanosecond, such as a mean.
+pub fn of_f64(ns: f64) -> String {
+    human(ns.max(0.0).round() as u64)
+}
+
+/// Returns a round duration without the digits that say nothing: `20 ms`.
+pub fn round(ns: u64) -> String {
+    match ns {
+        1_000_000_000.. => format!("{} s", ns as f64 / 1e9),
+        1_000_000.. => format!("{} ms", ns as f64 / 1e6),
+        _ => format!("{} us", ns as f64 / 1e3),
+    }
+}
+
 /// Returns a time stamp in seconds with nine decimals, as `perf script --ns` prints it.
 pub fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// Returns a share (0 to 1) in per cent with one decimal.
-pub fn percent(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
+/// Returns a time stamp in seconds with six decimals, as perf and trace-cmd print it.
+pub fn seconds_us(us: u64) -> String {
+    format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
 #[cfg(test)]
@@ -66,6 +80,24 @@ mod tests {
             assert_eq!(human(ns), text);
             assert!(human(ns).len() <= 8);
         }
+        assert_eq!(of_f64(999.6), "1.000us");
+        assert_eq!(of_f64(-1.0), "0ns");
+    }
+
+    #[test]
+    fn time_stamps_have_all_their_decimals() {
         assert_eq!(seconds(770_258_362_123), "770.258362123");
+        assert_eq!(seconds_us(770_000_062), "770.000062");
+    }
+
+    #[test]
+    fn bounds_are_round() {
+        for (ns, text) in [
+            (20_000_000, "20 ms"),
+            (500_000, "500 us"),
+            (2_000_000_000, "2 s"),
+        ] {
+            assert_eq!(round(ns), text);
+        }
     }
 }
