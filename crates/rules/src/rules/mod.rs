@@ -1,48 +1,67 @@
-//! The rules, one file each.
+//! The rules, one file each, which has its rule's id for its name.
 
-mod apic_exits;
-mod autoeoi;
-mod console;
-mod governor;
-mod halt_poll;
-mod halted_ipi;
-mod host_tick;
-mod hpet_mmio;
-mod lossy;
-mod memory_faults;
-mod migrates;
-mod nested;
-mod pause_loop;
-mod preempted;
-mod sender_memory;
-mod stalled;
-mod timer_ports;
-mod timer_storm;
-mod tracing;
-mod virtio_backend;
+mod apic_exits_without_apicv;
+mod console_on_irq_vcpu;
+mod cpufreq_governor_kworker;
+mod ept_violation_storm;
+mod halt_poll_waste;
+mod halted_target_ipi;
+mod host_tick_on_isolated_cpu;
+mod hpet_mmio_exits;
+mod hyperv_synic_autoeoi;
+mod lossy_recording;
+mod nested_exits;
+mod pause_loop_exits;
+mod sender_waits_for_memory;
+mod stalled_vcpu;
+mod timer_interrupt_storm;
+mod timer_port_exits;
+mod tracing_disturbs;
+mod userspace_virtio_backend;
+mod vcpu_migrates;
+mod vcpu_preempted;
 
 use crate::Rule;
 
-/// All of them, by name.
+/// All of them, in the order in which they are asked and listed.
 pub(crate) const ALL: &[&Rule] = &[
-    &timer_ports::RULE,
-    &hpet_mmio::RULE,
-    &timer_storm::RULE,
-    &halted_ipi::RULE,
-    &console::RULE,
-    &virtio_backend::RULE,
-    &governor::RULE,
-    &sender_memory::RULE,
-    &preempted::RULE,
-    &migrates::RULE,
-    &halt_poll::RULE,
-    &pause_loop::RULE,
-    &memory_faults::RULE,
-    &host_tick::RULE,
-    &apic_exits::RULE,
-    &autoeoi::RULE,
-    &nested::RULE,
-    &stalled::RULE,
-    &lossy::RULE,
-    &tracing::RULE,
+    &timer_port_exits::RULE,
+    &hpet_mmio_exits::RULE,
+    &timer_interrupt_storm::RULE,
+    &halted_target_ipi::RULE,
+    &console_on_irq_vcpu::RULE,
+    &userspace_virtio_backend::RULE,
+    &cpufreq_governor_kworker::RULE,
+    &sender_waits_for_memory::RULE,
+    &vcpu_preempted::RULE,
+    &vcpu_migrates::RULE,
+    &halt_poll_waste::RULE,
+    &pause_loop_exits::RULE,
+    &ept_violation_storm::RULE,
+    &host_tick_on_isolated_cpu::RULE,
+    &apic_exits_without_apicv::RULE,
+    &hyperv_synic_autoeoi::RULE,
+    &nested_exits::RULE,
+    &stalled_vcpu::RULE,
+    &lossy_recording::RULE,
+    &tracing_disturbs::RULE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_rule_and_has_its_id_for_its_name() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/rules");
+        let files = std::fs::read_dir(folder).unwrap();
+        let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let files: BTreeSet<String> = files.filter(|name| name != "mod.rs").collect();
+        let ids = ALL
+            .iter()
+            .map(|rule| format!("{}.rs", rule.id.replace('-', "_")));
+        assert_eq!(files, ids.collect());
+    }
+}

@@ -3,7 +3,7 @@
 use analysis::{MovesRow, TaskRow};
 use words::{duration::human, plural, share};
 
-use super::preempted::pinning;
+use super::vcpu_preempted::pinning;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {

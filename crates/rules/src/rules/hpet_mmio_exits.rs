@@ -207,7 +207,7 @@ fn advise(case: &Case<'_>, finding: Finding) -> Finding {
     };
     match case.guest() {
         GuestOs::Linux => {
-            let clock = super::timer_ports::kvmclock(case);
+            let clock = super::timer_port_exits::kvmclock(case);
             finding.changes(0, changes).changes(1, clock).only(&[1, 0])
         }
         GuestOs::Windows => {
