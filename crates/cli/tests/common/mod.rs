@@ -82,7 +82,8 @@ pub(crate) fn case(name: &str) -> Case {
     found.unwrap_or_else(|| panic!("the corpus has no recording {name}"))
 }
 
-fn corpus(root: &Path, references: Option<&Path>) -> Vec<Case> {
+/// Returns the recordings of a corpus.
+pub(crate) fn corpus(root: &Path, references: Option<&Path>) -> Vec<Case> {
     let manifest = fs::read_to_string(root.join("manifest.json")).expect("a corpus has a manifest");
     let manifest: Value = serde_json::from_str(&manifest).expect("the manifest is JSON");
     let made = references.map_or_else(|| root.join("references"), Path::to_path_buf);
