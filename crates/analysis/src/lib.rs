@@ -24,7 +24,6 @@ mod sched;
 mod signs;
 mod sleeps;
 mod slices;
-mod stack;
 mod stalls;
 mod study;
 mod tables;

@@ -6,6 +6,7 @@ use devices::Names;
 use event::{Isa, Quality};
 use model::{Access, State, guesses};
 use paths::PathReport;
+use symbols::Functions;
 
 use crate::waits::waits;
 use crate::{
@@ -178,12 +179,12 @@ pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> Names;
 
 impl Picture {
     /// Takes out of a study what it found, after [`Study::finish`]. `keep` says, where filters choose, which tasks are
-    /// asked for, by thread id and process; `symbol` names the function at an address, if it can.
+    /// asked for, by thread id and process; `functions` names those of the kernel.
     pub fn of(
         study: &mut Study,
         quality: Quality,
         keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
-        symbol: &dyn Fn(u64) -> Option<String>,
+        functions: Functions<'_>,
         names: NamesOf<'_>,
     ) -> Picture {
         let mut quality = quality;
@@ -224,7 +225,7 @@ impl Picture {
             Some(keep) if host => keep(tid, pid),
             _ => !study.left_out().has(tid),
         };
-        let sched = sched.map(|sched| sched.report(Merge::No, &of_case, symbol));
+        let sched = sched.map(|sched| sched.report(Merge::No, &of_case, functions));
         let asked = |keep: &dyn Fn(i32, Option<i32>) -> bool| -> HashSet<i32> {
             let rows = sched.iter().flat_map(|report| &report.rows);
             let rows = rows.filter(|row| keep(row.tid, row.pid));
@@ -272,7 +273,7 @@ impl Picture {
                 .map(|(paths, machine)| paths.report(machine, &name))
                 .unwrap_or_default(),
             sleeps: sleeps.map(|sleeps| {
-                let mut rows = sleeps.report(symbol);
+                let mut rows = sleeps.report(functions);
                 if let Some(tasks) = asked_of.filter(|_| host) {
                     rows.retain(|row| tasks.contains(&row.tid));
                 }

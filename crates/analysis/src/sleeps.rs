@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use event::sched::{Leaves, SchedSwitch};
-use event::{Body, Data, Event, Side};
+use event::{Body, Data, Event, KERNEL_STACK, Side, kernel_stack};
 use model::Threads;
 use rustc_hash::FxHashMap;
+use symbols::{Functions, kernel_part};
 
 use crate::Stats;
-use crate::stack::{self, KERNEL_STACK};
 
 /// Different stacks that are told apart; what is beyond is not counted.
 const MAX_STACKS: usize = 1 << 13;
@@ -21,10 +21,6 @@ const MAX_ROWS: usize = 1 << 16;
 const MAX_CPUS: i32 = 1 << 16;
 /// Frames of a stack that are kept: the kernel's own `PERF_MAX_STACK_DEPTH`.
 const MAX_FRAMES: usize = 127;
-/// Context markers of a call chain are above this (`PERF_CONTEXT_MAX`, `include/uapi/linux/perf_event.h`).
-const CONTEXT_MAX: u64 = 0u64.wrapping_sub(4095);
-/// What follows this marker is the user's part of the chain (`PERF_CONTEXT_USER`).
-const CONTEXT_USER: u64 = 0u64.wrapping_sub(512);
 
 /// Functions that are the way into sleep, not its reason, as names begin.
 const SCHEDULER: [&str; 12] = [
@@ -141,7 +137,7 @@ impl Sleeps {
                 let Some((tid, task, time)) = self.switched.remove(&event.cpu) else {
                     return;
                 };
-                let stack: Vec<u64> = stack::addresses(event).take(MAX_FRAMES).collect();
+                let stack: Vec<u64> = kernel_stack(event).take(MAX_FRAMES).collect();
                 if tid == event.tid && !stack.is_empty() {
                     self.left(task, time, Stack::Addresses(stack.into()));
                 }
@@ -168,8 +164,8 @@ impl Sleeps {
             return;
         }
         let chain = event.sample.and_then(|sample| {
-            let chain = sample.callchain?;
-            Some(addresses(chain, sample.big_endian))
+            let addresses = kernel_part(sample.callchain?).take(MAX_FRAMES);
+            Some(addresses.collect::<Vec<u64>>())
         });
         match chain {
             Some(chain) if !chain.is_empty() => {
@@ -196,12 +192,12 @@ impl Sleeps {
         }
     }
 
-    /// Returns what was found, most time first. `symbol` names the function at an address, if it can.
-    pub fn report(&self, symbol: &dyn Fn(u64) -> Option<String>) -> Vec<SleepRow> {
+    /// Returns what was found, most time first. `functions` names the kernel's functions.
+    pub fn report(&self, functions: Functions<'_>) -> Vec<SleepRow> {
         let mut frames: Vec<Vec<String>> = vec![Vec::new(); self.index.len()];
         for (stack, number) in &self.index {
             if let Some(place) = frames.get_mut(*number as usize) {
-                *place = words(stack, symbol);
+                *place = words(stack, functions);
             }
         }
         // Stacks that differ in addresses within functions only are one.
@@ -233,11 +229,11 @@ impl Sleeps {
 }
 
 /// Returns the functions of a stack, without those of the scheduler at its inner end.
-fn words(stack: &Stack, symbol: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
+fn words(stack: &Stack, functions: Functions<'_>) -> Vec<String> {
     let all: Vec<String> = match stack {
         Stack::Addresses(list) => list
             .iter()
-            .map(|address| symbol(*address).unwrap_or_else(|| format!("{address:#x}")))
+            .map(|address| functions.name_or_address(*address))
             .collect(),
         Stack::Names(list) => list.iter().map(|name| name.to_string()).collect(),
     };
@@ -246,43 +242,12 @@ fn words(stack: &Stack, symbol: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
     all[first..].to_vec()
 }
 
-/// Returns the kernel's part of a call chain.
-fn addresses(chain: &[u8], big_endian: bool) -> Vec<u64> {
-    let mut out = Vec::new();
-    for bytes in chain.chunks_exact(8) {
-        let bytes = bytes.try_into().unwrap_or([0; 8]);
-        let address = if big_endian {
-            u64::from_be_bytes(bytes)
-        } else {
-            u64::from_le_bytes(bytes)
-        };
-        if address == CONTEXT_USER || out.len() >= MAX_FRAMES {
-            break;
-        }
-        if address < CONTEXT_MAX {
-            out.push(address);
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use event::sched::{Comm, TaskState};
     use event::{EventType, Kind};
 
     use super::*;
-
-    #[test]
-    fn a_chain_is_the_kernels_part_without_markers() {
-        let chain: Vec<u8> = [0u64.wrapping_sub(128), 0x10, 0x20, CONTEXT_USER, 0x30]
-            .iter()
-            .flat_map(|address| address.to_le_bytes())
-            .collect();
-        assert_eq!(addresses(&chain, false), [0x10, 0x20]);
-        let swapped: Vec<u8> = 0x10u64.to_be_bytes().into();
-        assert_eq!(addresses(&swapped, true), [0x10]);
-    }
 
     #[test]
     fn a_stack_is_its_own_switchs_whatever_comes_between() {
@@ -348,7 +313,7 @@ mod tests {
         take(&switches, 3200, 0, 11, &[], switch(11, 0, 12));
         take(&stacks, 3201, 0, 11, &stack(0x3000), Data::Other);
         take(&switches, 3300, 0, 12, &[], switch(12, 0, 11));
-        let found: Vec<_> = (sleeps.report(&|_| None).into_iter())
+        let found: Vec<_> = (sleeps.report(Functions::default()).into_iter())
             .map(|row| (row.tid, row.frames.concat(), row.stats.total()))
             .collect();
         assert_eq!(
@@ -370,9 +335,9 @@ mod tests {
             "sk_stream_wait_memory",
         ];
         let stack = Stack::Names(names.iter().map(|name| Box::from(*name)).collect());
-        assert_eq!(words(&stack, &|_| None), ["sk_stream_wait_memory"]);
+        assert_eq!(words(&stack, Functions::default()), ["sk_stream_wait_memory"]);
         // Where there is nothing else, that is what is told.
         let stack = Stack::Names(Box::new([Box::from("schedule")]));
-        assert_eq!(words(&stack, &|_| None), ["schedule"]);
+        assert_eq!(words(&stack, Functions::default()), ["schedule"]);
     }
 }

@@ -2,12 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use event::{Data, Event, EventType, Side, Sink};
+use event::{Data, Event, EventType, KERNEL_STACK, Side, Sink};
 use model::{Machine, Span, SpanSink, ThreadFacts};
 use paths::Paths;
 
 use crate::causes::Chosen;
-use crate::stack::KERNEL_STACK;
 use crate::{
     Amount, Causes, Continuity, Counter, Exits, Info, Ipis, LeftOut, Recorder, Sched, Sleeps,
     Slice, Slices, Stalls, Vcpus, VcpusReport, Window,

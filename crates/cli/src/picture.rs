@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use paths::{Paths, lang};
 use render::info::Head;
 use source::{Header, Reader, Recording};
+use symbols::Functions;
 use tracefmt::Kallsyms;
 
 use crate::args::Common;
@@ -108,9 +109,9 @@ impl Camera<'_> {
         follower.only(filter.instances(&reader));
         locate(&mut follower, &reader);
         let mut sched = Sched::new();
-        let formats = reader.formats();
-        let of_recording = formats.and_then(|formats| formats.kallsyms.range(Sched::caller()));
-        sched.caller_at(of_recording.or_else(|| self.kallsyms?.range(Sched::caller())));
+        let symbols = reader.formats().map(|formats| &formats.kallsyms);
+        let functions = Functions::new(symbols, self.kallsyms);
+        sched.caller_at(functions.range(Sched::caller()));
         let mut study = Study::default()
             .info(Info::new())
             .exits_split(Exits::new(Options::default()))
@@ -140,19 +141,12 @@ impl Camera<'_> {
         let mut study = study.choose(filter.window(), filter.left_out(&reader));
         let outcome = reader.walk(&mut study);
         study.finish();
-        let symbol = |address: u64| {
-            let own = reader
-                .formats()
-                .and_then(|formats| formats.kallsyms.lookup(address));
-            let (name, _) = own.or_else(|| self.kallsyms?.lookup(address))?;
-            Some(name.to_owned())
-        };
         let keep = |tid: i32, pid: Option<i32>| filter.keeps(tid, pid);
         let mut picture = Picture::of(
             &mut study,
             outcome.quality,
             filter.chooses().then_some(&keep),
-            &symbol,
+            functions,
             &|isa, quality| self.devices.names(isa, quality),
         );
         picture.names = vec![name];

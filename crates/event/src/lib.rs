@@ -17,6 +17,7 @@ mod quality;
 pub mod reasons;
 pub mod sched;
 mod sink;
+mod stack;
 
 pub use data::{
     Data, KvmEntry, KvmExit, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
@@ -27,3 +28,4 @@ pub use kind::Kind;
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
 pub use sink::{Body, Event, EventType, LostKind, NONE, Sample, Side, Sink};
+pub use stack::{CallChain, KERNEL_STACK, kernel_stack};

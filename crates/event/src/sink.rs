@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use tracefmt::Format;
 
-use crate::{Data, Decoder, Kind};
+use crate::{CallChain, Data, Decoder, Kind};
 
 /// Stands where a CPU or thread is not known.
 pub const NONE: i32 = -1;
@@ -66,11 +66,8 @@ pub struct Sample<'a> {
     pub addr: Option<u64>,
     /// Events this sample stands for.
     pub period: Option<u64>,
-    /// Call chain, innermost first, as 8-byte numbers in the recording's byte order, context markers
-    /// (`PERF_CONTEXT_*`) included.
-    pub callchain: Option<&'a [u8]>,
-    /// Whether the numbers of `callchain` are big-endian.
-    pub big_endian: bool,
+    /// Call chain.
+    pub callchain: Option<CallChain<'a>>,
     /// Whether the recording has a CPU for this event: perf prints none otherwise.
     pub has_cpu: bool,
     /// Whether the event is a tracepoint.

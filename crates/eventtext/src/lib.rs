@@ -10,15 +10,11 @@ mod columns;
 mod digits;
 mod event_line;
 mod perf_columns;
-mod perf_kernel;
 mod perf_line;
-mod perf_maps;
 mod perf_stack;
-mod perf_threads;
 mod text_line;
 mod tracecmd_line;
 
 pub use event_line::{EventPrinter, Times};
-pub use perf_kernel::KernelFile;
 pub use perf_line::{PerfPrinter, PerfStyle};
 pub use text_line::{TextStyle, text_line};

@@ -1,6 +1,8 @@
 //! The columns in front of an event's own text, put together without a formatter: this is what every line
 //! costs.
 
+use symbols::ThreadName;
+
 use crate::columns::{CPUS, Clock, Piece, copy};
 use crate::digits::{decimal, nine, signed, six};
 
@@ -20,8 +22,8 @@ pub(crate) struct ThreadColumns {
     comm: u8,
 }
 
-impl ThreadColumns {
-    pub(crate) fn new(comm: &[u8], tid: i32) -> ThreadColumns {
+impl ThreadName for ThreadColumns {
+    fn named(comm: &[u8], tid: i32) -> ThreadColumns {
         let comm = &comm[..comm.len().min(MAX_COMM)];
         let pad = COMM_WIDTH.saturating_sub(comm.len());
         let mut text = vec![b' '; pad];
@@ -36,20 +38,20 @@ impl ThreadColumns {
         }
     }
 
-    /// Returns the columns of a thread whose name nothing tells.
-    pub(crate) fn nameless(tid: i32) -> ThreadColumns {
-        ThreadColumns::new(format!(":{tid}").as_bytes(), tid)
+    fn unnamed(tid: i32) -> ThreadColumns {
+        ThreadColumns::named(format!(":{tid}").as_bytes(), tid)
     }
 
-    /// Returns the name.
-    pub(crate) fn comm(&self) -> &[u8] {
+    fn comm(&self) -> &[u8] {
         let from = self.pad as usize;
         self.piece
             .text()
             .get(from..from + self.comm as usize)
             .unwrap_or_default()
     }
+}
 
+impl ThreadColumns {
     /// Returns both columns, the name without the spaces in front of it.
     fn narrow(&self) -> &[u8] {
         self.piece

@@ -8,14 +8,12 @@
 //! machine that reads the recording: what perf prints with an empty `--symfs` is printed.
 
 use event::{Body, Event, EventType, Sample, Side};
+use symbols::{Addresses, CpuMode, KernelFile};
 use tracefmt::{Formats, PrintStyle};
 
 use crate::columns::Clock;
-use crate::perf_columns::{Head, NameColumn};
-use crate::perf_kernel::KernelFile;
-use crate::perf_maps::{Files, Mapping};
-use crate::perf_stack::Place;
-use crate::perf_threads::{CpuMode, Machine};
+use crate::perf_columns::{Head, NameColumn, ThreadColumns};
+use crate::perf_stack::{Endings, Place};
 
 /// What of a recording and of the wish decides how lines look.
 #[derive(Debug, Clone, Default)]
@@ -42,9 +40,8 @@ pub struct PerfPrinter {
     names: Vec<Option<NameColumn>>,
     width: usize,
     clock: Clock,
-    files: Files,
-    host: Machine,
-    guest: Machine,
+    addresses: Addresses<ThreadColumns>,
+    endings: Endings,
 }
 
 /// Stands for what is not known of an event that is no sample of perf's.
@@ -54,7 +51,6 @@ const NO_SAMPLE: Sample<'static> = Sample {
     addr: None,
     period: None,
     callchain: None,
-    big_endian: false,
     has_cpu: true,
     tracepoint: true,
 };
@@ -62,14 +58,15 @@ const NO_SAMPLE: Sample<'static> = Sample {
 impl PerfPrinter {
     /// Returns a printer of one recording.
     pub fn new(style: &PerfStyle<'_>) -> PerfPrinter {
-        let mut files = Files::new();
+        let addresses = Addresses::new(style.addresses, &style.kernel_files);
+        let mut endings = Endings::default();
+        endings.follow(addresses.files());
         PerfPrinter {
             names: Vec::new(),
             width: 0,
             clock: Clock::new(style.nanoseconds),
-            host: Machine::new(false, style.addresses, &style.kernel_files, &mut files),
-            guest: Machine::new(true, style.addresses, &style.kernel_files, &mut files),
-            files,
+            addresses,
+            endings,
             style: PerfStyle {
                 kernel_files: Vec::new(),
                 ..*style
@@ -86,62 +83,8 @@ impl PerfPrinter {
 
     /// Takes what is told beside events.
     pub fn side(&mut self, side: &Side<'_>) {
-        match *side {
-            Side::Comm { pid, tid, comm, .. } => self.host.comm(pid, tid, comm.as_bytes()),
-            Side::Fork {
-                time,
-                pid,
-                tid,
-                ppid,
-                ptid,
-            } => {
-                // Recorders tell first what they found. Recordings without time stamps go on with 0.
-                let at_start = time == 0 && self.names.is_empty();
-                self.host.fork(pid, tid, ppid, ptid, at_start);
-            }
-            Side::Exit { tid, .. } => self.host.exit(tid),
-            Side::Mmap {
-                pid,
-                tid,
-                start,
-                len,
-                pgoff,
-                misc,
-                exec,
-                huge,
-                path,
-                ..
-            } => {
-                let machine = match CpuMode::of(misc).is_guest() {
-                    true => &mut self.guest,
-                    false => &mut self.host,
-                };
-                let mapping = Mapping {
-                    start,
-                    len,
-                    pgoff,
-                    exec,
-                    huge,
-                    path: path.as_bytes(),
-                };
-                machine.mmap(pid, tid, misc, &mapping, &mut self.files);
-            }
-            Side::Ksymbol {
-                start,
-                len,
-                name,
-                gone,
-                ..
-            } if self.style.addresses => {
-                let kernel = self.host.kernel_mut();
-                if gone {
-                    kernel.remove_symbol(start);
-                } else {
-                    kernel.add_symbol(start, len, name.as_bytes(), &mut self.files);
-                }
-            }
-            _ => {}
-        }
+        self.addresses.side(side);
+        self.endings.follow(self.addresses.files());
     }
 
     /// Appends the lines of one event, the last line feed included. `env` is what the recording's formats
@@ -158,12 +101,7 @@ impl PerfPrinter {
             Some(Some(name)) => name,
             _ => new_name(&mut self.names, event.ty, self.width),
         };
-        let machine = if mode.is_guest() {
-            &mut self.guest
-        } else {
-            &mut self.host
-        };
-        let (thread, space) = machine.running(event.pid, event.tid);
+        let (thread, space) = self.addresses.running(mode, event.pid, event.tid);
         let head = Head {
             thread,
             narrow: stack.is_some(),
@@ -193,12 +131,9 @@ impl PerfPrinter {
             return;
         };
         let place = Place {
-            machine: if mode.is_guest() {
-                &self.guest
-            } else {
-                &self.host
-            },
-            files: &self.files,
+            addresses: &self.addresses,
+            endings: &self.endings,
+            mode,
             space,
             // perf leaves file names out behind tracepoints of piped recordings.
             file: !(self.style.pipe && sample.tracepoint),
@@ -206,10 +141,10 @@ impl PerfPrinter {
         match stack {
             Some(chain) => {
                 out.push(b'\n');
-                place.chain(out, chain, sample.big_endian);
+                place.chain(out, chain);
                 out.push(b'\n');
             }
-            None => place.address(out, address, mode),
+            None => place.address(out, address),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use event::{Body, Event, EventType, LostKind, Quality, Sample, Side, Sink};
+use event::{Body, CallChain, Event, EventType, LostKind, Quality, Sample, Side, Sink};
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor};
 use tracefmt::{Endian, Formats};
 
@@ -231,7 +231,6 @@ impl Visitor for Push<'_> {
         }
         let mut extra = Sample {
             misc: sample.misc,
-            big_endian: self.big_endian,
             has_cpu: sample.cpu >= 0,
             tracepoint,
             ..Sample::default()
@@ -240,7 +239,8 @@ impl Visitor for Push<'_> {
             extra.ip = sample.ip();
             extra.addr = sample.addr();
             extra.period = sample.period().or(Some(self.periods[index]));
-            extra.callchain = sample.callchain();
+            let chain = sample.callchain();
+            extra.callchain = chain.map(|chain| CallChain::new(chain, self.big_endian));
         }
         event.sample = Some(&extra);
         self.sink.event(&event)

@@ -2,6 +2,7 @@
 
 use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
 use event::{Decoder, NONE};
+use symbols::Functions;
 
 use super::*;
 use crate::Merge;
@@ -65,7 +66,7 @@ fn run(sched: &mut Sched, dies: bool) {
 }
 
 fn report(sched: &Sched) -> SchedReport {
-    sched.report(Merge::No, &|_, _| true, &|_| None)
+    sched.report(Merge::No, &|_, _| true, Functions::default())
 }
 
 #[test]

@@ -12,14 +12,13 @@ use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 
 use event::sched::Leaves;
-use event::{Body, Data, Event, EventType, Kind, Side, Sink};
+use event::{Body, Data, Event, EventType, KERNEL_STACK, Kind, Side, Sink, kernel_stack};
 use model::{ThreadFacts, Threads};
 use rustc_hash::FxHashMap;
 use task::{Sums, Task};
 
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
-use crate::stack::{self, KERNEL_STACK};
 use crate::{Amount, Counter, OTHERS, Stats};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
@@ -378,7 +377,7 @@ impl Sched {
             && self.is_kworker(event.tid)
         {
             let mut last = None;
-            for address in stack::addresses(event) {
+            for address in kernel_stack(event) {
                 if caller.contains(&address) {
                     if let Some(function) = last {
                         self.stack_shows(Function::Address(function));
@@ -514,7 +513,8 @@ mod many_tasks;
 #[cfg(test)]
 mod tests {
     use event::{Decoder, NONE};
-    use tracefmt::Formats;
+    use symbols::Functions;
+    use tracefmt::{Formats, Kallsyms};
 
     use super::*;
     use crate::Merge;
@@ -573,8 +573,9 @@ print fmt: \"stack\"
         stack(45, &[0x9000, 0x3000]);
         stack(45, &[0x1010]);
         stack(83, &[0x9000, 0x2040, 0x1010]);
-        let symbol = |address: u64| (address >> 8 == 0x20).then(|| "od_dbs_update".to_owned());
-        let report = sched.report(Merge::No, &|_, _| true, &symbol);
+        let symbols = Kallsyms::parse(b"2000 T od_dbs_update\n2100 T end\n9000 T last\n");
+        let functions = Functions::new(Some(&symbols), None);
+        let report = sched.report(Merge::No, &|_, _| true, functions);
         let work: Vec<_> = report
             .work
             .iter()

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use symbols::Functions;
+
 use super::task::{Others, Sums};
 use super::{Function, Sched, Work};
 use crate::{OTHERS, Stats};
@@ -157,13 +159,13 @@ fn empty(comm: String, tid: i32, pid: Option<i32>) -> TaskRow {
 }
 
 impl Sched {
-    /// Returns what was found. `keep` says which threads are wanted, by thread id and process; `symbol` names
-    /// the function at an address, if it can.
+    /// Returns what was found. `keep` says which threads are wanted, by thread id and process; `functions`
+    /// names the kernel's.
     pub fn report(
         &self,
         merge: Merge,
         keep: &dyn Fn(i32, Option<i32>) -> bool,
-        symbol: &dyn Fn(u64) -> Option<String>,
+        functions: Functions<'_>,
     ) -> SchedReport {
         let mut rows: BTreeMap<(String, i32, u32), (TaskRow, Others, Others)> = BTreeMap::new();
         let mut delays = Stats::default();
@@ -225,7 +227,7 @@ impl Sched {
         SchedReport {
             rows,
             cpus: self.cpu_rows(),
-            work: self.work_rows(symbol),
+            work: self.work_rows(functions),
             delays,
             lacks: self.lacks(),
         }
@@ -328,14 +330,12 @@ impl Sched {
         rows.collect()
     }
 
-    fn work_rows(&self, symbol: &dyn Fn(u64) -> Option<String>) -> Vec<WorkRow> {
+    fn work_rows(&self, functions: Functions<'_>) -> Vec<WorkRow> {
         let mut by_name: BTreeMap<String, Work> = BTreeMap::new();
         for (function, &number) in &self.functions {
             let name = match function {
                 Function::Name(name) => name.to_string(),
-                Function::Address(address) => {
-                    symbol(*address).unwrap_or_else(|| format!("{address:#x}"))
-                }
+                Function::Address(address) => functions.name_or_address(*address),
             };
             if let Some(work) = self.work.get(number as usize) {
                 let into = by_name.entry(name).or_default();

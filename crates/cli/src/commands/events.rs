@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
-use eventtext::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, TextStyle, Times};
+use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
 use render::{json, neutral, quality};
 use serde_json::json;
 use source::Reader;
+use symbols::KernelFile;
 use tracefmt::Formats;
 use wildmatch::WildMatch;
 

@@ -6,6 +6,7 @@ use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, TaskRow, Tu
 use anyhow::{Result, bail};
 use event::Quality;
 use render::{json, quality, sched};
+use symbols::Functions;
 
 use crate::args::{Format, SchedArgs, SchedBy, SchedSort};
 use crate::commands::VERSION;
@@ -53,11 +54,9 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
         SchedBy::Comm => Merge::ByComm,
         SchedBy::Task | SchedBy::Cpu => Merge::No,
     };
-    let symbol = |address: u64| {
-        let (name, _) = reader.formats()?.kallsyms.lookup(address)?;
-        Some(name.to_owned())
-    };
-    let mut report = sink.report(merge, &|tid, pid| filters.keeps(tid, pid), &symbol);
+    let symbols = reader.formats().map(|formats| &formats.kallsyms);
+    let functions = Functions::new(symbols, None);
+    let mut report = sink.report(merge, &|tid, pid| filters.keeps(tid, pid), functions);
     sort(&mut report.rows, args.sort);
     facts.warn(&mut outcome.quality);
     filters.warn(&mut outcome.quality);

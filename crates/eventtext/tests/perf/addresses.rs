@@ -1,7 +1,8 @@
 //! Addresses: what they are in, and call chains.
 
 use event::Side;
-use eventtext::{KernelFile, PerfStyle};
+use eventtext::PerfStyle;
+use symbols::KernelFile;
 
 use crate::script::*;
 

@@ -1,6 +1,6 @@
 //! Whatever a recording tells, lines come out.
 
-use event::{Body, Event, Sample, Side};
+use event::{Body, CallChain, Event, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use proptest::prelude::*;
 use tracefmt::Formats;
@@ -155,8 +155,7 @@ proptest! {
                         ip: *ip,
                         addr: None,
                         period: Some(*time),
-                        callchain: chain.as_deref(),
-                        big_endian,
+                        callchain: chain.as_deref().map(|chain| CallChain::new(chain, big_endian)),
                         has_cpu,
                         tracepoint,
                     };

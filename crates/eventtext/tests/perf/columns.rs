@@ -1,6 +1,6 @@
 //! The columns in front of an event's own text.
 
-use event::{Body, Event, EventType, Sample, Side};
+use event::{Body, CallChain, Event, EventType, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use tracefmt::Formats;
 
@@ -114,8 +114,7 @@ fn a_tracepoints_line_has_all_columns() {
     };
     let chain = [KERNEL, TEXT, USER, 5].map(u64::to_be_bytes).concat();
     let stack = Sample {
-        callchain: Some(&chain),
-        big_endian: true,
+        callchain: Some(CallChain::new(&chain, true)),
         ..sample
     };
     assert_eq!(

@@ -1,6 +1,6 @@
 //! A recording told record by record.
 
-use event::{Body, Decoder, Event, EventType, Kind, Sample, Side};
+use event::{Body, CallChain, Decoder, Event, EventType, Kind, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use tracefmt::Formats;
 
@@ -168,11 +168,11 @@ impl Script {
         let bytes: Vec<u8> = chain.iter().flat_map(|n| n.to_le_bytes()).collect();
         let sample = Sample {
             misc,
-            callchain: Some(&bytes),
+            callchain: Some(CallChain::new(&bytes, false)),
             ..self.sample
         };
         let sample = Sample {
-            callchain: Some(&bytes),
+            callchain: Some(CallChain::new(&bytes, false)),
             ..sample
         };
         self.out.clear();

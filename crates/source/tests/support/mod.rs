@@ -14,9 +14,10 @@ use analysis::{
     Vcpus, Window,
 };
 use event::{Event, EventType, Quality, Side, Sink};
-use eventtext::{EventPrinter, KernelFile, PerfPrinter, PerfStyle, TextStyle, Times};
+use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use paths::Paths;
 use source::{Reader, ReaderOptions, Recording};
+use symbols::{Functions, KernelFile};
 use tracefmt::Formats;
 
 /// What reading any input may hold at most, beside [`PER_BYTE`].
@@ -238,7 +239,7 @@ fn analyse(reader: &Reader<'_>) {
     text.push_str(&render::vcpus::csv(&vcpus));
     let sched = study.sched.as_ref().expect("sched");
     for merge in [Merge::No, Merge::ByComm] {
-        let report = sched.report(merge, &|_, _| true, &|_| None);
+        let report = sched.report(merge, &|_, _| true, Functions::default());
         let layout = render::sched::Layout {
             limit: usize::MAX,
             nanoseconds: true,
@@ -262,7 +263,7 @@ fn analyse(reader: &Reader<'_>) {
 /// What rules find in the recording, and what changed against itself: nothing.
 fn causes(study: &mut Study, quality: Quality) -> String {
     let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(study, quality, None, &|_| None, &names);
+    let picture = Picture::of(study, quality, None, Functions::default(), &names);
     let counted = |amounts: &Vec<analysis::Amount>| amounts.len() == picture.series.slice_ns.len();
     assert!(picture.series.of.values().all(counted));
     let case = rules::Case {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::perf_maps::{FileId, Files, MAX_MAPS, Region};
+use crate::files::{FileId, Files, Region};
+use crate::spaces::MAX_MAPS;
 
 /// A kernel or a module that the recording has a build id of.
 #[derive(Debug, Clone, PartialEq, Eq)]

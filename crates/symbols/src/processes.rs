@@ -7,9 +7,36 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::perf_columns::ThreadColumns;
-use crate::perf_kernel::{KernelFile, KernelMaps};
-use crate::perf_maps::{Files, Mapping, Region, SpaceId, Spaces, user_file};
+use crate::files::{Files, Region};
+use crate::kernel::{KernelFile, KernelMaps};
+use crate::mode::CpuMode;
+use crate::spaces::{Mapping, SpaceId, Spaces, user_file};
+
+/// What is kept of a thread's name. Whoever prints names keeps them as they are printed.
+pub trait ThreadName {
+    /// Returns the name of a thread.
+    fn named(comm: &[u8], tid: i32) -> Self;
+
+    /// Returns what stands for the name of a thread that the recording does not name.
+    fn unnamed(tid: i32) -> Self;
+
+    /// Returns the name alone.
+    fn comm(&self) -> &[u8];
+}
+
+impl ThreadName for Box<[u8]> {
+    fn named(comm: &[u8], _tid: i32) -> Box<[u8]> {
+        comm.into()
+    }
+
+    fn unnamed(tid: i32) -> Box<[u8]> {
+        format!(":{tid}").into_bytes().into()
+    }
+
+    fn comm(&self) -> &[u8] {
+        self
+    }
+}
 
 /// Threads kept at most. Linux itself has no more than 4 million (`PID_MAX_LIMIT`), and hosts far fewer.
 const MAX_THREADS: usize = 1 << 19;
@@ -19,40 +46,8 @@ const MAX_ENDED: usize = 4096;
 /// Threads that are found without the table.
 const RECENT: usize = 256;
 
-/// `PERF_RECORD_MISC_CPUMODE_MASK`.
-const CPUMODE_MASK: u16 = 7;
-
-/// Where the CPU was (`PERF_RECORD_MISC_*`, `include/uapi/linux/perf_event.h`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CpuMode {
-    Kernel,
-    User,
-    GuestKernel,
-    GuestUser,
-    /// Unknown, or in a hypervisor below.
-    Other,
-}
-
-impl CpuMode {
-    #[inline]
-    pub(crate) fn of(misc: u16) -> CpuMode {
-        match misc & CPUMODE_MASK {
-            1 => CpuMode::Kernel,
-            2 => CpuMode::User,
-            4 => CpuMode::GuestKernel,
-            5 => CpuMode::GuestUser,
-            _ => CpuMode::Other,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is_guest(self) -> bool {
-        matches!(self, CpuMode::GuestKernel | CpuMode::GuestUser)
-    }
-}
-
 #[derive(Debug)]
-struct Thread {
+struct Thread<N> {
     pid: i32,
     /// Whether a record told its name, or that of who made it.
     named: bool,
@@ -60,7 +55,7 @@ struct Thread {
     /// Tells this use of the place from later ones.
     serial: u32,
     space: Option<SpaceId>,
-    columns: ThreadColumns,
+    name: N,
 }
 
 /// Returns what stands in a place of the recent threads that has none: a thread that belongs to another place.
@@ -70,11 +65,11 @@ fn no_recent(place: usize) -> (i32, u32) {
 
 /// The threads of the host, or those of all its guests.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct Processes<N> {
     by_tid: FxHashMap<i32, u32>,
     /// Threads that ran lately and where they are, by the low bits of their ids.
     recent: [(i32, u32); RECENT],
-    threads: Vec<Thread>,
+    threads: Vec<Thread<N>>,
     free: Vec<u32>,
     /// Ended threads, the first ones first.
     ended: VecDeque<(i32, u32)>,
@@ -83,18 +78,18 @@ pub(crate) struct Machine {
     spaces: Option<Spaces>,
     kernel: KernelMaps,
     /// Stands for the threads that there is no place for.
-    spare: ThreadColumns,
+    spare: N,
 }
 
-impl Machine {
+impl<N: ThreadName> Processes<N> {
     /// `addresses` tells whether addresses will be asked for.
     pub(crate) fn new(
         guest: bool,
         addresses: bool,
         known: &[KernelFile<'_>],
         files: &mut Files,
-    ) -> Machine {
-        let mut machine = Machine {
+    ) -> Processes<N> {
+        let mut processes = Processes {
             by_tid: FxHashMap::default(),
             recent: std::array::from_fn(no_recent),
             threads: Vec::new(),
@@ -103,20 +98,20 @@ impl Machine {
             serial: 0,
             spaces: addresses.then(Spaces::new),
             kernel: KernelMaps::new(guest, known, files),
-            spare: ThreadColumns::nameless(0),
+            spare: N::unnamed(0),
         };
         // perf keeps all guests in one machine unless it is given their file systems.
         if guest {
-            machine.comm(-1, 0, b"[guest/0]");
+            processes.comm(-1, 0, b"[guest/0]");
         } else {
-            machine.comm(0, 0, b"swapper");
+            processes.comm(0, 0, b"swapper");
         }
-        machine
+        processes
     }
 
-    /// Returns the columns of a thread that ran, and what its process has mapped.
+    /// Returns the name of a thread that ran, and what its process has mapped.
     #[inline]
-    pub(crate) fn running(&mut self, pid: i32, tid: i32) -> (&ThreadColumns, Option<SpaceId>) {
+    pub(crate) fn running(&mut self, pid: i32, tid: i32) -> (&N, Option<SpaceId>) {
         let (known, at) = self.recent[tid as usize % RECENT];
         let at = if known == tid {
             Some(at)
@@ -124,16 +119,16 @@ impl Machine {
             self.look_up(pid, tid)
         };
         match at.and_then(|at| self.threads.get(at as usize)) {
-            Some(thread) => (&thread.columns, thread.space),
+            Some(thread) => (&thread.name, thread.space),
             None => (&self.spare, None),
         }
     }
 
-    /// Finds a thread and notes where; sets the spare columns if there is no place for it.
+    /// Finds a thread and notes where; sets the spare name if there is no place for it.
     #[inline(never)]
     fn look_up(&mut self, pid: i32, tid: i32) -> Option<u32> {
         let Some(at) = self.thread(pid, tid) else {
-            self.spare = ThreadColumns::nameless(tid);
+            self.spare = N::unnamed(tid);
             return None;
         };
         // A thread whose process is not known has to be looked at again.
@@ -171,7 +166,7 @@ impl Machine {
             ended: false,
             serial: self.serial,
             space,
-            columns: ThreadColumns::nameless(tid),
+            name: N::unnamed(tid),
         };
         let at = match self.free.pop() {
             Some(at) => {
@@ -228,7 +223,7 @@ impl Machine {
         if let Some(at) = self.thread(pid, tid) {
             let thread = &mut self.threads[at as usize];
             thread.named = true;
-            thread.columns = ThreadColumns::new(comm, tid);
+            thread.name = N::named(comm, tid);
         }
     }
 
@@ -247,9 +242,7 @@ impl Machine {
             }
         }
         let made_by = &self.threads[parent as usize];
-        let comm = made_by
-            .named
-            .then(|| ThreadColumns::new(made_by.columns.comm(), tid));
+        let comm = made_by.named.then(|| N::named(made_by.name.comm(), tid));
         let space = made_by.space;
         if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
             spaces.retain(space);
@@ -257,9 +250,9 @@ impl Machine {
         self.remove(tid);
         if let Some(child) = self.thread(pid, tid) {
             let thread = &mut self.threads[child as usize];
-            if let Some(columns) = comm {
+            if let Some(name) = comm {
                 thread.named = true;
-                thread.columns = columns;
+                thread.name = name;
             }
             if let (Some(spaces), Some(own), Some(space)) = (&mut self.spaces, thread.space, space)
             {
@@ -303,7 +296,7 @@ impl Machine {
         &mut self,
         pid: i32,
         tid: i32,
-        misc: u16,
+        mode: CpuMode,
         mapping: &Mapping<'_>,
         files: &mut Files,
     ) {
@@ -313,7 +306,7 @@ impl Machine {
         if self.spaces.is_none() {
             return;
         }
-        if matches!(CpuMode::of(misc), CpuMode::Kernel | CpuMode::GuestKernel) {
+        if matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel) {
             return self.kernel.map(start, len, path, files);
         }
         let Some(at) = self.thread(pid, tid) else {

@@ -1,124 +1,21 @@
-//! Which file an address belongs to, as perf knows it from the recording alone.
+//! What each process has mapped, as perf knows it from the recording alone.
 //!
 //! Source: `tools/perf/util/{map,maps,machine,dso}.c` of kernel 6.1, and what perf 6.1 prints of recordings
-//! made to ask it. The rules are perf's, strange ones included, because its lines are what people compare.
+//! made to ask it. The rules are perf's, strange ones included, because its output is what people compare with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use crate::columns::Piece;
+use crate::files::{FileId, Files, Region};
 
 /// Mappings kept of one process: `vm.max_map_count` allows no more (its default is 65530).
 pub(crate) const MAX_MAPS: usize = 1 << 16;
 /// Mappings kept of all processes together.
 const MAX_ALL_MAPS: usize = 1 << 20;
-/// Bytes of file names kept.
-const MAX_NAME_BYTES: usize = 16 << 20;
 /// Mappings that may be copied for new processes before the recording must have earned more by new records.
 const COPIES: u64 = 1 << 20;
 /// How many copied mappings each mapping record earns.
 const COPIES_EARNED: u64 = 64;
-
-/// A file name, by number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct FileId(u32);
-
-/// All file names, each stored as it ends a line: ` [unknown] (NAME)`, with the line feed.
-///
-/// The symbol is always unknown: the files of the machine that reads the recording are not looked into, so
-/// that a recording prints the same everywhere.
-#[derive(Debug)]
-pub(crate) struct Files {
-    endings: Vec<Piece<48>>,
-    by_name: FxHashMap<Box<[u8]>, FileId>,
-    bytes: usize,
-}
-
-impl FileId {
-    /// What perf prints of addresses that belong to no file.
-    pub(crate) const UNKNOWN: FileId = FileId(0);
-}
-
-impl Files {
-    /// How an ending begins.
-    pub(crate) const UNKNOWN_SYMBOL: &'static [u8] = b" [unknown]";
-
-    pub(crate) fn new() -> Files {
-        let mut files = Files {
-            endings: Vec::new(),
-            by_name: FxHashMap::default(),
-            bytes: 0,
-        };
-        files.intern(b"[unknown]");
-        files
-    }
-
-    /// Returns the number of a name, the unknown one when there are too many.
-    pub(crate) fn intern(&mut self, name: &[u8]) -> FileId {
-        if let Some(&id) = self.by_name.get(name) {
-            return id;
-        }
-        if self.bytes.saturating_add(name.len()) > MAX_NAME_BYTES {
-            return FileId::UNKNOWN;
-        }
-        self.bytes += name.len() + 64;
-        let id = FileId(self.endings.len() as u32);
-        let ending = [Files::UNKNOWN_SYMBOL, b" (", name, b")\n"].concat();
-        self.endings.push(Piece::new(ending));
-        self.by_name.insert(name.into(), id);
-        id
-    }
-
-    /// Appends how lines about this file end.
-    #[inline]
-    pub(crate) fn put_ending(&self, out: &mut Vec<u8>, id: FileId) {
-        match self.endings.get(id.0 as usize) {
-            Some(ending) => ending.put(out),
-            None => out.push(b'\n'),
-        }
-    }
-
-    /// Returns the name alone, in its parentheses and with the line feed.
-    pub(crate) fn name_ending(&self, id: FileId) -> &[u8] {
-        let ending = self
-            .endings
-            .get(id.0 as usize)
-            .map_or(&b"\n"[..], Piece::text);
-        ending.get(Files::UNKNOWN_SYMBOL.len()..).unwrap_or(b"\n")
-    }
-}
-
-/// Addresses in a row that belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Region {
-    pub start: u64,
-    /// First address behind it.
-    pub end: u64,
-    /// What is added to an address (and wraps) to print it: perf prints places in files where it can.
-    pub shift: u64,
-    pub file: FileId,
-    /// Whether the file's name is the name of a symbol too: code that the kernel made.
-    pub symbol: bool,
-}
-
-impl Region {
-    /// Has no address.
-    pub(crate) const EMPTY: Region = Region {
-        start: 0,
-        end: 0,
-        shift: 0,
-        file: FileId::UNKNOWN,
-        symbol: false,
-    };
-
-    /// Tells whether an address belongs to it.
-    #[inline]
-    pub(crate) fn has(&self, address: u64) -> bool {
-        self.start <= address && address < self.end
-    }
-}
 
 /// One mapping of a process; its first address is its key.
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +31,7 @@ type Maps = BTreeMap<u64, Map>;
 
 /// The mappings of one process, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SpaceId(u32);
+pub struct SpaceId(u32);
 
 #[derive(Debug, Default)]
 struct Space {
@@ -428,21 +325,5 @@ mod tests {
         assert_eq!(spaces.free.len(), spaces.spaces.len());
         let id = spaces.add();
         assert_eq!(spaces.find(id, 0x2000), None);
-    }
-
-    #[test]
-    fn names_are_stored_once_and_not_without_end() {
-        let mut files = Files::new();
-        assert_eq!(files.intern(b"/a"), files.intern(b"/a"));
-        assert_ne!(files.intern(b"/a"), files.intern(b"/b"));
-        assert_eq!(files.intern(b"[unknown]"), FileId::UNKNOWN);
-        let long = vec![b'x'; 1 << 16];
-        for n in 0..1000u32 {
-            files.intern(&[&long[..], &n.to_le_bytes()].concat());
-        }
-        assert!(files.endings.iter().map(|e| e.text().len()).sum::<usize>() <= 2 * MAX_NAME_BYTES);
-        let mut out = Vec::new();
-        files.put_ending(&mut out, files.by_name[&b"/a"[..]]);
-        assert_eq!(out, b" [unknown] (/a)\n");
     }
 }

@@ -1,0 +1,139 @@
+//! What the addresses of a recording belong to.
+
+use event::Side;
+
+use crate::files::{Files, Region};
+use crate::kernel::KernelFile;
+use crate::mode::CpuMode;
+use crate::processes::{Processes, ThreadName};
+use crate::spaces::{Mapping, SpaceId};
+
+/// The threads of a recording with their names over time, what their processes have mapped, and the kernel: the host's,
+/// and those of all its guests, which perf keeps as one.
+///
+/// It has to see all side records and the events in time order.
+#[derive(Debug)]
+pub struct Addresses<N> {
+    files: Files,
+    host: Processes<N>,
+    guest: Processes<N>,
+    /// Whether mappings are kept.
+    mappings: bool,
+    /// Whether an event was seen.
+    started: bool,
+}
+
+impl<N: ThreadName> Addresses<N> {
+    /// `mappings` says whether addresses will be asked for, `known` are the kernels and modules that the recording has build
+    /// ids of, in its order.
+    pub fn new(mappings: bool, known: &[KernelFile<'_>]) -> Addresses<N> {
+        let mut files = Files::new();
+        Addresses {
+            host: Processes::new(false, mappings, known, &mut files),
+            guest: Processes::new(true, mappings, known, &mut files),
+            files,
+            mappings,
+            started: false,
+        }
+    }
+
+    /// Takes what is told beside events.
+    pub fn side(&mut self, side: &Side<'_>) {
+        match *side {
+            Side::Comm { pid, tid, comm, .. } => self.host.comm(pid, tid, comm.as_bytes()),
+            Side::Fork {
+                time,
+                pid,
+                tid,
+                ppid,
+                ptid,
+            } => {
+                // Recorders tell first what they found. Recordings without time stamps go on with 0.
+                let at_start = time == 0 && !self.started;
+                self.host.fork(pid, tid, ppid, ptid, at_start);
+            }
+            Side::Exit { tid, .. } => self.host.exit(tid),
+            Side::Mmap {
+                pid,
+                tid,
+                start,
+                len,
+                pgoff,
+                misc,
+                exec,
+                huge,
+                path,
+                ..
+            } => {
+                let mode = CpuMode::of(misc);
+                let processes = if mode.is_guest() {
+                    &mut self.guest
+                } else {
+                    &mut self.host
+                };
+                let mapping = Mapping {
+                    start,
+                    len,
+                    pgoff,
+                    exec,
+                    huge,
+                    path: path.as_bytes(),
+                };
+                processes.mmap(pid, tid, mode, &mapping, &mut self.files);
+            }
+            Side::Ksymbol {
+                start,
+                len,
+                name,
+                gone,
+                ..
+            } if self.mappings => {
+                let kernel = self.host.kernel_mut();
+                if gone {
+                    kernel.remove_symbol(start);
+                } else {
+                    kernel.add_symbol(start, len, name.as_bytes(), &mut self.files);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an event's thread, and returns its name and what its process has mapped.
+    #[inline]
+    pub fn running(&mut self, mode: CpuMode, pid: i32, tid: i32) -> (&N, Option<SpaceId>) {
+        self.started = true;
+        if mode.is_guest() {
+            self.guest.running(pid, tid)
+        } else {
+            self.host.running(pid, tid)
+        }
+    }
+
+    /// Returns what an address belongs to, the empty region if it is nothing known. `event` is the mode of the event,
+    /// `space` what its process has mapped, `mode` whose code the address is.
+    pub fn find(
+        &self,
+        event: CpuMode,
+        space: Option<SpaceId>,
+        address: u64,
+        mode: CpuMode,
+    ) -> Region {
+        let processes = if event.is_guest() {
+            &self.guest
+        } else {
+            &self.host
+        };
+        let found = match mode {
+            CpuMode::Kernel | CpuMode::GuestKernel => processes.kernel().find(address),
+            CpuMode::User | CpuMode::GuestUser => processes.user(space, address),
+            CpuMode::Other => None,
+        };
+        found.unwrap_or(Region::EMPTY)
+    }
+
+    /// Returns the names of files.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+}

@@ -1,0 +1,57 @@
+//! Names of the kernel's functions.
+
+use std::ops::Range;
+
+use tracefmt::Kallsyms;
+
+/// Names the kernel's functions: by the symbols in the recording, and by those given beside it where it has none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Functions<'k> {
+    tables: [Option<&'k Kallsyms>; 2],
+}
+
+impl<'k> Functions<'k> {
+    /// `recorded` are the recording's own symbols, `given` those that are asked where these know nothing.
+    pub fn new(recorded: Option<&'k Kallsyms>, given: Option<&'k Kallsyms>) -> Functions<'k> {
+        Functions {
+            tables: [recorded, given],
+        }
+    }
+
+    /// Returns the function at an address.
+    pub fn name(&self, address: u64) -> Option<&'k str> {
+        let mut tables = self.tables.iter().flatten();
+        tables.find_map(|table| Some(table.lookup(address)?.0))
+    }
+
+    /// Returns the name of the function at an address, or the address as it is printed where nothing names it.
+    pub fn name_or_address(&self, address: u64) -> String {
+        match self.name(address) {
+            Some(name) => name.to_owned(),
+            None => format!("{address:#x}"),
+        }
+    }
+
+    /// Returns the addresses of the function of that name. Takes a look at every symbol.
+    pub fn range(&self, name: &str) -> Option<Range<u64>> {
+        let mut tables = self.tables.iter().flatten();
+        tables.find_map(|table| table.range(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_of_the_recording_come_first() {
+        let own = Kallsyms::parse(b"1000 T own\n2000 T end\n");
+        let given = Kallsyms::parse(b"1000 T other\n3000 T given\n4000 T end\n");
+        let functions = Functions::new(Some(&own), Some(&given));
+        assert_eq!(functions.name(0x1004), Some("own"));
+        assert_eq!(functions.name(0x3004), Some("given"));
+        assert_eq!(functions.range("given"), Some(0x3000..0x4000));
+        assert_eq!(functions.name_or_address(0x10), "0x10");
+        assert_eq!(Functions::default().name(0x1004), None);
+    }
+}

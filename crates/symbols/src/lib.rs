@@ -1,0 +1,27 @@
+/*!
+What an address belongs to, as far as the recording itself tells: the mappings of each process over time, the kernel and
+its modules, kernel symbols, and whose code the addresses of a call chain are.
+
+[`Addresses`] takes the side records of a recording and says which file an address is in. [`Functions`] names the kernel's
+functions. [`frames`] and [`kernel_part`] read call chains. Nothing here prints, and no file of the machine that reads the
+recording is looked into.
+*/
+#![forbid(unsafe_code)]
+
+mod addresses;
+mod chain;
+mod files;
+mod functions;
+mod kernel;
+mod mode;
+mod processes;
+mod spaces;
+
+pub use addresses::Addresses;
+pub use chain::{Frame, Unknown, frames, kernel_part};
+pub use files::{FileId, Files, Region};
+pub use functions::Functions;
+pub use kernel::KernelFile;
+pub use mode::CpuMode;
+pub use processes::ThreadName;
+pub use spaces::SpaceId;
