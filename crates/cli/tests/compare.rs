@@ -1,13 +1,11 @@
 //! What `trapline compare` says: its documents, the documents' own printed tables, and inputs that do not go together.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::instances::{list, text};
-use common::process::Process;
-use common::{Run, file, read, run};
+use crate::common::instances::{list, text};
+use crate::common::process::Process;
+use crate::common::{Run, file, read, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -174,10 +172,10 @@ fn all_forms_say_the_same() {
         "{csv}"
     );
     let table = compare(&[&a, &b], &[]).text();
-    let table = common::fold(&table);
+    let table = crate::common::fold(&table);
     for sentence in said(&document) {
         assert!(
-            table.contains(&common::fold(&sentence)),
+            table.contains(&crate::common::fold(&sentence)),
             "{sentence}\n{table}"
         );
     }

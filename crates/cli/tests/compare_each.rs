@@ -1,12 +1,10 @@
 //! `trapline compare --each`: several sides in one table, with scores beside them.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::instances::{list, text};
-use common::{Run, file, run};
+use crate::common::instances::{list, text};
+use crate::common::{Run, file, run};
 use serde_json::Value;
 
 const CLOCKS: [&str; 4] = ["kvm-clock", "tsc", "acpi_pm", "hpet"];

@@ -1,14 +1,12 @@
 //! What `trapline compare` says first, and what it does not say: tails, what is likely, which side is worse, what one side
 //! did not record, and recordings that are not of the same.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::instances::{list, text};
-use common::process::Process;
-use common::{Run, file, fold, read_text, run, run_with};
+use crate::common::instances::{list, text};
+use crate::common::process::Process;
+use crate::common::{Run, file, fold, read_text, run, run_with};
 use serde_json::Value;
 
 fn compare(a: &Path, b: &Path, more: &[&str]) -> Run {

@@ -1,13 +1,11 @@
 //! `trapline compare` tells noise from news: recordings of a made-up VM that does the same again, or something else.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::instances::{list, text};
-use common::process::Process;
-use common::{run, tell};
+use crate::common::instances::{list, text};
+use crate::common::process::Process;
+use crate::common::{run, tell};
 use serde_json::Value;
 
 /// Records a process into a file of its own.

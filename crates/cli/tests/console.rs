@@ -1,10 +1,8 @@
 //! What guests printed on their serial lines, read out of the values that KVM's events record.
 
-mod common;
-
 use std::fs;
 
-use common::{Failures, case, json, run, run_with};
+use crate::common::{Failures, case, json, run, run_with};
 use serde_json::Value;
 
 /// Returns the lines of a text of events, made by hand.
@@ -213,7 +211,7 @@ fn a_recording_in_which_nobody_printed_is_refused() {
     assert_eq!(run.stderr.lines().count(), 1);
     // It prints lines of its own, not events.
     for args in [["--event", "kvm_*"], ["--as", "perf"]] {
-        let both = common::run([&["events", "--console", "x"][..], &args].concat());
+        let both = crate::common::run([&["events", "--console", "x"][..], &args].concat());
         assert_eq!(both.status, 2, "{}", both.stderr);
     }
 }

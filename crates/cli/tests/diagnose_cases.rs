@@ -3,13 +3,11 @@
 //!
 //! With `TRAPLINE_CORPUS` it runs over that corpus as well.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Failures, cases, file, run, tell};
+use crate::common::{Failures, cases, file, run, tell};
 use serde_json::Value;
 
 /// What recordings whose names begin so, and hold one of these words, have to lead to.

@@ -1,12 +1,10 @@
 //! `trapline diagnose` with input that is wrong, damaged or meant to do harm: one clear line on standard error and an exit
 //! status, or a warning beside what can be told; never a crash, and nothing read that was not named.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Failures, Run, file, run, run_with};
+use crate::common::{Failures, Run, file, run, run_with};
 use serde_json::Value;
 
 /// A table that all of these runs could be used on.

@@ -1,14 +1,12 @@
 //! Errors: one line on standard error that says what was expected and what to do, exit status 1 (2 for wrong
 //! usage), nothing on standard output.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{Failures, Run, case, run, run_with, trapline};
+use crate::common::{Failures, Run, case, run, run_with, trapline};
 
 const COMMANDS: [&str; 6] = ["info", "events", "exits", "vcpus", "sched", "report"];
 
@@ -157,7 +155,7 @@ fn a_recording_without_exits_is_refused_by_exits_alone() {
     );
     // A perf.data whose end is missing has no formats: exits cannot be told from other events.
     let cut = case("x86/format-variants/truncated.perf.data.zst").path;
-    let run = common::run(["exits".as_ref(), cut.as_os_str()]);
+    let run = crate::common::run(["exits".as_ref(), cut.as_os_str()]);
     refused(&mut failures, "exits without formats", &run, &["--formats"]);
     failures.finish(20);
 }

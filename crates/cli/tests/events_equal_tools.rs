@@ -4,13 +4,11 @@
 //! Lines may differ only by one of the rules below, each of which checks what ours has to be instead. They
 //! are counted and printed (`cargo test -- --nocapture`).
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use common::{Case, Failures, cases, fold, json, number, open, trapline};
+use crate::common::{Case, Failures, cases, fold, json, number, open, trapline};
 
 /// Why a line may differ from the reference tool's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,7 +209,7 @@ fn all(reference: &str, at_least: usize) {
             Err(error) => failures.check(false, || format!("{}: {error}", case.name)),
         }
     }
-    common::tell(&format!(
+    crate::common::tell(&format!(
         "{reference}: {lines} lines, of them by rule {rules:?}"
     ));
     failures.finish(at_least);
@@ -238,7 +236,7 @@ fn perf_script_without_guest_symbols_is_ours_less_the_guests_samples() {
         let Some(expected) = case.reference("script-plain") else {
             continue;
         };
-        let ours = common::run(["events".as_ref(), case.path.as_os_str()]);
+        let ours = crate::common::run(["events".as_ref(), case.path.as_os_str()]);
         let ours = ours.text();
         let mut expected = events(&expected).peekable();
         let mut pcs = BTreeMap::new();
@@ -265,7 +263,7 @@ fn perf_script_without_guest_symbols_is_ours_less_the_guests_samples() {
             format!("{}: ours lacks {left:?}", case.name)
         });
     }
-    common::tell(&format!("{dropped} samples that perf drops"));
+    crate::common::tell(&format!("{dropped} samples that perf drops"));
     failures.finish(1000);
 }
 

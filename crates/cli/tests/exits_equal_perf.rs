@@ -1,11 +1,9 @@
 //! Exit statistics equal `perf kvm stat report`: samples, and minimum, maximum and mean to the printed digit.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::perf_kvm::{self, Table};
-use common::{Case, Failures, cases, json, number, run};
+use crate::common::perf_kvm::{self, Table};
+use crate::common::{Case, Failures, cases, json, number, run};
 use serde_json::Value;
 
 /// The tables, as `--event` names them.
@@ -140,7 +138,7 @@ fn every_table_equals_perf_kvm_stat() {
             }
         }
     }
-    common::tell(&format!("{tables} tables of perf kvm stat"));
+    crate::common::tell(&format!("{tables} tables of perf kvm stat"));
     failures.finish(100);
 }
 
@@ -202,7 +200,7 @@ fn tables_by_vcpu_equal_perf_kvm_stat() {
             failures.equal(&what, &format!("{least:.2}"), &expected.min);
         }
     }
-    common::tell(&format!("{tables} tables by vCPU"));
+    crate::common::tell(&format!("{tables} tables by vCPU"));
     failures.finish(100);
 }
 
@@ -236,7 +234,7 @@ fn tables_by_process_equal_perf_kvm_stat() {
             let Some(pid) = name.strip_prefix("kvm-stat-vmexit-pid") else {
                 continue;
             };
-            let expected = perf_kvm::parse(&common::read_text(path));
+            let expected = perf_kvm::parse(&crate::common::read_text(path));
             for filter in ["--pid", "--vm"] {
                 let ours = as_perf(&case, "vmexit", &[filter, pid]);
                 let what = format!("{} {filter} {pid}", case.name);
@@ -349,6 +347,6 @@ fn arm64_exits_are_timed_from_exit_to_entry() {
             format!("{}: both ways of timing agree", case.name)
         });
     }
-    common::tell(&format!("{recordings} arm64 recordings"));
+    crate::common::tell(&format!("{recordings} arm64 recordings"));
     failures.finish(50);
 }

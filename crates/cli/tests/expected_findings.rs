@@ -3,10 +3,8 @@
 //!
 //! With `TRAPLINE_CORPUS` it runs over that corpus as well.
 
-mod common;
-
-use common::expected::{diagnose, tables};
-use common::{Failures, tell};
+use crate::common::expected::{diagnose, tables};
+use crate::common::{Failures, tell};
 
 #[test]
 fn findings_are_the_expected_ones() {

@@ -1,11 +1,9 @@
 //! What is told beside a recording with `--facts`.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Failures, case, cases, file, json, run, run_with};
+use crate::common::{Failures, case, cases, file, json, run, run_with};
 use serde_json::{Value, json};
 
 /// Processes, names and threads of vCPUs of the VMs that `info` finds.

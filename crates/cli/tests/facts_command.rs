@@ -1,11 +1,9 @@
 //! `trapline facts`: what it prints of a made-up host, and that the other commands take it.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Failures, case, json, run, run_with};
+use crate::common::{Failures, case, json, run, run_with};
 use serde_json::json;
 
 /// A host with one VM, whose vCPU threads are those of a recording.

@@ -1,12 +1,10 @@
 //! Filters choose vCPUs and what belongs to them: nothing is lost by them, and times are understood on every clock.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Failures, case, cases, json, number, read, run};
+use crate::common::{Failures, case, cases, json, number, read, run};
 use serde_json::Value;
 
 /// Ids of the findings of a diagnosis.

@@ -1,11 +1,9 @@
 //! Any form, one answer: a recording and its own text, wrapped or not, from a file or a pipe.
 
-mod common;
-
 use std::io::Write;
 use std::path::Path;
 
-use common::{Case, Failures, cases, json, number, open, read, run_with};
+use crate::common::{Case, Failures, cases, json, number, open, read, run_with};
 use serde_json::Value;
 
 /// All tables of exits of a file, and of bytes on standard input.
@@ -98,7 +96,7 @@ fn a_recording_and_its_text_agree() {
             }
         }
     }
-    common::tell(&format!("{texts} texts"));
+    crate::common::tell(&format!("{texts} texts"));
     failures.finish(500);
 }
 
@@ -227,7 +225,7 @@ fn paths_of_a_recording_and_its_text_agree() {
             }
         }
     }
-    common::tell(&format!("{instances} instances"));
+    crate::common::tell(&format!("{instances} instances"));
     failures.finish(200);
 }
 
@@ -306,7 +304,7 @@ fn wrapping_and_pipes_change_nothing() {
     ];
     let mut inputs = Vec::new();
     for name in recordings {
-        let case = common::case(name);
+        let case = crate::common::case(name);
         for reference in ["script", "report"] {
             if let Some(path) = case.references.get(reference) {
                 inputs.push((format!("{name} as text"), path.clone()));

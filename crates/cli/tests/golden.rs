@@ -1,12 +1,10 @@
 //! What the program prints of the shipped corpus, held against what is kept in `corpus/golden`.
 //!
-//! `TRAPLINE_WRITE_GOLDEN=1 cargo test -p trapline --test golden` writes those files again, and `git diff corpus/golden` then
+//! `TRAPLINE_WRITE_GOLDEN=1 cargo test -p trapline golden::` writes those files again, and `git diff corpus/golden` then
 //! shows what a change did to the output. `corpus/golden/README.md` says which file holds what.
 //!
 //! `cargo test` runs the outputs that are kept in full of a part of the recordings and the report of each; with
 //! `TRAPLINE_GOLDEN=all`, as `.ci/run` sets it, every output of every recording is run.
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{shipped, trapline};
+use crate::common::{shipped, trapline};
 
 /// Recordings whose outputs are all kept in full, JSON and CSV as well.
 const IN_FULL: [&str; 12] = [
@@ -220,7 +218,7 @@ struct Outputs {
 
 fn recordings() -> BTreeSet<String> {
     let root = shipped();
-    let mut all: BTreeSet<String> = common::corpus(&root, None)
+    let mut all: BTreeSet<String> = crate::common::corpus(&root, None)
         .into_iter()
         .map(|case| case.name)
         .collect();
@@ -549,7 +547,7 @@ fn outputs_are_those_that_are_kept() {
         differences.is_empty(),
         "{} outputs are not those of corpus/golden:\n{}\n\
          If that is as it should be, write them again with\n\
-         TRAPLINE_WRITE_GOLDEN=1 cargo test -p trapline --test golden\n\
+         TRAPLINE_WRITE_GOLDEN=1 cargo test -p trapline golden::\n\
          and look at git diff corpus/golden",
         differences.len(),
         differences

@@ -1,12 +1,10 @@
 //! Recordings in which events are missing though nobody lost any: every n-th line gone, one kind of event gone. They are
 //! told apart from whole ones, and nothing that is found in them is sure.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Failures, case, cases, json, run};
+use crate::common::{Failures, case, cases, json, run};
 use serde_json::Value;
 
 /// How the warning begins.

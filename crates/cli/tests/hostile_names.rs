@@ -1,12 +1,10 @@
 //! Whatever threads, events, files and VMs are called, nothing that is printed steers a terminal or is run by a
 //! spreadsheet; JSON says the names as they are.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Failures, case, read, run};
+use crate::common::{Failures, case, read, run};
 use serde_json::Value;
 
 /// Nine bytes, as `CPU 0/KVM` has: clears the screen, and turns the text around.
@@ -66,7 +64,7 @@ fn recordings(folder: &Path, name: &[u8]) -> Vec<std::path::PathBuf> {
 /// Returns a recording of perf or of trace-cmd in which a thread is called as QEMU's first vCPU is.
 fn one_of(number: usize) -> String {
     let kind = ["perf.data", "trace.dat"][number];
-    let found = common::cases().into_iter().find(|one| {
+    let found = crate::common::cases().into_iter().find(|one| {
         let named = || {
             read(&one.path)
                 .windows(9)
@@ -116,7 +114,7 @@ fn names_of_files_and_facts_do_not_steer_the_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = "a\x1b[2J\u{202e}\u{9b}7m\n.data";
     let path = folder.path().join(name);
-    let mut told = |what: &str, run: &common::Run| {
+    let mut told = |what: &str, run: &crate::common::Run| {
         failures.equal(what, &steering(&run.stdout), &None);
         failures.equal(what, &steering(run.stderr.as_bytes()), &None);
         let text = run.text() + &run.stderr;

@@ -5,11 +5,9 @@
 //! read of the local APIC faults twice without APICv, for KVM maps the page and lets the guest try again;
 //! `rep outsb` of 16 bytes is 17 exits in Linux 6.1.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Case, Failures, cases, json, number};
+use crate::common::{Case, Failures, cases, json, number};
 use serde_json::Value;
 
 /// Counts by exit reason.
@@ -94,7 +92,7 @@ fn exits_equal_what_the_guest_counted() {
         let Some(file) = &case.guest_counts else {
             continue;
         };
-        let document: Value = serde_json::from_slice(&common::read(file)).expect("JSON");
+        let document: Value = serde_json::from_slice(&crate::common::read(file)).expect("JSON");
         for vcpu in document["vcpu"].as_array().expect("vCPUs") {
             let truth = Truth(vcpu);
             let id = number(vcpu, "id").to_string();

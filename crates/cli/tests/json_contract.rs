@@ -1,12 +1,10 @@
 //! The JSON of every command is the contract's: these fields, in this order, of these types. CSV parses. Filters
 //! give what is computed from the events themselves.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use common::{Failures, case, cases, json, number, run};
+use crate::common::{Failures, case, cases, json, number, run};
 use serde_json::Value;
 
 /// What every document begins with.

@@ -1,11 +1,9 @@
 //! Names of devices and registers behind the keys of exit tables.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 
-use common::{Failures, case, json, run};
+use crate::common::{Failures, case, json, run};
 
 /// Returns the names of a table's rows by key.
 fn names(args: &[&str], recording: &str) -> BTreeMap<String, String> {

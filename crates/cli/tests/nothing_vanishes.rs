@@ -1,13 +1,11 @@
 //! Nothing vanishes: of a recording that is cut off, every complete record before the cut is there; of one that
 //! lost events, the number lost is the standard tool's.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{Case, Failures, case, cases, fold, json, number, read, run, walk};
+use crate::common::{Case, Failures, case, cases, fold, json, number, read, run, walk};
 use serde_json::Value;
 
 /// Where to cut, in thousandths of what may be cut.

@@ -1,14 +1,13 @@
 //! No stage is longer than what bounds it: an instance of a built-in path ends where its vCPU goes on, over every recording
 //! of the corpus. Random streams are asked the same in `crates/paths/tests/anything.rs`.
 
-mod common;
 #[path = "../../paths/tests/common/stages.rs"]
 mod stages;
 
 use std::ops::ControlFlow;
 
+use crate::common::{Failures, cases, tell};
 use analysis::Study;
-use common::{Failures, cases, tell};
 use event::{Event, EventType, Side, Sink};
 use paths::{Instance, Paths};
 use source::{ReaderOptions, Recording};

@@ -1,11 +1,9 @@
 //! Instances are as many as the events that each of them has one of, over every recording of the corpus: what does not
 //! complete is counted, and nothing is made up.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Failures, cases, json, number, tell};
+use crate::common::{Failures, cases, json, number, tell};
 use serde_json::Value;
 
 /// Returns how many events of a name a recording has.

@@ -14,14 +14,12 @@
 //! belongs to; and those that did not complete, by reason: all that is not named is 0. Paths that no line names are not
 //! looked at. The truth was derived from docs/paths.md and from what the kernel does, not from what the program said.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::run;
+use crate::common::run;
 use serde_json::Value;
 
 /// What a file says of one path, or the program does.

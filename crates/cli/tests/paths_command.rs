@@ -1,10 +1,8 @@
 //! `trapline paths` as its users meet it: the contract's fields, every format, what filters choose, what is refused and how.
 
-mod common;
-
 use std::fs;
 
-use common::{Failures, case, cases, file, json, number, run};
+use crate::common::{Failures, case, cases, file, json, number, run};
 use serde_json::Value;
 
 /// Fields of the contract, and what stands behind them.

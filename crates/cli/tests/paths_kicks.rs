@@ -1,14 +1,12 @@
 //! The path `kick` on real recordings, against counts and times made a second time from the text of the events, and
 //! against what a guest printed of its own pings.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::instances::{Instance, instances, list, reports, text};
-use common::lines::{Line, lines, near};
-use common::related::related;
-use common::{Case, Failures, cases, number, read_text, tell};
+use crate::common::instances::{Instance, instances, list, reports, text};
+use crate::common::lines::{Line, lines, near};
+use crate::common::related::related;
+use crate::common::{Case, Failures, cases, number, read_text, tell};
 use serde_json::Value;
 
 /// A notification of a device, read from the text.

@@ -2,13 +2,11 @@
 //! the log of a guest's pings, the emulated machine's own list of what its pings met, and counts made a second time
 //! from the text of the events.
 
-mod common;
-
-use common::instances::{Instance, instances, list, reports, said, text};
-use common::lines::{TEXT_NS, near};
-use common::pings::{Console, WAS, WRITES, consoles, writes_told};
-use common::related::related;
-use common::{Case, Failures, case, number, tell};
+use crate::common::instances::{Instance, instances, list, reports, said, text};
+use crate::common::lines::{TEXT_NS, near};
+use crate::common::pings::{Console, WAS, WRITES, consoles, writes_told};
+use crate::common::related::related;
+use crate::common::{Case, Failures, case, number, tell};
 use serde_json::Value;
 
 /// Checks that a path has one instance in a recording, with these steps at these microseconds of its second.

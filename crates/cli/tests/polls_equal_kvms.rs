@@ -1,11 +1,9 @@
 //! Polls are those that KVM made: `kvm_halt_poll_ns` says after every halt that outlasted its poll for how long it was set
 //! to poll, and a host with `halt_poll_ns=0` (`ipi-default`, whose debugfs counts 0 attempts) has none.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::{Failures, cases, json, number, run};
+use crate::common::{Failures, cases, json, number, run};
 
 /// Halts by thread, read from the text of the events.
 #[derive(Default)]

@@ -1,12 +1,10 @@
 //! What tools printed, where a recording is expected: tables are read as they are, other texts are answered with the option
 //! that takes them.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Failures, case, cases, file, json, run};
+use crate::common::{Failures, case, cases, file, json, run};
 use serde_json::Value;
 
 fn seed(name: &str) -> PathBuf {
@@ -23,7 +21,7 @@ fn exits_of_a_printed_table_are_those_of_its_recording() {
                 continue;
             };
             let what = format!("{} {event}", case.name);
-            let text = common::read_text(table);
+            let text = crate::common::read_text(table);
             if !text.contains("Samples") || text.contains("Total Samples:0,") {
                 continue;
             }

@@ -24,12 +24,10 @@
 //!
 //! Near misses are the same situation in health, not an empty file.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Failures, run};
+use crate::common::{Failures, run};
 use serde_json::Value;
 
 fn folder() -> PathBuf {
@@ -177,7 +175,7 @@ fn demands(text: &str) -> Vec<Demand> {
 }
 
 /// Runs the program on a fixture, with what stands beside it.
-fn diagnose(fixture: &Path, more: &[&str]) -> (Vec<Demand>, common::Run) {
+fn diagnose(fixture: &Path, more: &[&str]) -> (Vec<Demand>, crate::common::Run) {
     let text = fs::read_to_string(fixture).unwrap();
     let place = tempfile::tempdir().unwrap();
     let recording = place.path().join(fixture.file_name().unwrap());
@@ -294,7 +292,7 @@ fn meets(
 }
 
 /// The documents of a run, or why there is none.
-fn document(what: &str, run: &common::Run, failures: &mut Failures) -> Option<Value> {
+fn document(what: &str, run: &crate::common::Run, failures: &mut Failures) -> Option<Value> {
     match run.json() {
         Ok(document) => Some(document),
         Err(error) => {
@@ -405,7 +403,7 @@ fn what_cannot_be_told_is_said() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("nothing.txt");
     fs::write(&file, nothing).unwrap();
-    let document = common::json(&["diagnose"], &file).unwrap();
+    let document = crate::common::json(&["diagnose"], &file).unwrap();
     assert!(document["findings"].as_array().unwrap().is_empty());
     for id in ids() {
         if ["lossy-recording", "tracing-disturbs"].contains(&id.as_str()) {

@@ -1,11 +1,9 @@
 //! `trapline sched` has the numbers of `perf sched latency`, to the printed digit, for every task of every
 //! recording.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Failures, case, cases, json, number, run};
+use crate::common::{Failures, case, cases, json, number, run};
 use serde_json::Value;
 
 /// A line of perf's table: task, run time, switches, mean and longest delay, and when that began; as printed.
@@ -120,7 +118,7 @@ fn every_task_has_the_numbers_of_perf() {
             }
         }
     }
-    common::tell(&format!("{tables} tables"));
+    crate::common::tell(&format!("{tables} tables"));
     failures.check(tables >= 14, || format!("{tables} tables only"));
     failures.finish(200);
 }

@@ -8,14 +8,12 @@
 //! An ordinary run thins the recordings of the shipped corpus in the ways that harm most. With `TRAPLINE_THIN=all` every way
 //! is tried, and with `TRAPLINE_CORPUS` that corpus too.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::expected::{Expected, diagnose, findings, tables};
-use common::{Failures, read, run, run_with, tell};
+use crate::common::expected::{Expected, diagnose, findings, tables};
+use crate::common::{Failures, read, run, run_with, tell};
 
 /// The most that may be said of what the whole recording does not show.
 const UNSURE: f64 = 0.5;

@@ -1,8 +1,6 @@
 //! Exits whose reason no table knows are counted under the name that the text has for them.
 
-mod common;
-
-use common::run_with;
+use crate::common::run_with;
 use serde_json::Value;
 
 /// Returns the rows of a text in which the reasons come one after the other, so many times each.

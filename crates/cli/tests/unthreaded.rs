@@ -1,12 +1,10 @@
 //! Texts that do not say which thread made an event: vCPUs are told apart where that is sound, else refused.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Failures, case, json, number, read_text, run};
+use crate::common::{Failures, case, json, number, read_text, run};
 use serde_json::Value;
 
 /// What stands in the columns of a text.

@@ -1,11 +1,9 @@
 //! The states of every vCPU of every recording add up to the time it was observed, to the nanosecond, and say
 //! the same as exits, filters and the recording itself do.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Failures, case, cases, json, number};
+use crate::common::{Failures, case, cases, json, number};
 use serde_json::Value;
 
 const STATES: [&str; 7] = [

@@ -1,0 +1,59 @@
+//! The program's tests, in one binary: linking one for each file took longer than running them.
+//!
+//! A file of tests is a module here; `cargo test -p trapline --test all -- compare::` runs those of one file.
+
+mod common;
+
+mod compare;
+mod compare_each;
+mod compare_news;
+mod compare_noise;
+mod console;
+mod diagnose_cases;
+mod diagnose_command;
+mod errors;
+mod events_equal_tools;
+mod exits_equal_perf;
+mod expected_findings;
+mod facts;
+mod facts_command;
+mod filters;
+mod forms_agree;
+mod golden;
+mod holes;
+mod hostile_names;
+mod intel_truth;
+mod json_contract;
+mod names;
+mod nothing_vanishes;
+mod path_bounds;
+mod path_counts;
+mod path_instances;
+mod paths_command;
+mod paths_kicks;
+mod paths_truth;
+mod polls_equal_kvms;
+mod printed_tables;
+mod rules;
+mod sched_equals_perf;
+mod thinned;
+mod unknown_reasons;
+mod unthreaded;
+mod vcpu_states;
+mod vcpus_add_up;
+
+#[test]
+fn every_file_of_tests_is_a_module() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for entry in std::fs::read_dir(folder).expect("the folder of this file") {
+        let name = entry.expect("a readable folder").file_name();
+        let name = name.to_string_lossy();
+        if let Some(name) = name.strip_suffix(".rs").filter(|name| *name != "main") {
+            let line = format!("\nmod {name};\n");
+            assert!(
+                include_str!("main.rs").contains(&line),
+                "main.rs has no mod {name}"
+            );
+        }
+    }
+}
