@@ -18,12 +18,14 @@ mod abi;
 mod catalog;
 mod field;
 mod format;
+mod kallsyms;
 mod print;
 mod tracing_data;
 
 pub use abi::{Abi, Diagnostic, Endian};
-pub use catalog::{Formats, HeaderPage, Kallsyms};
+pub use catalog::{Formats, HeaderPage};
 pub use field::{Field, FieldKind};
 pub use format::Format;
+pub use kallsyms::Kallsyms;
 pub use print::{PrintStyle, Printer};
 pub use tracing_data::{Cursor, TracingData, parse_tracing_data};

@@ -141,7 +141,7 @@ fn thread(steps: &mut [Step]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::expr::Operand;
+    use super::super::operand::Operand;
     use super::*;
 
     #[test]
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn a_jump_to_the_same_question_goes_where_its_answer_goes() {
         let mut exprs = super::super::expr::Exprs::default();
-        let load = super::super::expr::Load {
+        let load = super::super::load::Load {
             offset: 8,
-            kind: super::super::expr::LoadKind::U32,
+            kind: super::super::load::LoadKind::U32,
         };
         let Operand::Bits(isa) = exprs.load(load) else {
             panic!()

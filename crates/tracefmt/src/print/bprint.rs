@@ -5,79 +5,54 @@
 //! `make_bprint_args` of libtraceevent 1.7.1 (which the text has to equal).
 
 use super::parser::Dialect;
+use super::printer::Bprint;
 use super::printf::{Spec, Splitter, put_number, put_padded};
 use super::run::{MAX_LINE, Run, put_pointer};
 use super::text::{put_hex, until_nul};
-use crate::Field;
 
-/// Where the parts of a `bprint` record lie.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bprint {
-    ip: (u32, u32),
-    format: (u32, u32),
-    args: u32,
-}
-
-impl Bprint {
-    /// Finds the fields `ip`, `fmt` and `buf`.
-    pub(super) fn new(fields: &[Field]) -> Option<Bprint> {
-        let find = |name: &str| {
-            fields
-                .iter()
-                .find(|f| f.name == name)
-                .map(|f| (f.offset, f.size))
-        };
-        Some(Bprint {
-            ip: find("ip")?,
-            format: find("fmt")?,
-            args: find("buf")?.0,
-        })
-    }
-
-    /// Appends the line.
-    pub(super) fn print(&self, run: &Run<'_>, out: &mut Vec<u8>) {
-        let abi = run.program.abi;
-        let number = |(offset, size): (u32, u32)| {
-            abi.endian
-                .uint(run.record, offset as usize, size as usize)
-                .unwrap_or(0)
-        };
-        run.symbol(number(self.ip), false, out);
-        out.extend_from_slice(b": ");
-        let address = number(self.format);
-        let Some(format) = run.env.printk(address) else {
-            out.extend_from_slice(b"(NO FORMAT FOUND at ");
-            put_hex(out, address, 1);
-            out.extend_from_slice(b")\n");
-            return;
-        };
-        // The C dialect knows all conversions and never fails.
-        let mut splitter = Splitter::new(format, Dialect::C, abi.long_size);
-        let mut args = Args {
-            record: run.record,
-            at: self.args as usize,
-            run,
-        };
-        let full = out.len() + MAX_LINE;
-        while let Ok(Some((mut spec, extension))) = splitter.next(out) {
-            let width = spec.stars.width.then(|| args.number(4) as i32);
-            let precision = spec.stars.precision.then(|| args.number(4) as i32);
-            spec = Spec {
-                kernel: false,
-                ..spec
+/// Appends the line.
+pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Vec<u8>) {
+    let abi = run.program.abi;
+    let number = |(offset, size): (u32, u32)| {
+        abi.endian
+            .uint(run.record, offset as usize, size as usize)
+            .unwrap_or(0)
+    };
+    run.symbol(number(parts.ip), false, out);
+    out.extend_from_slice(b": ");
+    let address = number(parts.format);
+    let Some(format) = run.env.printk(address) else {
+        out.extend_from_slice(b"(NO FORMAT FOUND at ");
+        put_hex(out, address, 1);
+        out.extend_from_slice(b")\n");
+        return;
+    };
+    // The C dialect knows all conversions and never fails.
+    let mut splitter = Splitter::new(format, Dialect::C, abi.long_size);
+    let mut args = Args {
+        record: run.record,
+        at: parts.args as usize,
+        run,
+    };
+    let full = out.len() + MAX_LINE;
+    while let Ok(Some((mut spec, extension))) = splitter.next(out) {
+        let width = spec.stars.width.then(|| args.number(4) as i32);
+        let precision = spec.stars.precision.then(|| args.number(4) as i32);
+        spec = Spec {
+            kernel: false,
+            ..spec
+        }
+        .with_stars(width, precision);
+        match spec.conversion {
+            b's' => put_padded(out, args.string(), &spec),
+            b'p' => args.pointer(extension, out),
+            _ => {
+                let value = args.number(if spec.bits == 64 { 8 } else { 4 });
+                put_number(out, value, &spec);
             }
-            .with_stars(width, precision);
-            match spec.conversion {
-                b's' => put_padded(out, args.string(), &spec),
-                b'p' => args.pointer(extension, out),
-                _ => {
-                    let value = args.number(if spec.bits == 64 { 8 } else { 4 });
-                    put_number(out, value, &spec);
-                }
-            }
-            if out.len() > full {
-                break;
-            }
+        }
+        if out.len() > full {
+            break;
         }
     }
 }

@@ -1,7 +1,8 @@
 //! From the tree to the steps: conversions and their arguments.
 
 use super::ast::{BinOp, Entry, Id, Node, Tree, number_prefix};
-use super::expr::{Expr, Load, LoadKind, Locator, Operand};
+use super::load::{Load, LoadKind, Locator};
+use super::operand::{Expr, Operand};
 use super::parser::{Dialect, Line, MAX_DEPTH};
 use super::printf::{Part, Spec, split};
 use super::program::{

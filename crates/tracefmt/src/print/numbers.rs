@@ -2,7 +2,8 @@
 
 use super::ast::{BinOp, Id, Node};
 use super::compile::Compiler;
-use super::expr::{Expr, Load, LoadKind, Operand};
+use super::load::{Load, LoadKind};
+use super::operand::{Expr, Operand};
 use super::parser::{Dialect, MAX_DEPTH};
 use super::strict::char_value;
 use super::types::{Ty, cast_type, field_type, is_array, tool_cast, tool_element_size};

@@ -6,7 +6,7 @@
 
 use super::ast::{Entry, Id, Node, Tree, known_enumerator, number_prefix};
 use super::lexer::{Lexer, Token};
-use super::types::is_array;
+use super::types::{is_array, type_size};
 use crate::{Abi, Diagnostic, Field};
 use std::collections::HashMap;
 
@@ -404,34 +404,4 @@ impl<'t> Parser<'t, '_> {
         let value = self.tool_constant(id, 0)?;
         Ok(if value < 0 { -1 } else { value })
     }
-}
-
-/// Returns the size in bytes of a C type given by its words, where it is known.
-pub(super) fn type_size(words: &[&str], abi: Abi) -> Option<u32> {
-    let long = u32::from(abi.long_size);
-    let words: Vec<&str> = words
-        .iter()
-        .filter(|w| {
-            !matches!(
-                **w,
-                "unsigned" | "signed" | "const" | "volatile" | "enum" | "struct"
-            )
-        })
-        .copied()
-        .collect();
-    Some(match words.as_slice() {
-        [] | ["int"] => 4,
-        ["char" | "bool" | "_Bool" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "int8_t"] => 1,
-        ["short"] | ["short", "int"] => 2,
-        ["u16" | "s16" | "__u16" | "__s16" | "__be16" | "__le16" | "uint16_t" | "int16_t"] => 2,
-        ["u32" | "s32" | "__u32" | "__s32" | "__be32" | "__le32" | "uint32_t" | "int32_t"] => 4,
-        ["pid_t" | "dev_t" | "gfp_t" | "uid_t" | "gid_t"] => 4,
-        ["u64" | "s64" | "__u64" | "__s64" | "__be64" | "__le64" | "uint64_t" | "int64_t"] => 8,
-        ["long", "long"]
-        | ["long", "long", "int"]
-        | ["ktime_t" | "sector_t" | "loff_t" | "gfn_t"] => 8,
-        ["gpa_t" | "hpa_t" | "hva_t" | "phys_addr_t"] => 8,
-        ["long"] | ["long", "int"] | ["size_t" | "ssize_t" | "uintptr_t" | "gva_t"] => long,
-        _ => return None,
-    })
 }

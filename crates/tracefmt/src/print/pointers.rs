@@ -2,7 +2,7 @@
 
 use super::ast::{Id, Node};
 use super::compile::Compiler;
-use super::expr::Operand;
+use super::operand::Operand;
 use super::parser::Dialect;
 use super::program::{Action, Bytes, Form, Ipv6Form, Source};
 

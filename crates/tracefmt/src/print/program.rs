@@ -1,7 +1,10 @@
 //! A `print fmt:` line ready to run: a flat list of steps, each a piece of literal text and what follows it.
 
-use super::expr::{Bits, Exprs, Load, Locator, Operand, Value};
+use super::expr::Exprs;
+use super::load::{Load, Locator};
+use super::operand::{Bits, Operand};
 use super::printf::Spec;
+use super::value::Value;
 use crate::Abi;
 
 /// A range of the program's pool of strings.

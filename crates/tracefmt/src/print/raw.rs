@@ -1,11 +1,12 @@
 //! Raw fields: what is printed of an event whose `print fmt:` cannot be.
 
-use super::expr::Locator;
+use super::load::Locator;
+use super::printer::Printer;
 use super::program::PieceInfo;
 use super::run::Run;
+use super::style::PrintStyle;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
 use super::types::{is_array, is_text};
-use super::{PrintStyle, Printer};
 use crate::{Abi, Field, Formats};
 
 /// Appends ` name=value` of each field, as libtraceevent 1.7.1's `tep_print_fields` does.

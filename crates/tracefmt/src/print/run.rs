@@ -1,13 +1,15 @@
 //! Runs a compiled line over a record.
 
-use super::PrintStyle;
-use super::expr::{Locator, Operand, Value};
+use super::load::Locator;
+use super::operand::Operand;
 use super::printf::{Spec, put_number, put_padded};
 use super::program::{Action, Bytes, Form, Pooled, Program, Step};
+use super::style::PrintStyle;
 use super::text::{
     block_at, decimal_at, hex_at, hex_exactly, length_in_block, put_hex, put_pooled, put_string,
     put_text, until_nul, window,
 };
+use super::value::Value;
 use crate::Formats;
 
 /// A line that is this long is not continued, in bytes: the kernel's own are at most a page.

@@ -1,6 +1,6 @@
 //! The helpers of `print fmt:` that make text: flags, bytes, masks, addresses.
 
-use super::expr::Operand;
+use super::operand::Operand;
 use super::printf::{Spec, put_padded};
 use super::program::{Bytes, HexDump, Ipv6Form, Pooled, Source};
 use super::run::Run;

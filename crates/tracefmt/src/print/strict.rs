@@ -5,8 +5,9 @@
 
 use super::ast::{BinOp, HexDumpCall, Id, Node, known_enumerator, number_prefix};
 use super::lexer::Token;
-use super::parser::{MAX_DEPTH, Parsed, Parser, type_size};
+use super::parser::{MAX_DEPTH, Parsed, Parser};
 use super::types::cast_type;
+use super::types::type_size;
 
 /// Of an argument that is not understood, so many fields are shown at most.
 const MAX_SHOWN: usize = 16;
@@ -376,7 +377,7 @@ impl Parser<'_, '_> {
             }
             Node::Binary {
                 op, left, right, ..
-            } => super::expr::signed_binary(*op, value(*left)?, value(*right)?),
+            } => super::arith::signed_binary(*op, value(*left)?, value(*right)?),
             Node::Cond { cond, then, other } => {
                 let c = value(*cond)?;
                 match (c != 0, then) {

@@ -1,0 +1,147 @@
+//! The symbols of the kernel that a recorder saved.
+
+/// Kernel symbols as `/proc/kallsyms` prints them, sorted by address.
+#[derive(Debug, Clone, Default)]
+pub struct Kallsyms {
+    /// Address and the range of the name in `names`.
+    symbols: Vec<(u64, u32, u32)>,
+    names: String,
+}
+
+impl Kallsyms {
+    /// Parses lines of `address type name [module]`; others are skipped.
+    ///
+    /// Absolute symbols (type `A`) are none of the kernel's functions, and arm64's mapping symbols (`$x`)
+    /// only mark places: both are left out, as libtraceevent 1.7.1 does.
+    pub fn parse(text: &[u8]) -> Kallsyms {
+        let mut table = Kallsyms::default();
+        for line in text.split(|&b| b == b'\n') {
+            let mut words = line
+                .split(u8::is_ascii_whitespace)
+                .filter(|w| !w.is_empty());
+            let (Some(address), Some(kind), Some(name)) =
+                (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            if matches!(kind, b"A" | b"a") || name.starts_with(b"$") {
+                continue;
+            }
+            let (Some(address), Ok(name)) = (parse_hex(address), std::str::from_utf8(name)) else {
+                continue;
+            };
+            let start = table.names.len();
+            if start + name.len() > u32::MAX as usize {
+                break;
+            }
+            table.names.push_str(name);
+            table
+                .symbols
+                .push((address, start as u32, name.len() as u32));
+        }
+        // Of several names for one address libtraceevent prints the one its binary search meets first in
+        // a list that has the last line of the text first. See `lookup`.
+        table.symbols.reverse();
+        table.symbols.sort_by_key(|s| s.0);
+        table
+    }
+
+    /// Returns whether symbols have addresses: whoever may not see them is shown zeros.
+    pub fn has_addresses(&self) -> bool {
+        self.symbols.last().is_some_and(|symbol| symbol.0 != 0)
+    }
+
+    /// Returns the symbol that covers `address`, and how far into it the address is.
+    ///
+    /// The last symbol covers only its own address: nothing says where it ends.
+    pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self.symbols.partition_point(|s| s.0 <= address);
+        let mut at = after.checked_sub(1)?;
+        let exact = self.symbols[at].0 == address;
+        if exact && at > 0 && self.symbols[at - 1].0 == address {
+            at = self.first_met(address);
+        } else if !exact && after == self.symbols.len() {
+            return None;
+        }
+        let (start, name, len) = self.symbols[at];
+        let name = self.names.get(name as usize..(name + len) as usize)?;
+        Some((name, address - start))
+    }
+
+    /// Returns the addresses of the function of that name: up to the next symbol. Takes a look at every symbol.
+    pub fn range(&self, name: &str) -> Option<std::ops::Range<u64>> {
+        let start = self.address(name)?;
+        let after = self.symbols.partition_point(|s| s.0 <= start);
+        Some(start..self.symbols.get(after)?.0)
+    }
+
+    /// Returns which of several symbols at `address` a binary search over all of them meets first.
+    fn first_met(&self, address: u64) -> usize {
+        let (mut low, mut high) = (0, self.symbols.len());
+        loop {
+            let middle = (low + high) / 2;
+            match self.symbols[middle].0.cmp(&address) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return middle,
+            }
+        }
+    }
+
+    /// Returns the lowest address of a symbol of that name. Takes a look at every symbol.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let named = |start: u32, len: u32| self.names.get(start as usize..(start + len) as usize);
+        self.symbols
+            .iter()
+            .find(|s| named(s.1, s.2) == Some(name))
+            .map(|s| s.0)
+    }
+
+    /// Returns whether there are no symbols.
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// Returns how many symbols there are.
+    pub fn len(&self) -> usize {
+        self.symbols.len()
+    }
+}
+
+/// Parses up to 16 hexadecimal digits, and nothing else.
+fn parse_hex(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 16 {
+        return None;
+    }
+    text.iter().try_fold(0, |value, &b| {
+        let digit = (b as char).to_digit(16)?;
+        Some(value << 4 | u64::from(digit))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_cover_the_addresses_up_to_the_next() {
+        let text =
+            b"ffffffff81000000 T _text\n0000000000001000 A fixed_percpu\nffffffff81000040 t $x\n\
+            ffffffff81000100 T do_one\tsomething\nbad line\nffffffff81000200 t do_two\t[kvm]\n";
+        let symbols = Kallsyms::parse(text);
+        assert_eq!(symbols.len(), 3);
+        assert_eq!(symbols.lookup(0xffff_ffff_8100_0050), Some(("_text", 0x50)));
+        assert_eq!(symbols.lookup(0xffff_ffff_8100_0100), Some(("do_one", 0)));
+        assert_eq!(symbols.lookup(0xffff_ffff_8100_0200), Some(("do_two", 0)));
+        assert_eq!(symbols.lookup(0xffff_ffff_8100_0201), None);
+        assert_eq!(symbols.lookup(0x1000), None);
+    }
+
+    #[test]
+    fn of_several_names_the_binary_search_decides() {
+        let symbols = Kallsyms::parse(b"10 t a\n20 t b\n20 t c\n20 t d\n30 t e\n");
+        // Sorted: a, d, c, b, e; the middle one is met first.
+        assert_eq!(symbols.lookup(0x20), Some(("c", 0)));
+        assert_eq!(symbols.lookup(0x21), Some(("b", 1)));
+    }
+}
