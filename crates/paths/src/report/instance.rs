@@ -1,0 +1,107 @@
+//! One instance in words.
+
+use model::Machine;
+
+use super::names::{NameAccess, Words};
+use crate::engine::{Instance, Paths};
+use crate::lang::By;
+use crate::traits::Trait;
+
+/// One instance in words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstanceReport {
+    /// Its path.
+    pub path: String,
+    /// Its number among those of the path.
+    pub number: u64,
+    /// The chain it went, where the path has several with names.
+    pub chain: Option<String>,
+    /// The group it belongs to, where the path has groups.
+    pub by: Option<String>,
+    /// The steps it reached; one at least.
+    pub steps: Vec<StepReport>,
+    /// Thread of the vCPU it is about, if known.
+    pub vcpu_tid: Option<i32>,
+    /// The same with its name.
+    pub vcpu: Option<String>,
+    /// What else is known of it.
+    pub features: Vec<String>,
+}
+
+/// One step of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StepReport {
+    /// The step.
+    pub name: String,
+    /// When it was reached.
+    pub time: u64,
+    /// The CPU of its event.
+    pub cpu: i32,
+    /// The thread that made it.
+    pub tid: i32,
+    /// The same with its name.
+    pub thread: String,
+    /// Who does it: the thread, or of a switch the task that gets the CPU.
+    pub does: String,
+    /// Who is woken by it.
+    pub to: Option<String>,
+}
+
+impl InstanceReport {
+    /// Returns how long it took, in the recording's unit.
+    pub fn total_ns(&self) -> u64 {
+        match (self.steps.first(), self.steps.last()) {
+            (Some(first), Some(last)) => last.time.saturating_sub(first.time),
+            _ => 0,
+        }
+    }
+}
+
+impl Paths {
+    /// Returns an instance in words.
+    pub fn tell(&self, one: &Instance, machine: &Machine, names: NameAccess<'_>) -> InstanceReport {
+        let Some(path) = self.paths().get(one.path) else {
+            return InstanceReport::default();
+        };
+        let words = Words {
+            path,
+            machine,
+            names,
+        };
+        let steps = one.reached.iter().map(|reached| StepReport {
+            name: words.step(one.chain as u8, reached.step).to_owned(),
+            time: reached.time,
+            cpu: reached.cpu,
+            tid: words.tid(reached.thread),
+            thread: words.task(reached.thread),
+            does: words.task(match reached.task {
+                Some(task) if reached.switch => task,
+                _ => reached.thread,
+            }),
+            to: reached
+                .task
+                .filter(|_| !reached.switch)
+                .map(|task| words.task(task)),
+        });
+        let of = |one: &&Trait| match path.by {
+            Some(By::Waker) => matches!(one, Trait::Waker(_)),
+            Some(By::BackEnd) => matches!(one, Trait::BackEnd(_)),
+            Some(By::Access) => matches!(one, Trait::For(..)),
+            Some(By::Chain) => matches!(one, Trait::Chain(_)),
+            None => false,
+        };
+        InstanceReport {
+            path: path.name.clone(),
+            number: one.number,
+            chain: path
+                .chains
+                .get(one.chain)
+                .and_then(|chain| chain.name.clone()),
+            by: one.traits.iter().find(of).map(|one| words.group(one)),
+            steps: steps.collect(),
+            vcpu_tid: one.subject.map(|slot| words.tid(slot)),
+            vcpu: one.subject.map(|slot| words.task(slot)),
+            features: words.features(&one.traits),
+        }
+    }
+}

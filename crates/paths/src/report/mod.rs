@@ -1,0 +1,190 @@
+//! What was found, in numbers and sentences.
+
+mod data;
+mod instance;
+mod names;
+mod slow;
+
+use model::Machine;
+
+use crate::engine::Paths;
+use crate::lang::By;
+use crate::slow::{Split, split};
+use crate::tally::{Dropped, Sum, Tally, offset_of};
+use crate::traits::Trait;
+use crate::uses::{DeviceReport, MetReport};
+
+pub use data::{Because, GroupReport, Had, PathReport, SlowReport, StageReport};
+pub use instance::{InstanceReport, StepReport};
+pub use names::NameAccess;
+use names::Words;
+
+impl Paths {
+    /// Returns what was found of every path, in the order in which they were given.
+    pub fn report(&self, machine: &Machine, names: NameAccess<'_>) -> Vec<PathReport> {
+        let tallies = self.paths().iter().zip(self.tallies());
+        tallies
+            .map(|(path, tally)| {
+                let words = Words {
+                    path,
+                    machine,
+                    names,
+                };
+                words.path_report(tally)
+            })
+            .collect()
+    }
+}
+
+impl Words<'_> {
+    fn path_report(&self, tally: &Tally) -> PathReport {
+        let split = split(tally);
+        let mut order: Vec<usize> = (0..tally.stages.len()).collect();
+        order.sort_by_key(|at| {
+            let stage = &tally.stages[*at];
+            (stage.chain, stage.from, stage.to)
+        });
+        let stages = order
+            .into_iter()
+            .map(|at| self.stage(tally, at, split.as_ref()))
+            .collect();
+        let dropped = Dropped::ALL
+            .into_iter()
+            .map(|why| (why, tally.dropped[why as usize]))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        PathReport {
+            name: self.path.name.clone(),
+            about: self.path.about.clone(),
+            count: tally.count,
+            total: tally.total.clone(),
+            longest: tally.longest.clone(),
+            stages,
+            by: self.path.by.map(by_name),
+            groups: self.groups(tally),
+            dropped,
+            traits: had(tally).collect(),
+            vcpus: self.vcpus(tally),
+            devices: self.devices(tally),
+            met: self.met(tally),
+            slow: split.map(|split| self.slow(tally, &split)),
+        }
+    }
+
+    fn groups(&self, tally: &Tally) -> Vec<GroupReport> {
+        let mut groups: Vec<GroupReport> = tally
+            .groups
+            .iter()
+            .map(|(what, stats)| GroupReport {
+                label: self.group(what),
+                stats: stats.clone(),
+            })
+            .collect();
+        groups.sort_by(|a, b| {
+            let counts = b.stats.count().cmp(&a.stats.count());
+            counts.then_with(|| a.label.cmp(&b.label))
+        });
+        groups
+    }
+
+    fn vcpus(&self, tally: &Tally) -> Vec<(i32, u64, u64)> {
+        had(tally)
+            .filter_map(|had| match had.what {
+                Trait::Vcpu(slot) => Some((self.tid(slot), had.count, had.ns)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn devices(&self, tally: &Tally) -> Vec<DeviceReport> {
+        let threads = self.machine.threads();
+        let process = |slot: u32| threads.at(slot).and_then(|(_, thread)| thread.pid);
+        let mut all: Vec<_> = tally.uses.devices.iter().collect();
+        all.sort_by_key(|(key, _)| **key);
+        let all = all.into_iter().map(|((vcpu, address, _), one)| {
+            let back_end = threads.at(one.back_end);
+            let own = process(*vcpu).zip(process(one.back_end));
+            let to_user = address.and_then(|address| tally.uses.to_user.get(&(*vcpu, address)));
+            DeviceReport {
+                vcpu_tid: self.tid(*vcpu),
+                address: *address,
+                what: one.what,
+                back_end_tid: self.tid(one.back_end),
+                back_end: back_end
+                    .and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
+                own_process: own.map(|(vcpu, back_end)| vcpu == back_end),
+                answers: one.answers.clone(),
+                loops: one.loops.clone(),
+                worked: one.worked,
+                waited_ns: one.waited_ns,
+                in_use_ns: one.in_use_ns(),
+                span: one.span(),
+                to_user: to_user.copied().unwrap_or(0),
+            }
+        });
+        all.collect()
+    }
+
+    fn met(&self, tally: &Tally) -> Vec<MetReport> {
+        let all = tally.uses.met.iter();
+        let mut all: Vec<MetReport> = all
+            .map(|((vcpu, access), totals)| MetReport {
+                vcpu_tid: self.tid(*vcpu),
+                access: *access,
+                totals: totals.clone(),
+            })
+            .collect();
+        all.sort_by_key(|one| (one.vcpu_tid, one.access.map(|access| format!("{access:?}"))));
+        all
+    }
+
+    fn stage(&self, tally: &Tally, at: usize, split: Option<&Split>) -> StageReport {
+        let stage = &tally.stages[at];
+        let (chain, from, to) = (stage.chain, stage.from, stage.to);
+        let sums =
+            |bucket: &crate::tally::Bucket| bucket.stages.get(at).copied().unwrap_or_default();
+        let slow = split.map(|split| sums(&split.slow)).unwrap_or_default();
+        let fast = split.map(|split| sums(&split.fast)).unwrap_or_default();
+        // Where the fast ones do not go this way, the time between its two steps on theirs.
+        let usual = fast.mean().or_else(|| {
+            let offsets = &split?.fast.offsets;
+            let mean = |step| offsets.get(offset_of(chain, step)).and_then(Sum::mean);
+            Some(mean(to)?.saturating_sub(mean(from)?))
+        });
+        let saving_ns = usual.map_or(0, |usual| {
+            slow.ns.saturating_sub(usual.saturating_mul(slow.count))
+        });
+        StageReport {
+            name: format!("{} → {}", self.step(chain, from), self.step(chain, to)),
+            chain: self
+                .path
+                .chains
+                .get(chain as usize)
+                .and_then(|c| c.name.clone()),
+            stats: stage.stats.clone(),
+            slow_mean_ns: slow.mean(),
+            fast_mean_ns: fast.mean(),
+            saving_ns,
+        }
+    }
+}
+
+/// Returns what instances had.
+fn had(tally: &Tally) -> impl Iterator<Item = Had> + '_ {
+    let traits = tally.traits.iter().zip(&tally.trait_sums);
+    traits.map(|(what, sum)| Had {
+        what: *what,
+        count: sum.count,
+        ns: sum.ns,
+    })
+}
+
+/// Returns what instances are grouped by.
+fn by_name(by: By) -> &'static str {
+    match by {
+        By::Waker => "waker",
+        By::BackEnd => "back end",
+        By::Access => "access",
+        By::Chain => "chain",
+    }
+}
