@@ -4,8 +4,15 @@
 //! alternatives that can come next, by the value that its event has to have (its thread, its vCPU...), so that an
 //! event finds those that wait for it without a search. Memory is that of the instances under way.
 
+mod advance;
+mod around;
+mod asks;
 mod bind;
+mod end;
 mod instance;
+mod look;
+mod resolve;
+mod wait;
 mod waiting;
 mod watchers;
 
@@ -13,12 +20,12 @@ use std::ops::Range;
 
 use cpuset::CpuSet;
 use event::{Data, Event, EventType, Isa, NONE};
-use model::{Halt, Machine, State, Threads};
+use model::Machine;
 use rustc_hash::FxHashMap;
 
-use crate::interrupts::{Found, Interrupts, UNRESOLVED};
+use crate::interrupts::Interrupts;
 use crate::lang::{Attr, Cond, Op, Path, Value};
-use crate::tally::{Dropped, Tally};
+use crate::tally::Tally;
 use crate::tasks::{self, Raised, Tasks};
 
 use bind::{Binding, Index, Watch};
@@ -397,279 +404,4 @@ impl Paths {
         }
         self.after(&now, machine);
     }
-
-    /// Finds out what the event is about.
-    fn look(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
-        let (event, data) = (now.event, now.data);
-        if let Some(comm) = event.comm
-            && now.thread < tasks::IDLE
-        {
-            self.tasks
-                .called(now.thread, event.tid, comm, machine.threads());
-        }
-        match data {
-            Data::SchedSwitch(switch) => {
-                let slot = |tid: i32, machine: &mut Machine| match tid {
-                    0 => tasks::idle(event.cpu),
-                    tid => machine.slot(tid),
-                };
-                let prev = slot(switch.prev_tid, machine);
-                let next = slot(switch.next_tid, machine);
-                let threads = machine.threads();
-                self.tasks
-                    .named(prev, switch.prev_tid, &switch.prev_comm, threads);
-                self.tasks
-                    .named(next, switch.next_tid, &switch.next_comm, threads);
-                now.prev = Some(prev);
-                now.task = Some(next);
-            }
-            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
-                let task = machine.slot(wakeup.tid);
-                let threads = machine.threads();
-                self.tasks.named(task, wakeup.tid, &wakeup.comm, threads);
-                self.tasks.entry(now.thread, threads);
-                now.task = Some(task);
-                // A wake-up by another CPU's interrupt does not say who asked for it.
-                let waking = matches!(data, Data::SchedWaking(_));
-                self.wakings |= waking;
-                if waking || !self.wakings {
-                    self.interrupts.wakes(now.thread, task, &self.tasks);
-                    now.raised = self.accepted.get(&now.thread).copied().unwrap_or_default();
-                }
-            }
-            Data::SchedMigrateTask(migrate) => now.task = Some(machine.slot(migrate.tid)),
-            Data::TaskRename(task) => now.task = Some(machine.slot(task.tid)),
-            Data::KvmExit(exit) => {
-                self.isa = Some(exit.reason.isa);
-                self.vcpu(now.thread, exit.vcpu, machine);
-            }
-            Data::KvmEntry(entry) => self.vcpu(now.thread, entry.vcpu, machine),
-            _ => {}
-        }
-        if now.thread < tasks::IDLE && event.cpu != NONE {
-            self.tasks.seen_on(now.thread, event.cpu);
-        }
-        // That it is posted comes between an interrupt and the wake-up.
-        if self.interrupts.is_waiting() && binding.watch != Watch::Posted {
-            self.settle(now, machine.threads());
-        }
-        let number = |getter: &Option<crate::fields::Getter>| {
-            getter.as_ref().and_then(|g| g.number(event, data))
-        };
-        match binding.watch {
-            Watch::Nothing | Watch::HostIrq => {}
-            Watch::Posted => {
-                now.target = self.last_target.get(&now.thread).copied();
-                // A vCPU in its guest is not woken, so nothing more will tell.
-                let only = now
-                    .target
-                    .filter(|target| target & UNRESOLVED != 0)
-                    .and_then(|ticket| {
-                        self.interrupts
-                            .only_of(ticket, &self.tasks, machine.threads())
-                    });
-                if let Some(slot) = only
-                    && self.in_guest(slot, machine)
-                {
-                    self.interrupts
-                        .goes_on(now.thread, &self.tasks, machine.threads());
-                    now.target = Some(u64::from(slot));
-                }
-            }
-            Watch::Raise(raised) => {
-                let level = number(&binding.number);
-                if raised != Raised::Pin || level != Some(0) {
-                    // The interrupt that it makes accepted has the same vector, if it tells one.
-                    let vector = number(&binding.vector);
-                    self.raised.insert(now.thread, (raised, vector));
-                }
-            }
-            // arm64 has no event for what the vGIC accepts: who raises it is all that is told.
-            Watch::Line => {
-                if number(&binding.number) != Some(0) {
-                    self.accepted.insert(now.thread, Raised::Pin);
-                }
-            }
-            Watch::Sgi => {
-                let register = number(&binding.number);
-                if register.is_some_and(|r| bind::SGI_REGISTERS.contains(&r)) {
-                    self.accepted.insert(now.thread, Raised::Ipi);
-                }
-            }
-            Watch::Vgic => {
-                if let (Some(level), Some(vcpu), Some(irq)) = (
-                    number(&binding.number),
-                    number(&binding.mode),
-                    number(&binding.vector),
-                ) && level != 0
-                {
-                    self.accept(now, vcpu, irq, machine);
-                }
-            }
-            Watch::ArmTimer => {
-                if number(&binding.number) == Some(1) {
-                    self.own_timer(now.thread);
-                }
-            }
-            Watch::Accept => {
-                // Only fixed and lowest-priority interrupts are injected by their vector; the others are not
-                // told apart here.
-                let mode = number(&binding.mode).unwrap_or(0);
-                if let (Some(vcpu), Some(vector)) =
-                    (number(&binding.number), number(&binding.vector))
-                {
-                    let raised = match self.raised.get(&now.thread) {
-                        Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
-                        _ => Raised::Local,
-                    };
-                    now.raised = raised;
-                    if matches!(raised, Raised::Msi | Raised::Pin) {
-                        self.raised.remove(&now.thread);
-                    }
-                    self.accepted.insert(now.thread, raised);
-                    if raised == Raised::Local {
-                        self.own_timer(now.thread);
-                    }
-                    if mode <= 1 {
-                        self.accept(now, vcpu, vector, machine);
-                    }
-                }
-            }
-            Watch::Inject => {
-                // What is injected again was accepted once.
-                let again = number(&binding.mode).unwrap_or(0) != 0;
-                if let Some(vector) = number(&binding.vector).filter(|_| !again) {
-                    self.tasks.is_vcpu(now.thread, None, machine.threads());
-                    let vector = u32::try_from(vector).unwrap_or(u32::MAX);
-                    let threads = machine.threads();
-                    self.interrupts
-                        .injects(now.thread, vector, &self.tasks, threads);
-                }
-            }
-        }
-        if !self.interrupts.found.is_empty() {
-            let found = std::mem::take(&mut self.interrupts.found);
-            for one in found {
-                self.resolve(one, now, machine);
-            }
-        }
-    }
-
-    /// An interrupt is accepted for the vCPU of a number.
-    fn accept(&mut self, now: &mut Now<'_, '_>, vcpu: u64, vector: u64, machine: &mut Machine) {
-        let (Ok(vcpu), Ok(vector)) = (u32::try_from(vcpu), u32::try_from(vector)) else {
-            return;
-        };
-        self.tasks.entry(now.thread, machine.threads());
-        let only = self.tasks.only_vcpu(vcpu);
-        let tid = only
-            .and_then(|slot| machine.threads().at(slot))
-            .map(|(tid, _)| tid);
-        let track = tid.and_then(|tid| machine.vcpu_of(tid));
-        let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
-        let target = self.interrupts.accept(
-            now.thread,
-            vcpu,
-            vector,
-            &self.tasks,
-            machine.threads(),
-            |_| polls,
-        );
-        now.target = Some(target);
-        self.last_target.insert(now.thread, target);
-    }
-
-    /// What the event tells of interrupts of which it is not known whose they are.
-    fn settle(&mut self, now: &Now<'_, '_>, threads: &Threads) {
-        match now.data {
-            Data::SchedWaking(_) => {}
-            Data::SchedWakeup(_) if !self.wakings => {}
-            Data::SchedSwitch(_) => {
-                self.interrupts.goes_on(now.thread, &self.tasks, threads);
-                if let Some(next) = now.task {
-                    self.interrupts.acts(next, &self.tasks, threads);
-                }
-            }
-            Data::KvmExit(_) | Data::KvmEntry(_) | Data::KvmVcpuWakeup(_) => {
-                self.interrupts.goes_on(now.thread, &self.tasks, threads);
-                self.interrupts.acts(now.thread, &self.tasks, threads);
-            }
-            // The thread that accepts an interrupt wakes the vCPU before anything else.
-            _ => self.interrupts.goes_on(now.thread, &self.tasks, threads),
-        }
-    }
-
-    /// Whether a thread is a vCPU's that is in its guest.
-    fn in_guest(&self, slot: u32, machine: &mut Machine) -> bool {
-        let tid = machine.threads().at(slot).map(|(tid, _)| tid);
-        let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
-        vcpu.is_some_and(|vcpu| machine.state(vcpu) == State::Guest)
-    }
-
-    fn vcpu(&mut self, thread: u32, number: Option<u32>, machine: &Machine) {
-        self.tasks.is_vcpu(thread, number, machine.threads());
-    }
-
-    /// A ticket's vCPU is known, or will never be.
-    fn resolve(&mut self, found: Found, now: &Now<'_, '_>, machine: &mut Machine) {
-        let (ticket, slot) = match found {
-            Found::Target { ticket, slot, by } => {
-                let ticket = UNRESOLVED | ticket;
-                // It may be posted yet, after something on another CPU has told whose it is.
-                if let Some(last) = self.last_target.get_mut(&by)
-                    && *last == ticket
-                {
-                    *last = u64::from(slot);
-                }
-                (ticket, Some(slot))
-            }
-            Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
-        };
-        let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
-        // An instance is here twice if two of its roles hold the ticket.
-        waiting.dedup();
-        for at in waiting {
-            // It may have ended, or one that went on before has given it up.
-            let live = &self.live[at as usize];
-            if !live.live || !live.roles_hold(ticket) {
-                continue;
-            }
-            match slot {
-                // What it has reached may be enough.
-                None if self.is_open(&self.live[at as usize]) => {
-                    self.unregister(at);
-                    self.complete(at);
-                }
-                None => self.give_up(at, Some(Dropped::Unresolved)),
-                Some(slot) => {
-                    // One of them may have displaced another.
-                    let live = &mut self.live[at as usize];
-                    if !live.live || !live.roles_hold(ticket) {
-                        continue;
-                    }
-                    live.replace(ticket, u64::from(slot));
-                    self.unregister(at);
-                    let step = self.live[at as usize].last().step as usize;
-                    if !self.occupy(at, step) {
-                        continue;
-                    }
-                    self.notice(at, now, machine);
-                    self.register(at);
-                    // It has gone on already: with the entry before that was known.
-                    let entered = self.tasks.get(slot).entry_at;
-                    if entered > self.live[at as usize].last().time && self.waits_for_entry(at) {
-                        if self.is_open(&self.live[at as usize]) {
-                            self.unregister(at);
-                            self.complete(at);
-                        } else {
-                            self.give_up(at, Some(Dropped::Unresolved));
-                        }
-                    }
-                }
-            }
-        }
-    }
 }
-
-mod advance;
-mod around;

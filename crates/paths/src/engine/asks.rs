@@ -1,0 +1,164 @@
+//! What alternatives ask of an event: its attributes, and of whom.
+
+use model::{Halt, Machine};
+
+use super::bind::{Ask, Read, compare};
+use super::{Now, Paths};
+use crate::fields::Val;
+use crate::interrupts::UNRESOLVED;
+use crate::lang::{Class, Op, Value};
+use crate::tasks::{Raised, What};
+
+impl Paths {
+    /// Returns the value of an attribute, as joins compare it.
+    pub(super) fn read(&self, read: &Read, now: &Now<'_, '_>) -> Option<u64> {
+        match read {
+            Read::Thread => Some(u64::from(now.thread)),
+            Read::Task => now.task.map(u64::from),
+            Read::Prev => now.prev.map(u64::from),
+            Read::Cpu => Some(now.event.cpu as u32 as u64),
+            Read::Any => Some(0),
+            Read::Target => now.target,
+            Read::Raised => Some(now.raised as u64),
+            Read::Reason => None,
+            Read::Field(getter) => getter.get(now.event, now.data).map(|value| value.key()),
+        }
+    }
+
+    /// The thread that an attribute is, for questions about it.
+    fn thread_of(&self, read: &Read, now: &Now<'_, '_>) -> Option<u32> {
+        match read {
+            Read::Thread => Some(now.thread),
+            Read::Task => now.task,
+            Read::Prev => now.prev,
+            Read::Target => now
+                .target
+                .filter(|target| target & UNRESOLVED == 0)
+                .map(|target| target as u32),
+            _ => None,
+        }
+    }
+
+    pub(super) fn ask(&mut self, ask: &Ask, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
+        match ask {
+            Ask::Compare(Read::Raised, op, wanted) => {
+                compare(&Val::Text(raised_word(now.raised).into()), *op, wanted)
+            }
+            Ask::Compare(Read::Reason, op, wanted) => compare_reason(*op, wanted, now, machine),
+            Ask::Sleeps => match now.data {
+                event::Data::SchedSwitch(switch) => {
+                    switch.prev_state.leaves() == event::sched::Leaves::Blocked
+                }
+                _ => false,
+            },
+            Ask::Halts => match now.data {
+                event::Data::KvmExit(exit) => exit.reason.is_waiting(),
+                _ => false,
+            },
+            Ask::Compare(Read::Field(getter), op, wanted) => getter
+                .get(now.event, now.data)
+                .is_some_and(|value| compare(&value, *op, wanted)),
+            Ask::Compare(Read::Thread, op, wanted) => self.compare_tid(now.event.tid, *op, wanted),
+            Ask::Compare(read, op, wanted) => {
+                let value = match read {
+                    Read::Cpu => Some(now.event.cpu as i64 as u64),
+                    read => self
+                        .thread_of(read, now)
+                        .and_then(|slot| machine.threads().at(slot))
+                        .map(|(tid, _)| tid as i64 as u64),
+                };
+                value.is_some_and(|value| compare(&Val::Number(value), *op, wanted))
+            }
+            Ask::Is(read, class, yes) => {
+                // What is not known to be something is not.
+                let is = self
+                    .thread_of(read, now)
+                    .is_some_and(|slot| self.is(slot, *class, now, machine));
+                is == *yes
+            }
+            Ask::Within(getter, ranges) => getter
+                .number(now.event, now.data)
+                .is_some_and(|number| ranges.iter().any(|range| range.contains(&number))),
+            Ask::Rises(level, line) => {
+                let Some(level) = level.number(now.event, now.data) else {
+                    return false;
+                };
+                let line = line.number(now.event, now.data).unwrap_or(0);
+                let key = (now.event.ty.index, now.thread, line);
+                // Two paths may ask about one event: the level is remembered after it.
+                self.rising.push((key, level));
+                level != 0 && self.levels.get(&key).copied().unwrap_or(0) == 0
+            }
+        }
+    }
+
+    fn compare_tid(&self, tid: i32, op: Op, wanted: &Value) -> bool {
+        compare(&Val::Number(tid as i64 as u64), op, wanted)
+    }
+
+    fn is(&mut self, slot: u32, class: Class, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
+        let what = self.tasks.entry(slot, machine.threads()).what;
+        let halt = |machine: &mut Machine| {
+            let tid = machine.threads().at(slot).map(|(tid, _)| tid);
+            let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
+            vcpu.and_then(|vcpu| machine.halt(vcpu))
+        };
+        match class {
+            Class::Vcpu => what == What::Vcpu,
+            Class::Kworker => what == What::Kworker,
+            Class::Kernel => what == What::Kernel,
+            Class::Vhost => what == What::Vhost,
+            Class::Idle => what == What::Idle,
+            Class::Guest => self.in_guest(slot, machine),
+            Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
+            Class::Polling => what == What::Vcpu && halt(machine) == Some(Halt::Running),
+            Class::Vmm => what == What::Other && works_for(now.thread, slot, machine.threads()),
+            Class::Other => what == What::Vcpu && slot != now.thread,
+        }
+    }
+}
+
+/// Whether a thread belongs to the process that another one works for: its own, or the one that a vhost worker has in its
+/// name. ftrace does not record processes, so that of other threads nothing is known there.
+fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
+    let (Some((_, worker)), Some((tid, thread))) = (threads.at(worker), threads.at(thread)) else {
+        return false;
+    };
+    let named = worker
+        .comm
+        .as_deref()
+        .and_then(|comm| comm.strip_prefix("vhost-"));
+    let process = named.and_then(|pid| pid.parse().ok()).or(worker.pid);
+    match (process, thread.pid) {
+        (Some(process), Some(pid)) => process == pid,
+        (Some(process), None) => process == tid,
+        (None, _) => false,
+    }
+}
+
+fn raised_word(raised: Raised) -> &'static str {
+    match raised {
+        Raised::Local => "local",
+        Raised::Ipi => "ipi",
+        Raised::Msi => "msi",
+        Raised::Pin => "pin",
+    }
+}
+
+/// Compares the reason of the exit that the event is, or that its vCPU is in.
+fn compare_reason(op: Op, wanted: &Value, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
+    let reason = match now.data {
+        event::Data::KvmExit(exit) => Some(exit.reason),
+        _ => machine
+            .vcpu_of(now.event.tid)
+            .and_then(|vcpu| machine.cause(vcpu).reason),
+    };
+    // HLT on Intel is hlt on AMD.
+    let small = |text: &str| text.to_ascii_lowercase();
+    let wanted = match wanted {
+        Value::Text(text) => &Value::Text(small(text)),
+        number => number,
+    };
+    let key = reason.map(|reason| small(&reason.key()));
+    key.is_some_and(|key| compare(&Val::Text(key.into()), op, wanted))
+}

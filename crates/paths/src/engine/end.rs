@@ -1,0 +1,156 @@
+//! Instances end: complete, or given up.
+
+use model::Machine;
+
+use super::bind::{Cancel, Ending};
+use super::instance::Live;
+use super::{Instance, MAX_REMEMBERED, Now, Paths};
+use crate::tally::Dropped;
+
+impl Paths {
+    /// An event by which instances of its thread end.
+    pub(super) fn cancel(&mut self, cancel: &Cancel, now: &Now<'_, '_>, machine: &mut Machine) {
+        if !self.cancels.any(cancel.number) {
+            return;
+        }
+        let mut found = Vec::new();
+        self.cancels
+            .get(cancel.number, u64::from(now.thread), &mut found);
+        if found.is_empty() || !cancel.asks.iter().all(|ask| self.ask(ask, now, machine)) {
+            return;
+        }
+        for at in found {
+            if !self.live[at as usize].live {
+                continue;
+            }
+            // What was reached by this very event has yet to be followed.
+            if self.live[at as usize].seq == self.seq {
+                continue;
+            }
+            let exit_at = self.tasks.get(now.thread).exit_at;
+            if cancel.anew && exit_at <= self.live[at as usize].last().time {
+                continue;
+            }
+            self.unregister(at);
+            if matches!(now.data, event::Data::KvmUserspaceExit(_)) {
+                self.goes_to_user(at);
+            }
+            if cancel.ending == Ending::Late {
+                self.live[at as usize].late = true;
+                self.register(at);
+                if !self.live[at as usize].waits.is_empty() {
+                    continue;
+                }
+                self.unregister(at);
+            }
+            if self.is_open(&self.live[at as usize]) {
+                self.complete(at);
+            } else {
+                self.give_up(at, Some(Dropped::Superseded));
+            }
+        }
+    }
+
+    /// An instance ends without having completed.
+    pub(super) fn give_up(&mut self, at: u32, why: Option<Dropped>) {
+        self.unregister(at);
+        self.vacate(at);
+        let live = &self.live[at as usize];
+        if let Some(why) = why
+            && live.counted
+            && self.is_wanted(live)
+        {
+            let path = self.index.chains[live.chain as usize].0;
+            self.tallies[path as usize].dropped(why);
+        }
+        self.release(at);
+    }
+
+    fn is_wanted(&self, live: &Live) -> bool {
+        let Some(first) = live.reached().first() else {
+            return false;
+        };
+        let in_time = self
+            .only
+            .time
+            .is_none_or(|(from, to)| from <= first.time && first.time <= to);
+        let on_cpu = (self.only.cpus.as_ref()).is_none_or(|cpus| cpus.has(first.cpu));
+        let of_thread = self.only.threads.as_ref().is_none_or(|threads| {
+            let has = |slot: u32| threads.binary_search(&self.tasks.get(slot).tid).is_ok();
+            match &live.notes {
+                Some(notes) => has(notes.subject),
+                None => live.reached().iter().any(|reached| has(reached.thread)),
+            }
+        });
+        in_time && on_cpu && of_thread
+    }
+
+    pub(super) fn release(&mut self, at: u32) {
+        self.unwatch(at);
+        let live = &mut self.live[at as usize];
+        live.live = false;
+        if let Some(notes) = live.notes.take() {
+            live.spare = Some(notes);
+        }
+        self.count -= 1;
+        self.free.push(at);
+    }
+
+    /// An instance is complete.
+    pub(super) fn complete(&mut self, at: u32) {
+        self.vacate(at);
+        let mut traits = std::mem::take(&mut self.traits);
+        traits.clear();
+        self.traits(at, &mut traits);
+        let live = &self.live[at as usize];
+        let (path, chain) = self.index.chains[live.chain as usize];
+        if live.counted {
+            self.remember(at);
+        }
+        if self.live[at as usize].counted && self.is_wanted(&self.live[at as usize]) {
+            self.sum_up(at);
+            let live = &self.live[at as usize];
+            let tally = &mut self.tallies[path as usize];
+            let number = tally.add(chain as usize, live.reached(), live.coalesced, &traits);
+            if self.listing {
+                self.listed.push(Instance {
+                    path: path as usize,
+                    chain: chain as usize,
+                    number,
+                    reached: live.reached().to_vec(),
+                    traits: traits.clone(),
+                    subject: live.notes.as_ref().map(|notes| notes.subject),
+                });
+            }
+        }
+        self.traits = traits;
+        self.release(at);
+    }
+
+    /// Remembers what later instances may recall.
+    fn remember(&mut self, at: u32) {
+        let live = &self.live[at as usize];
+        let (path, chain) = self.index.chains[live.chain as usize];
+        for step in &self.paths[path as usize].chains[chain as usize].steps {
+            for (role, by) in &step.recall {
+                let (Some(value), Some(by)) = (live.role(*role), live.key(by)) else {
+                    continue;
+                };
+                if live.is_pending(*role) {
+                    continue;
+                }
+                if self.memory.len() >= MAX_REMEMBERED {
+                    self.memory.clear();
+                }
+                let known = self
+                    .memory
+                    .entry((live.chain, *role as u8, by))
+                    .or_insert(Some(value));
+                // What is not always the same cannot be recalled.
+                if *known != Some(value) {
+                    *known = None;
+                }
+            }
+        }
+    }
+}

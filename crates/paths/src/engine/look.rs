@@ -1,0 +1,211 @@
+//! What an event is about: which tasks, which interrupt, whose.
+
+use event::sched::{SchedSwitch, SchedWakeup};
+use event::{Data, NONE};
+use model::Machine;
+
+use super::bind::{Binding, SGI_REGISTERS, Watch};
+use super::{Now, Paths};
+use crate::fields::Getter;
+use crate::interrupts::UNRESOLVED;
+use crate::tasks::{self, Raised};
+
+/// Interrupts of this delivery mode and below (fixed, lowest priority) are injected by their vector.
+const BY_VECTOR: u64 = 1;
+
+/// Returns what a field of the event says, if the event has it.
+#[inline]
+fn number(getter: Option<&Getter>, now: &Now<'_, '_>) -> Option<u64> {
+    getter.and_then(|getter| getter.number(now.event, now.data))
+}
+
+impl Paths {
+    /// Finds out what the event is about.
+    #[inline]
+    pub(super) fn look(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
+        let event = now.event;
+        if let Some(comm) = event.comm
+            && now.thread < tasks::IDLE
+        {
+            self.tasks
+                .called(now.thread, event.tid, comm, machine.threads());
+        }
+        self.about(now, machine);
+        if now.thread < tasks::IDLE && event.cpu != NONE {
+            self.tasks.seen_on(now.thread, event.cpu);
+        }
+        // That it is posted comes between an interrupt and the wake-up.
+        if self.interrupts.is_waiting() && binding.watch != Watch::Posted {
+            self.settle(now, machine.threads());
+        }
+        self.interrupt(now, machine, binding);
+        if !self.interrupts.found.is_empty() {
+            let found = std::mem::take(&mut self.interrupts.found);
+            for one in found {
+                self.resolve(one, now, machine);
+            }
+        }
+    }
+
+    /// Which tasks the event is about, and what it says of them.
+    #[inline]
+    fn about(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine) {
+        match now.data {
+            Data::SchedSwitch(switch) => self.switches(switch, now, machine),
+            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
+                self.wakes(wakeup, now, machine);
+            }
+            Data::SchedMigrateTask(migrate) => now.task = Some(machine.slot(migrate.tid)),
+            Data::TaskRename(task) => now.task = Some(machine.slot(task.tid)),
+            Data::KvmExit(exit) => {
+                self.isa = Some(exit.reason.isa);
+                let threads = machine.threads();
+                self.tasks.is_vcpu(now.thread, exit.vcpu, threads);
+            }
+            Data::KvmEntry(entry) => {
+                let threads = machine.threads();
+                self.tasks.is_vcpu(now.thread, entry.vcpu, threads);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn switches(&mut self, switch: &SchedSwitch, now: &mut Now<'_, '_>, machine: &mut Machine) {
+        let slot = |tid: i32, machine: &mut Machine| match tid {
+            0 => tasks::idle(now.event.cpu),
+            tid => machine.slot(tid),
+        };
+        let prev = slot(switch.prev_tid, machine);
+        let next = slot(switch.next_tid, machine);
+        let threads = machine.threads();
+        self.tasks
+            .named(prev, switch.prev_tid, &switch.prev_comm, threads);
+        self.tasks
+            .named(next, switch.next_tid, &switch.next_comm, threads);
+        now.prev = Some(prev);
+        now.task = Some(next);
+    }
+
+    #[inline]
+    fn wakes(&mut self, wakeup: &SchedWakeup, now: &mut Now<'_, '_>, machine: &mut Machine) {
+        let task = machine.slot(wakeup.tid);
+        let threads = machine.threads();
+        self.tasks.named(task, wakeup.tid, &wakeup.comm, threads);
+        self.tasks.entry(now.thread, threads);
+        now.task = Some(task);
+        // A wake-up by another CPU's interrupt does not say who asked for it.
+        let waking = matches!(now.data, Data::SchedWaking(_));
+        self.wakings |= waking;
+        if waking || !self.wakings {
+            self.interrupts.wakes(now.thread, task, &self.tasks);
+            now.raised = self.accepted.get(&now.thread).copied().unwrap_or_default();
+        }
+    }
+
+    /// What the event says of an interrupt: who raises it, and for whom it is.
+    #[inline]
+    fn interrupt(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
+        let value = |now: &Now<'_, '_>| number(binding.number.as_ref(), now);
+        match binding.watch {
+            Watch::Nothing | Watch::HostIrq => {}
+            Watch::Posted => self.posted(now, machine),
+            Watch::Raise(raised) => {
+                if raised != Raised::Pin || value(now) != Some(0) {
+                    // The interrupt that it makes accepted has the same vector, if it tells one.
+                    let vector = number(binding.vector.as_ref(), now);
+                    self.raised.insert(now.thread, (raised, vector));
+                }
+            }
+            // arm64 has no event for what the vGIC accepts: who raises it is all that is told.
+            Watch::Line => {
+                if value(now) != Some(0) {
+                    self.accepted.insert(now.thread, Raised::Pin);
+                }
+            }
+            Watch::Sgi => {
+                if value(now).is_some_and(|register| SGI_REGISTERS.contains(&register)) {
+                    self.accepted.insert(now.thread, Raised::Ipi);
+                }
+            }
+            Watch::Vgic => {
+                if let (Some(level), Some(vcpu), Some(irq)) = (
+                    value(now),
+                    number(binding.mode.as_ref(), now),
+                    number(binding.vector.as_ref(), now),
+                ) && level != 0
+                {
+                    self.accept(now, vcpu, irq, machine);
+                }
+            }
+            Watch::ArmTimer => {
+                if value(now) == Some(1) {
+                    self.own_timer(now.thread);
+                }
+            }
+            Watch::Accept => self.apic_accepts(now, machine, binding),
+            Watch::Inject => self.injects(now, machine, binding),
+        }
+    }
+
+    /// The last interrupt that the thread accepted for a vCPU is posted.
+    fn posted(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine) {
+        now.target = self.last_target.get(&now.thread).copied();
+        // A vCPU in its guest is not woken, so nothing more will tell.
+        let only = now
+            .target
+            .filter(|target| target & UNRESOLVED != 0)
+            .and_then(|ticket| {
+                self.interrupts
+                    .only_of(ticket, &self.tasks, machine.threads())
+            });
+        if let Some(slot) = only
+            && self.in_guest(slot, machine)
+        {
+            self.interrupts
+                .goes_on(now.thread, &self.tasks, machine.threads());
+            now.target = Some(u64::from(slot));
+        }
+    }
+
+    /// A local APIC accepts an interrupt.
+    fn apic_accepts(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
+        let mode = number(binding.mode.as_ref(), now).unwrap_or(0);
+        let (Some(vcpu), Some(vector)) = (
+            number(binding.number.as_ref(), now),
+            number(binding.vector.as_ref(), now),
+        ) else {
+            return;
+        };
+        let raised = match self.raised.get(&now.thread) {
+            Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
+            _ => Raised::Local,
+        };
+        now.raised = raised;
+        if matches!(raised, Raised::Msi | Raised::Pin) {
+            self.raised.remove(&now.thread);
+        }
+        self.accepted.insert(now.thread, raised);
+        if raised == Raised::Local {
+            self.own_timer(now.thread);
+        }
+        // The others are not told apart here.
+        if mode <= BY_VECTOR {
+            self.accept(now, vcpu, vector, machine);
+        }
+    }
+
+    /// An interrupt is injected: its vCPU is known now.
+    fn injects(&mut self, now: &Now<'_, '_>, machine: &Machine, binding: &Binding) {
+        // What is injected again was accepted once.
+        let again = number(binding.mode.as_ref(), now).unwrap_or(0) != 0;
+        let Some(vector) = number(binding.vector.as_ref(), now).filter(|_| !again) else {
+            return;
+        };
+        let threads = machine.threads();
+        self.tasks.is_vcpu(now.thread, None, threads);
+        let vector = u32::try_from(vector).unwrap_or(u32::MAX);
+        self.interrupts
+            .injects(now.thread, vector, &self.tasks, threads);
+    }
+}

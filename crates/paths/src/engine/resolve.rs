@@ -1,0 +1,127 @@
+//! Interrupts: for which vCPU they are, and what that changes for instances that wait to know.
+
+use event::Data;
+use model::{Halt, Machine, State, Threads};
+
+use super::{Now, Paths};
+use crate::interrupts::{Found, UNRESOLVED};
+use crate::tally::Dropped;
+
+impl Paths {
+    /// An interrupt is accepted for the vCPU of a number.
+    pub(super) fn accept(
+        &mut self,
+        now: &mut Now<'_, '_>,
+        vcpu: u64,
+        vector: u64,
+        machine: &mut Machine,
+    ) {
+        let (Ok(vcpu), Ok(vector)) = (u32::try_from(vcpu), u32::try_from(vector)) else {
+            return;
+        };
+        self.tasks.entry(now.thread, machine.threads());
+        let only = self.tasks.only_vcpu(vcpu);
+        let tid = only
+            .and_then(|slot| machine.threads().at(slot))
+            .map(|(tid, _)| tid);
+        let track = tid.and_then(|tid| machine.vcpu_of(tid));
+        let polls = track.and_then(|track| machine.halt(track)) == Some(Halt::Running);
+        let target = self.interrupts.accept(
+            now.thread,
+            vcpu,
+            vector,
+            &self.tasks,
+            machine.threads(),
+            |_| polls,
+        );
+        now.target = Some(target);
+        self.last_target.insert(now.thread, target);
+    }
+
+    /// What the event tells of interrupts of which it is not known whose they are.
+    pub(super) fn settle(&mut self, now: &Now<'_, '_>, threads: &Threads) {
+        match now.data {
+            Data::SchedWaking(_) => {}
+            Data::SchedWakeup(_) if !self.wakings => {}
+            Data::SchedSwitch(_) => {
+                self.interrupts.goes_on(now.thread, &self.tasks, threads);
+                if let Some(next) = now.task {
+                    self.interrupts.acts(next, &self.tasks, threads);
+                }
+            }
+            Data::KvmExit(_) | Data::KvmEntry(_) | Data::KvmVcpuWakeup(_) => {
+                self.interrupts.goes_on(now.thread, &self.tasks, threads);
+                self.interrupts.acts(now.thread, &self.tasks, threads);
+            }
+            // The thread that accepts an interrupt wakes the vCPU before anything else.
+            _ => self.interrupts.goes_on(now.thread, &self.tasks, threads),
+        }
+    }
+
+    /// Whether a thread is a vCPU's that is in its guest.
+    pub(super) fn in_guest(&self, slot: u32, machine: &mut Machine) -> bool {
+        let tid = machine.threads().at(slot).map(|(tid, _)| tid);
+        let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
+        vcpu.is_some_and(|vcpu| machine.state(vcpu) == State::Guest)
+    }
+
+    /// A ticket's vCPU is known, or will never be.
+    pub(super) fn resolve(&mut self, found: Found, now: &Now<'_, '_>, machine: &mut Machine) {
+        let (ticket, slot) = match found {
+            Found::Target { ticket, slot, by } => {
+                let ticket = UNRESOLVED | ticket;
+                // It may be posted yet, after something on another CPU has told whose it is.
+                if let Some(last) = self.last_target.get_mut(&by)
+                    && *last == ticket
+                {
+                    *last = u64::from(slot);
+                }
+                (ticket, Some(slot))
+            }
+            Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
+        };
+        let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
+        // An instance is here twice if two of its roles hold the ticket.
+        waiting.dedup();
+        for at in waiting {
+            // It may have ended, or one that went on before has given it up.
+            let live = &self.live[at as usize];
+            if !live.live || !live.roles_hold(ticket) {
+                continue;
+            }
+            match slot {
+                // What it has reached may be enough.
+                None if self.is_open(&self.live[at as usize]) => {
+                    self.unregister(at);
+                    self.complete(at);
+                }
+                None => self.give_up(at, Some(Dropped::Unresolved)),
+                Some(slot) => {
+                    // One of them may have displaced another.
+                    let live = &mut self.live[at as usize];
+                    if !live.live || !live.roles_hold(ticket) {
+                        continue;
+                    }
+                    live.replace(ticket, u64::from(slot));
+                    self.unregister(at);
+                    let step = self.live[at as usize].last().step as usize;
+                    if !self.occupy(at, step) {
+                        continue;
+                    }
+                    self.notice(at, now, machine);
+                    self.register(at);
+                    // It has gone on already: with the entry before that was known.
+                    let entered = self.tasks.get(slot).entry_at;
+                    if entered > self.live[at as usize].last().time && self.waits_for_entry(at) {
+                        if self.is_open(&self.live[at as usize]) {
+                            self.unregister(at);
+                            self.complete(at);
+                        } else {
+                            self.give_up(at, Some(Dropped::Unresolved));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
