@@ -1,7 +1,8 @@
-//! Which vCPUs are looked at, where filters choose some.
+//! Which events count, where filters choose vCPUs, a time or CPUs.
 
 use std::collections::HashSet;
 
+use cpuset::CpuSet;
 use event::{Event, NONE};
 
 /// What filters leave out: the vCPUs that were not chosen, and the processes of the VMs of which none was.
@@ -43,6 +44,64 @@ impl LeftOut {
         match event.pid {
             NONE => self.threads.contains(&event.tid),
             pid => self.processes.contains(&pid),
+        }
+    }
+}
+
+/// The time and the CPUs to look at.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    /// First and last instant, both included.
+    pub time: Option<(u64, u64)>,
+    /// CPUs that a vCPU's time counts on.
+    pub cpus: Option<CpuSet>,
+}
+
+impl Window {
+    pub(crate) fn has_cpu(&self, cpu: i32) -> bool {
+        self.cpus.as_ref().is_none_or(|cpus| cpus.has(cpu))
+    }
+
+    /// Returns whether an instant on a CPU is in it.
+    #[inline]
+    pub fn has(&self, time: u64, cpu: i32) -> bool {
+        self.has_time(time) && self.has_cpu(cpu)
+    }
+
+    /// Returns whether an instant is in it, whatever the CPU.
+    #[inline]
+    pub fn has_time(&self, time: u64) -> bool {
+        let (from, to) = self.time.unwrap_or((0, u64::MAX));
+        from <= time && time <= to
+    }
+}
+
+/// Whether an event is one of those that were asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen {
+    /// Its time is.
+    pub in_time: bool,
+    /// Its time and its CPU are.
+    pub inside: bool,
+    /// These are, and it is not of a vCPU that is left out.
+    pub counts: bool,
+    /// Its time is, and it concerns a chosen vCPU: its own events, and all of the scheduler, since who had a CPU and whom
+    /// an event woke concerns a vCPU whoever's event it is.
+    pub follows: bool,
+}
+
+impl Chosen {
+    /// Looks at an event.
+    #[inline]
+    pub(crate) fn of(event: &Event<'_>, window: &Window, left_out: &LeftOut) -> Chosen {
+        let in_time = window.has_time(event.time);
+        let inside = in_time && window.has_cpu(event.cpu);
+        let made = left_out.made(event);
+        Chosen {
+            in_time,
+            inside,
+            counts: inside && !made,
+            follows: in_time && (event.ty.kind.is_sched() || !made),
         }
     }
 }

@@ -11,6 +11,8 @@ use event::sched::Leaves;
 use event::{Data, Event, EventType, Kind};
 use rustc_hash::FxHashMap;
 
+use crate::analysis::{Analysis, Context, Turn, Want};
+
 /// Turns that may be missed for each vCPU or CPU: where the recording begins, where it ends.
 const EACH: u64 = 2;
 /// And in all, whoever missed them: a handful is no hole.
@@ -177,22 +179,8 @@ impl Continuity {
         Continuity::default()
     }
 
-    /// Returns whether events of this kind are needed.
-    pub fn wants(&self, ty: &EventType<'_>) -> bool {
-        matches!(
-            ty.kind,
-            Kind::KvmExit
-                | Kind::KvmEntry
-                | Kind::SchedSwitch
-                | Kind::SchedWaking
-                | Kind::SchedWakeup
-                | Kind::SchedMigrateTask
-        )
-    }
-
-    /// Takes an event that has been decoded.
     #[inline]
-    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
                 if let Some(thread) = self.vcpu(event, exit.vcpu) {
@@ -348,6 +336,26 @@ impl Continuity {
             report.absent_cpus.sort_unstable();
         }
         report
+    }
+}
+
+impl Analysis for Continuity {
+    fn turn(&self) -> Turn {
+        Turn::Before
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::KvmExit | Kind::KvmEntry => Want::Thread,
+            Kind::SchedSwitch | Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedMigrateTask => {
+                Want::Order
+            }
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, _: &mut Context<'_>) {
+        self.take(event, data);
     }
 }
 

@@ -4,9 +4,10 @@
 //! Which it was, `kvm_page_fault` (arm64: `kvm_guest_fault`) and `kvm_mmio` tell within the exit. The page of the
 //! local APIC is emulated where APICv or AVIC does not take its accesses, and is no memory of the guest.
 
-use event::{Data, Event, EventType, Isa};
+use event::{Data, Event, EventType, Isa, Kind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::analysis::{Analysis, Context, Want};
 use crate::record::{Number, Radix};
 
 /// The local APIC's page, where every machine has it (Intel SDM volume 3, 11.4.1).
@@ -83,8 +84,8 @@ impl Faults {
         Faults::default()
     }
 
-    /// Takes a kind of events.
-    pub(crate) fn learn(&mut self, ty: &EventType<'_>) {
+    /// Takes a kind of events. Returns whether it tells an address.
+    fn learn(&mut self, ty: &EventType<'_>) -> bool {
         let index = ty.index as usize;
         if self.addresses.len() <= index {
             self.addresses.resize_with(index + 1, || None);
@@ -98,11 +99,11 @@ impl Faults {
             "kvm_guest_fault" => Number::of(ty, &["ipa"], &[("ipa", Radix::Hex)]),
             _ => None,
         };
+        self.addresses[index].is_some()
     }
 
-    /// Takes an event.
     #[inline]
-    pub(crate) fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
                 let name = exit.reason.name();
@@ -167,5 +168,23 @@ impl Faults {
     /// Returns what was found.
     pub fn report(&self) -> FaultsReport {
         self.report
+    }
+}
+
+impl Analysis for Faults {
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        let tells_address = self.learn(ty);
+        match ty.kind {
+            // Where devices are, all vCPUs' accesses tell.
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMmio => Want::Order,
+            _ if tells_address => Want::Order,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.counts {
+            self.take(event, data);
+        }
     }
 }

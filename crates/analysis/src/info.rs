@@ -1,9 +1,11 @@
 //! What is in a recording: events and counts, time span, VMs and vCPUs.
 
-use std::ops::ControlFlow;
+use event::{Event, EventType, Kind, NONE};
+use model::{Machine, Vm};
 
-use event::{Data, Event, EventType, Kind, NONE, Side, Sink};
-use model::{ThreadFacts, Threads, Vm, find_vms};
+use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+use crate::series::Measured;
+use crate::slices::Amount;
 
 /// How many events of one kind there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +47,6 @@ pub struct Info {
     start: Option<u64>,
     end: Option<u64>,
     cpus: Vec<bool>,
-    threads: Threads,
-    last_vcpu: Option<i32>,
     vcpus_only: bool,
 }
 
@@ -68,24 +68,14 @@ impl Info {
     }
 
     /// Returns the name that a kind of events goes by.
-    pub fn label(&self, index: u32) -> Option<&str> {
+    fn label(&self, index: u32) -> Option<&str> {
         self.counts
             .get(index as usize)
             .map(|count| count.0.as_str())
     }
 
-    /// Takes thread names that the recorder saved apart from the events.
-    pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
-        self.threads.saved_names(names);
-    }
-
-    /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &ThreadFacts) {
-        self.threads.told(told);
-    }
-
-    /// Returns what was counted.
-    pub fn report(&self) -> InfoReport {
+    /// Returns what was counted, and the VMs of the machine.
+    pub fn report(&self, machine: &Machine) -> InfoReport {
         let mut events: Vec<EventCount> = self
             .counts
             .iter()
@@ -106,15 +96,22 @@ impl Info {
             start: self.start,
             end: self.end,
             cpus_seen: self.cpus.iter().filter(|&&seen| seen).count() as u32,
-            vms: find_vms(&self.threads),
+            vms: machine.vms(),
             has_kvm: self.counts.iter().any(|c| c.3 && c.1 > 0),
             has_exits: self.counts.iter().any(|c| c.2 == Kind::KvmExit && c.1 > 0),
         }
     }
 }
 
-impl Sink for Info {
-    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+impl Analysis for Info {
+    fn needs(&self) -> Needs {
+        Needs {
+            threads: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
         let index = ty.index as usize;
         if self.counts.len() <= index {
             self.counts
@@ -127,11 +124,16 @@ impl Sink for Info {
         self.recorded[index] = ty.recorded;
         self.counts[index] = (ty.label.to_owned(), 0, ty.kind, kvm);
         let whose = matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit) || ty.kind.is_sched();
-        !self.vcpus_only || whose
+        match !self.vcpus_only || whose {
+            true => Want::Count,
+            false => Want::Nothing,
+        }
     }
 
-    #[inline]
-    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+        if !context.chosen.counts {
+            return;
+        }
         if let Some(entry) = self.counts.get_mut(event.ty.index as usize) {
             entry.1 += 1;
         }
@@ -150,38 +152,21 @@ impl Sink for Info {
             }
             self.cpus[cpu] = true;
         }
-        self.learn(event);
-        ControlFlow::Continue(())
     }
 
-    fn side(&mut self, side: &Side<'_>) {
-        self.threads.side(side);
-    }
-}
-
-impl Info {
-    /// Takes from an event what it tells of threads and VMs, and does not count it.
-    #[inline]
-    pub fn learn(&mut self, event: &Event<'_>) {
-        if matches!(event.ty.kind, Kind::KvmEntry | Kind::KvmExit)
-            && event.tid >= 0
-            && self.last_vcpu != Some(event.tid)
-        {
-            self.last_vcpu = Some(event.tid);
-            let vcpu = match event.data() {
-                Data::KvmEntry(entry) => entry.vcpu,
-                Data::KvmExit(exit) => exit.vcpu,
-                _ => None,
-            };
-            self.threads.vcpu_event(event, vcpu);
-        }
-        if event.ty.kind.is_sched() {
-            // Names of threads tell which VM's they are, and so does who wakes them.
-            let data = event.data();
-            self.threads.sched(&data);
-            if let Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) = data {
-                self.threads.wakes(event, wakeup.tid);
+    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        for (kind, number) in self.counts.iter().zip(0u32..) {
+            if kind.1 > 0 {
+                let amount = Amount {
+                    count: kind.1,
+                    ns: 0,
+                };
+                tell(0, number, amount);
             }
         }
+    }
+
+    fn measured(&self, _: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+        Some(Measured::Events(self.label(number)?.to_owned()))
     }
 }

@@ -6,12 +6,14 @@
 
 use std::collections::VecDeque;
 
-use event::{Data, Event, ExitReason, MmioAccess};
+use event::{Data, Event, EventType, ExitReason, Kind, MmioAccess};
 use model::Machine;
 use paths::{Instance, Paths, Trait, Was};
 use rustc_hash::FxHashMap;
 
-use crate::{Stats, is_interrupt};
+use crate::Stats;
+use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
+use crate::signs::is_interrupt;
 
 /// An interrupt this close to traffic between the recorder and its agent in a guest is taken to be of the agent's doing.
 /// An agent looks at each CPU's buffer once a millisecond (`trace-cmd record -s`, 1000 us as shipped), and sends what it
@@ -183,9 +185,13 @@ impl Tally {
         }
     }
 
-    fn report(&mut self) -> IpiSums {
+    /// The recording ends.
+    fn finish(&mut self) {
         self.settle(u64::MAX);
         self.slice_ends(u64::MAX);
+    }
+
+    fn report(&self) -> IpiSums {
         let mut sums = self.sums.clone();
         sums.active_ns = self.slices << SLICE_BITS;
         sums
@@ -255,6 +261,13 @@ struct Vcpu {
     to: Vec<(u64, Target)>,
 }
 
+/// Steps of a chain of the path, by number.
+#[derive(Debug, Clone, Copy, Default)]
+struct Steps {
+    woken: Option<usize>,
+    on_cpu: Option<usize>,
+}
+
 /// Adds up interrupts.
 #[derive(Debug, Default)]
 pub struct Ipis {
@@ -262,8 +275,9 @@ pub struct Ipis {
     written: Tally,
     /// By process, when the recorder last talked to its agent there.
     traffic: FxHashMap<Option<i32>, u64>,
-    /// Which of the paths it is.
+    /// Which of the paths it is, and of its chains, which steps are the wake-up and the switch to the target.
     path: Option<usize>,
+    steps: Vec<Steps>,
     vcpus: Vec<Vcpu>,
     by_number: FxHashMap<(i32, u32), u32>,
     /// By process, its vCPUs.
@@ -275,36 +289,52 @@ impl Ipis {
     /// Returns one that has seen nothing, and asks paths for each instance of theirs.
     pub fn new(paths: &mut Paths) -> Ipis {
         let path = paths.paths().iter().position(|path| path.name == "ipi");
-        if path.is_some() {
+        let mut steps = Vec::new();
+        if let Some(at) = path {
             paths.list();
+            let chains = paths.paths()[at].chains.iter();
+            steps.extend(chains.map(|chain| {
+                let step = |name: &str| chain.steps.iter().position(|step| step.name == name);
+                Steps {
+                    woken: step("woken"),
+                    on_cpu: step("on CPU"),
+                }
+            }));
         }
         Ipis {
             path,
+            steps,
             ..Ipis::default()
         }
     }
 
-    /// The recorder and its agent in a guest talk.
-    pub fn talks(&mut self, pid: Option<i32>, time: u64) {
-        self.traffic.insert(pid, time);
-        self.followed.traffic(pid, time);
-        self.written.traffic(pid, time);
-    }
-
-    /// Takes the instances that have completed.
-    pub fn completed(&mut self, paths: &mut Paths, machine: &Machine) {
-        let Some(path) = self.path else { return };
-        for instance in paths.take_listed() {
-            if instance.path == path {
-                let one = followed(&instance, paths, machine, self.switches);
+    /// Takes what others noted.
+    fn hear(&mut self, context: &Context<'_>, time: u64) {
+        // An interrupt that completes now may be of the agent that talks now.
+        for note in context.notes.iter() {
+            if let Note::RecorderTalks(pid) = note {
+                self.talks(*pid, time);
+            }
+        }
+        for note in context.notes.iter() {
+            if let Note::Completed(instance) = note
+                && Some(instance.path) == self.path
+            {
+                let one = self.followed(instance, context.machine);
                 self.followed.add(one, &self.traffic);
             }
         }
     }
 
-    /// Takes an event, after the machine has.
+    /// The recorder and its agent in a guest talk.
+    fn talks(&mut self, pid: Option<i32>, time: u64) {
+        self.traffic.insert(pid, time);
+        self.followed.traffic(pid, time);
+        self.written.traffic(pid, time);
+    }
+
     #[inline]
-    pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         match data {
             Data::SchedSwitch(_) => self.switches = true,
             Data::KvmExit(exit) => {
@@ -454,11 +484,55 @@ impl Ipis {
     }
 
     /// Returns what was found, after the walk.
-    pub fn report(&mut self) -> IpisReport {
+    pub fn report(&self) -> IpisReport {
         IpisReport {
             followed: self.followed.report(),
             written: self.written.report(),
         }
+    }
+}
+
+impl Ipis {
+    /// One instance of the path.
+    fn followed(&self, instance: &Instance, machine: &Machine) -> One {
+        let steps = self.steps.get(instance.chain).copied().unwrap_or_default();
+        followed(instance, steps, machine, self.switches)
+    }
+}
+
+impl Analysis for Ipis {
+    fn needs(&self) -> Needs {
+        Needs {
+            states: States::All,
+            ..Needs::default()
+        }
+    }
+
+    fn turn(&self) -> Turn {
+        Turn::Last
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio | Kind::SchedSwitch => {
+                Want::Order
+            }
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        self.hear(context, event.time);
+        // A vCPU that is left out may send to a chosen one of its VM.
+        if context.chosen.in_time && !context.left_out.other_vm(event) {
+            self.take(event, data, context.machine);
+        }
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        self.hear(context, u64::MAX);
+        self.followed.finish();
+        self.written.finish();
     }
 }
 
@@ -489,19 +563,11 @@ impl Vcpu {
 }
 
 /// One instance of the path.
-fn followed(instance: &Instance, paths: &Paths, machine: &Machine, switches: bool) -> One {
-    let chain = paths
-        .paths()
-        .get(instance.path)
-        .and_then(|path| path.chains.get(instance.chain));
-    let at = |name: &str| {
-        let steps = &chain?.steps;
-        let reached = instance.reached.iter();
-        let mut found = reached.filter(|one| {
-            let step = steps.get(one.step as usize);
-            step.is_some_and(|step| step.name == name)
-        });
-        found.next().map(|one| one.time)
+fn followed(instance: &Instance, steps: Steps, machine: &Machine, switches: bool) -> One {
+    let at = |step: Option<usize>| {
+        let mut reached = instance.reached.iter();
+        let found = reached.find(|one| step == Some(usize::from(one.step)));
+        found.map(|one| one.time)
     };
     let sent = instance.reached.first().map_or(0, |one| one.time);
     let end = instance.reached.last().map_or(0, |one| one.time);
@@ -517,7 +583,7 @@ fn followed(instance: &Instance, paths: &Paths, machine: &Machine, switches: boo
         Some(was) if was.busy() => Target::Awake,
         _ => Target::Other,
     };
-    let waking = at("woken").zip(at("on CPU"));
+    let waking = at(steps.woken).zip(at(steps.on_cpu));
     let waking_ns = waking.map(|(woken, on)| on.saturating_sub(woken));
     let queued = instance
         .traits
@@ -589,6 +655,7 @@ mod tests {
             }
             tally.add(one(sent, Target::Halted, 1_000), &traffic);
         }
+        tally.finish();
         let sums = tally.report();
         // Ten before it, itself, and ten behind.
         assert_eq!(sums.of_agent, 21, "{sums:?}");
@@ -607,6 +674,7 @@ mod tests {
                 &traffic,
             );
         }
+        tally.finish();
         let sums = tally.report();
         assert_eq!((sums.alone, sums.halted.count()), (30, 30));
         assert_eq!(sums.halted.percentile(0.5), 50_000);

@@ -6,12 +6,13 @@ knows nothing of containers, files or output.
 */
 #![forbid(unsafe_code)]
 
-mod causes;
+mod analysis;
 mod chosen;
 mod console;
 mod continuity;
 mod exits;
 mod faults;
+mod follow_paths;
 mod info;
 mod ipis;
 mod moves;
@@ -21,6 +22,7 @@ mod ratios;
 mod record;
 mod recorder;
 mod sched;
+mod series;
 mod signs;
 mod sleeps;
 mod slices;
@@ -31,8 +33,8 @@ mod timers;
 mod vcpus;
 mod waits;
 
-pub use causes::Causes;
-pub use chosen::LeftOut;
+pub use analysis::{Analysis, Context, Needs, Note, Notes, States, Turn, Walked, Want};
+pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use exits::{
@@ -44,10 +46,11 @@ pub use info::{EventCount, Info, InfoReport};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
-pub use picture::{About, Measured, NamesOf, Origin, Picture, Series};
+pub use picture::{About, NamesOf, Origin, Picture};
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};
 pub use sched::{CpuRow, MAX_TASKS, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
+pub use series::{Measured, Series};
 pub use signs::{CpuSigns, Signs, is_interrupt};
 pub use sleeps::{SleepRow, Sleeps};
 pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
@@ -57,7 +60,6 @@ pub use study::Study;
 pub use tables::{ambiguous, of_tables};
 pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
 pub use vcpus::{
-    Behind, LISTED, MAX_VCPUS, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, Window,
-    unknowable,
+    Behind, LISTED, MAX_VCPUS, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, unknowable,
 };
 pub use waits::{Crowd, VcpuWaits, WaitsReport, Who};

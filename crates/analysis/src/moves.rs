@@ -6,10 +6,11 @@
 //! guest itself loses to cold caches no event tells.
 
 use event::sched::Leaves;
-use event::{Data, Event, ExitReason, NONE};
+use event::{Data, Event, EventType, ExitReason, Kind, NONE};
 use rustc_hash::FxHashMap;
 
 use crate::Stats;
+use crate::analysis::{Analysis, Context, Want};
 
 /// What runs had in common that began on one CPU, or on another one than before.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -84,9 +85,8 @@ impl Moves {
         Moves::default()
     }
 
-    /// Takes an event.
     #[inline]
-    pub(crate) fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
                 let waiting = ExitReason::is_waiting(exit.reason);
@@ -167,6 +167,26 @@ impl Moves {
         let mut rows: Vec<MovesRow> = self.vcpus.values().map(|vcpu| vcpu.row.clone()).collect();
         rows.sort_by_key(|row| row.tid);
         rows
+    }
+}
+
+impl Analysis for Moves {
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::KvmExit
+            | Kind::KvmEntry
+            | Kind::KvmUserspaceExit
+            | Kind::SchedWakeup
+            | Kind::SchedWakeupNew
+            | Kind::SchedSwitch => Want::Order,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.follows {
+            self.take(event, data);
+        }
     }
 }
 

@@ -1,19 +1,20 @@
 //! All that one recording, or one set of printed tables, tells: what causes are looked for in, and what is compared.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use devices::Names;
 use event::{Isa, Quality};
 use model::{Access, State, guesses};
-use paths::PathReport;
+use paths::{PathReport, Paths};
 use symbols::Functions;
 
 use crate::waits::waits;
 use crate::{
-    Amount, Continuity, ContinuityReport, Counter, ExitRow, ExitTable, Exits, ExitsReport,
-    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, MovesRow, RecorderReport,
-    SchedReport, Signs, SleepRow, StallsReport, Stats, Study, TimersReport, Unpaired, VcpusReport,
-    WaitsReport, name_access, name_causes, name_rows,
+    Analysis, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
+    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow, Recorder,
+    RecorderReport, Sched, SchedReport, Series, Signs, SleepRow, Sleeps, Stalls, StallsReport,
+    Stats, Study, Timers, TimersReport, Unpaired, Vcpus, VcpusReport, WaitsReport, name_access,
+    name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -105,75 +106,6 @@ pub struct Picture {
     pub quality: Quality,
 }
 
-/// What is counted by slice.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Measured {
-    /// A row of a table of exits, by its key.
-    Exits(ExitTable, String),
-    /// A state of the vCPUs, as [`State::ALL`] numbers them.
-    State(u8),
-    /// Delays of the tasks of a name.
-    Delays(String),
-    /// Run time of the tasks of a name.
-    Ran(String),
-    /// A path.
-    Path(String),
-    /// Events of a kind.
-    Events(String),
-}
-
-/// Counts in slices of time.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Series {
-    /// How long each slice is.
-    pub slice_ns: Vec<u64>,
-    /// What happened in each.
-    pub of: BTreeMap<Measured, Vec<Amount>>,
-}
-
-impl Series {
-    /// Names what a study counted by slice, up to the time of its last event.
-    pub fn of(study: &mut Study, end: u64) -> Series {
-        let slices = study.take_slices(end);
-        let mut out = Series {
-            slice_ns: slices.iter().map(|slice| slice.ns).collect(),
-            of: BTreeMap::new(),
-        };
-        for (at, slice) in slices.iter().enumerate() {
-            for (counter, amount) in &slice.amounts {
-                let Some(measured) = named(study, *counter) else {
-                    continue;
-                };
-                let list = out
-                    .of
-                    .entry(measured)
-                    .or_insert_with(|| vec![Amount::default(); slices.len()]);
-                if let Some(sum) = list.get_mut(at) {
-                    sum.count = sum.count.saturating_add(amount.count);
-                    sum.ns = sum.ns.saturating_add(amount.ns);
-                }
-            }
-        }
-        out
-    }
-}
-
-fn named(study: &Study, counter: Counter) -> Option<Measured> {
-    Some(match counter {
-        Counter::Exits(table, row) => {
-            Measured::Exits(table, study.exits.as_ref()?.key_of(table, row)?)
-        }
-        Counter::State(state) => Measured::State(state),
-        Counter::Delays(slot) => Measured::Delays(study.sched.as_ref()?.comm_of(slot)?),
-        Counter::Ran(slot) => Measured::Ran(study.sched.as_ref()?.comm_of(slot)?),
-        Counter::Path(number) => {
-            let paths = study.paths.as_ref()?.paths();
-            Measured::Path(paths.get(number as usize)?.name.clone())
-        }
-        Counter::Events(index) => Measured::Events(study.info.as_ref()?.label(index)?.to_owned()),
-    })
-}
-
 /// Returns the names of devices for a machine, and tells what of them was not understood.
 pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> Names;
 
@@ -188,102 +120,55 @@ impl Picture {
         names: NamesOf<'_>,
     ) -> Picture {
         let mut quality = quality;
-        let mut info = study.info.as_ref().map(Info::report).unwrap_or_default();
-        if let Some(machine) = &study.machine {
-            // It has followed what is outside of a window too.
-            info.vms = machine.vms();
-        }
+        let walked = study.walked();
+        let info = study.get::<Info>();
+        let info = info.map_or_else(InfoReport::default, |info| info.report(walked.machine));
         if let Some(guesses) = guesses(&info.vms) {
             quality.warn(guesses);
         }
-        let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
-        let series = Series::of(study, end);
-        let isa = study.exits.as_ref().and_then(Exits::isa);
+        let isa = study.get::<Exits>().and_then(Exits::isa);
         let devices = names(isa, &mut quality);
-        let mut exits = study
-            .exits
-            .as_ref()
-            .map(|exits| exits.reports(study.machine.as_ref()))
-            .unwrap_or_default();
-        for report in &mut exits {
-            name_rows(report, &devices);
-        }
-        let name = |access: &Access| name_access(access, &devices);
-        let mut vcpus = study.vcpus_report();
-        if let Some(report) = &mut vcpus {
-            name_causes(report, &devices);
-        }
-        let continuity = study.continuity.as_ref().map(Continuity::report);
-        let continuity = continuity.unwrap_or_default();
+        let continuity = of(study, Continuity::report);
         if let Some(warning) = continuity.warning() {
             quality.warn(warning);
         }
-        let sched = study.sched.as_ref().filter(|sched| sched.saw_switches());
-        // A cause may be any task, but for the vCPUs of which nobody asked. Where there are no VMs tasks are asked for.
-        let host = info.vms.is_empty();
-        let of_case = |tid: i32, pid: Option<i32>| match keep {
-            Some(keep) if host => keep(tid, pid),
-            _ => !study.left_out().has(tid),
-        };
-        let sched = sched.map(|sched| sched.report(Merge::No, &of_case, functions));
-        let asked = |keep: &dyn Fn(i32, Option<i32>) -> bool| -> HashSet<i32> {
-            let rows = sched.iter().flat_map(|report| &report.rows);
-            let rows = rows.filter(|row| keep(row.tid, row.pid));
-            rows.map(|row| row.tid).collect()
-        };
-        let tasks = keep.map(asked);
-        let asked_of = tasks.clone();
-        let stalls = match (&study.stalls, &study.machine) {
-            (Some(stalls), Some(machine)) => Some(stalls.report(machine)),
-            _ => None,
-        };
-        let recorder = study.recorder.as_ref().zip(study.machine.as_ref());
-        let recorder = recorder
-            .map(|(recorder, machine)| recorder.report(machine))
-            .unwrap_or_default();
-        let waits = match (&study.vcpus, &study.machine) {
-            (Some(vcpus), Some(machine)) => waits(vcpus, machine, &recorder),
-            _ => WaitsReport::default(),
-        };
-        let paths = study.paths.as_ref().zip(study.machine.as_ref());
-        let causes = study.causes.as_ref();
-        let sleeps = study.sleeps.as_ref().filter(|sleeps| sleeps.saw_stacks());
+        let (sched, tasks) = scheduling(study, &info, keep, functions);
+        let sleeps = sleeping(
+            study,
+            tasks.as_ref().filter(|_| info.vms.is_empty()),
+            functions,
+        );
+        let recorder = of(study, |one: &Recorder| one.report(walked.machine));
+        let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
         Picture {
             isa,
-            exits,
-            vcpus,
+            exits: exits(study, &devices),
+            vcpus: study.get::<Vcpus>().map(|vcpus| {
+                let mut report = vcpus.report(&walked);
+                name_causes(&mut report, &devices);
+                report
+            }),
             sched,
+            waits: of(study, |vcpus| waits(vcpus, walked.machine, &recorder)),
             recorder,
-            waits,
-            stalls,
-            ipis: study.ipis.as_mut().map(Ipis::report).unwrap_or_default(),
-            unpaired: study
-                .exits
-                .as_ref()
-                .map(Exits::unpaired)
-                .unwrap_or_default(),
-            faults: causes.map(|causes| causes.faults.report()),
-            timers: causes.map(|causes| causes.timers.report()),
-            moves: causes
-                .map(|causes| causes.moves.report())
-                .unwrap_or_default(),
+            stalls: study
+                .get::<Stalls>()
+                .map(|stalls| stalls.report(walked.machine)),
+            ipis: of(study, Ipis::report),
+            unpaired: of(study, Exits::unpaired),
+            faults: study.get::<Faults>().map(Faults::report),
+            timers: study.get::<Timers>().map(Timers::report),
+            moves: of(study, Moves::report),
             tasks,
             left_out: study.left_out().clone(),
-            paths: paths
-                .map(|(paths, machine)| paths.report(machine, &name))
-                .unwrap_or_default(),
-            sleeps: sleeps.map(|sleeps| {
-                let mut rows = sleeps.report(functions);
-                if let Some(tasks) = asked_of.filter(|_| host) {
-                    rows.retain(|row| tasks.contains(&row.tid));
-                }
-                rows
+            paths: of(study, |paths: &Paths| {
+                let name = |access: &Access| name_access(access, &devices);
+                paths.report(walked.machine, &name)
             }),
-            signs: causes
-                .map(|causes| causes.signs.clone())
-                .unwrap_or_default(),
+            sleeps,
+            signs: of(study, Signs::clone),
             continuity,
-            series,
+            series: study.series(end),
             span_ns: Some(end.saturating_sub(start)),
             info,
             quality,
@@ -393,6 +278,58 @@ impl Picture {
             .iter()
             .find(|path| path.name == name && path.count > 0)
     }
+}
+
+/// Returns what an analysis found; nothing, if it was not asked.
+fn of<T: Analysis, R: Default>(study: &Study, report: impl FnOnce(&T) -> R) -> R {
+    study.get::<T>().map_or_else(R::default, report)
+}
+
+/// Returns the tables of exits, with the names of devices.
+fn exits(study: &Study, devices: &Names) -> Vec<ExitsReport> {
+    let mut exits = of(study, |exits: &Exits| exits.reports(study.walked().machine));
+    for report in &mut exits {
+        name_rows(report, devices);
+    }
+    exits
+}
+
+/// Returns what the scheduler did, and the threads of it that filters ask for, where they choose any.
+fn scheduling(
+    study: &Study,
+    info: &InfoReport,
+    keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
+    functions: Functions<'_>,
+) -> (Option<SchedReport>, Option<HashSet<i32>>) {
+    // A cause may be any task, but for the vCPUs of which nobody asked. Where there are no VMs tasks are asked for.
+    let host = info.vms.is_empty();
+    let of_case = |tid: i32, pid: Option<i32>| match keep {
+        Some(keep) if host => keep(tid, pid),
+        _ => !study.left_out().has(tid),
+    };
+    let threads = study.walked().machine.threads();
+    let sched = study.get::<Sched>().filter(|sched| sched.saw_switches());
+    let sched = sched.map(|sched| sched.report(threads, Merge::No, &of_case, functions));
+    let tasks = keep.map(|keep| {
+        let rows = sched.iter().flat_map(|report| &report.rows);
+        let rows = rows.filter(|row| keep(row.tid, row.pid));
+        rows.map(|row| row.tid).collect()
+    });
+    (sched, tasks)
+}
+
+/// Returns where tasks slept, if stacks tell; where tasks are asked for, of those alone.
+fn sleeping(
+    study: &Study,
+    asked: Option<&HashSet<i32>>,
+    functions: Functions<'_>,
+) -> Option<Vec<SleepRow>> {
+    let sleeps = study.get::<Sleeps>().filter(|sleeps| sleeps.saw_stacks())?;
+    let mut rows = sleeps.report(study.walked().machine.threads(), functions);
+    if let Some(asked) = asked {
+        rows.retain(|row| asked.contains(&row.tid));
+    }
+    Some(rows)
 }
 
 /// Returns the name of a kind of events without its subsystem and without perf's modifiers.

@@ -7,10 +7,11 @@
 //! A vhost worker of a network card is woken by vCPUs and by tasks that send; that of vsock by the recorder's threads,
 //! which read and answer. kworkers do many things, and are nobody's helpers here.
 
-use event::{Data, Event, LostKind, NONE, Side};
-use model::{Machine, Threads};
+use event::{Data, Event, EventType, LostKind, NONE, Side};
+use model::{Machine, Tasks, Threads};
 
 use crate::Stats;
+use crate::analysis::{Analysis, Context, Needs, Note, Want};
 
 /// Names of recorders' threads. Forked readers keep the name of who forked them.
 const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stapio"];
@@ -154,15 +155,9 @@ impl Recorder {
         &mut self.tasks[index]
     }
 
-    /// Takes an event, after the machine has. Returns whether it is traffic between the recorder and an agent in a
-    /// guest, and of which process the guest is, if the worker's name tells.
+    /// Looks how long after its thread's last event an event is.
     #[inline]
-    pub fn take(
-        &mut self,
-        event: &Event<'_>,
-        data: &Data,
-        machine: &mut Machine,
-    ) -> Option<Option<i32>> {
+    fn gap(&mut self, event: &Event<'_>) {
         if !self.fine {
             self.fine = !event.time.is_multiple_of(1_000);
         }
@@ -173,16 +168,15 @@ impl Recorder {
             {
                 // Of many gaps a part tells as much.
                 self.seen_gaps += 1;
-                if self.seen_gaps > ALL_GAPS && !self.seen_gaps.is_multiple_of(ONE_GAP_IN) {
-                    return self.sched(event, data, machine);
+                if self.seen_gaps <= ALL_GAPS || self.seen_gaps.is_multiple_of(ONE_GAP_IN) {
+                    self.gaps.add(event.time.saturating_sub(time));
                 }
-                self.gaps.add(event.time.saturating_sub(time));
             }
         }
-        self.sched(event, data, machine)
     }
 
-    /// Takes an event of the scheduler.
+    /// Takes an event of the scheduler. Returns whether it is traffic between the recorder and an agent in a guest, and of
+    /// which process the guest is, if the worker's name tells.
     #[inline]
     fn sched(
         &mut self,
@@ -192,8 +186,7 @@ impl Recorder {
     ) -> Option<Option<i32>> {
         match data {
             Data::SchedSwitch(switch) => {
-                let prev = machine.slot(switch.prev_tid);
-                let next = machine.slot(switch.next_tid);
+                let Tasks { prev, task: next } = machine.tasks();
                 let current = self.cpu(event.cpu)?.current.replace((next, event.time));
                 if let Some((task, since)) = current
                     && task == prev
@@ -206,45 +199,23 @@ impl Recorder {
                     .into_iter()
                     .find_map(|slot| self.carries(slot, WAKES_OF_AGENT, machine.threads()))
             }
-            Data::SchedWaking(wakeup) => {
+            Data::SchedWaking(_) => {
                 self.wakings = true;
-                self.wakes(event, wakeup, machine)
+                self.wakes(event, machine)
             }
-            Data::SchedWakeup(wakeup) => {
+            Data::SchedWakeup(_) => {
                 if self.wakings {
                     return None;
                 }
-                self.wakes(event, wakeup, machine)
+                self.wakes(event, machine)
             }
             _ => None,
         }
     }
 
-    /// Takes what is told beside events: where some were lost, nobody knows who had the CPU until the next switch.
-    pub fn side(&mut self, side: &Side<'_>) {
-        if let Side::Lost {
-            cpu: lost,
-            kind: LostKind::Ring,
-            ..
-        } = *side
-        {
-            for (cpu, number) in self.cpus.iter_mut().zip(0i32..) {
-                if lost == NONE || lost == number {
-                    cpu.current = None;
-                    cpu.last = None;
-                }
-            }
-        }
-    }
-
     /// A thread wakes a task.
-    fn wakes(
-        &mut self,
-        event: &Event<'_>,
-        wakeup: &event::sched::SchedWakeup,
-        machine: &mut Machine,
-    ) -> Option<Option<i32>> {
-        let task = machine.slot(wakeup.tid);
+    fn wakes(&mut self, event: &Event<'_>, machine: &mut Machine) -> Option<Option<i32>> {
+        let task = machine.tasks().task;
         let waker = machine.slot(event.tid);
         let threads = machine.threads();
         if vhost(threads, task).is_some() && event.tid != 0 && event.tid != NONE {
@@ -317,6 +288,50 @@ impl Recorder {
             by.then(a.tid.cmp(&b.tid))
         });
         out
+    }
+}
+
+impl Analysis for Recorder {
+    fn needs(&self) -> Needs {
+        Needs {
+            threads: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind.is_sched() {
+            true => Want::Order,
+            false => Want::Count,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        self.gap(event);
+        if let Some(pid) = self.sched(event, data, context.machine) {
+            context.notes.push(Note::RecorderTalks(pid));
+        }
+    }
+
+    fn count(&mut self, event: &Event<'_>, _: &mut Context<'_>) {
+        self.gap(event);
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        // Where events were lost, nobody knows who had the CPU until the next switch.
+        if let Side::Lost {
+            cpu: lost,
+            kind: LostKind::Ring,
+            ..
+        } = *side
+        {
+            for (cpu, number) in self.cpus.iter_mut().zip(0i32..) {
+                if lost == NONE || lost == number {
+                    cpu.current = None;
+                    cpu.last = None;
+                }
+            }
+        }
     }
 }
 

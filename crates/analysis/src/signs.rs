@@ -1,6 +1,8 @@
 //! Single events that tell of a cause by themselves, counted: what no table has.
 
-use event::{Data, Event, EventType, ExitReason, Isa, MmioAccess};
+use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess};
+
+use crate::analysis::{Analysis, Context, Want};
 
 /// CPUs beyond this are not told apart: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -58,7 +60,7 @@ impl Signs {
     }
 
     /// Takes a kind of events.
-    pub fn learn(&mut self, ty: &EventType<'_>) {
+    fn learn(&mut self, ty: &EventType<'_>) {
         let index = ty.index as usize;
         if self.timers.len() <= index {
             self.timers.resize(index + 1, None);
@@ -70,14 +72,8 @@ impl Signs {
         };
     }
 
-    /// Takes an event by a vCPU that was not chosen: it happened on its CPU all the same.
-    pub fn take_other(&mut self, event: &Event<'_>) {
-        self.take(event, &Data::Other);
-    }
-
-    /// Takes an event.
     #[inline]
-    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data) {
         let Ok(cpu) = usize::try_from(event.cpu) else {
             return;
         };
@@ -111,6 +107,31 @@ impl Signs {
                 Some(Some(Timer::Guest)) => signs.guest_timers += 1,
                 _ => {}
             },
+        }
+    }
+}
+
+impl Analysis for Signs {
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        self.learn(ty);
+        match ty.kind {
+            Kind::KvmExit | Kind::KvmMsr | Kind::KvmMmio => Want::Thread,
+            _ => Want::Count,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.counts {
+            self.take(event, data);
+        } else {
+            self.count(event, context);
+        }
+    }
+
+    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+        // Whoever makes it: it happens on its CPU all the same.
+        if context.chosen.inside {
+            self.take(event, &Data::Other);
         }
     }
 }

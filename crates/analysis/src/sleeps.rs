@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use event::sched::{Leaves, SchedSwitch};
-use event::{Body, Data, Event, KERNEL_STACK, Side, kernel_stack};
-use model::Threads;
+use event::{Body, Data, Event, EventType, KERNEL_STACK, Side, kernel_stack};
+use model::{Machine, Tasks, Threads};
 use rustc_hash::FxHashMap;
 use symbols::{Functions, kernel_part};
 
 use crate::Stats;
+use crate::analysis::{Analysis, Context, Needs, Want};
 
 /// Different stacks that are told apart; what is beyond is not counted.
 const MAX_STACKS: usize = 1 << 13;
@@ -68,7 +69,6 @@ impl SleepRow {
 /// Collects where tasks sleep.
 #[derive(Debug, Default)]
 pub struct Sleeps {
-    threads: Threads,
     index: FxHashMap<Stack, u32>,
     rows: FxHashMap<(u32, u32), Stats>,
     /// Tasks that left their CPU to sleep: when, and with which stack.
@@ -85,11 +85,6 @@ impl Sleeps {
     /// Returns a collector that has seen nothing.
     pub fn new() -> Sleeps {
         Sleeps::default()
-    }
-
-    /// Takes thread names that the recorder saved apart from the events.
-    pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
-        self.threads.saved_names(names);
     }
 
     /// Returns whether any stack of a task that left its CPU was seen.
@@ -125,12 +120,11 @@ impl Sleeps {
         }
     }
 
-    /// Takes an event.
-    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &Machine) {
         match data {
             Data::SchedSwitch(switch) => {
                 self.lines_end();
-                self.switch(event, switch);
+                self.switch(event, switch, machine.tasks());
             }
             _ if event.ty.name == KERNEL_STACK => {
                 // Between an event and its stack others may come, from other CPUs; on its own the next is of another task.
@@ -142,16 +136,12 @@ impl Sleeps {
                     self.left(task, time, Stack::Addresses(stack.into()));
                 }
             }
-            _ => {
-                self.lines_end();
-                self.threads.sched(data);
-            }
+            _ => self.lines_end(),
         }
     }
 
-    fn switch(&mut self, event: &Event<'_>, switch: &SchedSwitch) {
-        let prev = self.threads.acts_as(switch.prev_tid, &switch.prev_comm);
-        let next = self.threads.acts_as(switch.next_tid, &switch.next_comm);
+    fn switch(&mut self, event: &Event<'_>, switch: &SchedSwitch, tasks: Tasks) {
+        let Tasks { prev, task: next } = tasks;
         if let Some((since, stack)) = self.away.remove(&next)
             && let Some(ns) = event.time.checked_sub(since)
             && (self.rows.len() < MAX_ROWS || self.rows.contains_key(&(next, stack)))
@@ -180,20 +170,8 @@ impl Sleeps {
         }
     }
 
-    /// Takes what is told beside events.
-    pub fn side(&mut self, side: &Side<'_>) {
-        match side {
-            Side::StackLine { symbol } => {
-                if self.leaving.is_some() && self.lines.len() < MAX_FRAMES {
-                    self.lines.push((*symbol).into());
-                }
-            }
-            _ => self.threads.side(side),
-        }
-    }
-
     /// Returns what was found, most time first. `functions` names the kernel's functions.
-    pub fn report(&self, functions: Functions<'_>) -> Vec<SleepRow> {
+    pub fn report(&self, threads: &Threads, functions: Functions<'_>) -> Vec<SleepRow> {
         let mut frames: Vec<Vec<String>> = vec![Vec::new(); self.index.len()];
         for (stack, number) in &self.index {
             if let Some(place) = frames.get_mut(*number as usize) {
@@ -210,7 +188,7 @@ impl Sleeps {
         let mut rows: Vec<SleepRow> = rows
             .into_iter()
             .filter_map(|((task, frames), stats)| {
-                let (tid, thread) = self.threads.at(task)?;
+                let (tid, thread) = threads.at(task)?;
                 let comm = thread.comm.as_deref();
                 Some(SleepRow {
                     comm: comm.map_or_else(|| format!(":{tid}"), str::to_owned),
@@ -225,6 +203,38 @@ impl Sleeps {
             time.then_with(|| (a.tid, &a.frames).cmp(&(b.tid, &b.frames)))
         });
         rows
+    }
+}
+
+impl Analysis for Sleeps {
+    fn needs(&self) -> Needs {
+        Needs {
+            threads: true,
+            samples: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind.is_sched() || ty.name == KERNEL_STACK {
+            true => Want::Order,
+            false => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.inside {
+            self.take(event, data, context.machine);
+        }
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        if let Side::StackLine { symbol } = side
+            && self.leaving.is_some()
+            && self.lines.len() < MAX_FRAMES
+        {
+            self.lines.push((*symbol).into());
+        }
     }
 }
 
@@ -274,7 +284,7 @@ mod tests {
             ty("sched_switch", Kind::SchedSwitch),
             ty(KERNEL_STACK, Kind::Other),
         );
-        let mut sleeps = Sleeps::new();
+        let (mut sleeps, mut machine) = (Sleeps::new(), Machine::new());
         let mut take =
             |ty: &EventType<'_>, time: u64, cpu: i32, tid: i32, record: &[u8], data: Data| {
                 let event = Event {
@@ -288,7 +298,8 @@ mod tests {
                     buffer: 0,
                     comm: None,
                 };
-                sleeps.take(&event, &data);
+                machine.learn(&event, &data);
+                sleeps.take(&event, &data, &machine);
             };
         let switch = |prev_tid: i32, state: u64, next_tid: i32| {
             Data::SchedSwitch(SchedSwitch {
@@ -313,9 +324,11 @@ mod tests {
         take(&switches, 3200, 0, 11, &[], switch(11, 0, 12));
         take(&stacks, 3201, 0, 11, &stack(0x3000), Data::Other);
         take(&switches, 3300, 0, 12, &[], switch(12, 0, 11));
-        let found: Vec<_> = (sleeps.report(Functions::default()).into_iter())
-            .map(|row| (row.tid, row.frames.concat(), row.stats.total()))
-            .collect();
+        let found: Vec<_> = (sleeps
+            .report(machine.threads(), Functions::default())
+            .into_iter())
+        .map(|row| (row.tid, row.frames.concat(), row.stats.total()))
+        .collect();
         assert_eq!(
             found,
             [
@@ -335,7 +348,10 @@ mod tests {
             "sk_stream_wait_memory",
         ];
         let stack = Stack::Names(names.iter().map(|name| Box::from(*name)).collect());
-        assert_eq!(words(&stack, Functions::default()), ["sk_stream_wait_memory"]);
+        assert_eq!(
+            words(&stack, Functions::default()),
+            ["sk_stream_wait_memory"]
+        );
         // Where there is nothing else, that is what is told.
         let stack = Stack::Names(Box::new([Box::from("schedule")]));
         assert_eq!(words(&stack, Functions::default()), ["schedule"]);

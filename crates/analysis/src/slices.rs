@@ -3,28 +3,20 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ExitTable;
-
 /// Slices that are kept, at most. When there are more, pairs of them become one.
 pub const MAX_SLICES: usize = 64;
 /// How long slices are at first.
 const FIRST_NS: u64 = 1 << 20;
 
-/// What is counted.
+/// One sum that an analysis keeps ([`crate::Analysis::counters`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Counter {
-    /// Row of a table of exits.
-    Exits(ExitTable, u32),
-    /// State of all vCPUs, as [`model::State::ALL`] numbers them.
-    State(u8),
-    /// A task's slot in [`crate::Sched`]: delays and their time.
-    Delays(u32),
-    /// A task's slot: the time it ran.
-    Ran(u32),
-    /// A path.
-    Path(u32),
-    /// A kind of events, as the recording numbers them.
-    Events(u32),
+pub struct Counter {
+    /// The analysis, by its number in the study.
+    pub of: u8,
+    /// The part of it.
+    pub part: u8,
+    /// The sum's number there.
+    pub number: u32,
 }
 
 /// How many, and how long all of them took, in nanoseconds.
@@ -169,7 +161,11 @@ mod tests {
 
     fn of(times: impl Iterator<Item = u64>) -> Vec<Slice> {
         let mut slices = Slices::new();
-        let counter = Counter::Events(0);
+        let counter = Counter {
+            of: 0,
+            part: 0,
+            number: 0,
+        };
         let (mut count, mut last) = (0, 0);
         let tell = |count: u64| {
             move |tell: &mut dyn FnMut(Counter, Amount)| tell(counter, Amount { count, ns: 0 })

@@ -9,8 +9,10 @@
 use std::collections::VecDeque;
 
 use event::sched::{Leaves, TaskState};
-use event::{Data, Event, ExitReason, Isa};
-use model::{Access, Machine, Span, SpanSink, State};
+use event::{Data, Event, EventType, ExitReason, Isa, Kind};
+use model::{Access, Machine, Span, State, Tasks};
+
+use crate::analysis::{Analysis, Context, Needs, States, Want};
 
 /// What a guest's users notice: a stall is no shorter.
 pub const LONG_NS: u64 = 100_000_000;
@@ -225,9 +227,9 @@ impl Stalls {
         self.cpus.get_mut(index)
     }
 
-    /// Takes an event, after the machine has.
+    /// Looks whether its CPU was silent before an event.
     #[inline]
-    pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+    fn listen(&mut self, event: &Event<'_>) {
         let time = event.time;
         if let Some(cpu) = self.cpu(event.cpu) {
             let last = cpu.last.replace(time);
@@ -240,6 +242,11 @@ impl Stalls {
                 cpu.silences.push_back((last, time));
             }
         }
+    }
+
+    #[inline]
+    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+        let time = event.time;
         match data {
             Data::KvmExit(_) | Data::KvmEntry(_) => {
                 if let Some(vcpu) = machine.vcpu_of(event.tid) {
@@ -257,8 +264,7 @@ impl Stalls {
             Data::SchedStatRuntime(_) => self.ticks = true,
             Data::SchedSwitch(switch) => {
                 self.switches = true;
-                let prev = machine.slot(switch.prev_tid);
-                let next = machine.slot(switch.next_tid);
+                let Tasks { prev, task: next } = machine.tasks();
                 if switch.prev_tid == 0 {
                     self.idle = Some(prev);
                 }
@@ -556,7 +562,50 @@ fn asks(reason: ExitReason) -> bool {
     reason.is_waiting() || call
 }
 
-impl SpanSink for Stalls {
+impl Analysis for Stalls {
+    fn needs(&self) -> Needs {
+        Needs {
+            states: States::All,
+            spans: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::KvmExit
+            | Kind::KvmEntry
+            | Kind::KvmUserspaceExit
+            | Kind::SchedStatRuntime
+            | Kind::SchedSwitch
+            | Kind::SchedWaking
+            | Kind::SchedWakeup
+            | Kind::SchedWakeupNew => Want::Order,
+            _ => Want::Count,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.follows {
+            self.listen(event);
+            self.take(event, data, context.machine);
+        }
+    }
+
+    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+        if context.chosen.follows {
+            self.listen(event);
+        }
+    }
+
+    fn spans(&mut self, spans: &[Span]) {
+        for span in spans {
+            self.span(span);
+        }
+    }
+}
+
+impl Stalls {
     #[inline]
     fn span(&mut self, span: &Span) {
         let asks = span.cause.reason.is_none_or(asks);

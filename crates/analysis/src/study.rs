@@ -1,169 +1,147 @@
 //! Several questions answered in one walk over a recording.
 
+use std::any::Any;
 use std::ops::ControlFlow;
 
-use event::{Data, Event, EventType, KERNEL_STACK, Side, Sink};
-use model::{Machine, Span, SpanSink, ThreadFacts};
-use paths::Paths;
+use event::{Event, EventType, Kind, Side, Sink};
+use model::{Machine, Span, ThreadFacts};
 
-use crate::causes::Chosen;
-use crate::{
-    Amount, Causes, Continuity, Counter, Exits, Info, Ipis, LeftOut, Recorder, Sched, Sleeps,
-    Slice, Slices, Stalls, Vcpus, VcpusReport, Window,
-};
+use crate::analysis::{Analysis, Context, Needs, Notes, States, Turn, Walked, Want};
+use crate::chosen::{Chosen, LeftOut, Window};
+use crate::series::{Measured, Series};
+use crate::slices::{Amount, Counter, Slices};
 
-/// Questions, and the machine that some of them need: the events are walked and decoded once for all.
-#[derive(Debug, Default)]
+/// A set of analyses, by their numbers.
+type Set = u64;
+
+/// Analyses, and what they share: the events are walked and decoded once for all.
+///
+/// Each event goes to those that want its kind, in this order: those whose [`Turn`] is before the machine's, the
+/// machine, those after it, the last ones; among equals as they were added.
+#[derive(Debug)]
 pub struct Study {
-    /// What is in the recording.
-    pub info: Option<Info>,
-    /// Exit statistics. With `machine` they also tell what vCPUs did in the time of the exits.
-    pub exits: Option<Exits>,
-    /// Time of the vCPUs, which needs `machine`.
-    pub vcpus: Option<Vcpus>,
-    /// Scheduling latencies.
-    pub sched: Option<Sched>,
-    /// Latency paths, which need `machine`.
-    pub paths: Option<Paths>,
-    /// Where tasks sleep.
-    pub sleeps: Option<Sleeps>,
-    /// Whether events are missing.
-    pub continuity: Option<Continuity>,
-    /// What only rules look at.
-    pub causes: Option<Causes>,
-    /// Who records, and what that takes; it needs `machine`.
-    pub recorder: Option<Recorder>,
-    /// Long times in which a vCPU stood still; they need `vcpus`.
-    pub stalls: Option<Stalls>,
-    /// Inter-processor interrupts; they need `machine`.
-    pub ipis: Option<Ipis>,
+    members: Vec<Member>,
+    /// The machines that are walked together; there is one at least.
+    machines: Vec<Followed>,
+    /// By kind of events, who wants them.
+    kinds: Vec<Wanted>,
     /// How much of everything happened when.
-    pub slices: Option<Slices>,
-    /// What the vCPUs do.
-    pub machine: Option<Machine>,
-    /// By kind, how many events there were, for slices.
-    counts: Vec<u64>,
+    slices: Option<Slices>,
     /// Where and when events count.
     window: Window,
     /// vCPUs whose events do not.
     left_out: LeftOut,
-    /// By kind of event, who wants it.
-    wanted: Vec<Wanted>,
+    /// What the event now has ended, and what is noted about it.
+    spans: Vec<Span>,
+    notes: Notes,
 }
 
+/// An analysis.
+#[derive(Debug)]
+struct Member {
+    machine: u16,
+    needs: Needs,
+    turn: Turn,
+    analysis: Box<dyn Analysis>,
+}
+
+/// A machine, and what of it is followed.
+#[derive(Debug, Default)]
+struct Followed {
+    machine: Machine,
+    threads: bool,
+    states: States,
+    /// Who wants spans, and who hears notes.
+    spans: Set,
+    last: Set,
+}
+
+/// How the machine takes events of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Follows {
+    #[default]
+    Nothing,
+    /// What they tell of threads.
+    Threads,
+    /// All that they tell.
+    States,
+}
+
+/// Who wants events of a kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wanted {
-    exits: bool,
-    machine: bool,
-    sched: bool,
-    paths: bool,
-    sleeps: bool,
-    continuity: bool,
+    follows: Follows,
+    before: Set,
+    after: Set,
+    last: Set,
+    counts: Set,
+}
+
+impl Wanted {
+    /// Whether an analysis reads what they say.
+    #[inline]
+    fn is_read(&self) -> bool {
+        (self.before | self.after | self.last) != 0
+    }
+}
+
+/// Does something with each analysis of a set, in their order.
+#[inline]
+fn each(members: &mut [Member], mut set: Set, mut of: impl FnMut(&mut dyn Analysis)) {
+    while set != 0 {
+        if let Some(member) = members.get_mut(set.trailing_zeros() as usize) {
+            of(member.analysis.as_mut());
+        }
+        set &= set - 1;
+    }
+}
+
+impl Default for Study {
+    fn default() -> Study {
+        Study {
+            members: Vec::new(),
+            machines: vec![Followed::default()],
+            kinds: Vec::new(),
+            slices: None,
+            window: Window::default(),
+            left_out: LeftOut::default(),
+            spans: Vec::new(),
+            notes: Notes::default(),
+        }
+    }
 }
 
 impl Study {
-    /// Asks what is in the recording.
-    pub fn info(self, info: Info) -> Study {
-        Study {
-            info: Some(info),
-            ..self
-        }
+    /// Adds an analysis. Up to 64 go together.
+    pub fn with(self, analysis: impl Analysis) -> Study {
+        self.with_of(0, analysis)
     }
 
-    /// Asks for scheduling latencies.
-    pub fn sched(self, sched: Sched) -> Study {
-        Study {
-            sched: Some(sched),
-            ..self
+    /// Adds an analysis of one of several machines that are walked together ([`EventType::machine`]).
+    pub fn with_of(mut self, machine: u16, analysis: impl Analysis) -> Study {
+        let needs = analysis.needs();
+        let turn = analysis.turn();
+        let member = 1u64.checked_shl(self.members.len() as u32).unwrap_or(0);
+        debug_assert_ne!(member, 0, "more analyses than go together");
+        let followed = self.followed(machine);
+        followed.threads |= needs.threads || needs.states > States::Nothing;
+        followed.states = followed.states.max(needs.states);
+        let no_accesses = followed.states == States::WithoutAccesses;
+        followed.machine.ignore_accesses(no_accesses);
+        if needs.spans {
+            followed.spans |= member;
         }
-    }
-
-    /// Asks for exit statistics.
-    pub fn exits(self, exits: Exits) -> Study {
-        Study {
-            exits: Some(exits),
-            ..self
+        if turn == Turn::Last {
+            followed.last |= member;
+            self.notes.heard = true;
         }
-    }
-
-    /// Asks for exit statistics, and for what vCPUs did in the time of the exits.
-    pub fn exits_split(self, exits: Exits) -> Study {
-        let accesses = exits.wants_accesses();
-        let mut study = self.exits(exits);
-        if study.machine.is_none() {
-            let mut machine = Machine::new();
-            if !accesses {
-                machine.ignore_accesses();
-            }
-            study.machine = Some(machine);
-        }
-        study
-    }
-
-    /// Asks for the vCPUs' time, which takes the machine.
-    pub fn vcpus(self, vcpus: Vcpus) -> Study {
-        Study {
-            vcpus: Some(vcpus),
-            machine: Some(Machine::new()),
-            ..self
-        }
-    }
-
-    /// Asks for latency paths, which takes the machine.
-    pub fn paths(self, paths: Paths) -> Study {
-        Study {
-            paths: Some(paths),
-            machine: Some(Machine::new()),
-            ..self
-        }
-    }
-
-    /// Asks where tasks sleep.
-    pub fn sleeps(self, sleeps: Sleeps) -> Study {
-        Study {
-            sleeps: Some(sleeps),
-            ..self
-        }
-    }
-
-    /// Asks whether events are missing.
-    pub fn continuity(self, continuity: Continuity) -> Study {
-        Study {
-            continuity: Some(continuity),
-            ..self
-        }
-    }
-
-    /// Asks who records, and what that takes. The machine has to be asked for by something else.
-    pub fn recorder(self, recorder: Recorder) -> Study {
-        Study {
-            recorder: Some(recorder),
-            ..self
-        }
-    }
-
-    /// Asks for what only rules look at.
-    pub fn causes(self, causes: Causes) -> Study {
-        Study {
-            causes: Some(causes),
-            ..self
-        }
-    }
-
-    /// Asks for long times in which a vCPU stood still, which takes [`Study::vcpus`].
-    pub fn stalls(self, stalls: Stalls) -> Study {
-        Study {
-            stalls: Some(stalls),
-            ..self
-        }
-    }
-
-    /// Asks for inter-processor interrupts. The machine has to be asked for by something else.
-    pub fn ipis(self, ipis: Ipis) -> Study {
-        Study {
-            ipis: Some(ipis),
-            ..self
-        }
+        self.members.push(Member {
+            machine,
+            needs,
+            turn,
+            analysis: Box::new(analysis),
+        });
+        self
     }
 
     /// Asks how much of everything that is asked for happened when.
@@ -174,12 +152,9 @@ impl Study {
         }
     }
 
-    /// Looks at a part only: what happens in a window, and what vCPUs do that are not left out. The machine and paths
-    /// follow everything all the same, since what a vCPU does may be told by any thread's events, and before or after.
-    pub fn choose(mut self, window: Window, left_out: LeftOut) -> Study {
-        if let Some(vcpus) = &mut self.vcpus {
-            vcpus.leave_out(left_out.threads.clone());
-        }
+    /// Looks at a part only: what happens in a window, and what vCPUs do that are not left out. Threads and states are
+    /// followed everywhere all the same, since what a vCPU does may be told by any thread's events, and before or after.
+    pub fn choose(self, window: Window, left_out: LeftOut) -> Study {
         Study {
             window,
             left_out,
@@ -192,293 +167,259 @@ impl Study {
         &self.left_out
     }
 
+    fn followed(&mut self, machine: u16) -> &mut Followed {
+        let at = usize::from(machine);
+        if self.machines.len() <= at {
+            self.machines.resize_with(at + 1, Followed::default);
+        }
+        &mut self.machines[at]
+    }
+
+    /// Returns an analysis, the first of its type.
+    pub fn get<T: Analysis>(&self) -> Option<&T> {
+        let all = self.members.iter();
+        all.map(|member| member.analysis.as_ref())
+            .find_map(|one| (one as &dyn Any).downcast_ref())
+    }
+
+    /// Returns an analysis of one of several machines, the first of its type.
+    pub fn get_of<T: Analysis>(&self, machine: u16) -> Option<&T> {
+        let all = self.members.iter();
+        all.filter(|member| member.machine == machine)
+            .map(|member| member.analysis.as_ref())
+            .find_map(|one| (one as &dyn Any).downcast_ref())
+    }
+
+    /// Returns an analysis, the first of its type, to change it.
+    pub fn get_mut<T: Analysis>(&mut self) -> Option<&mut T> {
+        let all = self.members.iter_mut();
+        all.map(|member| member.analysis.as_mut())
+            .find_map(|one| (one as &mut dyn Any).downcast_mut())
+    }
+
+    /// Returns what all analyses share: as much of it as one of them needs.
+    pub fn walked(&self) -> Walked<'_> {
+        Walked {
+            machine: &self.machines[0].machine,
+            left_out: &self.left_out,
+        }
+    }
+
+    /// Returns the same of one of several machines.
+    pub fn walked_of(&self, machine: u16) -> Option<Walked<'_>> {
+        Some(Walked {
+            machine: &self.machines.get(usize::from(machine))?.machine,
+            left_out: &self.left_out,
+        })
+    }
+
+    /// Says that the recording's clock counts ticks and no nanoseconds.
+    pub fn counts_ticks(&mut self) {
+        self.followed(0).machine.counts_ticks();
+    }
+
+    /// Takes thread names that the recorder saved apart from the events.
+    pub fn saved_names<'n>(&mut self, names: impl Iterator<Item = (i32, &'n str)>) {
+        self.followed(0).machine.saved_names(names);
+    }
+
+    /// Takes what is told beside the recording, before its events.
+    pub fn told(&mut self, facts: &ThreadFacts) {
+        self.followed(0).machine.told(facts);
+    }
+
     /// Tells all sums so far.
-    fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
-        if let Some(exits) = &self.exits {
-            exits.counters(tell);
-        }
-        if let (Some(vcpus), Some(machine)) = (&self.vcpus, &self.machine) {
-            vcpus.counters(machine, tell);
-        }
-        if let Some(sched) = &self.sched {
-            sched.counters(tell);
-        }
-        if let Some(paths) = &self.paths {
-            for ((count, ns), number) in paths.sums().zip(0u32..) {
-                tell(Counter::Path(number), Amount { count, ns });
-            }
-        }
-        for (&count, number) in self.counts.iter().zip(0u32..) {
-            if count > 0 {
-                tell(Counter::Events(number), Amount { count, ns: 0 });
-            }
+    fn counters(
+        members: &[Member],
+        machines: &[Followed],
+        left_out: &LeftOut,
+        tell: &mut dyn FnMut(Counter, Amount),
+    ) {
+        for (member, of) in members.iter().zip(0u8..) {
+            let Some(followed) = machines.get(usize::from(member.machine)) else {
+                continue;
+            };
+            let walked = Walked {
+                machine: &followed.machine,
+                left_out,
+            };
+            member
+                .analysis
+                .counters(&walked, &mut |part, number, amount| {
+                    tell(Counter { of, part, number }, amount);
+                });
         }
     }
 
     #[cold]
     fn cut(&mut self, time: u64) {
-        if let Some(mut slices) = self.slices.take() {
-            slices.cut(time, |tell| self.counters(tell));
-            self.slices = Some(slices);
+        if let Some(slices) = &mut self.slices {
+            slices.cut(time, |tell| {
+                Study::counters(&self.members, &self.machines, &self.left_out, tell);
+            });
         }
     }
 
-    /// Says that the recording's clock counts ticks and no nanoseconds.
-    pub fn counts_ticks(&mut self) {
-        if let Some(machine) = &mut self.machine {
-            machine.counts_ticks();
-        }
-    }
-
-    /// Takes thread names that the recorder saved apart from the events.
-    pub fn saved_names<'n>(&mut self, names: impl Iterator<Item = (i32, &'n str)> + Clone) {
-        if let Some(info) = &mut self.info {
-            info.saved_names(names.clone());
-        }
-        if let Some(exits) = &mut self.exits {
-            exits.saved_names(names.clone());
-        }
-        if let Some(sched) = &mut self.sched {
-            sched.saved_names(names.clone());
-        }
-        if let Some(sleeps) = &mut self.sleeps {
-            sleeps.saved_names(names.clone());
-        }
-        if let Some(machine) = &mut self.machine {
-            machine.saved_names(names);
-        }
-    }
-
-    /// Returns what was found of the vCPUs' time, if that was asked for.
-    pub fn vcpus_report(&self) -> Option<VcpusReport> {
-        Some(self.vcpus.as_ref()?.report(self.machine.as_ref()?))
-    }
-
-    /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &ThreadFacts) {
-        if let Some(info) = &mut self.info {
-            info.told(told);
-        }
-        if let Some(exits) = &mut self.exits {
-            exits.told(told);
-        }
-        if let Some(sched) = &mut self.sched {
-            sched.told(told);
-        }
-        if let Some(machine) = &mut self.machine {
-            machine.told(told);
-        }
-    }
-
-    /// Returns the slices up to the time of the last event, if they were asked for. What it is asked after
-    /// [`Study::finish`] has all that was under way in the last one.
-    pub fn take_slices(&mut self, end: u64) -> Vec<Slice> {
+    /// Returns what was counted by slice up to the time of the last event, if that was asked for. After
+    /// [`Study::finish`] it has all that was under way in the last slice.
+    pub fn series(&mut self, end: u64) -> Series {
         let slices = self.slices.take();
-        slices.map_or_else(Vec::new, |slices| {
-            slices.finish(end, |tell| self.counters(tell))
-        })
+        let slices = slices.map_or_else(Vec::new, |slices| {
+            slices.finish(end, |tell| {
+                Study::counters(&self.members, &self.machines, &self.left_out, tell);
+            })
+        });
+        Series::of(&slices, |counter| self.measured(counter))
+    }
+
+    /// Returns what a sum is of.
+    fn measured(&self, counter: Counter) -> Option<Measured> {
+        let member = self.members.get(usize::from(counter.of))?;
+        let walked = self.walked_of(member.machine)?;
+        member
+            .analysis
+            .measured(counter.part, counter.number, &walked)
     }
 
     /// Ends the walk.
     pub fn finish(&mut self) {
-        if let (Some(paths), Some(machine)) = (&mut self.paths, &self.machine) {
-            paths.finish(machine);
-        }
-        if let Some(machine) = &mut self.machine {
-            match &mut self.vcpus {
-                Some(vcpus) => machine.finish(&mut Spans(vcpus, &mut self.stalls)),
-                None => machine.finish(&mut ()),
-            }
-        }
-        if let (Some(ipis), Some(paths), Some(machine)) =
-            (&mut self.ipis, &mut self.paths, &self.machine)
-        {
-            ipis.completed(paths, machine);
+        for number in 0..self.machines.len() {
+            self.finish_machine(number);
         }
     }
-}
 
-/// Hands spans to both who want them.
-struct Spans<'s>(&'s mut Vcpus, &'s mut Option<Stalls>);
-
-impl SpanSink for Spans<'_> {
-    #[inline]
-    fn span(&mut self, span: &Span) {
-        self.0.span(span);
-        if let Some(stalls) = self.1 {
-            stalls.span(span);
+    fn finish_machine(&mut self, number: usize) {
+        let Some(followed) = self.machines.get_mut(number) else {
+            return;
+        };
+        let mut context = Context {
+            machine: &mut followed.machine,
+            chosen: Chosen::default(),
+            left_out: &self.left_out,
+            notes: &mut self.notes,
+        };
+        let end = |members: &mut [Member], turn: Turn, context: &mut Context<'_>| {
+            let of_machine = |one: &&mut Member| usize::from(one.machine) == number;
+            let members = members.iter_mut().filter(of_machine);
+            for member in members.filter(|one| one.turn == turn) {
+                member.analysis.finish(context);
+            }
+        };
+        end(&mut self.members, Turn::Before, &mut context);
+        if followed.states > States::Nothing {
+            context.machine.finish(&mut self.spans);
+            each(&mut self.members, followed.spans, |one| {
+                one.spans(&self.spans);
+            });
+            self.spans.clear();
         }
+        end(&mut self.members, Turn::After, &mut context);
+        end(&mut self.members, Turn::Last, &mut context);
+        self.notes.list.clear();
     }
 }
 
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        let mut wanted = Wanted::default();
+        let of_machine = self.members.iter_mut().zip(0u32..);
+        for (member, number) in of_machine.filter(|(one, _)| one.machine == ty.machine) {
+            let member_set = 1u64.checked_shl(number).unwrap_or(0);
+            let set = match (member.analysis.wants(ty), member.turn) {
+                (Want::Nothing, _) => continue,
+                (Want::Count, _) => &mut wanted.counts,
+                (Want::Thread | Want::Order, Turn::Before) => &mut wanted.before,
+                (Want::Thread | Want::Order, Turn::After) => &mut wanted.after,
+                (Want::Thread | Want::Order, Turn::Last) => &mut wanted.last,
+            };
+            *set |= member_set;
+        }
+        let any = wanted.is_read() || wanted.counts != 0;
+        let followed = self.followed(ty.machine);
+        let of_threads = ty.kind.is_sched() || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit);
+        if followed.states > States::Nothing && followed.machine.wants(ty) {
+            wanted.follows = Follows::States;
+        } else if followed.threads && any && of_threads {
+            wanted.follows = Follows::Threads;
+        }
         let index = ty.index as usize;
-        if self.wanted.len() <= index {
-            self.wanted.resize(index + 1, Wanted::default());
+        if self.kinds.len() <= index {
+            self.kinds.resize(index + 1, Wanted::default());
         }
-        let wanted = Wanted {
-            exits: self.exits.as_mut().is_some_and(|exits| exits.wants(ty)),
-            machine: self
-                .machine
-                .as_mut()
-                .is_some_and(|machine| machine.wants(ty)),
-            sched: self.sched.as_mut().is_some_and(|sched| sched.wants(ty)),
-            paths: self.paths.as_mut().is_some_and(|paths| paths.wants(ty)),
-            sleeps: self.sleeps.is_some() && (ty.kind.is_sched() || ty.name == KERNEL_STACK),
-            continuity: self.continuity.as_ref().is_some_and(|one| one.wants(ty)),
-        };
-        self.wanted[index] = wanted;
-        if let Some(causes) = &mut self.causes {
-            causes.learn(ty);
-        }
-        let info = self.info.as_mut().is_some_and(|info| info.wants(ty));
-        let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths;
-        let any = any || wanted.continuity;
-        info || any || wanted.sleeps || self.causes.is_some() || self.slices.is_some()
+        self.kinds[index] = wanted;
+        any || wanted.follows != Follows::Nothing || self.slices.is_some()
     }
 
     fn wants_samples(&self) -> bool {
-        self.sleeps.is_some()
+        self.members.iter().any(|member| member.needs.samples)
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        let index = event.ty.index as usize;
-        let mut wanted = self.wanted.get(index).copied().unwrap_or_default();
-        let inside = self.window.has(event.time, event.cpu);
-        let counts = inside && !self.left_out.made(event);
-        // Who had a CPU, and whom an event woke, concerns a chosen vCPU whoever's event it is.
-        let follows = self.window.has_time(event.time)
-            && (event.ty.kind.is_sched() || !self.left_out.made(event));
-        wanted.sched &= inside;
-        wanted.sleeps &= inside;
-        wanted.exits &= counts;
-        // Of nobody knows which vCPU.
-        wanted.paths &= event.tid >= 0 || event.ty.kind.is_sched();
-        if inside && let Some(slices) = &mut self.slices {
-            if slices.is_due(event.time) {
-                self.cut(event.time);
-            }
-            if self.counts.len() <= index {
-                self.counts.resize(index + 1, 0);
-            }
-            self.counts[index] += u64::from(counts);
+        let chosen = Chosen::of(event, &self.window, &self.left_out);
+        if chosen.inside
+            && let Some(slices) = &mut self.slices
+            && slices.is_due(event.time)
+        {
+            self.cut(event.time);
         }
-        let any = wanted.exits || wanted.machine || wanted.sched || wanted.paths || wanted.sleeps;
-        if any || wanted.continuity || self.causes.is_some() {
+        let kind = self.kinds.get(event.ty.index as usize);
+        let followed = self.machines.get_mut(usize::from(event.machine()));
+        let (Some(kind), Some(followed)) = (kind, followed) else {
+            return ControlFlow::Continue(());
+        };
+        let mut context = Context {
+            machine: &mut followed.machine,
+            chosen,
+            left_out: &self.left_out,
+            notes: &mut self.notes,
+        };
+        let members = self.members.as_mut_slice();
+        let learns = match kind.follows {
+            Follows::Nothing => false,
+            Follows::Threads => context.machine.learns(event),
+            Follows::States => true,
+        };
+        if kind.is_read() || learns {
             let data = event.data();
-            if wanted.continuity
-                && let Some(continuity) = &mut self.continuity
-            {
-                continuity.take(event, &data);
-            }
-            if let Some(causes) = &mut self.causes {
-                let chosen = Chosen {
-                    inside,
-                    counts,
-                    follows,
-                };
-                causes.take(event, &data, chosen);
-            }
-            if wanted.sleeps
-                && let Some(sleeps) = &mut self.sleeps
-            {
-                sleeps.take(event, &data);
-            }
-            // Paths look at what vCPUs were doing before the event.
-            if wanted.paths
-                && let (Some(paths), Some(machine)) = (&mut self.paths, &mut self.machine)
-            {
-                paths.take(event, &data, machine);
-            }
-            if wanted.machine
-                && let Some(machine) = &mut self.machine
-            {
-                match &mut self.vcpus {
-                    Some(vcpus) => {
-                        let halt = match data {
-                            Data::KvmVcpuWakeup(_) => machine.vcpu_of(event.tid),
-                            _ => None,
-                        };
-                        let before = halt.map(|vcpu| machine.polls(vcpu));
-                        machine.event(event, &data, &mut Spans(vcpus, &mut self.stalls));
-                        if let (Some(vcpu), Some(before)) = (halt, before) {
-                            let after = machine.polls(vcpu);
-                            vcpus.halt(vcpu, event.time, event.cpu, &before, &after);
-                        }
-                        if matches!(data, Data::KvmExit(_))
-                            && let Some(vcpu) = machine.vcpu_of(event.tid)
-                        {
-                            vcpus.exit(vcpu, event.time, event.cpu);
-                        }
-                    }
-                    None => machine.event(event, &data, &mut ()),
-                }
-            }
-            if let Some(machine) = &mut self.machine {
-                let talks = match &mut self.recorder {
-                    Some(recorder) => recorder.take(event, &data, machine),
-                    None => None,
-                };
-                if follows && let Some(stalls) = &mut self.stalls {
-                    stalls.take(event, &data, machine);
-                }
-                if let Some(ipis) = &mut self.ipis {
-                    if let Some(pid) = talks {
-                        ipis.talks(pid, event.time);
-                    }
-                    if let Some(paths) = &mut self.paths {
-                        ipis.completed(paths, machine);
-                    }
-                    // A vCPU that is left out may send to a chosen one of its VM.
-                    if self.window.has_time(event.time) && !self.left_out.other_vm(event) {
-                        ipis.take(event, &data, machine);
+            let take = |members: &mut [Member], set: Set, context: &mut Context<'_>| {
+                each(members, set, |one| one.event(event, &data, context));
+            };
+            take(members, kind.before, &mut context);
+            match kind.follows {
+                Follows::States if followed.spans != 0 => {
+                    context.machine.event(event, &data, &mut self.spans);
+                    if !self.spans.is_empty() {
+                        each(members, followed.spans, |one| one.spans(&self.spans));
+                        self.spans.clear();
                     }
                 }
+                Follows::States => context.machine.event(event, &data, &mut ()),
+                Follows::Threads if learns => context.machine.learn(event, &data),
+                Follows::Threads | Follows::Nothing => {}
             }
-            if wanted.sched
-                && let Some(sched) = &mut self.sched
-            {
-                sched.take(event, &data);
-            }
-            if wanted.exits
-                && let Some(exits) = &mut self.exits
-            {
-                exits.take(event, &data, self.machine.as_mut());
+            take(members, kind.after, &mut context);
+            if context.notes.list.is_empty() {
+                take(members, kind.last, &mut context);
+            } else {
+                take(members, followed.last, &mut context);
+                context.notes.list.clear();
             }
         }
-        match &mut self.info {
-            Some(info) if counts => info.event(event),
-            Some(info) => {
-                info.learn(event);
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Continue(()),
-        }
+        each(members, kind.counts, |one| one.count(event, &mut context));
+        ControlFlow::Continue(())
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        if let Some(info) = &mut self.info {
-            info.side(side);
+        self.side_of(0, side);
+    }
+
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        for member in &mut self.members {
+            if member.machine == machine {
+                member.analysis.side(side);
+            }
         }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.side(side);
-        }
-        if let Some(exits) = &mut self.exits {
-            exits.side(side);
-        }
-        if let Some(sched) = &mut self.sched {
-            sched.side(side);
-        }
-        if let Some(sleeps) = &mut self.sleeps {
-            sleeps.side(side);
-        }
-        if let Some(paths) = &mut self.paths {
-            paths.side(side);
-        }
-        if let Some(machine) = &mut self.machine {
-            machine.side(side);
-        }
+        self.followed(machine).machine.side(side);
     }
 }

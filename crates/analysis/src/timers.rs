@@ -6,9 +6,10 @@
 //! entry the timer was set, or its interrupt accepted or injected. What else interrupts, such as the host's tick, does
 //! none of these.
 
-use event::{Data, Event, EventType, Isa, MmioAccess};
+use event::{Data, Event, EventType, Isa, Kind, MmioAccess};
 use rustc_hash::FxHashMap;
 
+use crate::analysis::{Analysis, Context, Want};
 use crate::faults::Taken;
 use crate::record::{Number, Radix};
 use crate::signs::is_interrupt;
@@ -147,8 +148,8 @@ impl Timers {
         Timers::default()
     }
 
-    /// Takes a kind of events.
-    pub(crate) fn learn(&mut self, ty: &EventType<'_>) {
+    /// Takes a kind of events. Returns whether it has something that only its own fields tell.
+    fn learn(&mut self, ty: &EventType<'_>) -> bool {
         let index = ty.index as usize;
         if self.readers.len() <= index {
             self.readers.resize_with(index + 1, || None);
@@ -189,11 +190,11 @@ impl Timers {
             }
             _ => None,
         };
+        self.readers[index].is_some()
     }
 
-    /// Takes an event.
     #[inline]
-    pub(crate) fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
                 let reader = self.readers.get(event.ty.index as usize);
@@ -329,6 +330,23 @@ impl Timers {
         report.rows = self.vcpus.values().map(Vcpu::row).collect();
         report.rows.sort_by_key(|row| row.tid);
         report
+    }
+}
+
+impl Analysis for Timers {
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        let has_reader = self.learn(ty);
+        match ty.kind {
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => Want::Thread,
+            _ if has_reader => Want::Thread,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.counts {
+            self.take(event, data);
+        }
     }
 }
 

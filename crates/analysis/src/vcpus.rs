@@ -1,15 +1,17 @@
 //! Where each vCPU's time went, which tasks had its CPU while it waited for one, and which exits sent it to
 //! the VMM.
 
-use std::collections::HashSet;
 use std::fmt;
 
-use cpuset::CpuSet;
-use event::ExitReason;
-use model::{Access, Cause, Machine, Polls, Seen, Span, SpanSink, State, Times, vm_names};
+use event::{Data, Event, EventType, ExitReason, Kind};
+use model::{Access, Cause, Machine, Polls, Seen, Span, State, Times, vm_names};
 use rustc_hash::FxHashMap;
 
-use crate::{Amount, Counter, Stats};
+use crate::Stats;
+use crate::analysis::{Analysis, Context, Needs, States, Walked, Want};
+use crate::chosen::Window;
+use crate::series::Measured;
+use crate::slices::Amount;
 
 /// Tasks and causes that a row lists; what is beyond is summed up in the last one.
 pub const LISTED: usize = 16;
@@ -21,34 +23,6 @@ pub const MAX_VCPUS: usize = 1 << 14;
 /// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are told apart; what is beyond
 /// is in the item of each vCPU's list that says "others".
 const MAX_PAIRS: usize = 1 << 20;
-
-/// What to look at.
-#[derive(Debug, Clone, Default)]
-pub struct Window {
-    /// First and last instant, both included.
-    pub time: Option<(u64, u64)>,
-    /// CPUs that a vCPU's time counts on.
-    pub cpus: Option<CpuSet>,
-}
-
-impl Window {
-    fn has_cpu(&self, cpu: i32) -> bool {
-        self.cpus.as_ref().is_none_or(|cpus| cpus.has(cpu))
-    }
-
-    /// Returns whether an instant on a CPU is in it.
-    #[inline]
-    pub fn has(&self, time: u64, cpu: i32) -> bool {
-        self.has_time(time) && self.has_cpu(cpu)
-    }
-
-    /// Returns whether an instant is in it, whatever the CPU.
-    #[inline]
-    pub fn has_time(&self, time: u64) -> bool {
-        let (from, to) = self.time.unwrap_or((0, u64::MAX));
-        from <= time && time <= to
-    }
-}
 
 /// A task that had a CPU which a runnable vCPU waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -231,6 +205,8 @@ struct Now {
     in_user: bool,
     /// Whether it was observed.
     observed: bool,
+    /// Its polls as the machine told them last.
+    polls: Polls,
 }
 
 /// What is counted of a vCPU.
@@ -249,8 +225,6 @@ struct Vcpu {
 #[derive(Debug)]
 pub struct Vcpus {
     window: Window,
-    /// Threads of vCPUs that are not told of.
-    left_out: HashSet<i32>,
     /// How many are told apart; the sums of the others are behind theirs.
     most: usize,
     vcpus: Vec<Vcpu>,
@@ -263,7 +237,6 @@ impl Vcpus {
     /// Returns a sum of nothing.
     pub fn new(window: Window) -> Vcpus {
         Vcpus {
-            left_out: HashSet::new(),
             window,
             most: MAX_VCPUS,
             vcpus: Vec::new(),
@@ -297,34 +270,17 @@ impl Vcpus {
         &mut self.vcpus[index]
     }
 
-    /// Leaves out vCPUs, by their threads.
-    pub fn leave_out(&mut self, threads: HashSet<i32>) {
-        self.left_out = threads;
-    }
-
-    /// Tells the sums so far of every state, over all chosen vCPUs.
-    pub(crate) fn counters(&self, machine: &Machine, tell: &mut dyn FnMut(Counter, Amount)) {
-        let chosen: Vec<&Vcpu> = (self.vcpus.iter().zip(machine.vcpus()))
-            .filter(|(_, known)| !self.left_out.contains(&known.tid))
-            .map(|(vcpu, _)| vcpu)
-            .collect();
-        for state in State::ALL {
-            let times = chosen.iter().map(|vcpu| vcpu.times.get(state));
-            let ns = times.fold(0u64, u64::saturating_add);
-            tell(Counter::State(state as u8), Amount { count: 0, ns });
-        }
-    }
-
     /// A vCPU left its guest.
     #[inline]
-    pub fn exit(&mut self, vcpu: u32, time: u64, cpu: i32) {
+    fn exit(&mut self, vcpu: u32, time: u64, cpu: i32) {
         if self.window.has(time, cpu) {
             self.vcpu(vcpu).exits += 1;
         }
     }
 
     /// A vCPU was halted, which changed the count of its polls.
-    pub fn halt(&mut self, vcpu: u32, time: u64, cpu: i32, before: &Polls, after: &Polls) {
+    fn halt(&mut self, vcpu: u32, time: u64, cpu: i32, after: &Polls) {
+        let before = std::mem::replace(&mut self.now(vcpu).polls, *after);
         if self.window.has(time, cpu) {
             let polls = &mut self.vcpu(vcpu).polls;
             polls.succeeded += after.succeeded - before.succeeded;
@@ -337,7 +293,8 @@ impl Vcpus {
     }
 
     /// Returns what was found.
-    pub fn report(&self, machine: &Machine) -> VcpusReport {
+    pub fn report(&self, walked: &Walked<'_>) -> VcpusReport {
+        let machine = walked.machine;
         let vms = machine.vms();
         let names = vm_names(&vms);
         let seen = machine.seen();
@@ -351,7 +308,7 @@ impl Vcpus {
         let mut user = by_vcpu(&self.user);
         let mut rows: Vec<(Option<usize>, VcpuRow)> = Vec::new();
         for (known, index) in machine.vcpus().zip(0u32..).take(self.most) {
-            if self.left_out.contains(&known.tid) {
+            if walked.left_out.has(known.tid) {
                 continue;
             }
             let place = places.get(&known.thread);
@@ -526,7 +483,61 @@ fn fold<T>(
     list
 }
 
-impl SpanSink for Vcpus {
+impl Analysis for Vcpus {
+    fn needs(&self) -> Needs {
+        Needs {
+            states: States::All,
+            spans: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::KvmExit | Kind::KvmVcpuWakeup => Want::Thread,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        let Some(vcpu) = context.machine.vcpu_of(event.tid) else {
+            return;
+        };
+        match data {
+            Data::KvmExit(_) => self.exit(vcpu, event.time, event.cpu),
+            Data::KvmVcpuWakeup(_) => {
+                let polls = context.machine.polls(vcpu);
+                self.halt(vcpu, event.time, event.cpu, &polls);
+            }
+            _ => {}
+        }
+    }
+
+    fn spans(&mut self, spans: &[Span]) {
+        for span in spans {
+            self.span(span);
+        }
+    }
+
+    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        let chosen: Vec<&Vcpu> = (self.vcpus.iter().zip(walked.machine.vcpus()))
+            .filter(|(_, known)| !walked.left_out.has(known.tid))
+            .map(|(vcpu, _)| vcpu)
+            .collect();
+        for state in State::ALL {
+            let times = chosen.iter().map(|vcpu| vcpu.times.get(state));
+            let ns = times.fold(0u64, u64::saturating_add);
+            tell(0, u32::from(state as u8), Amount { count: 0, ns });
+        }
+    }
+
+    fn measured(&self, _: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+        u8::try_from(number).ok().map(Measured::State)
+    }
+}
+
+impl Vcpus {
+    #[inline]
     fn span(&mut self, span: &Span) {
         let (mut start, mut end) = (span.start, span.end);
         if let Some((from, to)) = self.window.time {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use analysis::{ExitsReport, LeftOut, VcpusReport, Window};
+use analysis::{ExitsReport, Info, LeftOut, Study, VcpusReport, Window};
 use anyhow::{Result, anyhow, bail};
 use devices::Names;
 use event::{Isa, Quality, Sink};
@@ -258,12 +258,12 @@ pub(crate) struct Filter<'a> {
 }
 
 /// Finds a recording's VMs, which costs a walk.
-fn find_vms(reader: &Reader<'_>, told: &ThreadFacts) -> Vec<Vm> {
-    let mut info = analysis::Info::vcpus_only();
-    info.saved_names(saved_names(reader));
-    info.told(told);
-    reader.walk(&mut info);
-    info.report().vms
+pub(crate) fn find_vms(reader: &Reader<'_>, told: &ThreadFacts) -> Vec<Vm> {
+    let mut study = Study::default().with(Info::vcpus_only());
+    study.saved_names(saved_names(reader));
+    study.told(told);
+    reader.walk(&mut study);
+    study.walked().machine.vms()
 }
 
 impl<'a> Filter<'a> {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    About, Causes, Continuity, Exits, ExitsReport, Info, Ipis, Options, Picture, Recorder, Sched,
-    Sleeps, Slices, Stalls, Study, Unpaired, Vcpus,
+    About, Continuity, Exits, ExitsReport, Faults, Info, Ipis, Moves, Options, Picture, Recorder,
+    Sched, Signs, Sleeps, Slices, Stalls, Study, Timers, Unpaired, Vcpus,
 };
 use anyhow::{Result, bail};
 use paths::{Paths, lang};
@@ -113,21 +113,27 @@ impl Camera<'_> {
         let functions = Functions::new(symbols, self.kallsyms);
         sched.caller_at(functions.range(Sched::caller()));
         let mut study = Study::default()
-            .info(Info::new())
-            .exits_split(Exits::new(Options::default()))
-            .vcpus(Vcpus::new(filter.window()))
-            .sched(sched)
-            .sleeps(Sleeps::new())
-            .causes(Causes::new())
-            .stalls(Stalls::new())
-            .recorder(Recorder::new(has_agents(&reader)))
-            .ipis(Ipis::new(&mut follower));
+            .with(Info::new())
+            .with(Exits::new(Options {
+                split: true,
+                ..Options::default()
+            }))
+            .with(Vcpus::new(filter.window()))
+            .with(sched)
+            .with(Sleeps::new())
+            .with(Signs::new())
+            .with(Faults::new())
+            .with(Timers::new())
+            .with(Moves::new())
+            .with(Stalls::new())
+            .with(Recorder::new(has_agents(&reader)))
+            .with(Ipis::new(&mut follower));
         if !self.paths.is_empty() {
-            study = study.paths(follower);
+            study = study.with(follower);
         }
         // What a filter by CPU takes away is missing by the user's own wish.
         if self.common.filter.cpu.is_none() {
-            study = study.continuity(Continuity::new());
+            study = study.with(Continuity::new());
         }
         if self.comparing {
             study = study.slices(Slices::new());
@@ -157,7 +163,7 @@ impl Camera<'_> {
         if self.comparing {
             picture.only_asked();
         }
-        let unpaired = study.exits.as_ref().map(Exits::unpaired);
+        let unpaired = study.get::<Exits>().map(Exits::unpaired);
         for warning in unpaired.iter().flat_map(Unpaired::warnings) {
             picture.quality.warn(warning);
         }

@@ -1,6 +1,6 @@
 //! What was given in place of a recording, told with what it is good for.
 
-use analysis::Info;
+use analysis::{Info, Study};
 use anyhow::Result;
 use source::{OpenError, Reader, ReaderOptions, Recording};
 use tracefmt::Kallsyms;
@@ -123,9 +123,11 @@ fn is_kallsyms(bytes: &[u8]) -> bool {
 
 /// Says what a recording holds, for messages about what it does not: its most frequent kinds of events.
 pub(crate) fn holds(reader: &Reader<'_>) -> String {
-    let mut info = Info::new();
-    reader.walk(&mut info);
-    let events = info.report().events;
+    let mut study = Study::default().with(Info::new());
+    reader.walk(&mut study);
+    let info = study.get::<Info>();
+    let info = info.map(|info| info.report(study.walked().machine));
+    let events = info.unwrap_or_default().events;
     let happened = events.iter().filter(|event| event.count > 0);
     let mut names: Vec<String> = happened
         .clone()

@@ -27,7 +27,7 @@ impl Sink for Watching {
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         self.log.take(event, &event.data());
         let flow = self.study.event(event);
-        if let Some(paths) = &mut self.study.paths {
+        if let Some(paths) = self.study.get_mut::<Paths>() {
             self.instances.extend(paths.take_listed());
         }
         flow
@@ -60,16 +60,17 @@ fn instances_end_where_their_vcpu_goes_on() {
         let mut paths = Paths::new(all);
         paths.list();
         let mut sink = Watching {
-            study: Study::default().paths(paths),
+            study: Study::default().with(paths),
             log: Log::default(),
             instances: Vec::new(),
         };
         let _ = reader.walk(&mut sink);
         sink.study.finish();
-        let (Some(paths), Some(machine)) = (&mut sink.study.paths, &sink.study.machine) else {
-            continue;
-        };
-        sink.instances.extend(paths.take_listed());
+        if let Some(paths) = sink.study.get_mut::<Paths>() {
+            sink.instances.extend(paths.take_listed());
+        }
+        let paths = sink.study.get::<Paths>().expect("paths");
+        let machine = sink.study.walked().machine;
         let mut wrongs = 0;
         for one in &sink.instances {
             let found = wrong(&sink.log, one, paths, machine, true);

@@ -69,7 +69,7 @@ struct Follower {
 impl Follower {
     fn new() -> Follower {
         Follower {
-            study: Study::default().vcpus(Vcpus::new(Window::default())),
+            study: Study::default().with(Vcpus::new(Window::default())),
             machine: Machine::new(),
             wanted: Vec::new(),
             kept: Kept::default(),
@@ -138,7 +138,10 @@ fn follow(name: &str, text: &str) -> Result<Told, String> {
     let told = Told {
         spans: kept.spans,
         vcpus: machine.vcpus().collect(),
-        report: study.vcpus_report().ok_or("no report")?,
+        report: {
+            let vcpus = study.get::<Vcpus>().ok_or("no report")?;
+            vcpus.report(&study.walked())
+        },
         machine,
         longest_silence,
     };

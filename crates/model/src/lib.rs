@@ -22,6 +22,6 @@ pub use machine::{Halt, Machine, Seen, VcpuTimes};
 pub use names::{guesses, vcpu_name, vm_names};
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
 pub use thread_facts::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
-pub use threads::{Thread, Threads, vcpu_from_comm};
+pub use threads::{Tasks, Thread, Threads, vcpu_from_comm};
 pub use track::Polls;
 pub use vms::{Vcpu, Vm, find_vms};

@@ -166,6 +166,14 @@ pub trait SpanSink {
     fn span(&mut self, span: &Span);
 }
 
+/// Keeps them.
+impl SpanSink for Vec<Span> {
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        self.push(*span);
+    }
+}
+
 /// Wants no spans.
 impl SpanSink for () {
     #[inline]

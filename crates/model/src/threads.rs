@@ -44,6 +44,15 @@ fn names(known: &[u8], told: &[u8]) -> bool {
     }
 }
 
+/// Slots of the tasks that an event of the scheduler is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tasks {
+    /// The task; of a switch the one that gets the CPU.
+    pub task: u32,
+    /// Of a switch, the task that leaves the CPU.
+    pub prev: u32,
+}
+
 /// All threads a recording tells of.
 ///
 /// A thread has a *slot*, a number from 0 that is its own even if its id is used again: analyses keep what
@@ -145,32 +154,35 @@ impl Threads {
         slot
     }
 
-    /// Takes what the scheduler's events tell of threads: names, beginnings and ends. Returns whether the
-    /// event was one of those that do.
-    pub fn sched(&mut self, data: &Data) -> bool {
-        match data {
+    /// Takes what the scheduler's events tell of threads: names, beginnings and ends. Returns the tasks that the event is
+    /// about; `None` if it is not the scheduler's.
+    #[inline]
+    pub fn sched(&mut self, data: &Data) -> Option<Tasks> {
+        let task = match data {
             Data::SchedSwitch(switch) => {
-                for (tid, comm) in [
-                    (switch.prev_tid, &switch.prev_comm),
-                    (switch.next_tid, &switch.next_comm),
-                ] {
-                    self.acts_as(tid, comm);
-                }
+                return Some(Tasks {
+                    prev: self.acts_as(switch.prev_tid, &switch.prev_comm),
+                    task: self.acts_as(switch.next_tid, &switch.next_comm),
+                });
             }
             Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
-                self.named(wakeup.tid, &wakeup.comm);
+                self.named(wakeup.tid, &wakeup.comm)
             }
+            Data::SchedStatRuntime(runtime) => self.named(runtime.tid, &runtime.comm),
+            Data::SchedMigrateTask(migrate) => self.slot(migrate.tid),
             Data::SchedProcessFork(task) => {
                 self.forked(task.tid, None);
-                self.named(task.tid, &task.comm);
+                self.named(task.tid, &task.comm)
             }
-            Data::SchedProcessExit(task) => self.entry(task.tid).ended = true,
-            Data::TaskRename(task) => {
-                self.named(task.tid, &task.comm);
+            Data::SchedProcessExit(task) => {
+                let slot = self.slot(task.tid);
+                self.all[slot as usize].1.ended = true;
+                slot
             }
-            _ => return false,
-        }
-        true
+            Data::TaskRename(task) => self.named(task.tid, &task.comm),
+            _ => return None,
+        };
+        Some(Tasks { task, prev: task })
     }
 
     /// Takes a wake-up of a thread: who wakes a vCPU may be of its VM.
@@ -269,7 +281,11 @@ mod tests {
             tid,
             comm: Comm::new(comm.as_bytes()),
         };
-        assert!(threads.sched(&Data::SchedProcessFork(task(7, "sh"))));
+        assert!(
+            threads
+                .sched(&Data::SchedProcessFork(task(7, "sh")))
+                .is_some()
+        );
         // perf tells of the same fork beside the events.
         let fork = Side::Fork {
             time: 1,

@@ -68,6 +68,8 @@ pub(crate) struct Track {
     /// Its thread: id, and slot in `Threads`.
     pub tid: i32,
     pub thread: u32,
+    /// Whether an event told the vCPU's number.
+    pub numbered: bool,
     pub place: Place,
     pub sched: Sched,
     pub cpu: i32,
@@ -108,6 +110,7 @@ impl Track {
         Track {
             tid,
             thread,
+            numbered: false,
             place: Place::Lost,
             sched: Sched::Running,
             cpu,

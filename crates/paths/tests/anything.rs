@@ -252,7 +252,7 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
             recorded: true,
         })
         .collect();
-    let mut study = Study::default().paths(paths);
+    let mut study = Study::default().with(paths);
     let mut log = Log::default();
     let mut known = vec![None; types.len()];
     let (mut time, mut most) = (1_000_000u64, 0);
@@ -305,17 +305,17 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
         };
         log.take(&event, &event.data());
         assert_eq!(study.event(&event), ControlFlow::Continue(()));
-        if let Some(paths) = &mut study.paths {
+        if let Some(paths) = study.get_mut::<Paths>() {
             most = most.max(paths.in_flight());
             instances.extend(paths.take_listed());
         }
     }
     study.finish();
-    let paths = study.paths.as_mut().expect("paths");
+    let paths = study.get_mut::<Paths>().expect("paths");
     instances.extend(paths.take_listed());
     assert_eq!(paths.in_flight(), 0, "nothing is left at the end");
-    let paths = study.paths.as_ref().expect("paths");
-    let machine = study.machine.as_ref().expect("a machine");
+    let paths = study.get::<Paths>().expect("paths");
+    let machine = study.walked().machine;
     Seen {
         reports: paths.report(machine, &|_| None),
         instances,
@@ -327,8 +327,8 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
 
 /// No stage is longer than what bounds it. Times have to run forwards for that to make sense.
 fn check_bounds(seen: &Seen) {
-    let paths = seen.study.paths.as_ref().expect("paths");
-    let machine = seen.study.machine.as_ref().expect("a machine");
+    let paths = seen.study.get::<Paths>().expect("paths");
+    let machine = seen.study.walked().machine;
     for one in &seen.instances {
         let found = wrong(&seen.log, one, paths, machine, false);
         assert!(found.is_empty(), "{found:#?}\n{one:?}");
@@ -361,8 +361,8 @@ fn all_paths() -> Paths {
 
 fn check(seen: &Seen, limit: usize) {
     assert!(seen.most <= limit, "{} under way at once", seen.most);
-    let paths = seen.study.paths.as_ref().expect("paths");
-    let machine = seen.study.machine.as_ref().expect("a machine");
+    let paths = seen.study.get::<Paths>().expect("paths");
+    let machine = seen.study.walked().machine;
     for (at, report) in seen.reports.iter().enumerate() {
         let path = &paths.paths()[at];
         let of: Vec<&Instance> = seen.instances.iter().filter(|i| i.path == at).collect();

@@ -21,7 +21,7 @@ fn what_is_beyond_the_most_rows_is_counted_as_others() {
         rows.add(row, 10, &Times::default(), false);
     }
     assert_eq!(rows.rows.len(), 101, "state is bounded by the most rows");
-    let reports = exits.reports(None);
+    let reports = exits.reports(&Machine::new());
     let report = reports.iter().find(|r| r.table == ExitTable::Msr).unwrap();
     assert_eq!((report.total_count, report.total_ns), (100_000, 1_000_000));
     assert_eq!(report.rows.len(), 101);

@@ -18,51 +18,20 @@
 #[cfg(test)]
 mod bounds;
 mod rows;
+pub(crate) mod table;
 mod warnings;
 
 pub use rows::{ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, access_key};
 use rows::{Key, Rows, make_row};
+pub use table::ExitTable;
 
-use std::ops::ControlFlow;
-
-use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess, Side, Sink};
-use model::{Machine, Seen, State, ThreadFacts, Threads, Times, Vm, find_vms, vm_names};
+use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess};
+use model::{Machine, Seen, State, Times, Vm, vm_names};
 use rustc_hash::FxHashMap;
 
-use crate::{Amount, Counter};
-
-/// One table of exit statistics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ExitTable {
-    /// Exits by reason.
-    Vmexit,
-    /// I/O port accesses by port and direction.
-    Ioport,
-    /// Memory-mapped accesses by address and direction.
-    Mmio,
-    /// Model specific registers by number and direction.
-    Msr,
-}
-
-impl ExitTable {
-    /// All tables, in the order they are printed.
-    pub const ALL: [ExitTable; 4] = [
-        ExitTable::Vmexit,
-        ExitTable::Ioport,
-        ExitTable::Mmio,
-        ExitTable::Msr,
-    ];
-
-    /// Returns the name `perf kvm stat report --event` gives it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ExitTable::Vmexit => "vmexit",
-            ExitTable::Ioport => "ioport",
-            ExitTable::Mmio => "mmio",
-            ExitTable::Msr => "msr",
-        }
-    }
-}
+use crate::analysis::{Analysis, Context, Needs, States, Walked, Want};
+use crate::series::Measured;
+use crate::slices::Amount;
 
 /// Which two events an exit is timed between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,6 +62,8 @@ pub struct Options {
     pub convention: Convention,
     /// What rows are told apart by.
     pub by: By,
+    /// Whether rows tell what vCPUs did in the time of the exits.
+    pub split: bool,
 }
 
 /// One finished table.
@@ -152,11 +123,21 @@ struct SoFar {
     vmm: bool,
 }
 
+impl SoFar {
+    #[inline]
+    fn of(tid: i32, machine: &mut Machine) -> SoFar {
+        let vcpu = machine.vcpu_of(tid);
+        vcpu.map_or_else(SoFar::default, |vcpu| SoFar {
+            times: machine.times(vcpu),
+            vmm: machine.in_vmm(vcpu),
+        })
+    }
+}
+
 /// Collects exit statistics.
 #[derive(Debug)]
 pub struct Exits {
     options: Options,
-    threads: Threads,
     vcpus: Vec<VcpuState>,
     by_tid: FxHashMap<i32, u32>,
     /// The vCPU of the last event: most events come from the thread of the one before.
@@ -192,7 +173,6 @@ impl Exits {
         });
         Exits {
             options,
-            threads: Threads::default(),
             vcpus: Vec::new(),
             by_tid: FxHashMap::default(),
             last: (i32::MIN, 0),
@@ -203,41 +183,11 @@ impl Exits {
         }
     }
 
-    /// Takes thread names that the recorder saved apart from the events.
-    pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
-        self.threads.saved_names(names);
-    }
-
-    /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &ThreadFacts) {
-        self.threads.told(told);
-    }
-
     /// Returns whether any table but that of exits is wanted.
-    pub fn wants_accesses(&self) -> bool {
+    fn wants_accesses(&self) -> bool {
         [IOPORT, MMIO, MSR]
             .iter()
             .any(|&table| self.tables[table].wanted)
-    }
-
-    /// Tells the sums so far of every row, in the order in which rows came up.
-    pub(crate) fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
-        for (table, rows) in ExitTable::ALL.into_iter().zip(&self.tables) {
-            for (row, number) in rows.rows.iter().zip(0u32..) {
-                let amount = Amount {
-                    count: row.stats.count(),
-                    ns: row.stats.total(),
-                };
-                tell(Counter::Exits(table, number), amount);
-            }
-        }
-    }
-
-    /// Returns the key of a row, by the number it has in [`Counter::Exits`].
-    pub fn key_of(&self, table: ExitTable, number: u32) -> Option<String> {
-        let at = ExitTable::ALL.iter().position(|one| *one == table)?;
-        let row = self.tables.get(at)?.rows.get(number as usize)?;
-        Some(make_row(table, row.key).key)
     }
 
     /// Returns whether any exit or entry was seen.
@@ -248,11 +198,6 @@ impl Exits {
     /// Returns the instruction set of the exits seen.
     pub fn isa(&self) -> Option<Isa> {
         self.isa
-    }
-
-    /// Returns the VMs the vCPUs belong to.
-    pub fn vms(&self) -> Vec<Vm> {
-        find_vms(&self.threads)
     }
 
     #[inline]
@@ -274,13 +219,6 @@ impl Exits {
         });
         self.last = (tid, slot);
         slot as usize
-    }
-
-    /// A thread enters a guest for the first time: from now on its events count.
-    #[cold]
-    fn first_entry(&mut self, slot: usize, event: &Event<'_>, vcpu: Option<u32>) {
-        self.threads.vcpu_event(event, vcpu);
-        self.vcpus[slot].known = true;
     }
 
     /// Whether a vCPU's exits count only from its first entry on. perf learns the vCPU's number from the entry
@@ -314,7 +252,7 @@ impl Exits {
                 *self.before_first_entry.entry(reason).or_insert(0) += 1;
                 return;
             }
-            self.first_entry(slot, event, None);
+            self.vcpus[slot].known = true;
         }
         let inverted = self.inverted();
         let group = self.group(event.tid);
@@ -346,12 +284,10 @@ impl Exits {
         };
     }
 
-    fn entry(&mut self, event: &Event<'_>, vcpu: Option<u32>, told: SoFar) {
+    fn entry(&mut self, event: &Event<'_>, told: SoFar) {
         let times = told.times;
         let slot = self.slot(event.tid);
-        if !self.vcpus[slot].known {
-            self.first_entry(slot, event, vcpu);
-        }
+        self.vcpus[slot].known = true;
         let inverted = self.inverted() || self.isa.is_none();
         let state = &mut self.vcpus[slot];
         state.open = None;
@@ -439,36 +375,29 @@ impl Exits {
         self.vcpus[slot].known.then_some(slot)
     }
 
-    /// Takes an event that has been decoded. A machine that has taken it too tells what vCPUs did meanwhile.
     #[inline]
-    pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: Option<&mut Machine>) {
-        let told = || {
-            let told = machine.and_then(|machine| {
-                let vcpu = machine.vcpu_of(event.tid)?;
-                Some(SoFar {
-                    times: machine.times(vcpu),
-                    vmm: machine.in_vmm(vcpu),
-                })
-            });
-            told.unwrap_or_default()
-        };
+    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         let key = |address: u64, write: bool| Key::Access { address, write };
         // Nobody tells whose it is.
         if event.tid < 0 {
             return;
         }
+        let told = match self.options.split {
+            true => SoFar::of(event.tid, machine),
+            false => SoFar::default(),
+        };
         match data {
-            Data::KvmExit(exit) => self.exit(event, exit.reason, told()),
-            Data::KvmEntry(entry) => self.entry(event, entry.vcpu, told()),
+            Data::KvmExit(exit) => self.exit(event, exit.reason, told),
+            Data::KvmEntry(_) => self.entry(event, told),
             Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
-                self.access(event, IOPORT, key(u64::from(pio.port), pio.write), told());
+                self.access(event, IOPORT, key(u64::from(pio.port), pio.write), told);
             }
             Data::KvmMsr(msr) if self.tables[MSR].wanted => {
-                self.access(event, MSR, key(u64::from(msr.msr), msr.write), told());
+                self.access(event, MSR, key(u64::from(msr.msr), msr.write), told);
             }
             Data::KvmMmio(mmio) if self.tables[MMIO].wanted => match mmio.access {
-                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), told()),
-                MmioAccess::Read => self.mmio_read(event, mmio.gpa, told()),
+                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), told),
+                MmioAccess::Read => self.mmio_read(event, mmio.gpa, told),
                 MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
             },
             _ => {}
@@ -497,12 +426,11 @@ impl Exits {
         }
     }
 
-    /// Returns the tables that were wanted. With the machine that told the times, which also knows more of the
-    /// VMs, rows tell where their time went.
-    pub fn reports(&self, machine: Option<&Machine>) -> Vec<ExitsReport> {
-        let vms = machine.map_or_else(|| self.vms(), Machine::vms);
+    /// Returns the tables that were wanted.
+    pub fn reports(&self, machine: &Machine) -> Vec<ExitsReport> {
+        let vms = machine.vms();
         let names = vm_names(&vms);
-        let seen = machine.map(Machine::seen);
+        let seen = self.options.split.then(|| machine.seen());
         let mut places = FxHashMap::default();
         for (at, vm) in vms.iter().enumerate() {
             places.extend(vm.vcpus.iter().map(|vcpu| (vcpu.tid, (at, vcpu.id))));
@@ -572,25 +500,58 @@ impl Exits {
     }
 }
 
-impl Sink for Exits {
-    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+impl Analysis for Exits {
+    fn needs(&self) -> Needs {
+        let By { vm, vcpu } = self.options.by;
+        Needs {
+            threads: vm || vcpu,
+            states: match (self.options.split, self.wants_accesses()) {
+                (false, _) => States::Nothing,
+                (true, false) => States::WithoutAccesses,
+                (true, true) => States::All,
+            },
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
         let wanted = |table: usize| self.tables[table].wanted;
-        match ty.kind {
+        let wanted = match ty.kind {
             Kind::KvmExit | Kind::KvmEntry => true,
             Kind::KvmPio => wanted(IOPORT),
             Kind::KvmMmio => wanted(MMIO),
             Kind::KvmMsr => wanted(MSR),
             _ => false,
+        };
+        match wanted {
+            true => Want::Thread,
+            false => Want::Nothing,
         }
     }
 
-    #[inline]
-    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        self.take(event, &event.data(), None);
-        ControlFlow::Continue(())
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.counts {
+            self.take(event, data, context.machine);
+        }
     }
 
-    fn side(&mut self, side: &Side<'_>) {
-        self.threads.side(side);
+    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        // Rows keep their numbers: new ones come behind.
+        for (rows, table) in self.tables.iter().zip(0u8..) {
+            for (row, number) in rows.rows.iter().zip(0u32..) {
+                let amount = Amount {
+                    count: row.stats.count(),
+                    ns: row.stats.total(),
+                };
+                tell(table, number, amount);
+            }
+        }
+    }
+
+    fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+        let table = *ExitTable::ALL.get(usize::from(part))?;
+        let row = self.tables.get(usize::from(part))?;
+        let row = row.rows.get(number as usize)?;
+        Some(Measured::Exits(table, make_row(table, row.key).key))
     }
 }

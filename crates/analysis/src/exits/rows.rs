@@ -4,7 +4,7 @@ use event::ExitReason;
 use model::{Access, Seen, Times};
 use rustc_hash::FxHashMap;
 
-use super::ExitTable;
+use super::table::ExitTable;
 use crate::{Stats, Taken};
 
 /// Rows of a table at most, where they are not told apart by VM or vCPU; what is beyond is in one row called [`OTHERS`].

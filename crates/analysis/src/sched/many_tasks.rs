@@ -12,7 +12,8 @@ const SLEEPS: u64 = 1;
 const DEAD: u64 = 0x20;
 
 /// Lets tasks be woken, run twice for 30 ns after having waited 10 ns and 20 ns, and end, one after the other.
-fn run(sched: &mut Sched, dies: bool) {
+fn run(sched: &mut Sched, dies: bool) -> Machine {
+    let mut machine = Machine::new();
     let ty = EventType {
         index: 0,
         machine: 0,
@@ -36,7 +37,8 @@ fn run(sched: &mut Sched, dies: bool) {
             buffer: 0,
             comm: None,
         };
-        sched.take(&event, &data);
+        machine.learn(&event, &data);
+        sched.take(&event, &data, &mut machine);
     };
     let wakes = |tid: i32| {
         Data::SchedWakeup(SchedWakeup {
@@ -63,24 +65,30 @@ fn run(sched: &mut Sched, dies: bool) {
             time += 100;
         }
     }
+    machine
 }
 
-fn report(sched: &Sched) -> SchedReport {
-    sched.report(Merge::No, &|_, _| true, Functions::default())
+fn report(sched: &Sched, machine: &Machine) -> SchedReport {
+    sched.report(
+        machine.threads(),
+        Merge::No,
+        &|_, _| true,
+        Functions::default(),
+    )
 }
 
 #[test]
 fn tasks_beyond_the_most_rows_are_counted_as_others() {
     for dies in [true, false] {
         let mut all = Sched::new();
-        run(&mut all, dies);
-        let all = report(&all);
+        let machine = run(&mut all, dies);
+        let all = report(&all, &machine);
         assert_eq!(all.rows.len(), TASKS as usize);
         let mut few = Sched::with_rows(100);
-        run(&mut few, dies);
+        let machine = run(&mut few, dies);
         let own = few.tasks.iter().filter(|task| task.own.is_some()).count();
         assert_eq!(own, 100, "tasks that have sums of their own");
-        let few = report(&few);
+        let few = report(&few, &machine);
         // One of the 100 is the idle task, which has no row.
         let others = few.rows.iter().find(|row| row.is_others()).unwrap();
         assert_eq!(few.rows.len() as u64 + others.threads, 1 + TASKS as u64);
@@ -117,22 +125,18 @@ fn tasks_beyond_the_most_rows_are_counted_as_others() {
 #[test]
 fn what_is_told_by_slices_adds_up() {
     let mut sched = Sched::with_rows(100);
-    run(&mut sched, true);
+    let machine = run(&mut sched, true);
+    let comm_of = |slot: u32| Sched::comm_of(slot, machine.threads());
     let mut told = 0;
     let mut others = None;
-    sched.counters(&mut |counter, amount| {
+    sched.sums(&mut |part, slot, amount| {
         // The idle task is told too, and has no name.
-        if let Counter::Delays(slot) = counter
-            && sched.comm_of(slot).is_some()
-        {
+        if part == DELAYS && comm_of(slot).is_some() {
             told += amount.count;
             others = Some(slot).filter(|slot| *slot == OTHERS_SLOT).or(others);
         }
     });
     // What tasks counted before they became others was told while they were not.
     assert_eq!(told + sched.folded.delays.count, 2 * TASKS as u64);
-    assert_eq!(
-        others.and_then(|slot| sched.comm_of(slot)).as_deref(),
-        Some(OTHERS)
-    );
+    assert_eq!(others.and_then(comm_of).as_deref(), Some(OTHERS));
 }

@@ -9,17 +9,20 @@ mod report;
 mod task;
 
 use std::collections::VecDeque;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use event::sched::Leaves;
-use event::{Body, Data, Event, EventType, KERNEL_STACK, Kind, Side, Sink, kernel_stack};
-use model::{ThreadFacts, Threads};
+use event::{Body, Data, Event, EventType, KERNEL_STACK, Kind, Side, kernel_stack};
+use model::{Machine, Threads};
 use rustc_hash::FxHashMap;
 use task::{Sums, Task};
 
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
-use crate::{Amount, Counter, OTHERS, Stats};
+use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+use crate::series::Measured;
+use crate::slices::Amount;
+use crate::{OTHERS, Stats};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -31,6 +34,10 @@ const MAX_FUNCTIONS: usize = 1 << 14;
 pub const MAX_TASKS: usize = 1 << 16;
 /// Stands for a task's slot where those without a row are meant.
 const OTHERS_SLOT: u32 = u32::MAX;
+
+/// What is told by slices of time: a task's delays, and how long it ran.
+const DELAYS: u8 = 0;
+const RAN: u8 = 1;
 
 /// One CPU.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +95,6 @@ struct Has {
 /// Collects scheduling latencies.
 #[derive(Debug)]
 pub struct Sched {
-    threads: Threads,
     /// By thread slot.
     tasks: Vec<Task>,
     /// How many have sums of their own, and how many may.
@@ -133,7 +139,6 @@ impl Sched {
     /// Returns one that keeps so many tasks apart at most.
     fn with_rows(most: usize) -> Sched {
         Sched {
-            threads: Threads::default(),
             tasks: Vec::new(),
             own: 0,
             most,
@@ -150,23 +155,13 @@ impl Sched {
         }
     }
 
-    /// Takes thread names that the recorder saved apart from the events.
-    pub fn saved_names<'n>(&mut self, names: impl IntoIterator<Item = (i32, &'n str)>) {
-        self.threads.saved_names(names);
-    }
-
-    /// Takes what is told beside the recording, before its events.
-    pub fn told(&mut self, told: &ThreadFacts) {
-        self.threads.told(told);
-    }
-
     /// Returns whether any task was seen getting a CPU.
     pub fn saw_switches(&self) -> bool {
         self.has.switches
     }
 
     /// Tells the sums so far of every task.
-    pub(crate) fn counters(&self, tell: &mut dyn FnMut(Counter, Amount)) {
+    fn sums(&self, tell: &mut dyn FnMut(u8, u32, Amount)) {
         let mut running = 0u64;
         let mut told = |slot: u32, sums: &Sums, running_ns: u64, before: Folded| {
             let delays = Amount {
@@ -175,8 +170,8 @@ impl Sched {
             };
             let on_cpu_ns = sums.on_cpu_ns.saturating_add(running_ns);
             let ns = sums.runtime_ns.max(on_cpu_ns).saturating_sub(before.ran_ns);
-            tell(Counter::Delays(slot), delays);
-            tell(Counter::Ran(slot), Amount { count: 0, ns });
+            tell(DELAYS, slot, delays);
+            tell(RAN, slot, Amount { count: 0, ns });
         };
         for (task, slot) in self.tasks.iter().zip(0u32..) {
             let running_ns = task.running_ns(self.end);
@@ -191,12 +186,12 @@ impl Sched {
         }
     }
 
-    /// Returns the name of the task with a slot, as [`Counter`] has it; the idle tasks have none.
-    pub fn comm_of(&self, slot: u32) -> Option<String> {
+    /// Returns the name of the task that a sum is of; the idle tasks have none.
+    fn comm_of(slot: u32, threads: &Threads) -> Option<String> {
         if slot == OTHERS_SLOT {
             return Some(OTHERS.to_owned());
         }
-        let (tid, thread) = self.threads.at(slot).filter(|(tid, _)| *tid != 0)?;
+        let (tid, thread) = threads.at(slot).filter(|(tid, _)| *tid != 0)?;
         let comm = thread.comm.as_deref();
         Some(comm.map_or_else(|| format!(":{tid}"), str::to_owned))
     }
@@ -259,10 +254,9 @@ impl Sched {
         self.cpus.get_mut(index)
     }
 
-    fn switch(&mut self, event: &Event<'_>, switch: &event::sched::SchedSwitch) {
+    fn switch(&mut self, event: &Event<'_>, switch: &event::sched::SchedSwitch, machine: &Machine) {
         self.has.switches = true;
-        let prev = self.threads.acts_as(switch.prev_tid, &switch.prev_comm);
-        let next = self.threads.acts_as(switch.next_tid, &switch.next_comm);
+        let model::Tasks { prev, task: next } = machine.tasks();
         let time = event.time;
         let (task, others) = self.task(prev);
         task.leaves(others, time, switch.prev_state, next);
@@ -300,8 +294,14 @@ impl Sched {
         }
     }
 
-    fn wakes(&mut self, event: &Event<'_>, wakeup: &event::sched::SchedWakeup, waking: bool) {
-        let task = self.threads.named(wakeup.tid, &wakeup.comm);
+    fn wakes(
+        &mut self,
+        event: &Event<'_>,
+        wakeup: &event::sched::SchedWakeup,
+        waking: bool,
+        machine: &mut Machine,
+    ) {
+        let task = machine.tasks().task;
         if waking {
             self.has.wakings = true;
             // On its run queue it is with sched_wakeup, if that is recorded.
@@ -321,7 +321,7 @@ impl Sched {
         }
         // A remote wake-up is finished on the CPU of the task that is woken: who began it sched_waking knows.
         if waking || !self.has.wakings {
-            let waker = self.threads.slot(event.tid);
+            let waker = machine.slot(event.tid);
             let (task, others) = self.task(task);
             task.woken_by(others, waker);
         }
@@ -358,23 +358,17 @@ impl Sched {
         }
     }
 
-    fn is_kworker(&self, tid: i32) -> bool {
-        let thread = self.threads.get(tid);
-        let comm = thread.and_then(|thread| thread.comm.as_deref());
-        comm.is_some_and(|comm| comm.starts_with("kworker/"))
-    }
-
     /// An event of which a stack may follow, or is part.
-    fn stack_begins(&mut self, event: &Event<'_>) {
+    fn stack_begins(&mut self, event: &Event<'_>, threads: &Threads) {
         self.stack = None;
         if let Body::Text { .. } = event.body {
             let named = event.comm.is_some_and(|comm| comm.starts_with("kworker/"));
-            if named || self.is_kworker(event.tid) {
+            if named || is_kworker(event.tid, threads) {
                 self.stack = Some(StackOf::default());
             }
         } else if let Some(caller) = self.caller.clone()
             && event.ty.name == KERNEL_STACK
-            && self.is_kworker(event.tid)
+            && is_kworker(event.tid, threads)
         {
             let mut last = None;
             for address in kernel_stack(event) {
@@ -407,16 +401,16 @@ impl Sched {
         }
     }
 
-    fn work_begins(&mut self, event: &Event<'_>, function: Function) {
+    fn work_begins(&mut self, event: &Event<'_>, function: Function, machine: &mut Machine) {
         let Some(number) = self.function(function) else {
             return;
         };
-        let slot = self.threads.slot(event.tid);
+        let slot = machine.slot(event.tid);
         self.task(slot).0.work_begins(event.time, number);
     }
 
-    fn work_ends(&mut self, event: &Event<'_>) {
-        let slot = self.threads.slot(event.tid);
+    fn work_ends(&mut self, event: &Event<'_>, machine: &mut Machine) {
+        let slot = machine.slot(event.tid);
         if let Some((since, function)) = self.task(slot).0.work_ends()
             && let Some(work) = self.work.get_mut(function as usize)
         {
@@ -425,84 +419,107 @@ impl Sched {
     }
 }
 
+/// Whether a thread is a kworker.
+fn is_kworker(tid: i32, threads: &Threads) -> bool {
+    let thread = threads.get(tid);
+    let comm = thread.and_then(|thread| thread.comm.as_deref());
+    comm.is_some_and(|comm| comm.starts_with("kworker/"))
+}
+
 /// Returns the function that a text of `workqueue_execute_start` names.
 fn function_in(text: &str) -> Option<&str> {
     let rest = text.split("function ").nth(1)?;
     rest.split_whitespace().next()
 }
 
-impl Sink for Sched {
-    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+impl Sched {
+    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+        self.end = self.end.max(event.time);
+        if let Some(comm) = event.comm {
+            // Texts have the names that their recording told apart from its events.
+            machine.called(event.tid, comm);
+        }
+        self.stack_begins(event, machine.threads());
+        match data {
+            Data::SchedSwitch(switch) => self.switch(event, switch, machine),
+            Data::SchedWaking(wakeup) => self.wakes(event, wakeup, true, machine),
+            Data::SchedWakeup(wakeup) => self.wakes(event, wakeup, false, machine),
+            Data::SchedStatRuntime(runtime) => {
+                self.has.runtimes = true;
+                let (task, others) = self.task(machine.tasks().task);
+                task.ran(others, event.time, runtime.runtime_ns);
+            }
+            Data::SchedMigrateTask(_) => {
+                self.has.migrations = true;
+                let (task, others) = self.task(machine.tasks().task);
+                task.migrates(others);
+            }
+            Data::WorkqueueExecuteStart { function, .. } => {
+                self.work_begins(event, Function::Address(*function), machine);
+            }
+            Data::WorkqueueExecuteEnd { .. } => self.work_ends(event, machine),
+            _ => {
+                if let Body::Text { text, .. } = event.body {
+                    match event.ty.kind {
+                        Kind::WorkqueueExecuteStart => {
+                            if let Some(name) = function_in(text) {
+                                self.work_begins(event, Function::Name(name.into()), machine);
+                            }
+                        }
+                        Kind::WorkqueueExecuteEnd => self.work_ends(event, machine),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Analysis for Sched {
+    fn needs(&self) -> Needs {
+        Needs {
+            threads: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
         match ty.kind {
             Kind::SchedWaking => self.has.wakings |= ty.recorded,
             // A text asks when it comes upon the first one, and others ask before they begin.
             Kind::SchedWakeup => self.has.wakeups |= ty.recorded && self.end == 0,
             Kind::SchedMigrateTask => self.has.migrations |= ty.recorded,
             Kind::SchedStatRuntime => self.has.runtimes |= ty.recorded,
-            Kind::WorkqueueExecuteStart | Kind::WorkqueueExecuteEnd => {}
-            Kind::Other => return ty.name == KERNEL_STACK,
-            kind => return kind.is_sched(),
+            Kind::WorkqueueExecuteStart | Kind::WorkqueueExecuteEnd => return Want::Thread,
+            Kind::Other if ty.name == KERNEL_STACK => {}
+            kind if kind.is_sched() => {}
+            _ => return Want::Nothing,
         }
-        true
+        Want::Order
     }
 
-    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        self.take(event, &event.data());
-        ControlFlow::Continue(())
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.inside {
+            self.take(event, data, context.machine);
+        }
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        match side {
-            Side::StackLine { symbol } => self.stack_line(symbol),
-            _ => self.threads.side(side),
+        if let Side::StackLine { symbol } = side {
+            self.stack_line(symbol);
         }
     }
-}
 
-impl Sched {
-    /// Takes an event that has been decoded.
-    pub fn take(&mut self, event: &Event<'_>, data: &Data) {
-        self.end = self.end.max(event.time);
-        if let Some(comm) = event.comm {
-            // Texts have the names that their recording told apart from its events.
-            self.threads.called(event.tid, comm);
-        }
-        self.stack_begins(event);
-        match data {
-            Data::SchedSwitch(switch) => self.switch(event, switch),
-            Data::SchedWaking(wakeup) => self.wakes(event, wakeup, true),
-            Data::SchedWakeup(wakeup) => self.wakes(event, wakeup, false),
-            Data::SchedStatRuntime(runtime) => {
-                self.has.runtimes = true;
-                let slot = self.threads.named(runtime.tid, &runtime.comm);
-                let (task, others) = self.task(slot);
-                task.ran(others, event.time, runtime.runtime_ns);
-            }
-            Data::SchedMigrateTask(migrate) => {
-                self.has.migrations = true;
-                let slot = self.threads.slot(migrate.tid);
-                let (task, others) = self.task(slot);
-                task.migrates(others);
-            }
-            Data::WorkqueueExecuteStart { function, .. } => {
-                self.work_begins(event, Function::Address(*function));
-            }
-            Data::WorkqueueExecuteEnd { .. } => self.work_ends(event),
-            _ => {
-                self.threads.sched(data);
-                if let Body::Text { text, .. } = event.body {
-                    match event.ty.kind {
-                        Kind::WorkqueueExecuteStart => {
-                            if let Some(name) = function_in(text) {
-                                self.work_begins(event, Function::Name(name.into()));
-                            }
-                        }
-                        Kind::WorkqueueExecuteEnd => self.work_ends(event),
-                        _ => {}
-                    }
-                }
-            }
-        }
+    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        self.sums(tell);
+    }
+
+    fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
+        let comm = Sched::comm_of(number, walked.machine.threads())?;
+        Some(match part {
+            DELAYS => Measured::Delays(comm),
+            _ => Measured::Ran(comm),
+        })
     }
 }
 
@@ -547,8 +564,9 @@ print fmt: \"stack\"
             recorded: true,
         };
         let mut sched = Sched::new();
-        assert!(sched.wants(&ty));
-        sched.saved_names([(45, "kworker/1:1"), (83, "opt")]);
+        assert_eq!(sched.wants(&ty), Want::Order);
+        let mut machine = Machine::new();
+        machine.saved_names([(45, "kworker/1:1"), (83, "opt")]);
         sched.caller_at(Some(0x1000..0x1100));
         let mut stack = |tid: i32, addresses: &[u64]| {
             let mut record = vec![0; 16];
@@ -566,7 +584,7 @@ print fmt: \"stack\"
                 buffer: 0,
                 comm: None,
             };
-            let _ = sched.event(&event);
+            sched.take(&event, &event.data(), &mut machine);
         };
         stack(45, &[0x9000, 0x2040, 0x1010, 0x3000]);
         stack(45, &[0x9000, 0x2050, 0x10ff]);
@@ -575,7 +593,7 @@ print fmt: \"stack\"
         stack(83, &[0x9000, 0x2040, 0x1010]);
         let symbols = Kallsyms::parse(b"2000 T od_dbs_update\n2100 T end\n9000 T last\n");
         let functions = Functions::new(Some(&symbols), None);
-        let report = sched.report(Merge::No, &|_, _| true, functions);
+        let report = sched.report(machine.threads(), Merge::No, &|_, _| true, functions);
         let work: Vec<_> = report
             .work
             .iter()

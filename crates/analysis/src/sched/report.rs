@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::Threads;
 use symbols::Functions;
 
 use super::task::{Others, Sums};
@@ -158,11 +159,43 @@ fn empty(comm: String, tid: i32, pid: Option<i32>) -> TaskRow {
     }
 }
 
+/// Returns the most of a list, by name.
+fn others_of(others: &Others, threads: &Threads, by: impl Fn(&Other) -> u64) -> Vec<Other> {
+    let mut list: Vec<Other> = others
+        .all()
+        .map(|(slot, count, ns)| {
+            let thread = slot.and_then(|slot| threads.at(slot));
+            Other {
+                tid: thread.map(|(tid, _)| tid),
+                comm: thread.and_then(|(_, t)| t.comm.as_deref().map(str::to_owned)),
+                count,
+                ns,
+            }
+        })
+        .collect();
+    list.sort_by(|a, b| {
+        (a.tid.is_none().cmp(&b.tid.is_none()))
+            .then(by(b).cmp(&by(a)))
+            .then(a.tid.cmp(&b.tid))
+    });
+    if list.len() > LISTED {
+        let rest = list.split_off(LISTED - 1);
+        list.push(Other {
+            tid: None,
+            comm: None,
+            count: rest.iter().map(|other| other.count).sum(),
+            ns: rest.iter().map(|other| other.ns).sum(),
+        });
+    }
+    list
+}
+
 impl Sched {
     /// Returns what was found. `keep` says which threads are wanted, by thread id and process; `functions`
     /// names the kernel's.
     pub fn report(
         &self,
+        threads: &Threads,
         merge: Merge,
         keep: &dyn Fn(i32, Option<i32>) -> bool,
         functions: Functions<'_>,
@@ -171,7 +204,7 @@ impl Sched {
         let mut delays = Stats::default();
         for (slot, task) in self.tasks.iter().enumerate() {
             let slot = slot as u32;
-            let (Some((tid, thread)), Some(sums)) = (self.threads.at(slot), &task.own) else {
+            let (Some((tid, thread)), Some(sums)) = (threads.at(slot), &task.own) else {
                 continue;
             };
             // The idle task waits for nothing.
@@ -196,7 +229,7 @@ impl Sched {
             preempted_by.merge(&sums.preempted_by);
         }
         // Whose they are cannot be told any more.
-        let beyond = self.beyond();
+        let beyond = self.beyond(threads);
         if beyond > 0 && keep(-1, None) {
             let mut row = empty(OTHERS.to_owned(), -1, None);
             let folded = self.tasks.iter().filter(|task| task.own.is_none());
@@ -211,8 +244,8 @@ impl Sched {
         let mut rows: Vec<TaskRow> = rows
             .into_values()
             .map(|(row, woken_by, preempted_by)| TaskRow {
-                woken_by: self.others(&woken_by, |other| other.count),
-                preempted_by: self.others(&preempted_by, |other| other.ns),
+                woken_by: others_of(&woken_by, threads, |other| other.count),
+                preempted_by: others_of(&preempted_by, threads, |other| other.ns),
                 ..row
             })
             .collect();
@@ -226,18 +259,18 @@ impl Sched {
         });
         SchedReport {
             rows,
-            cpus: self.cpu_rows(),
+            cpus: self.cpu_rows(threads),
             work: self.work_rows(functions),
             delays,
-            lacks: self.lacks(),
+            lacks: self.lacks(beyond),
         }
     }
 
     /// Returns how many tasks have no row of their own.
-    fn beyond(&self) -> u64 {
+    fn beyond(&self, threads: &Threads) -> u64 {
         let slots = self.tasks.iter().zip(0u32..);
         let folded = slots.filter(|(task, slot)| {
-            let idle = self.threads.at(*slot).is_some_and(|(tid, _)| tid == 0);
+            let idle = threads.at(*slot).is_some_and(|(tid, _)| tid == 0);
             task.own.is_none() && task.has_atoms() && !idle
         });
         folded.count() as u64
@@ -261,51 +294,20 @@ impl Sched {
         };
     }
 
-    /// Returns the most of a list, by name.
-    fn others(&self, others: &Others, by: impl Fn(&Other) -> u64) -> Vec<Other> {
-        let mut list: Vec<Other> = others
-            .all()
-            .map(|(slot, count, ns)| {
-                let thread = slot.and_then(|slot| self.threads.at(slot));
-                Other {
-                    tid: thread.map(|(tid, _)| tid),
-                    comm: thread.and_then(|(_, t)| t.comm.as_deref().map(str::to_owned)),
-                    count,
-                    ns,
-                }
-            })
-            .collect();
-        list.sort_by(|a, b| {
-            (a.tid.is_none().cmp(&b.tid.is_none()))
-                .then(by(b).cmp(&by(a)))
-                .then(a.tid.cmp(&b.tid))
-        });
-        if list.len() > LISTED {
-            let rest = list.split_off(LISTED - 1);
-            list.push(Other {
-                tid: None,
-                comm: None,
-                count: rest.iter().map(|other| other.count).sum(),
-                ns: rest.iter().map(|other| other.ns).sum(),
-            });
-        }
-        list
-    }
-
-    fn cpu_rows(&self) -> Vec<CpuRow> {
+    fn cpu_rows(&self, threads: &Threads) -> Vec<CpuRow> {
         let seen = self.cpus.iter().zip(0u32..);
         let seen = seen.filter(|(cpu, _)| cpu.switches > 0 || cpu.wakeups > 0);
         let rows = seen.map(|(cpu, number)| {
             let (mut busy_ns, mut idle_ns) = (cpu.busy_ns, cpu.idle_ns);
             if let Some((task, since)) = cpu.current {
                 let ns = self.end.saturating_sub(since);
-                match self.threads.at(task) {
+                match threads.at(task) {
                     Some((0, _)) => idle_ns = idle_ns.saturating_add(ns),
                     _ => busy_ns = busy_ns.saturating_add(ns),
                 }
             }
             let worst = cpu.worst.and_then(|(slot, at)| {
-                let (tid, thread) = self.threads.at(slot)?;
+                let (tid, thread) = threads.at(slot)?;
                 let other = Other {
                     tid: Some(tid),
                     comm: thread.comm.as_deref().map(str::to_owned),
@@ -356,9 +358,9 @@ impl Sched {
         rows
     }
 
-    fn lacks(&self) -> Vec<&'static str> {
+    fn lacks(&self, beyond: u64) -> Vec<&'static str> {
         let mut out = Vec::new();
-        if self.beyond() > 0 {
+        if beyond > 0 {
             out.push(
                 "There are more than 65536 tasks: those that ended first, and where none had, those that came last, are one \
                  row called \"others\", with their number.",

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use analysis::{Console, ConsoleLine, Info};
+use analysis::{Console, ConsoleLine};
 use anyhow::{Result, bail};
 use model::Vm;
 use render::console::{self, Writer};
@@ -29,11 +29,7 @@ pub(super) fn run(
 ) -> Result<()> {
     let format = args.common.format;
     // Whose thread is whose is known at the end of a recording, and asked for at its lines.
-    let mut info = Info::vcpus_only();
-    info.saved_names(input::saved_names(reader));
-    info.told(&facts.told_of(reader));
-    reader.walk(&mut info);
-    let vms = info.report().vms;
+    let vms = input::find_vms(reader, &facts.told_of(reader));
     let threads = vms
         .iter()
         .enumerate()

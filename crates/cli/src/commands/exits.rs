@@ -41,15 +41,12 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
             vm: args.by.contains(&GroupBy::Vm),
             vcpu: args.by.contains(&GroupBy::Vcpu),
         },
+        // perf's table has no column for where the time went.
+        split: !perf,
     });
-    // perf's table has no column for where the time went.
-    let mut study = if perf {
-        Study::default().exits(exits)
-    } else {
-        Study::default().exits_split(exits)
-    };
+    let mut study = Study::default().with(exits);
     if filter.cpu.is_none() {
-        study = study.continuity(Continuity::new());
+        study = study.with(Continuity::new());
     }
     study.saved_names(input::saved_names(&reader));
     study.told(&facts.told_of(&reader));
@@ -62,24 +59,23 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     let mut study = study.choose(Window::default(), filters.left_out(&reader));
     let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
     study.finish();
-    let continuity = study.continuity.as_ref().map(Continuity::report);
-    let vms = match &study.machine {
-        Some(machine) => machine.vms(),
-        None => study.exits.as_ref().map(Exits::vms).unwrap_or_default(),
+    let continuity = study.get::<Continuity>().map(Continuity::report);
+    let Some(exits) = study.get::<Exits>() else {
+        return Ok(());
     };
+    let machine = study.walked().machine;
     filters.warn(&mut outcome.quality);
     let told_apart = !args.by.is_empty() && filter.vm.is_none();
-    if told_apart && let Some(guesses) = model::guesses(&vms) {
+    if told_apart && let Some(guesses) = model::guesses(&machine.vms()) {
         outcome.quality.warn(guesses);
     }
-    let sink = study.exits.unwrap_or_default();
-    input::require_exits(&name, sink.saw_exits(), filter, &reader)?;
+    input::require_exits(&name, exits.saw_exits(), filter, &reader)?;
 
-    let mut reports = in_order(sink.reports(study.machine.as_ref()), &args.event);
+    let mut reports = in_order(exits.reports(machine), &args.event);
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
-    for warning in sink.unpaired().warnings() {
+    for warning in exits.unpaired().warnings() {
         outcome.quality.warn(warning);
     }
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
@@ -95,7 +91,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     for warning in reports.iter().filter_map(ExitsReport::warning) {
         outcome.quality.warn(warning);
     }
-    let isa = sink.isa();
+    let isa = exits.isa();
     facts.warn(&mut outcome.quality);
     devices.name(isa, &mut reports, &mut outcome.quality);
     let nanoseconds = input::nanoseconds(reader.header());

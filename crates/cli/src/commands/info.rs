@@ -1,5 +1,6 @@
 //! `trapline info`: what is in a recording.
 
+use analysis::{Info, InfoReport, Study};
 use anyhow::Result;
 use render::info::Head;
 use render::{info, json, quality};
@@ -46,14 +47,16 @@ fn count(
     reader: &Reader<'_>,
     args: &InfoArgs,
     facts: &input::Facts,
-) -> Result<(analysis::InfoReport, source::Outcome)> {
-    let mut sink = analysis::Info::new();
-    sink.saved_names(input::saved_names(reader));
-    sink.told(&facts.told_of(reader));
+) -> Result<(InfoReport, source::Outcome)> {
+    let mut study = Study::default().with(Info::new());
+    study.saved_names(input::saved_names(reader));
+    study.told(&facts.told_of(reader));
     let name = input::name(&args.recording);
     let filter = input::Filter::new(&args.common.filter, facts, reader, &name)?;
-    let outcome = filter.walk(reader, &mut sink, Scope::Events);
-    Ok((sink.report(), outcome))
+    let outcome = filter.walk(reader, &mut study, Scope::Events);
+    let machine = study.walked().machine;
+    let report = study.get::<Info>().map(|info| info.report(machine));
+    Ok((report.unwrap_or_default(), outcome))
 }
 
 /// Returns what the header tells, as it is printed.

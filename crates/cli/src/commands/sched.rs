@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, TaskRow, Turns};
+use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, Study, TaskRow, Turns};
 use anyhow::{Result, bail};
 use event::Quality;
 use render::{json, quality, sched};
@@ -28,13 +28,16 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let reader = wrong_input::reader(&recording, lender.options(true))?;
     let name = input::name(&args.recording);
     let filters = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
-    let mut sink = Sched::new();
-    sink.saved_names(input::saved_names(&reader));
-    sink.told(&facts.told_of(&reader));
+    let mut sched = Sched::new();
     let formats = reader.formats();
-    sink.caller_at(formats.and_then(|formats| formats.kallsyms.range(Sched::caller())));
-    let mut outcome = filters.walk(&reader, &mut sink, Scope::Window);
-    if !sink.saw_switches() {
+    sched.caller_at(formats.and_then(|formats| formats.kallsyms.range(Sched::caller())));
+    let mut study = Study::default().with(sched);
+    study.saved_names(input::saved_names(&reader));
+    study.told(&facts.told_of(&reader));
+    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
+    study.finish();
+    let sched = study.get::<Sched>().filter(|sched| sched.saw_switches());
+    let Some(sched) = sched else {
         if reader.lacks_formats() {
             bail!(
                 "{name}: the part of the file that has the event formats is missing, so the scheduler's \
@@ -49,14 +52,20 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
              'perf sched record' or 'trace-cmd record -e sched'",
             wrong_input::holds(&reader)
         );
-    }
+    };
     let merge = match args.by {
         SchedBy::Comm => Merge::ByComm,
         SchedBy::Task | SchedBy::Cpu => Merge::No,
     };
     let symbols = reader.formats().map(|formats| &formats.kallsyms);
     let functions = Functions::new(symbols, None);
-    let mut report = sink.report(merge, &|tid, pid| filters.keeps(tid, pid), functions);
+    let threads = study.walked().machine.threads();
+    let mut report = sched.report(
+        threads,
+        merge,
+        &|tid, pid| filters.keeps(tid, pid),
+        functions,
+    );
     sort(&mut report.rows, args.sort);
     facts.warn(&mut outcome.quality);
     filters.warn(&mut outcome.quality);

@@ -2,7 +2,6 @@
 
 use analysis::{Continuity, Study, Vcpus};
 use anyhow::Result;
-use model::Machine;
 use render::{json, quality, vcpus};
 
 use crate::args::{Format, VcpusArgs};
@@ -22,10 +21,10 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     let name = input::name(&args.recording);
     let filter = &args.common.filter;
     let filters = input::Filter::new(filter, &facts, &reader, &name)?;
-    let mut study = Study::default().vcpus(Vcpus::new(filters.window()));
+    let mut study = Study::default().with(Vcpus::new(filters.window()));
     study = study.choose(filters.window(), filters.left_out(&reader));
     if filter.cpu.is_none() {
-        study = study.continuity(Continuity::new());
+        study = study.with(Continuity::new());
     }
     study.saved_names(input::saved_names(&reader));
     study.told(&facts.told_of(&reader));
@@ -34,17 +33,17 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     }
     let mut outcome = reader.walk(&mut study);
     study.finish();
-    let Some(mut report) = study.vcpus_report() else {
+    let Some(vcpus) = study.get::<Vcpus>() else {
         return Ok(());
     };
+    let mut report = vcpus.report(&study.walked());
     input::require_exits(&name, !report.rows.is_empty(), filter, &reader)?;
     facts.warn(&mut outcome.quality);
-    let continuity = study.continuity.as_ref().map(Continuity::report);
+    let continuity = study.get::<Continuity>().map(Continuity::report);
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
         outcome.quality.warn(warning);
     }
-    let vms = study.machine.as_ref().map(Machine::vms).unwrap_or_default();
-    if let Some(guesses) = model::guesses(&vms) {
+    if let Some(guesses) = model::guesses(&study.walked().machine.vms()) {
         outcome.quality.warn(guesses);
     }
     for item in report.unknowable() {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::span::{Access, Cause, SpanSink, State, Times};
 use crate::track::{Place, Polls, Sched, Track};
-use crate::{ThreadFacts, Threads, Vm, find_vms};
+use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -124,6 +124,10 @@ pub struct Machine {
     by_tid: FxHashMap<i32, u32>,
     /// The vCPU of the last event: most events come from the thread of the one before.
     last: Option<(i32, u32)>,
+    /// The thread that made the last event of those that only vCPUs make, where threads alone are followed.
+    learned: Option<i32>,
+    /// The tasks of the scheduler's last event.
+    tasks: Tasks,
     cpus: Vec<Cpu>,
     seen: Seen,
     wakeup_seen: bool,
@@ -147,10 +151,10 @@ impl Machine {
         Machine::default()
     }
 
-    /// Says that [`Cause::access`] is of no interest, which saves looking at accesses where that is all they
+    /// Says whether [`Cause::access`] is of no interest, which saves looking at accesses where that is all they
     /// would tell.
-    pub fn ignore_accesses(&mut self) {
-        self.no_accesses = true;
+    pub fn ignore_accesses(&mut self, ignore: bool) {
+        self.no_accesses = ignore;
     }
 
     /// Says that the recording's clock counts ticks and no nanoseconds: how long a halt was polled, which its
@@ -172,6 +176,17 @@ impl Machine {
     /// Takes what is told beside the recording, before its events.
     pub fn told(&mut self, told: &ThreadFacts) {
         self.threads.told(told);
+    }
+
+    /// Takes the name that a text has in its column of threads ([`Threads::called`]).
+    pub fn called(&mut self, tid: i32, comm: &str) {
+        self.threads.called(tid, comm);
+    }
+
+    /// Returns the tasks that the scheduler's event is about which the machine took last.
+    #[inline]
+    pub fn tasks(&self) -> Tasks {
+        self.tasks
     }
 
     /// Returns the VMs the vCPUs belong to.
@@ -303,6 +318,41 @@ impl Machine {
         true
     }
 
+    /// Returns whether [`Machine::learn`] can learn anything from an event of the scheduler, of an exit or of an entry.
+    #[inline]
+    pub fn learns(&self, event: &Event<'_>) -> bool {
+        event.ty.kind.is_sched() || self.learned != Some(event.tid)
+    }
+
+    /// Takes of an event what it tells of threads, their names and which are vCPUs, where nobody asks for states.
+    #[inline]
+    pub fn learn(&mut self, event: &Event<'_>, data: &Data) {
+        if !matches!(event.ty.kind, Kind::KvmEntry | Kind::KvmExit) {
+            return self.learn_sched(event, data);
+        }
+        let number = match data {
+            Data::KvmEntry(entry) => entry.vcpu,
+            Data::KvmExit(exit) => exit.vcpu,
+            _ => None,
+        };
+        if event.tid >= 0 && self.learned != Some(event.tid) {
+            self.learned = Some(event.tid);
+            self.threads.vcpu_event(event, number);
+        }
+    }
+
+    /// Takes what an event of the scheduler tells of threads: their names tell which VM's they are, and so does who wakes
+    /// them.
+    #[inline]
+    fn learn_sched(&mut self, event: &Event<'_>, data: &Data) {
+        if let Some(tasks) = self.threads.sched(data) {
+            self.tasks = tasks;
+        }
+        if let Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) = data {
+            self.threads.wakes(event, wakeup.tid);
+        }
+    }
+
     /// Takes an event. Spans that are complete go to `spans`.
     #[inline]
     pub fn event<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
@@ -404,6 +454,11 @@ impl Machine {
             Some(vcpu) => vcpu,
             None => self.first_event(event, number),
         };
+        if number.is_some() && !self.tracks[vcpu as usize].numbered {
+            // Old kernels tell it of entries alone.
+            self.tracks[vcpu as usize].numbered = true;
+            self.threads.vcpu_event(event, number);
+        }
         self.runs(vcpu, event);
         vcpu
     }

@@ -4,18 +4,18 @@ use event::sched::Leaves;
 use event::{Data, Event, Kind};
 
 use super::{Cpu, MAX_CPUS, MAX_WAITING, Machine, NO_VCPU};
+use crate::Tasks;
 use crate::span::SpanSink;
 use crate::track::{Place, Sched};
 
 impl Machine {
     /// Takes an event of the scheduler.
     pub(super) fn sched<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
-        self.threads.sched(data);
+        self.learn_sched(event, data);
         match data {
             Data::SchedSwitch(switch) => {
                 self.seen.switches = true;
-                let prev = self.threads.slot(switch.prev_tid);
-                let next = self.threads.slot(switch.next_tid);
+                let Tasks { prev, task: next } = self.tasks;
                 self.ran(event, prev, spans);
                 if let Some(vcpu) = self.vcpu_in(prev) {
                     self.switched_out(vcpu, event, switch.prev_state.leaves());
@@ -31,7 +31,6 @@ impl Machine {
                 }
             }
             Data::SchedWakeup(wakeup) => {
-                self.threads.wakes(event, wakeup.tid);
                 self.seen.wakeups = true;
                 if !self.wakeup_seen && event.ty.kind == Kind::SchedWakeup {
                     self.wakeup_seen = true;
@@ -40,7 +39,6 @@ impl Machine {
                 self.wakes(event, wakeup.tid, wakeup.target_cpu);
             }
             Data::SchedWaking(wakeup) => {
-                self.threads.wakes(event, wakeup.tid);
                 self.seen.wakeups = true;
                 if !self.wakeup_seen {
                     self.wakes(event, wakeup.tid, wakeup.target_cpu);

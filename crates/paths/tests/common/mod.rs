@@ -112,16 +112,18 @@ pub(crate) struct Walked {
 
 impl Walked {
     pub(crate) fn reports(&self) -> Vec<PathReport> {
-        let (Some(paths), Some(machine)) = (&self.study.paths, &self.study.machine) else {
+        let Some(paths) = self.study.get::<Paths>() else {
             return Vec::new();
         };
+        let machine = self.study.walked().machine;
         paths.report(machine, &|_| None)
     }
 
     pub(crate) fn told(&self) -> Vec<InstanceReport> {
-        let (Some(paths), Some(machine)) = (&self.study.paths, &self.study.machine) else {
+        let Some(paths) = self.study.get::<Paths>() else {
             return Vec::new();
         };
+        let machine = self.study.walked().machine;
         let all = self.instances.iter();
         all.map(|one| paths.tell(one, machine, &|_| None)).collect()
     }
@@ -168,7 +170,7 @@ impl Sink for Watching {
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let flow = self.walked.study.event(event);
-        if let Some(paths) = &mut self.walked.study.paths {
+        if let Some(paths) = self.walked.study.get_mut::<Paths>() {
             self.walked.most = self.walked.most.max(paths.in_flight());
             self.walked.instances.extend(paths.take_listed());
         }
@@ -189,7 +191,7 @@ pub(crate) fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
         .expect("a reader");
     let mut sink = Watching {
         walked: Walked {
-            study: Study::default().paths(paths),
+            study: Study::default().with(paths),
             instances: Vec::new(),
             most: 0,
         },
@@ -197,7 +199,7 @@ pub(crate) fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
     let _ = reader.walk(&mut sink);
     let mut walked = sink.walked;
     walked.study.finish();
-    if let Some(paths) = &mut walked.study.paths {
+    if let Some(paths) = walked.study.get_mut::<Paths>() {
         walked.instances.extend(paths.take_listed());
         assert_eq!(paths.in_flight(), 0, "nothing is under way at the end");
     }

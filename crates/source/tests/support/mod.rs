@@ -10,8 +10,8 @@ pub(crate) mod trim_perf;
 use std::ops::ControlFlow;
 
 use analysis::{
-    By, Causes, Convention, Exits, Info, Merge, Options, Picture, Sched, Sleeps, Slices, Study,
-    Vcpus, Window,
+    By, Convention, Exits, Faults, Info, Merge, Moves, Options, Picture, Sched, Signs, Sleeps,
+    Slices, Study, Timers, Vcpus, Window,
 };
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
@@ -178,22 +178,29 @@ impl Sink for Lines<'_, '_> {
 /// Asks every question at once, and prints what was found.
 fn analyse(reader: &Reader<'_>) {
     let mut study = Study::default()
-        .info(Info::new())
-        .exits(Exits::new(Options::default()))
-        .vcpus(Vcpus::new(Window::default()))
-        .sched(Sched::new())
-        .paths(Paths::new(paths::all_builtin()))
-        .sleeps(Sleeps::new())
-        .causes(Causes::new())
+        .with(Info::new())
+        .with(Exits::new(Options {
+            split: true,
+            ..Options::default()
+        }))
+        .with(Vcpus::new(Window::default()))
+        .with(Sched::new())
+        .with(Paths::new(paths::all_builtin()))
+        .with(Sleeps::new())
+        .with(Signs::new())
+        .with(Faults::new())
+        .with(Timers::new())
+        .with(Moves::new())
         .slices(Slices::new());
-    let mut perf = Exits::new(Options {
+    let mut perf = Study::default().with(Exits::new(Options {
         tables: Vec::new(),
         convention: Convention::Perf,
         by: By {
             vm: true,
             vcpu: true,
         },
-    });
+        split: false,
+    }));
     if let Some(formats) = reader.formats() {
         let names = formats
             .cmdlines
@@ -206,15 +213,15 @@ fn analyse(reader: &Reader<'_>) {
     reader.walk(&mut perf);
     study.finish();
     let mut text = String::new();
-    let ours = study.exits.as_ref().expect("exits");
-    for (exits, machine) in [(ours, study.machine.as_ref()), (&perf, None)] {
+    for study in [&study, &perf] {
+        let exits = study.get::<Exits>().expect("exits");
         let layout = render::exits::Layout {
             wide: true,
             limit: usize::MAX,
             nanoseconds: true,
             split: true,
         };
-        let reports = exits.reports(machine);
+        let reports = exits.reports(study.walked().machine);
         for report in &reports {
             text.push_str(&render::exits::table(exits.isa(), report, layout));
             text.push_str(&render::perf_kvm::table(report, None));
@@ -224,7 +231,8 @@ fn analyse(reader: &Reader<'_>) {
         text.push_str(&render::exits::csv(exits.isa(), &reports));
         text.push_str(&exits.unpaired().warnings().concat());
     }
-    let vcpus = study.vcpus_report().expect("vCPUs");
+    let walked = study.walked();
+    let vcpus = study.get::<Vcpus>().expect("vCPUs").report(&walked);
     for row in &vcpus.rows {
         // Whatever the recording says, every instant is in one state.
         assert_eq!(row.times.total(), row.to - row.from);
@@ -237,9 +245,14 @@ fn analyse(reader: &Reader<'_>) {
     };
     text.push_str(&render::vcpus::table(&vcpus, layout));
     text.push_str(&render::vcpus::csv(&vcpus));
-    let sched = study.sched.as_ref().expect("sched");
+    let sched = study.get::<Sched>().expect("sched");
     for merge in [Merge::No, Merge::ByComm] {
-        let report = sched.report(merge, &|_, _| true, Functions::default());
+        let report = sched.report(
+            walked.machine.threads(),
+            merge,
+            &|_, _| true,
+            Functions::default(),
+        );
         let layout = render::sched::Layout {
             limit: usize::MAX,
             nanoseconds: true,
@@ -252,7 +265,7 @@ fn analyse(reader: &Reader<'_>) {
         text.push_str(&render::sched::csv(&report));
     }
     text.push_str(&latencies(&study));
-    let report = study.info.as_ref().expect("info").report();
+    let report = study.get::<Info>().expect("info").report(walked.machine);
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
     text.push_str(&render::quality::lines("input", &outcome.quality, 80));
@@ -296,9 +309,10 @@ fn causes(study: &mut Study, quality: Quality) -> String {
 
 /// What the recording tells of paths: stages add up to totals, and groups to all instances.
 fn latencies(study: &Study) -> String {
-    let (Some(paths), Some(machine)) = (&study.paths, &study.machine) else {
+    let Some(paths) = study.get::<Paths>() else {
         return String::new();
     };
+    let machine = study.walked().machine;
     assert_eq!(paths.in_flight(), 0);
     let reports = paths.report(machine, &|_| None);
     for report in &reports {

@@ -102,11 +102,12 @@ fn is_recording(bytes: &[u8]) -> bool {
     let Ok(recording) = Recording::from_bytes("", bytes.to_vec()) else {
         return false;
     };
-    let mut info = analysis::Info::new();
+    let mut study = analysis::Study::default().with(analysis::Info::new());
     if let Ok(reader) = recording.reader(source::ReaderOptions::default()) {
-        let _ = reader.walk(&mut info);
+        let _ = reader.walk(&mut study);
     }
-    info.report().start.is_some()
+    let info = study.get::<analysis::Info>();
+    info.is_some_and(|info| info.report(study.walked().machine).start.is_some())
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

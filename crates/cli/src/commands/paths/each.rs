@@ -36,7 +36,7 @@ pub(super) fn run(
             // Quality stands first in every document and is known last: the recording is walked twice.
             let mut first = study();
             let quality = reader.walk(&mut first).quality;
-            isa = first.paths.as_ref().and_then(Paths::isa);
+            isa = first.get::<Paths>().and_then(Paths::isa);
             let name = name.to_owned();
             let document = json::text(json::envelope(VERSION, "paths", &[name], &quality));
             let open = document.trim_end().trim_end_matches('}').trim_end();
@@ -45,7 +45,7 @@ pub(super) fn run(
         }
     }
     let mut study = study();
-    if let Some(paths) = &mut study.paths {
+    if let Some(paths) = study.get_mut::<Paths>() {
         paths.list();
     }
     let mut unused = event::Quality::default();
@@ -98,7 +98,7 @@ struct Each<'d> {
 impl Each<'_> {
     /// Appends the instances that have completed.
     fn take(&mut self) {
-        let Some(paths) = &mut self.study.paths else {
+        let Some(paths) = self.study.get_mut::<Paths>() else {
             return;
         };
         let listed = paths.take_listed();
@@ -116,11 +116,10 @@ impl Each<'_> {
     }
 
     fn row(&mut self, one: &Instance) {
-        let (Some(paths), Some(machine), Some(names)) =
-            (&self.study.paths, &self.study.machine, &self.names)
-        else {
+        let (Some(paths), Some(names)) = (self.study.get::<Paths>(), &self.names) else {
             return;
         };
+        let machine = self.study.walked().machine;
         let name_access = |access: &Access| analysis::name_access(access, names);
         let told = paths.tell(one, machine, &name_access);
         let text = match self.format {

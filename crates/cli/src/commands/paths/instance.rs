@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
 use model::Access;
-use paths::{Instance, InstanceReport};
+use paths::{Instance, InstanceReport, Paths};
 use render::{json, paths_instance};
 use source::Reader;
 use tracefmt::Formats;
@@ -31,7 +31,7 @@ pub(super) fn run(
     if args.common.format == Format::Csv {
         bail!("--instance is a text or JSON; '--each --format csv' has a row for each instance");
     }
-    if let Some(paths) = &mut study.paths {
+    if let Some(paths) = study.get_mut::<Paths>() {
         paths.list();
     }
     let mut find = Find {
@@ -51,9 +51,10 @@ pub(super) fn run(
             find.seen
         );
     };
-    let (Some(paths), Some(machine)) = (&find.study.paths, &find.study.machine) else {
+    let Some(paths) = find.study.get::<Paths>() else {
         return Ok(());
     };
+    let machine = find.study.walked().machine;
     let mut quality = outcome.quality;
     let names = devices.names(paths.isa(), &mut quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
@@ -106,7 +107,7 @@ struct Find {
 
 impl Find {
     fn take(&mut self) {
-        let Some(paths) = &mut self.study.paths else {
+        let Some(paths) = self.study.get_mut::<Paths>() else {
             return;
         };
         for one in paths.take_listed() {

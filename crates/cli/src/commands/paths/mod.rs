@@ -46,7 +46,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
         }
         follower.only(filters.instances(&reader));
         locate(&mut follower, &reader);
-        let mut study = Study::default().paths(follower);
+        let mut study = Study::default().with(follower);
         study.saved_names(input::saved_names(&reader));
         study.told(&facts.told_of(&reader));
         if !input::nanoseconds(reader.header()) {
@@ -60,14 +60,15 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     if let Some(number) = args.instance {
         return instance::run(args, number, &reader, &name, &devices, study());
     }
-    let mut study = study().continuity(Continuity::new());
+    let mut study = study().with(Continuity::new());
     let mut outcome = reader.walk(&mut study);
     study.finish();
-    let (Some(follower), Some(machine)) = (&study.paths, &study.machine) else {
+    let Some(follower) = study.get::<Paths>() else {
         return Ok(());
     };
+    let machine = study.walked().machine;
     facts.warn(&mut outcome.quality);
-    let continuity = study.continuity.as_ref().map(Continuity::report);
+    let continuity = study.get::<Continuity>().map(Continuity::report);
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
         outcome.quality.warn(warning);
     }

@@ -1,0 +1,183 @@
+//! What an analysis is: what it wants of a recording, what it is shown, and what it has to tell.
+
+use std::any::Any;
+use std::fmt;
+
+use event::{Data, Event, EventType, Side};
+use model::{Machine, Span};
+use paths::Instance;
+
+use crate::chosen::{Chosen, LeftOut};
+use crate::series::Measured;
+use crate::slices::Amount;
+
+/// What an analysis wants of the events of one kind.
+///
+/// Who wants less gets it cheaper: of events that are only counted no field is read, and events of which the order is
+/// told for each thread by itself need not be sorted with those of other CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Want {
+    /// None of them.
+    #[default]
+    Nothing,
+    /// That they happened: when, on which CPU and by whom ([`Analysis::count`]).
+    Count,
+    /// What they say, those of each thread in order ([`Analysis::event`]).
+    Thread,
+    /// What they say, in the order of all.
+    Order,
+}
+
+/// When an analysis gets an event that the machine gets too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Turn {
+    /// Before the machine: what vCPUs were doing, and who had which name, until now.
+    Before,
+    /// After it: what they do from now on. Spans that the event ended come first ([`Analysis::spans`]).
+    #[default]
+    After,
+    /// After all others. It also gets every event about which others noted something ([`Context::notes`]).
+    Last,
+}
+
+/// How much of the vCPUs' states an analysis needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum States {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What they do, and in which exit; not which access made the exit.
+    WithoutAccesses,
+    /// All of it.
+    All,
+}
+
+/// What an analysis needs beside events.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Needs {
+    /// Threads, their names, which are vCPUs, and VMs. Who needs states gets them too.
+    pub threads: bool,
+    /// What vCPUs do.
+    pub states: States,
+    /// The spans of their states.
+    pub spans: bool,
+    /// What perf samples with events: call chains.
+    pub samples: bool,
+}
+
+/// What one analysis tells another during the walk.
+#[derive(Debug, Clone)]
+pub enum Note {
+    /// An instance of a path has completed.
+    Completed(Instance),
+    /// The recorder talks to its agent in a guest, whose process that is, if it is known.
+    RecorderTalks(Option<i32>),
+}
+
+/// Notes about the event now.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Whether anybody hears them.
+    pub(crate) heard: bool,
+    pub(crate) list: Vec<Note>,
+}
+
+impl Notes {
+    /// Returns whether anybody hears what is noted.
+    #[inline]
+    pub fn are_heard(&self) -> bool {
+        self.heard
+    }
+
+    /// Notes something about the event now.
+    #[inline]
+    pub fn push(&mut self, note: Note) {
+        if self.heard {
+            self.list.push(note);
+        }
+    }
+
+    /// Returns what was noted about the event now, first things first.
+    pub fn iter(&self) -> impl Iterator<Item = &Note> {
+        self.list.iter()
+    }
+}
+
+/// What all analyses of a walk share, at one event.
+#[derive(Debug)]
+pub struct Context<'w> {
+    /// The machine the event happened on: threads with their names, VMs, and vCPUs with their states, as far as somebody
+    /// needs them.
+    pub machine: &'w mut Machine,
+    /// Whether the event is one of those that were asked for.
+    pub chosen: Chosen,
+    /// What vCPUs are left out.
+    pub left_out: &'w LeftOut,
+    /// What analyses tell each other.
+    pub notes: &'w mut Notes,
+}
+
+/// What all analyses share when the walk is over, or at one moment of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Walked<'w> {
+    /// The machine.
+    pub machine: &'w Machine,
+    /// What vCPUs are left out.
+    pub left_out: &'w LeftOut,
+}
+
+/// A question to a recording.
+///
+/// [`Study`](crate::Study) walks it with others, follows what all of them need once ([`Context`]), and hands each the
+/// events that it wants. What was found is asked of the analysis itself: `study.get::<Exits>()`.
+pub trait Analysis: Any + fmt::Debug {
+    /// Tells what it needs beside events. Asked once, before all else.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// Tells when it gets its events. Asked once, before all else.
+    fn turn(&self) -> Turn {
+        Turn::default()
+    }
+
+    /// Tells what it wants of a kind of events. Asked as [`event::Sink::wants`] is.
+    fn wants(&mut self, ty: &EventType<'_>) -> Want;
+
+    /// Takes an event of a kind that it wants to read.
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        let _ = (event, data, context);
+    }
+
+    /// Takes an event of a kind that it only counts.
+    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+        let _ = (event, context);
+    }
+
+    /// Takes the spans that the event now has ended, in the order in which they ended.
+    fn spans(&mut self, spans: &[Span]) {
+        let _ = spans;
+    }
+
+    /// Takes what is told beside events. Threads and names are followed for all ([`Context::machine`]).
+    fn side(&mut self, side: &Side<'_>) {
+        let _ = side;
+    }
+
+    /// Ends the walk. Those whose turn is before the machine's end before it, the others after it.
+    fn finish(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+
+    /// Tells all sums so far, for slices of time: each by the part of the analysis it is of, and its number there. The
+    /// numbers stay the same for the whole walk.
+    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        let _ = (walked, tell);
+    }
+
+    /// Returns what such a sum is of; `None` if it is nobody's.
+    fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
+        let _ = (part, number, walked);
+        None
+    }
+}

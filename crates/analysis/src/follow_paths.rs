@@ -1,0 +1,67 @@
+//! Latency paths as one of the analyses of a walk.
+
+use event::{Data, Event, EventType, Side};
+use paths::Paths;
+
+use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Walked, Want};
+use crate::series::Measured;
+use crate::slices::Amount;
+
+impl Analysis for Paths {
+    fn needs(&self) -> Needs {
+        Needs {
+            states: States::All,
+            ..Needs::default()
+        }
+    }
+
+    fn turn(&self) -> Turn {
+        // What a vCPU was doing when an instance came to it.
+        Turn::Before
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match Paths::wants(self, ty) {
+            true => Want::Order,
+            false => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        // Of others nobody knows which vCPU's they are.
+        if event.tid >= 0 || event.ty.kind.is_sched() {
+            self.take(event, data, context.machine);
+            hand_out(self, context);
+        }
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        Paths::side(self, side);
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        Paths::finish(self, context.machine);
+        hand_out(self, context);
+    }
+
+    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        for ((count, ns), number) in self.sums().zip(0u32..) {
+            tell(0, number, Amount { count, ns });
+        }
+    }
+
+    fn measured(&self, _: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+        let path = self.paths().get(number as usize)?;
+        Some(Measured::Path(path.name.clone()))
+    }
+}
+
+/// Tells of the instances that have completed, if anybody hears.
+#[inline]
+fn hand_out(paths: &mut Paths, context: &mut Context<'_>) {
+    if context.notes.are_heard() {
+        for instance in paths.take_listed() {
+            context.notes.push(Note::Completed(instance));
+        }
+    }
+}

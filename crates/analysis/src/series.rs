@@ -1,0 +1,58 @@
+//! What is counted by slice of time, with the names by which the sums of two recordings are known to be the same.
+
+use std::collections::BTreeMap;
+
+use crate::exits::table::ExitTable;
+use crate::slices::{Amount, Counter, Slice};
+
+/// What is counted by slice.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measured {
+    /// A row of a table of exits, by its key.
+    Exits(ExitTable, String),
+    /// A state of the vCPUs, as [`model::State::ALL`] numbers them.
+    State(u8),
+    /// Delays of the tasks of a name.
+    Delays(String),
+    /// Run time of the tasks of a name.
+    Ran(String),
+    /// A path.
+    Path(String),
+    /// Events of a kind.
+    Events(String),
+}
+
+/// Counts in slices of time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// How long each slice is.
+    pub slice_ns: Vec<u64>,
+    /// What happened in each.
+    pub of: BTreeMap<Measured, Vec<Amount>>,
+}
+
+impl Series {
+    /// Names what was counted.
+    pub(crate) fn of(slices: &[Slice], measured: impl Fn(Counter) -> Option<Measured>) -> Series {
+        let mut out = Series {
+            slice_ns: slices.iter().map(|slice| slice.ns).collect(),
+            of: BTreeMap::new(),
+        };
+        for (at, slice) in slices.iter().enumerate() {
+            for (counter, amount) in &slice.amounts {
+                let Some(measured) = measured(*counter) else {
+                    continue;
+                };
+                let list = out
+                    .of
+                    .entry(measured)
+                    .or_insert_with(|| vec![Amount::default(); slices.len()]);
+                if let Some(sum) = list.get_mut(at) {
+                    sum.count = sum.count.saturating_add(amount.count);
+                    sum.ns = sum.ns.saturating_add(amount.ns);
+                }
+            }
+        }
+        out
+    }
+}
