@@ -122,28 +122,27 @@ fn histogram_json(stats: &Stats) -> Value {
 /// Returns the rows as CSV.
 pub fn csv(report: &SchedReport) -> String {
     let mut out = String::new();
-    csv::row(
-        &mut out,
-        [
-            "comm",
-            "pid",
-            "runtime_ns",
-            "switches",
-            "delay_mean_ns",
-            "delay_max_ns",
-            "delay_max_at_ns",
-            "process",
-            "threads",
-            "on_cpu_ns",
-            "delay_p50_ns",
-            "delay_p99_ns",
-            "woken_waits",
-            "woken_wait_ns",
-            "preempted",
-            "preempted_wait_ns",
-            "migrations",
-        ],
-    );
+    let head = [
+        "comm",
+        "pid",
+        "runtime_ns",
+        "switches",
+        "delay_mean_ns",
+        "delay_max_ns",
+        "delay_max_at_ns",
+        "process",
+        "threads",
+        "on_cpu_ns",
+        "delay_p50_ns",
+        "delay_p99_ns",
+        "woken_waits",
+        "woken_wait_ns",
+        "preempted",
+        "preempted_wait_ns",
+        "migrations",
+    ];
+    csv::row(&mut out, head);
+    let printed = is_printed(report);
     for row in &report.rows {
         let delays = &row.delays;
         let numbers = [
@@ -168,6 +167,12 @@ pub fn csv(report: &SchedReport) -> String {
             row.migrations,
         ];
         fields.extend(numbers.map(|n| n.to_string()));
+        // What a printed table does not have is no 0, as in JSON it is null.
+        for (name, field) in head.iter().zip(&mut fields) {
+            if printed && UNTOLD.contains(name) {
+                field.clear();
+            }
+        }
         csv::row(&mut out, fields);
     }
     out
