@@ -16,6 +16,7 @@ pub mod facts;
 pub mod html;
 pub mod info;
 pub mod json;
+mod layout;
 pub mod neutral;
 pub mod paths;
 pub mod paths_instance;
@@ -24,9 +25,12 @@ pub mod perf_stat;
 pub mod quality;
 pub mod rules;
 pub mod sched;
+mod table;
 mod times;
 pub mod vcpus;
 mod vms;
+
+pub use layout::Layout;
 
 /// Returns a name as it may stand in a line.
 fn clean(text: &str) -> String {

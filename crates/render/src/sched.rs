@@ -4,23 +4,191 @@ use std::fmt::Write;
 
 use analysis::{CpuRow, Other, SchedReport, Stats, TaskRow};
 use serde_json::{Map, Value, json};
-use words::{duration, share};
 
-use crate::{clean, csv};
+use crate::table::{Table, Unit};
+use crate::{Layout, clean};
+
+/// A row of the table of tasks.
+struct Task<'r> {
+    row: &'r TaskRow,
+    /// Whether perf printed the table, which then tells less.
+    printed: bool,
+    /// Whether `sched_stat_runtime` told run times.
+    runtimes: bool,
+}
+
+/// What perf's printed table does not tell.
+fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) -> Option<V> {
+    move |task| (!task.printed).then(|| value(task.row))
+}
+
+/// Columns of the table of tasks.
+fn tasks<'r>() -> Table<'r, Task<'r>> {
+    use Unit::{Count, Nanoseconds, Nested, Number, Text};
+    Table::new()
+        .column("task", Text, |t: &Task<'_>| match t.row.threads {
+            threads if threads > 1 && !t.row.is_others() => format!("{}:({threads})", t.row.comm),
+            _ => title(t.row),
+        })
+        .text_only()
+        .left("", 24)
+        .column("comm", Text, |t| t.row.comm.as_str())
+        .column("pid", Number, |t| t.row.tid)
+        .column("runtime_ns", Nanoseconds, |t| t.row.runtime_ns)
+        .column("ran", Nanoseconds, |t| match t.runtimes {
+            true => t.row.runtime_ns,
+            false => t.row.on_cpu_ns,
+        })
+        .text_only()
+        .heading("runtime", 9)
+        .column("switches", Count, |t| t.row.delays.count())
+        .heading("switches", 9)
+        .column("delay_mean_ns", Nanoseconds, |t| mean(&t.row.delays))
+        .heading("mean", 9)
+        .column("delay_max_ns", Nanoseconds, |t| t.row.delays.max())
+        .heading("max", 9)
+        .column("delay_max_at_ns", Nanoseconds, |t| t.row.delay_max_at)
+        .column("process", Number, |t| t.row.pid)
+        .column("threads", Count, |t| t.row.threads)
+        .column("on_cpu_ns", Nanoseconds, told(|r| r.on_cpu_ns))
+        .column("delay_total_ns", Nanoseconds, |t| t.row.delays.total())
+        .json_only()
+        .column(
+            "delay_p50_ns",
+            Nanoseconds,
+            told(|r| r.delays.percentile(0.5)),
+        )
+        .column(
+            "delay_p90_ns",
+            Nanoseconds,
+            told(|r| r.delays.percentile(0.9)),
+        )
+        .json_only()
+        .column(
+            "delay_p99_ns",
+            Nanoseconds,
+            told(|r| r.delays.percentile(0.99)),
+        )
+        .column("woken_waits", Count, told(|r| r.woken_waits.count()))
+        .column(
+            "woken_wait_ns",
+            Nanoseconds,
+            told(|r| r.woken_waits.total()),
+        )
+        .heading("woken", 9)
+        .column(
+            "woken_wait_p99_ns",
+            Nanoseconds,
+            told(|r| r.woken_waits.percentile(0.99)),
+        )
+        .json_only()
+        .column(
+            "woken_wait_max_ns",
+            Nanoseconds,
+            told(|r| r.woken_waits.max()),
+        )
+        .json_only()
+        .column("preempted", Count, told(|r| r.preempted.count()))
+        .column(
+            "preempted_wait_ns",
+            Nanoseconds,
+            told(|r| r.preempted.total()),
+        )
+        .heading("preempted", 10)
+        .column("preempted_max_ns", Nanoseconds, told(|r| r.preempted.max()))
+        .json_only()
+        .column("preempted_by", Nested, |t| {
+            others(&t.row.preempted_by, true)
+        })
+        .column("woken_by", Nested, |t| others(&t.row.woken_by, false))
+        .column("migrations", Count, told(|r| r.migrations))
+        .column("histogram", Nested, |t| octaves(&t.row.delays))
+}
+
+/// Columns of the table of tasks on a terminal.
+const TASKS: [&str; 7] = [
+    "task",
+    "ran",
+    "switches",
+    "delay_mean_ns",
+    "delay_max_ns",
+    "woken_wait_ns",
+    "preempted_wait_ns",
+];
+
+fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
+    let printed = is_printed(report);
+    let runtimes = report.rows.iter().any(|row| row.runtime_ns > 0);
+    report.rows.iter().map(move |row| Task {
+        row,
+        printed,
+        runtimes,
+    })
+}
+
+/// Columns of the table of CPUs.
+fn cpu_columns() -> Table<'static, CpuRow> {
+    use Unit::{Count, Nanoseconds, Number, Share, Text};
+    Table::new()
+        .column("cpu", Number, |r: &CpuRow| r.cpu)
+        .heading("CPU", 4)
+        .column("switches", Count, |r| r.switches)
+        .heading("switches", 9)
+        .column("busy_ns", Nanoseconds, |r| r.busy_ns)
+        .heading("busy", 9)
+        .column("idle_ns", Nanoseconds, |r| r.idle_ns)
+        .heading("idle", 9)
+        .column("busy", Share, |r| {
+            r.busy_ns as f64 / r.busy_ns.saturating_add(r.idle_ns).max(1) as f64
+        })
+        .text_only()
+        .heading("busy%", 7)
+        .column("unknown_ns", Nanoseconds, |r| r.unknown_ns)
+        .json_only()
+        .column("unseen_switches", Count, |r| r.unseen)
+        .json_only()
+        .column("wakeups", Count, |r| r.wakeups)
+        .heading("woken", 8)
+        .column("delays", Count, |r| r.delays.count())
+        .column("delay_mean_ns", Nanoseconds, |r| mean(&r.delays))
+        .heading("mean", 9)
+        .column("delay_max_ns", Nanoseconds, |r| r.delays.max())
+        .heading("max", 9)
+        .column("delay_max_at_ns", Nanoseconds, |r| r.delay_max_at)
+        .column("delay_max_comm", Text, |r| r.worst.as_ref()?.comm.clone())
+        .json_only()
+        .column("delay_max_pid", Number, |r| r.worst.as_ref()?.tid)
+        .json_only()
+        .column("whose", Text, |r| {
+            r.worst.as_ref().map(name).unwrap_or_default()
+        })
+        .text_only()
+        .left("whose", 0)
+        .gap("  ")
+}
+
+/// Columns of the table of CPUs on a terminal.
+const CPUS: [&str; 9] = [
+    "cpu",
+    "busy_ns",
+    "idle_ns",
+    "busy",
+    "switches",
+    "wakeups",
+    "delay_mean_ns",
+    "delay_max_ns",
+    "whose",
+];
+
+/// Returns the mean as perf has it: what is left over is cut off.
+fn mean(stats: &Stats) -> u64 {
+    stats.total() / stats.count().max(1)
+}
 
 /// Appends the contract's fields, and what is told beside them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
-    let mut rows: Vec<Value> = report.rows.iter().map(row_json).collect();
-    if is_printed(report) {
-        for row in rows.iter_mut().filter_map(Value::as_object_mut) {
-            for name in UNTOLD {
-                row.insert(name.to_owned(), Value::Null);
-            }
-        }
-    }
-    document.insert("rows".to_owned(), Value::Array(rows));
-    let cpus = report.cpus.iter().map(cpu_json).collect();
-    document.insert("cpus".to_owned(), Value::Array(cpus));
+    document.insert("rows".to_owned(), tasks().json(task_rows(report)));
+    document.insert("cpus".to_owned(), cpu_columns().json(&report.cpus));
     let work = report.work.iter().map(|row| {
         json!({
             "function": row.function,
@@ -32,197 +200,35 @@ pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
         })
     });
     document.insert("work".to_owned(), work.collect());
-    document.insert("delays".to_owned(), histogram_json(&report.delays));
+    document.insert("delays".to_owned(), octaves(&report.delays));
 }
 
-/// What perf's table does not tell.
-const UNTOLD: [&str; 12] = [
-    "on_cpu_ns",
-    "delay_p50_ns",
-    "delay_p90_ns",
-    "delay_p99_ns",
-    "woken_waits",
-    "woken_wait_ns",
-    "woken_wait_p99_ns",
-    "woken_wait_max_ns",
-    "preempted",
-    "preempted_wait_ns",
-    "preempted_max_ns",
-    "migrations",
-];
-
-fn row_json(row: &TaskRow) -> Value {
-    let delays = &row.delays;
-    let whole = delays.total() / delays.count().max(1);
-    json!({
-        "comm": row.comm,
-        "pid": row.tid,
-        "runtime_ns": row.runtime_ns,
-        "switches": delays.count(),
-        "delay_mean_ns": whole,
-        "delay_max_ns": delays.max(),
-        "delay_max_at_ns": row.delay_max_at,
-        "process": row.pid,
-        "threads": row.threads,
-        "on_cpu_ns": row.on_cpu_ns,
-        "delay_total_ns": delays.total(),
-        "delay_p50_ns": delays.percentile(0.5),
-        "delay_p90_ns": delays.percentile(0.9),
-        "delay_p99_ns": delays.percentile(0.99),
-        "woken_waits": row.woken_waits.count(),
-        "woken_wait_ns": row.woken_waits.total(),
-        "woken_wait_p99_ns": row.woken_waits.percentile(0.99),
-        "woken_wait_max_ns": row.woken_waits.max(),
-        "preempted": row.preempted.count(),
-        "preempted_wait_ns": row.preempted.total(),
-        "preempted_max_ns": row.preempted.max(),
-        "preempted_by": row.preempted_by.iter().map(|o| other_json(o, true)).collect::<Value>(),
-        "woken_by": row.woken_by.iter().map(|o| other_json(o, false)).collect::<Value>(),
-        "migrations": row.migrations,
-        "histogram": histogram_json(delays),
-    })
+fn others(list: &[Other], waited: bool) -> Value {
+    let object = |other: &Other| {
+        let mut out = json!({"comm": other.comm, "pid": other.tid, "count": other.count});
+        if waited {
+            out["wait_ns"] = other.ns.into();
+        }
+        out
+    };
+    list.iter().map(object).collect()
 }
 
-fn other_json(other: &Other, waited: bool) -> Value {
-    let mut out = Map::new();
-    out.insert("comm".to_owned(), json!(other.comm));
-    out.insert("pid".to_owned(), json!(other.tid));
-    out.insert("count".to_owned(), json!(other.count));
-    if waited {
-        out.insert("wait_ns".to_owned(), json!(other.ns));
-    }
-    Value::Object(out)
-}
-
-fn cpu_json(row: &CpuRow) -> Value {
-    json!({
-        "cpu": row.cpu,
-        "switches": row.switches,
-        "busy_ns": row.busy_ns,
-        "idle_ns": row.idle_ns,
-        "unknown_ns": row.unknown_ns,
-        "unseen_switches": row.unseen,
-        "wakeups": row.wakeups,
-        "delays": row.delays.count(),
-        "delay_mean_ns": row.delays.total() / row.delays.count().max(1),
-        "delay_max_ns": row.delays.max(),
-        "delay_max_at_ns": row.delay_max_at,
-        "delay_max_comm": row.worst.as_ref().and_then(|o| o.comm.clone()),
-        "delay_max_pid": row.worst.as_ref().and_then(|o| o.tid),
-    })
-}
-
-fn histogram_json(stats: &Stats) -> Value {
+fn octaves(stats: &Stats) -> Value {
     let buckets = stats.octaves().into_iter();
     buckets
         .map(|(from, to, count)| json!({"from_ns": from, "below_ns": to, "count": count}))
         .collect()
 }
 
-/// Returns the rows as CSV.
+/// Returns the tasks as CSV.
 pub fn csv(report: &SchedReport) -> String {
-    let mut out = String::new();
-    let head = [
-        "comm",
-        "pid",
-        "runtime_ns",
-        "switches",
-        "delay_mean_ns",
-        "delay_max_ns",
-        "delay_max_at_ns",
-        "process",
-        "threads",
-        "on_cpu_ns",
-        "delay_p50_ns",
-        "delay_p99_ns",
-        "woken_waits",
-        "woken_wait_ns",
-        "preempted",
-        "preempted_wait_ns",
-        "migrations",
-    ];
-    csv::row(&mut out, head);
-    let printed = is_printed(report);
-    for row in &report.rows {
-        let delays = &row.delays;
-        let numbers = [
-            row.runtime_ns,
-            delays.count(),
-            delays.total() / delays.count().max(1),
-            delays.max(),
-            row.delay_max_at,
-        ];
-        let mut fields = vec![row.comm.clone(), row.tid.to_string()];
-        fields.extend(numbers.map(|n| n.to_string()));
-        fields.push(row.pid.map(|pid| pid.to_string()).unwrap_or_default());
-        let numbers = [
-            row.threads,
-            row.on_cpu_ns,
-            delays.percentile(0.5),
-            delays.percentile(0.99),
-            row.woken_waits.count(),
-            row.woken_waits.total(),
-            row.preempted.count(),
-            row.preempted.total(),
-            row.migrations,
-        ];
-        fields.extend(numbers.map(|n| n.to_string()));
-        // What a printed table does not have is no 0, as in JSON it is null.
-        for (name, field) in head.iter().zip(&mut fields) {
-            if printed && UNTOLD.contains(name) {
-                field.clear();
-            }
-        }
-        csv::row(&mut out, fields);
-    }
-    out
+    tasks().csv(task_rows(report))
 }
 
 /// Returns the CPUs as CSV.
 pub fn cpus_csv(report: &SchedReport) -> String {
-    let mut out = String::new();
-    csv::row(
-        &mut out,
-        [
-            "cpu",
-            "switches",
-            "busy_ns",
-            "idle_ns",
-            "wakeups",
-            "delays",
-            "delay_mean_ns",
-            "delay_max_ns",
-            "delay_max_at_ns",
-        ],
-    );
-    for row in &report.cpus {
-        let numbers = [
-            u64::from(row.cpu),
-            row.switches,
-            row.busy_ns,
-            row.idle_ns,
-            row.wakeups,
-            row.delays.count(),
-            row.delays.total() / row.delays.count().max(1),
-            row.delays.max(),
-            row.delay_max_at,
-        ];
-        csv::row(&mut out, numbers.map(|n| n.to_string()));
-    }
-    out
-}
-
-/// How the tables are laid out.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    /// Rows at most.
-    pub limit: usize,
-    /// Whether the times are nanoseconds; ticks of unknown rate are printed as numbers.
-    pub nanoseconds: bool,
-    /// Whether rows are threads, not names.
-    pub threads: bool,
-    /// Whether `sched_stat_runtime` told run times.
-    pub runtimes: bool,
+    cpu_columns().csv(&report.cpus)
 }
 
 /// Tasks that the list of preempted ones shows.
@@ -246,56 +252,24 @@ fn is_printed(report: &SchedReport) -> bool {
 
 /// Returns the table of tasks alone.
 pub fn summary(report: &SchedReport, layout: Layout) -> String {
-    let time = |value: u64| duration::of(value, layout.nanoseconds);
-    let printed = is_printed(report);
-    let told = |value: u64| if printed { "-".to_owned() } else { time(value) };
+    let p99 = match is_printed(report) {
+        true => "-".to_owned(),
+        false => layout.time(report.delays.percentile(0.99)),
+    };
     let others = report.rows.iter().find(|row| row.is_others());
-    let tasks = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
+    let count = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
     let mut out = format!(
-        "sched: {}, {} delays, mean {}, p99 {}, max {}\n",
-        words::plural(tasks, "task"),
+        "sched: {}, {} delays, mean {}, p99 {p99}, max {}\n",
+        words::plural(count, "task"),
         report.delays.count(),
-        time(report.delays.mean()),
-        told(report.delays.percentile(0.99)),
-        time(report.delays.max())
+        layout.time(report.delays.mean()),
+        layout.time(report.delays.max())
     );
-    let _ = writeln!(
-        out,
-        "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
-        "", "runtime", "switches", "mean", "max", "woken", "preempted"
-    );
-    for row in report.rows.iter().take(layout.limit) {
-        let runtime = if layout.runtimes {
-            row.runtime_ns
-        } else {
-            row.on_cpu_ns
-        };
-        let delays = &row.delays;
-        let name = if layout.threads || row.threads == 1 {
-            title(row)
-        } else {
-            format!("{}:({})", row.comm, row.threads)
-        };
-        let _ = writeln!(
-            out,
-            "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}",
-            clean(&name),
-            time(runtime),
-            delays.count(),
-            time(delays.total() / delays.count().max(1)),
-            time(delays.max()),
-            told(row.woken_waits.total()),
-            told(row.preempted.total()),
-        );
-    }
-    if report.rows.len() > layout.limit {
-        let _ = writeln!(out, "... and {} more", report.rows.len() - layout.limit);
-    }
+    out.push_str(&tasks().view(TASKS).text(task_rows(report), layout));
     out
 }
 
 fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {
-    let time = |value: u64| duration::of(value, layout.nanoseconds);
     let mut rows: Vec<&TaskRow> = report
         .rows
         .iter()
@@ -310,7 +284,7 @@ fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {
         let _ = writeln!(
             out,
             "  {:>9} in {:>6}  {}",
-            time(row.preempted.total()),
+            layout.time(row.preempted.total()),
             row.preempted.count(),
             clean(&title(row))
         );
@@ -318,7 +292,7 @@ fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {
             let _ = writeln!(
                 out,
                 "  {:>9} in {:>6}    {}",
-                time(other.ns),
+                layout.time(other.ns),
                 other.count,
                 clean(&name(other))
             );
@@ -346,7 +320,6 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
     if report.work.is_empty() {
         return;
     }
-    let time = |value: u64| duration::of(value, layout.nanoseconds);
     let _ = writeln!(out, "\nkworkers ran");
     for row in report.work.iter().take(layout.limit) {
         let function = clean(&row.function);
@@ -354,10 +327,10 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
             let _ = writeln!(
                 out,
                 "  {:>9} in {:>6} times, mean {:>9}, max {:>9}  {function}",
-                time(row.stats.total()),
+                layout.time(row.stats.total()),
                 row.stats.count(),
-                time(row.stats.mean()),
-                time(row.stats.max()),
+                layout.time(row.stats.mean()),
+                layout.time(row.stats.max()),
             );
         } else {
             let _ = writeln!(out, "  in {:>6} stacks  {function}", row.stacks);
@@ -367,10 +340,9 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
 
 /// Returns what a row is of.
 fn title(row: &TaskRow) -> String {
-    if row.is_others() {
-        format!("others ({})", row.threads)
-    } else {
-        format!("{}:{}", row.comm, row.tid)
+    match row.is_others() {
+        true => format!("others ({})", row.threads),
+        false => format!("{}:{}", row.comm, row.tid),
     }
 }
 
@@ -386,31 +358,8 @@ fn name(other: &Other) -> String {
 
 /// Returns the table of CPUs.
 pub fn cpus(report: &SchedReport, layout: Layout) -> String {
-    let time = |value: u64| duration::of(value, layout.nanoseconds);
-    let mut out = format!("sched: {} CPUs\n", report.cpus.len());
-    let _ = writeln!(
-        out,
-        "{:>4}{:>9}{:>9}{:>7}{:>9}{:>8}{:>9}{:>9}  whose",
-        "CPU", "busy", "idle", "busy%", "switches", "woken", "mean", "max"
-    );
-    for row in report.cpus.iter().take(layout.limit) {
-        let share = row.busy_ns as f64 / (row.busy_ns.saturating_add(row.idle_ns)).max(1) as f64;
-        let whose = row.worst.as_ref().map(name).unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "{:>4}{:>9}{:>9}{:>7}{:>9}{:>8}{:>9}{:>9}  {}",
-            row.cpu,
-            time(row.busy_ns),
-            time(row.idle_ns),
-            share::cell(share),
-            row.switches,
-            row.wakeups,
-            time(row.delays.total() / row.delays.count().max(1)),
-            time(row.delays.max()),
-            clean(&whose)
-        );
-    }
-    out
+    let out = format!("sched: {} CPUs\n", report.cpus.len());
+    out + &cpu_columns().view(CPUS).text(&report.cpus, layout)
 }
 
 /// Columns that the longest bar of a histogram has.
@@ -418,13 +367,16 @@ const BAR: u64 = 40;
 
 /// Returns the delays of all tasks as a histogram.
 pub fn histogram(report: &SchedReport, layout: Layout) -> String {
-    let time = |value: u64| duration::of(value, layout.nanoseconds);
     let buckets = report.delays.octaves();
     let most = buckets.iter().map(|b| b.2).max().unwrap_or(0).max(1);
     let mut out = "delays\n".to_owned();
     for (from, to, count) in buckets {
         let bar = "#".repeat(count.saturating_mul(BAR).div_ceil(most) as usize);
-        let line = format!("{:>9} to {:>9}{count:>9}  {bar}", time(from), time(to));
+        let line = format!(
+            "{:>9} to {:>9}{count:>9}  {bar}",
+            layout.time(from),
+            layout.time(to)
+        );
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out

@@ -1,89 +1,107 @@
-//! Time by state, as columns and as fields.
+//! Time by state, as columns.
+
 use analysis::Unknowable;
 use model::{State, Times};
 use serde_json::{Value, json};
-use words::{duration, share};
 
-/// One column: states that are told together.
-pub(crate) struct Column {
-    /// What it is called; the field of a document is this with `_ns`.
-    pub name: &'static str,
+use crate::table::{Table, Unit};
+
+/// A column: states that are told together.
+struct Told {
+    /// Its duration, and what unknowable times call it.
+    duration: &'static str,
+    /// Its share, and its heading.
+    share: &'static str,
     states: &'static [State],
     /// Width of the column where it holds a share.
-    pub width: usize,
+    width: usize,
 }
 
-/// The columns; they add up to the whole.
-pub(crate) const COLUMNS: [Column; 7] = [
-    column("guest", &[State::Guest], 6),
-    column("kernel", &[State::Kernel, State::KernelBlocked], 7),
-    column("user", &[State::User, State::UserBlocked], 6),
-    column("poll", &[State::Poll], 6),
-    column("halted", &[State::Halted], 7),
-    column("runnable", &[State::Runnable], 9),
-    column("unknown", &[State::Unknown], 8),
-];
-
-const fn column(name: &'static str, states: &'static [State], width: usize) -> Column {
-    Column {
-        name,
+const fn told(
+    duration: &'static str,
+    share: &'static str,
+    states: &'static [State],
+    width: usize,
+) -> Told {
+    Told {
+        duration,
+        share,
         states,
         width,
     }
 }
 
-impl Column {
+/// The columns; they add up to the whole.
+const TOLD: [Told; 7] = [
+    told("guest_ns", "guest", &[State::Guest], 6),
+    told(
+        "kernel_ns",
+        "kernel",
+        &[State::Kernel, State::KernelBlocked],
+        7,
+    ),
+    told("user_ns", "user", &[State::User, State::UserBlocked], 6),
+    told("poll_ns", "poll", &[State::Poll], 6),
+    told("halted_ns", "halted", &[State::Halted], 7),
+    told("runnable_ns", "runnable", &[State::Runnable], 9),
+    told("unknown_ns", "unknown", &[State::Unknown], 8),
+];
+
+/// Width of columns that hold durations.
+const WIDE: usize = 10;
+
+/// A row's time by state, and what of it cannot be known.
+pub(crate) type Split<'r> = (Times, &'r [Unknowable]);
+
+impl Told {
     fn ns(&self, times: &Times) -> u64 {
         let of = self.states.iter().map(|state| times.get(*state));
         of.fold(0, u64::saturating_add)
     }
 
-    fn hidden(&self, ns: u64, unknowable: &[Unknowable]) -> bool {
-        let is_this = |field: &&str| field.strip_suffix("_ns") == Some(self.name);
-        ns == 0
-            && unknowable
-                .iter()
-                .any(|item| item.fields.iter().any(is_this))
-    }
-
-    /// Returns its share of the whole in per cent; a dash where nothing can be known of it.
-    pub(crate) fn percent(&self, times: &Times, total: u64, unknowable: &[Unknowable]) -> String {
-        let ns = self.ns(times);
-        if self.hidden(ns, unknowable) {
-            return "-".to_owned();
-        }
-        share::cell(ns as f64 / total.max(1) as f64)
-    }
-
-    /// Returns its time; a dash where nothing can be known of it.
-    pub(crate) fn duration(
-        &self,
-        times: &Times,
-        unknowable: &[Unknowable],
-        nanoseconds: bool,
-    ) -> String {
-        let ns = self.ns(times);
-        if self.hidden(ns, unknowable) {
-            return "-".to_owned();
-        }
-        duration::of(ns, nanoseconds)
+    /// Returns the time; `None` where nothing can be known of it.
+    fn known(&self, (times, unknowable): Split<'_>) -> Option<u64> {
+        let hidden = |item: &Unknowable| item.fields.contains(&self.duration);
+        let ns = self.ns(&times);
+        (ns > 0 || !unknowable.iter().any(hidden)).then_some(ns)
     }
 }
 
-/// Returns the fields of a document that tell times by state: their names and values in nanoseconds. The first
-/// seven add up to the whole; the others are parts of them.
-pub(crate) fn time_fields(times: &Times) -> Vec<(String, u64)> {
-    let mut fields: Vec<(String, u64)> = COLUMNS
-        .iter()
-        .map(|column| (format!("{}_ns", column.name), column.ns(times)))
-        .collect();
+/// Returns the names of the columns that views show: durations, or shares in per cent.
+pub(crate) fn names(durations: bool) -> impl Iterator<Item = &'static str> {
+    TOLD.iter().map(move |told| match durations {
+        true => told.duration,
+        false => told.share,
+    })
+}
+
+/// Adds columns of time by state. The first seven add up to the whole; the others are parts of them.
+pub(crate) fn columns<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> Split<'_>) -> Table<'t, R> {
+    for told in &TOLD {
+        table = table
+            .column(told.duration, Unit::Nanoseconds, move |row| {
+                told.ns(&of(row).0)
+            })
+            .heading(told.share, WIDE)
+            .show(move |row, layout| {
+                let known = told.known(of(row)).map(|ns| layout.time(ns));
+                known.unwrap_or_else(|| "-".to_owned())
+            })
+            .column(told.share, Unit::Share, move |row| {
+                let (times, _) = of(row);
+                let known = told.known(of(row));
+                known.map(|ns| ns as f64 / times.total().max(1) as f64)
+            })
+            .text_only()
+            .heading(told.share, told.width);
+    }
     for (name, state) in [
         ("kernel_blocked_ns", State::KernelBlocked),
         ("user_blocked_ns", State::UserBlocked),
     ] {
-        fields.push((name.to_owned(), times.get(state)));
+        table = table.column(name, Unit::Nanoseconds, move |row| of(row).0.get(state));
     }
-    fields
+    table
 }
 
 /// Returns what cannot be known as JSON.

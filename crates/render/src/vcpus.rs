@@ -3,68 +3,108 @@
 use std::fmt::Write;
 
 use analysis::{Behind, Unknowable, UserCause, VcpuRow, VcpusReport, access_key};
-use model::{State, Times};
+use model::State;
 use serde_json::{Map, Value, json};
-use words::duration;
 
-use crate::times::{COLUMNS, Column, time_fields, unknowable_json};
-use crate::{clean, csv, vms};
+use crate::table::{Table, Unit};
+use crate::times::{self, unknowable_json};
+use crate::{Layout, clean, vms};
 
-/// Appends the contract's fields to a JSON document.
-pub fn json(document: &mut Map<String, Value>, report: &VcpusReport) {
-    let rows = report.rows.iter().map(row_json).collect();
-    document.insert("rows".to_owned(), Value::Array(rows));
-    document.insert(
-        "unknowable".to_owned(),
-        unknowable_json(&report.unknowable()),
-    );
+/// A row of the table.
+struct Vcpu<'r> {
+    row: &'r VcpuRow,
+    unknowable: &'r [Unknowable],
+    /// Whether there are several VMs.
+    several: bool,
 }
 
-fn row_json(row: &VcpuRow) -> Value {
-    let mut out = Map::new();
-    let mut put = |name: &str, value: Value| {
-        out.insert(name.to_owned(), value);
-    };
-    put("vm_pid", json!(row.vm_pid));
-    put("vm_name", json!(row.vm_name));
-    put("vcpu", json!(row.vcpu));
-    put("tid", json!(row.tid));
-    if row.others > 0 {
-        put("others", json!(row.others));
-    }
-    put("from_ns", json!(row.from));
-    put("to_ns", json!(row.to));
-    put("observed_ns", json!(row.times.total()));
-    for (name, ns) in time_fields(&row.times) {
-        put(&name, json!(ns));
-    }
-    put("exits", json!(row.exits));
-    put(
-        "polls",
-        json!({
-            "succeeded": row.polls.succeeded,
-            "succeeded_ns": row.polls.succeeded_ns,
-            "failed": row.polls.failed,
-            "failed_ns": row.polls.failed_ns,
-        }),
-    );
-    put(
-        "waits",
-        json!({
-            "count": row.waits.count(),
-            "p50_ns": row.waits.percentile(0.5),
-            "p90_ns": row.waits.percentile(0.9),
-            "p99_ns": row.waits.percentile(0.99),
-            "max_ns": row.waits.max(),
-        }),
-    );
-    let behind = row.behind.iter().map(|task| {
-        json!({
-            "comm": task.comm, "tid": task.tid, "count": task.count, "ran_ns": task.ns,
+/// Columns of the table.
+fn columns<'r>() -> Table<'r, Vcpu<'r>> {
+    use Unit::{Count, Flag, Nanoseconds, Nested, Number, Text};
+    let table = Table::new()
+        .column("vm", Text, |v: &Vcpu<'_>| match v.row.others {
+            0 if v.several || v.row.vm_name.is_some() => vms::cell(&v.row.vm, v.row.vm_pid),
+            0 => vms::cell("", v.row.vm_pid),
+            _ => "others".to_owned(),
         })
-    });
-    put("behind", behind.collect());
-    let user = row.user.iter().map(|cause| {
+        .text_only()
+        .heading("VM", 8)
+        .column("vm_pid", Number, |v| v.row.vm_pid)
+        .column("vm_name", Text, |v| v.row.vm_name.as_deref())
+        .csv_form(|v| match v.row.others {
+            0 => v.row.vm_name.clone().unwrap_or_default(),
+            others => format!("{others} others"),
+        })
+        .column("vcpu", Number, |v| v.row.vcpu)
+        .heading("vCPU", 4)
+        .gap(" ")
+        .show(|v, _| match v.row.others {
+            0 => v.row.vcpu.to_string(),
+            others => others.to_string(),
+        })
+        .column("tid", Number, |v| v.row.tid)
+        .only_if(
+            |v| v.row.others > 0,
+            |table| table.column("others", Count, |v| v.row.others).json_only(),
+        )
+        .column("from_ns", Nanoseconds, |v| v.row.from)
+        .json_only()
+        .column("to_ns", Nanoseconds, |v| v.row.to)
+        .json_only()
+        .column("observed_ns", Nanoseconds, |v| v.row.times.total())
+        .heading("observed", 9)
+        .gap(" ");
+    times::columns(table, |v| (v.row.times, v.unknowable))
+        .column("exits", Count, |v| v.row.exits)
+        .heading("exits", 8)
+        .column("polls_succeeded", Count, |v| v.row.polls.succeeded)
+        .json_at("polls.succeeded")
+        .column("polls_succeeded_ns", Nanoseconds, |v| {
+            v.row.polls.succeeded_ns
+        })
+        .json_at("polls.succeeded_ns")
+        .column("polls_failed", Count, |v| v.row.polls.failed)
+        .json_at("polls.failed")
+        .column("polls_failed_ns", Nanoseconds, |v| v.row.polls.failed_ns)
+        .json_at("polls.failed_ns")
+        .column("waits", Count, |v| v.row.waits.count())
+        .json_at("waits.count")
+        .column("wait_p50_ns", Nanoseconds, |v| v.row.waits.percentile(0.5))
+        .json_at("waits.p50_ns")
+        .column("wait_p90_ns", Nanoseconds, |v| v.row.waits.percentile(0.9))
+        .json_at("waits.p90_ns")
+        .json_only()
+        .column("wait_p99_ns", Nanoseconds, |v| v.row.waits.percentile(0.99))
+        .json_at("waits.p99_ns")
+        .column("wait_max_ns", Nanoseconds, |v| v.row.waits.max())
+        .json_at("waits.max_ns")
+        .column("behind", Nested, |v| behind(&v.row.behind))
+        .column("user", Nested, |v| causes(&v.row.user))
+        .only_if(
+            |v| v.row.guessed,
+            |table| table.column("guessed", Flag, |_| true).json_only(),
+        )
+}
+
+fn rows<'r>(
+    report: &'r VcpusReport,
+    unknowable: &'r [Unknowable],
+) -> impl Iterator<Item = Vcpu<'r>> {
+    let several = (report.rows.windows(2)).any(|pair| pair[0].vm != pair[1].vm);
+    report.rows.iter().map(move |row| Vcpu {
+        row,
+        unknowable,
+        several,
+    })
+}
+
+fn behind(list: &[Behind]) -> Value {
+    let object = |task: &Behind| json!({"comm": task.comm, "tid": task.tid, "count": task.count, "ran_ns": task.ns});
+    list.iter().map(object).collect()
+}
+
+fn causes(list: &[UserCause]) -> Value {
+    let object = |cause: &UserCause| {
         json!({
             "reason": cause.reason.map(|reason| reason.key()),
             "key": cause.access.as_ref().map(access_key),
@@ -72,90 +112,32 @@ fn row_json(row: &VcpuRow) -> Value {
             "count": cause.count,
             "user_ns": cause.ns,
         })
-    });
-    put("user", user.collect());
-    if row.guessed {
-        put("guessed", json!(true));
-    }
-    Value::Object(out)
+    };
+    list.iter().map(object).collect()
+}
+
+/// Appends the contract's fields to a JSON document.
+pub fn json(document: &mut Map<String, Value>, report: &VcpusReport) {
+    document.insert("rows".to_owned(), columns().json(rows(report, &[])));
+    document.insert(
+        "unknowable".to_owned(),
+        unknowable_json(&report.unknowable()),
+    );
 }
 
 /// Returns the rows as CSV.
 pub fn csv(report: &VcpusReport) -> String {
-    let mut out = String::new();
-    let mut header: Vec<String> = ["vm_pid", "vm_name", "vcpu", "tid", "observed_ns"]
-        .map(str::to_owned)
-        .to_vec();
-    header.extend(
-        time_fields(&Times::default())
-            .into_iter()
-            .map(|(name, _)| name),
-    );
-    header.extend(
-        [
-            "exits",
-            "polls_succeeded",
-            "polls_succeeded_ns",
-            "polls_failed",
-            "polls_failed_ns",
-            "waits",
-            "wait_p50_ns",
-            "wait_p99_ns",
-            "wait_max_ns",
-        ]
-        .map(str::to_owned),
-    );
-    csv::row(&mut out, header);
-    for row in &report.rows {
-        let mut fields = vec![
-            row.vm_pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            match row.others {
-                0 => row.vm_name.clone().unwrap_or_default(),
-                others => format!("{others} others"),
-            },
-            row.vcpu.to_string(),
-            row.tid.to_string(),
-            row.times.total().to_string(),
-        ];
-        let times = time_fields(&row.times);
-        fields.extend(times.into_iter().map(|(_, ns)| ns.to_string()));
-        let numbers = [
-            row.exits,
-            row.polls.succeeded,
-            row.polls.succeeded_ns,
-            row.polls.failed,
-            row.polls.failed_ns,
-            row.waits.count(),
-            row.waits.percentile(0.5),
-            row.waits.percentile(0.99),
-            row.waits.max(),
-        ];
-        fields.extend(numbers.map(|n| n.to_string()));
-        csv::row(&mut out, fields);
-    }
-    out
+    columns().csv(rows(report, &[]))
 }
 
-/// How the table is laid out.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    /// Rows of the table.
-    pub rows: usize,
-    /// Items of each list below the table.
-    pub limit: usize,
-    /// Durations instead of shares.
-    pub durations: bool,
-    /// Whether the times are nanoseconds; ticks of unknown rate are printed as numbers.
-    pub nanoseconds: bool,
-}
-
-/// Width of columns that hold durations.
-const WIDE: usize = 10;
-
-/// Returns the table, and below it for each vCPU behind whom it waited and what it was in the VMM for.
-pub fn table(report: &VcpusReport, layout: Layout) -> String {
-    let unknowable = report.unknowable();
-    let mut out = summary(report, &unknowable, layout);
+/// Returns the table, and below it for each vCPU behind whom it waited and what it was in the VMM for, with as many items
+/// as the layout's limit. `durations` has durations in place of shares.
+pub fn table(report: &VcpusReport, durations: bool, layout: Layout) -> String {
+    let all = Layout {
+        limit: usize::MAX,
+        ..layout
+    };
+    let mut out = summary(report, &report.unknowable(), durations, all);
     for row in &report.rows {
         details(&mut out, row, layout);
     }
@@ -163,60 +145,28 @@ pub fn table(report: &VcpusReport, layout: Layout) -> String {
 }
 
 /// Returns the table alone.
-pub fn summary(report: &VcpusReport, unknowable: &[Unknowable], layout: Layout) -> String {
-    let mut out = String::new();
-    let width = |column: &Column| {
-        if layout.durations { WIDE } else { column.width }
-    };
-    let _ = writeln!(
-        out,
-        "vcpus: {}",
-        if layout.durations {
-            "time of each vCPU by state"
-        } else {
-            "per cent of each vCPU's time by state"
-        }
+pub fn summary(
+    report: &VcpusReport,
+    unknowable: &[Unknowable],
+    durations: bool,
+    layout: Layout,
+) -> String {
+    let columns = columns();
+    let states = times::names(durations);
+    let view = columns.view(
+        ["vm", "vcpu", "observed_ns"]
+            .into_iter()
+            .chain(states)
+            .chain(["exits"]),
     );
-    let _ = write!(out, "{:>8} {:>4} {:>9}", "VM", "vCPU", "observed");
-    for column in &COLUMNS {
-        let _ = write!(out, "{:>1$}", column.name, width(column));
-    }
-    let _ = writeln!(out, "{:>8}", "exits");
-    let several = (report.rows.windows(2)).any(|pair| pair[0].vm != pair[1].vm);
-    for row in report.rows.iter().take(layout.rows) {
-        let total = row.times.total();
-        let _ = write!(
-            out,
-            "{:>8} {:>4} {:>9}",
-            match row.others {
-                0 if several || row.vm_name.is_some() => vms::cell(&row.vm, row.vm_pid),
-                0 => vms::cell("", row.vm_pid),
-                _ => "others".to_owned(),
-            },
-            match row.others {
-                0 => row.vcpu,
-                others => others,
-            },
-            duration::of(total, layout.nanoseconds)
-        );
-        for column in &COLUMNS {
-            let text = if layout.durations {
-                column.duration(&row.times, unknowable, layout.nanoseconds)
-            } else {
-                column.percent(&row.times, total, unknowable)
-            };
-            let _ = write!(out, "{text:>0$}", width(column));
-        }
-        let _ = writeln!(out, "{:>8}", row.exits);
-    }
-    if report.rows.len() > layout.rows {
-        let _ = writeln!(out, "... and {} more", report.rows.len() - layout.rows);
-    }
-    out
+    let title = match durations {
+        true => "vcpus: time of each vCPU by state\n",
+        false => "vcpus: per cent of each vCPU's time by state\n",
+    };
+    title.to_owned() + &view.text(rows(report, unknowable), layout)
 }
 
 fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
-    let time = |value: u64| duration::of(value, layout.nanoseconds);
     let vm = row
         .vm_name
         .clone()
@@ -247,17 +197,17 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
             out,
             "  halt polls: {} succeeded in {}, {} failed and burnt {}",
             polls.succeeded,
-            time(polls.succeeded_ns),
+            layout.time(polls.succeeded_ns),
             polls.failed,
-            time(polls.failed_ns)
+            layout.time(polls.failed_ns)
         );
     }
     if blocked > 0 {
         let _ = writeln!(
             out,
             "  asleep while its exit was handled: {} in KVM, {} in the VMM",
-            time(row.times.get(State::KernelBlocked)),
-            time(row.times.get(State::UserBlocked))
+            layout.time(row.times.get(State::KernelBlocked)),
+            layout.time(row.times.get(State::UserBlocked))
         );
     }
     if row.waits.count() > 0 {
@@ -266,9 +216,9 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
             out,
             "  waited for a CPU {} times: p50 {}, p99 {}, max {}; meanwhile ran",
             waits.count(),
-            time(waits.percentile(0.5)),
-            time(waits.percentile(0.99)),
-            time(waits.max())
+            layout.time(waits.percentile(0.5)),
+            layout.time(waits.percentile(0.99)),
+            layout.time(waits.max())
         );
         list(out, &row.behind, layout, |task| {
             (task.ns, task.count, behind_name(task))
@@ -289,7 +239,7 @@ fn list<T>(out: &mut String, items: &[T], layout: Layout, of: impl Fn(&T) -> (u6
         let _ = writeln!(
             out,
             "  {:>10} {count:>8} times  {}",
-            duration::of(ns, layout.nanoseconds),
+            layout.time(ns),
             clean(&name)
         );
     }
@@ -300,7 +250,7 @@ fn list<T>(out: &mut String, items: &[T], layout: Layout, of: impl Fn(&T) -> (u6
         let _ = writeln!(
             out,
             "  {:>10} {count:>8} times  {} more",
-            duration::of(ns, layout.nanoseconds),
+            layout.time(ns),
             items.len() - limit
         );
     }

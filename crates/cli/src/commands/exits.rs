@@ -8,7 +8,7 @@ use analysis::{
 };
 use anyhow::{Result, bail};
 use event::{Isa, Quality};
-use render::{exits, json, perf_kvm, quality};
+use render::{Layout, exits, json, perf_kvm, quality};
 use serde_json::Value;
 
 use crate::args::{ExitsArgs, Format, GroupBy, Sort, Table, TimesAs};
@@ -144,18 +144,18 @@ fn print(
 ) -> Result<()> {
     match args.common.format {
         Format::Table => {
-            let layout = exits::Layout {
-                wide: args.wide,
+            let layout = Layout {
+                width: output::width(),
                 limit: usize::MAX,
                 nanoseconds,
-                split: true,
             };
             let mut text = String::new();
             for report in reports {
                 if args.convention == Some(TimesAs::Perf) {
                     text.push_str(&perf_kvm::table(report, args.common.filter.vcpu));
                 } else {
-                    text.push_str(&exits::table(isa, report, layout));
+                    text.push_str(&exits::table(isa, report, args.wide, layout));
+                    text.push_str(&exits::split(report, layout));
                     text.push('\n');
                 }
             }

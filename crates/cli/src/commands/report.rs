@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use analysis::{ExitTable, Origin, Picture};
 use anyhow::{Context, Result};
 use event::Quality;
-use render::{diagnose, exits, html, info, json, perf_stat, quality, sched, vcpus};
+use render::{Layout, diagnose, exits, html, info, json, perf_stat, quality, sched, vcpus};
 use rules::{Case, Diagnosis};
 use serde_json::{Map, Value};
 use source::Recording;
@@ -27,7 +27,7 @@ const TASK_ROWS: usize = 3;
 /// Findings that one screen has room for.
 const FINDINGS: usize = 3;
 /// Kinds of events that one screen has room for.
-const KINDS: usize = 5;
+const KINDS: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if let Some(file) = &args.output {
         let sections: Vec<(String, String)> = parts
             .iter()
-            .map(|p| (p.name.clone(), p.text(usize::MAX)))
+            .map(|p| (p.name.clone(), p.text(true)))
             .collect();
         let page = html::page(&format!("trapline report: {}", names.join(", ")), &sections);
         fs::write(file, page).with_context(|| format!("{}: cannot be written", file.display()))?;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
     match args.common.format {
         Format::Table => {
-            let texts: Vec<String> = parts.iter().map(|p| p.text(ROWS)).collect();
+            let texts: Vec<String> = parts.iter().map(|p| p.text(false)).collect();
             output::print(&texts.join("\n"))
         }
         Format::Json => {
@@ -152,10 +152,42 @@ fn part(name: String, head: info::Head, picture: Picture, camera: &Camera<'_>) -
 }
 
 impl Part {
-    /// Returns the recording's screen.
-    fn text(&self, rows: usize) -> String {
+    /// Returns the recording's screen; with `whole`, a page of all rows.
+    fn text(&self, whole: bool) -> String {
+        let picture = &self.picture;
+        let printed = picture.origin == Origin::Printed;
+        let mut out = self.head(printed);
+        out.push('\n');
+        out.push_str(&self.findings(whole));
+        if picture.info.has_exits || !picture.exits.is_empty() && printed {
+            out.push_str(&self.vcpus(whole));
+            out.push_str(&self.exits(whole));
+        } else if !printed {
+            let kinds = if whole { usize::MAX } else { KINDS };
+            out.push_str(&info::counts(&picture.info, kinds));
+            out.push('\n');
+        }
+        out.push_str(&self.sched(whole));
+        if !picture.counts.is_empty() {
+            let counts = analysis::ratios(picture);
+            out.push_str(&perf_stat::table(&counts, picture.counted_ns));
+            out.push('\n');
+        }
+        let quality = quality::lines(&self.name, &picture.quality, output::width());
+        out.push_str(&quality);
+        out
+    }
+
+    fn layout(&self, limit: usize) -> Layout {
+        Layout {
+            width: output::width(),
+            limit,
+            nanoseconds: self.head.nanoseconds,
+        }
+    }
+
+    fn head(&self, printed: bool) -> String {
         let mut out = format!("{}\n", self.name);
-        let printed = self.picture.origin == Origin::Printed;
         if printed {
             let label = format!("{:<10}", "format");
             quality::wrap(&mut out, &label, &self.head.format, output::width());
@@ -163,97 +195,71 @@ impl Part {
             let info = &self.picture.info;
             out.push_str(&info::summary(&self.head, info, output::width()));
         }
-        out.push('\n');
-        if rows == usize::MAX {
-            out.push_str(&diagnose::text(&self.diagnosis, output::width()));
-            out.push('\n');
-        } else if !self.diagnosis.findings.is_empty() {
-            out.push_str(&diagnose::summary(
-                &self.diagnosis,
-                FINDINGS,
-                output::width(),
-            ));
-            out.push('\n');
-        }
-        if self.picture.info.has_exits || !self.picture.exits.is_empty() && printed {
-            if let Some(report) = &self.picture.vcpus {
-                let layout = vcpus::Layout {
-                    rows: if rows == usize::MAX { rows } else { VCPU_ROWS },
-                    limit: if rows == usize::MAX { rows } else { 0 },
-                    durations: false,
-                    nanoseconds: self.head.nanoseconds,
-                };
-                if rows == usize::MAX {
-                    out.push_str(&vcpus::table(report, layout));
-                } else {
-                    let unknowable = report.unknowable();
-                    out.push_str(&vcpus::summary(report, &unknowable, layout));
-                    if !unknowable.is_empty() {
-                        out.push_str(
-                            "-: the recording lacks the events that would tell; 'trapline vcpus' says which\n",
-                        );
-                    }
-                }
-                out.push('\n');
-            }
-            for report in &self.picture.exits {
-                // What happened always shows; a kind of access that did not is not news.
-                if report.table == ExitTable::Vmexit || !report.rows.is_empty() {
-                    let first = report.table == ExitTable::Vmexit;
-                    let layout = exits::Layout {
-                        wide: false,
-                        limit: if first {
-                            rows
-                        } else {
-                            if rows == usize::MAX {
-                                rows
-                            } else {
-                                ACCESS_ROWS
-                            }
-                        },
-                        nanoseconds: self.head.nanoseconds,
-                        split: rows == usize::MAX,
-                    };
-                    out.push_str(&exits::table(self.picture.isa, report, layout));
-                    out.push('\n');
-                }
-            }
-        } else if !printed {
-            let kinds = if rows == usize::MAX { rows } else { KINDS * 2 };
-            out.push_str(&info::counts(&self.picture.info, kinds));
-            out.push('\n');
-        }
-        if let Some(report) = &self.picture.sched {
-            let few = if self.picture.info.has_exits {
-                TASK_ROWS
-            } else {
-                rows
-            };
-            let merged = printed && report.rows.iter().any(|row| row.threads > 1);
-            let layout = sched::Layout {
-                limit: if rows == usize::MAX { rows } else { few },
-                nanoseconds: self.head.nanoseconds,
-                threads: !merged,
-                runtimes: report.rows.iter().any(|row| row.runtime_ns > 0),
-            };
-            if rows == usize::MAX {
-                out.push_str(&sched::table(report, layout));
-            } else {
-                out.push_str(&sched::summary(report, layout));
-            }
-            out.push('\n');
-        }
-        if !self.picture.counts.is_empty() {
-            let counts = analysis::ratios(&self.picture);
-            out.push_str(&perf_stat::table(&counts, self.picture.counted_ns));
-            out.push('\n');
-        }
-        out.push_str(&quality::lines(
-            &self.name,
-            &self.picture.quality,
-            output::width(),
-        ));
         out
+    }
+
+    fn findings(&self, whole: bool) -> String {
+        if whole {
+            diagnose::text(&self.diagnosis, output::width()) + "\n"
+        } else if self.diagnosis.findings.is_empty() {
+            String::new()
+        } else {
+            diagnose::summary(&self.diagnosis, FINDINGS, output::width()) + "\n"
+        }
+    }
+
+    fn vcpus(&self, whole: bool) -> String {
+        let Some(report) = &self.picture.vcpus else {
+            return String::new();
+        };
+        if whole {
+            return vcpus::table(report, false, self.layout(usize::MAX)) + "\n";
+        }
+        let unknowable = report.unknowable();
+        let mut out = vcpus::summary(report, &unknowable, false, self.layout(VCPU_ROWS));
+        if !unknowable.is_empty() {
+            out.push_str(
+                "-: the recording lacks the events that would tell; 'trapline vcpus' says which\n",
+            );
+        }
+        out + "\n"
+    }
+
+    fn exits(&self, whole: bool) -> String {
+        let mut out = String::new();
+        for report in &self.picture.exits {
+            let first = report.table == ExitTable::Vmexit;
+            // What happened always shows; a kind of access that did not is not news.
+            if !first && report.rows.is_empty() {
+                continue;
+            }
+            let layout = self.layout(match (whole, first) {
+                (true, _) => usize::MAX,
+                (false, true) => ROWS,
+                (false, false) => ACCESS_ROWS,
+            });
+            out.push_str(&exits::table(self.picture.isa, report, false, layout));
+            if whole {
+                out.push_str(&exits::split(report, layout));
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn sched(&self, whole: bool) -> String {
+        let Some(report) = &self.picture.sched else {
+            return String::new();
+        };
+        if whole {
+            return sched::table(report, self.layout(usize::MAX)) + "\n";
+        }
+        let limit = if self.picture.info.has_exits {
+            TASK_ROWS
+        } else {
+            ROWS
+        };
+        sched::summary(report, self.layout(limit)) + "\n"
     }
 
     fn json(&self) -> Value {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, Study, TaskRow, Turns};
 use anyhow::{Result, bail};
 use event::Quality;
-use render::{json, quality, sched};
+use render::{Layout, json, quality, sched};
 use symbols::Functions;
 
 use crate::args::{Format, SchedArgs, SchedBy, SchedSort};
@@ -133,12 +133,10 @@ fn print(
 ) -> Result<()> {
     match args.common.format {
         Format::Table => {
-            let merged = report.rows.iter().any(|row| row.threads > 1);
-            let layout = sched::Layout {
+            let layout = Layout {
+                width: output::width(),
                 limit: args.limit.unwrap_or(usize::MAX),
                 nanoseconds,
-                threads: args.by != SchedBy::Comm && !merged,
-                runtimes: report.rows.iter().any(|row| row.runtime_ns > 0),
             };
             let mut text = match args.by {
                 SchedBy::Cpu => sched::cpus(report, layout),

@@ -2,7 +2,7 @@
 
 use analysis::{Continuity, Study, Vcpus};
 use anyhow::Result;
-use render::{json, quality, vcpus};
+use render::{Layout, json, quality, vcpus};
 
 use crate::args::{Format, VcpusArgs};
 use crate::commands::VERSION;
@@ -52,13 +52,12 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     devices.name_causes(&mut report, &mut outcome.quality);
     match args.common.format {
         Format::Table => {
-            let layout = vcpus::Layout {
-                rows: usize::MAX,
+            let layout = Layout {
+                width: output::width(),
                 limit: if args.wide { usize::MAX } else { LISTED },
-                durations: args.wide,
                 nanoseconds: input::nanoseconds(reader.header()),
             };
-            let mut text = vcpus::table(&report, layout);
+            let mut text = vcpus::table(&report, args.wide, layout);
             text.push('\n');
             text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
             output::print(&text)

@@ -213,17 +213,17 @@ fn analyse(reader: &Reader<'_>) {
     reader.walk(&mut perf);
     study.finish();
     let mut text = String::new();
+    let layout = render::Layout {
+        width: 80,
+        limit: usize::MAX,
+        nanoseconds: true,
+    };
     for study in [&study, &perf] {
         let exits = study.get::<Exits>().expect("exits");
-        let layout = render::exits::Layout {
-            wide: true,
-            limit: usize::MAX,
-            nanoseconds: true,
-            split: true,
-        };
         let reports = exits.reports(study.walked().machine);
         for report in &reports {
-            text.push_str(&render::exits::table(exits.isa(), report, layout));
+            text.push_str(&render::exits::table(exits.isa(), report, true, layout));
+            text.push_str(&render::exits::split(report, layout));
             text.push_str(&render::perf_kvm::table(report, None));
             let counts = report.rows.iter().map(|r| r.stats.count()).sum::<u64>();
             assert_eq!(counts, report.total_count);
@@ -237,13 +237,7 @@ fn analyse(reader: &Reader<'_>) {
         // Whatever the recording says, every instant is in one state.
         assert_eq!(row.times.total(), row.to - row.from);
     }
-    let layout = render::vcpus::Layout {
-        rows: 3,
-        limit: 3,
-        durations: true,
-        nanoseconds: true,
-    };
-    text.push_str(&render::vcpus::table(&vcpus, layout));
+    text.push_str(&render::vcpus::table(&vcpus, true, layout));
     text.push_str(&render::vcpus::csv(&vcpus));
     let sched = study.get::<Sched>().expect("sched");
     for merge in [Merge::No, Merge::ByComm] {
@@ -253,12 +247,6 @@ fn analyse(reader: &Reader<'_>) {
             &|_, _| true,
             Functions::default(),
         );
-        let layout = render::sched::Layout {
-            limit: usize::MAX,
-            nanoseconds: true,
-            threads: true,
-            runtimes: true,
-        };
         text.push_str(&render::sched::table(&report, layout));
         text.push_str(&render::sched::cpus(&report, layout));
         text.push_str(&render::sched::histogram(&report, layout));

@@ -1,0 +1,438 @@
+/*!
+Tables. Each is one list of columns, from which its JSON, its CSV and its text come.
+
+A column has a name, a unit and a value. It stands in JSON and in CSV under its name, unless it says otherwise. On a
+terminal it stands where it has a heading and a view names it.
+*/
+
+use std::borrow::Borrow;
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+use words::share;
+
+use crate::{Layout, clean, csv};
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// A name or a sentence.
+    Text,
+    /// A number that names something, such as a process.
+    Number,
+    /// How many.
+    Count,
+    /// A duration or a point in time.
+    Nanoseconds,
+    /// A part of a whole, 0 to 1.
+    Share,
+    /// A value that is no integer, in the unit that the row says.
+    Value,
+    /// A port, a register or an address in memory.
+    Address,
+    /// True or false.
+    Flag,
+    /// A list or an object.
+    Nested,
+}
+
+/// Where the text of a column stands on a terminal.
+struct Heading {
+    text: &'static str,
+    width: usize,
+    left: bool,
+    /// What keeps it apart from the column before it.
+    gap: &'static str,
+}
+
+type Show<'t, R> = Box<dyn Fn(&R, Layout) -> String + 't>;
+
+struct Column<'t, R> {
+    name: &'static str,
+    unit: Unit,
+    value: Box<dyn Fn(&R) -> Value + 't>,
+    /// Whether the row has the column; all rows have where this is `None`.
+    known: Option<fn(&R) -> bool>,
+    /// Its place in a row's object, by member, and member of that.
+    json: Option<&'static str>,
+    csv: bool,
+    /// How CSV has it, where that is not the value as it is.
+    csv_form: Option<Box<dyn Fn(&R) -> String + 't>>,
+    heading: Option<Heading>,
+    show: Option<Show<'t, R>>,
+}
+
+impl<R> Column<'_, R> {
+    /// Returns the value; `None` where the row does not have the column.
+    fn value(&self, row: &R) -> Option<Value> {
+        let known = self.known.is_none_or(|known| known(row));
+        known.then(|| (self.value)(row))
+    }
+
+    fn csv(&self, row: &R) -> String {
+        if let Some(form) = &self.csv_form {
+            return form(row);
+        }
+        match self.value(row) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text,
+            Some(value) => match (value.as_u64(), value.as_f64()) {
+                (Some(address), _) if self.unit == Unit::Address => format!("{address:#x}"),
+                (None, Some(number)) if value.is_f64() => number.to_string(),
+                _ => value.to_string(),
+            },
+        }
+    }
+
+    fn text(&self, row: &R, layout: Layout) -> String {
+        if let Some(show) = &self.show {
+            return show(row, layout);
+        }
+        match self.value(row) {
+            None | Some(Value::Null) => "-".to_owned(),
+            Some(Value::String(text)) => clean(&text),
+            Some(value) => match (self.unit, value.as_u64(), value.as_f64()) {
+                (Unit::Nanoseconds, Some(ns), _) => layout.time(ns),
+                (Unit::Share, _, Some(part)) => share::cell(part),
+                _ => value.to_string(),
+            },
+        }
+    }
+}
+
+/// Columns of rows of a kind.
+pub(crate) struct Table<'t, R> {
+    columns: Vec<Column<'t, R>>,
+    csv_order: Option<&'static [&'static str]>,
+}
+
+impl<'t, R> Table<'t, R> {
+    /// Returns a table without columns.
+    pub(crate) fn new() -> Table<'t, R> {
+        Table {
+            columns: Vec::new(),
+            csv_order: None,
+        }
+    }
+
+    /// Adds a column that stands in JSON and in CSV. What follows is told of the column added last.
+    pub(crate) fn column<V: Into<Value>>(
+        mut self,
+        name: &'static str,
+        unit: Unit,
+        value: impl Fn(&R) -> V + 't,
+    ) -> Table<'t, R> {
+        self.columns.push(Column {
+            name,
+            unit,
+            value: Box::new(move |row| value(row).into()),
+            known: None,
+            json: Some(name),
+            csv: unit != Unit::Nested,
+            csv_form: None,
+            heading: None,
+            show: None,
+        });
+        self
+    }
+
+    /// Adds columns that only some rows have: others leave them out in JSON, and have nothing in CSV.
+    pub(crate) fn only_if(
+        self,
+        known: fn(&R) -> bool,
+        add: impl FnOnce(Table<'t, R>) -> Table<'t, R>,
+    ) -> Table<'t, R> {
+        let from = self.columns.len();
+        let mut table = add(self);
+        for column in table.columns.iter_mut().skip(from) {
+            column.known = Some(known);
+        }
+        table
+    }
+
+    fn last(mut self, change: impl FnOnce(&mut Column<'t, R>)) -> Table<'t, R> {
+        if let Some(column) = self.columns.last_mut() {
+            change(column);
+        }
+        self
+    }
+
+    /// It does not stand in CSV.
+    pub(crate) fn json_only(self) -> Table<'t, R> {
+        self.last(|column| column.csv = false)
+    }
+
+    /// It does not stand in JSON rows, where the document or what is around a row says it.
+    pub(crate) fn csv_only(self) -> Table<'t, R> {
+        self.last(|column| column.json = None)
+    }
+
+    /// It stands on terminals alone.
+    pub(crate) fn text_only(self) -> Table<'t, R> {
+        self.csv_only().json_only()
+    }
+
+    /// It stands in JSON at another place: a member's name, or `member.member`.
+    pub(crate) fn json_at(self, place: &'static str) -> Table<'t, R> {
+        self.last(|column| column.json = Some(place))
+    }
+
+    /// CSV has it in another form than JSON.
+    pub(crate) fn csv_form(self, form: impl Fn(&R) -> String + 't) -> Table<'t, R> {
+        self.last(|column| {
+            column.csv = true;
+            column.csv_form = Some(Box::new(form));
+        })
+    }
+
+    /// It has a heading on terminals, and stands to the right of so many columns.
+    pub(crate) fn heading(self, text: &'static str, width: usize) -> Table<'t, R> {
+        let (left, gap) = (false, "");
+        self.last(|column| {
+            column.heading = Some(Heading {
+                text,
+                width,
+                left,
+                gap,
+            });
+        })
+    }
+
+    /// As [`Table::heading`], to the left.
+    pub(crate) fn left(self, text: &'static str, width: usize) -> Table<'t, R> {
+        let aligned = self.heading(text, width);
+        aligned.last(|column| {
+            if let Some(heading) = &mut column.heading {
+                heading.left = true;
+            }
+        })
+    }
+
+    /// It is kept apart from a column before it.
+    pub(crate) fn gap(self, gap: &'static str) -> Table<'t, R> {
+        self.last(|column| {
+            if let Some(heading) = &mut column.heading {
+                heading.gap = gap;
+            }
+        })
+    }
+
+    /// A terminal shows it in another way than its unit's.
+    pub(crate) fn show(self, show: impl Fn(&R, Layout) -> String + 't) -> Table<'t, R> {
+        self.last(|column| column.show = Some(Box::new(show)))
+    }
+
+    /// CSV has these columns, in this order, and no others.
+    pub(crate) fn csv_order(mut self, names: &'static [&'static str]) -> Table<'t, R> {
+        self.csv_order = Some(names);
+        self
+    }
+
+    fn named(&self, name: &str) -> Option<&Column<'t, R>> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    fn csv_columns(&self) -> Vec<&Column<'t, R>> {
+        match self.csv_order {
+            Some(names) => names.iter().filter_map(|name| self.named(name)).collect(),
+            None => self.columns.iter().filter(|column| column.csv).collect(),
+        }
+    }
+
+    /// Returns a row as an object of a document.
+    pub(crate) fn object(&self, row: &R) -> Map<String, Value> {
+        let mut object = Map::new();
+        for column in &self.columns {
+            if let Some((place, value)) = column.json.zip(column.value(row)) {
+                put(&mut object, place, value);
+            }
+        }
+        object
+    }
+
+    /// Returns rows as a list of objects.
+    pub(crate) fn json(&self, rows: impl IntoIterator<Item = impl Borrow<R>>) -> Value {
+        let rows = rows.into_iter();
+        rows.map(|row| Value::Object(self.object(row.borrow())))
+            .collect()
+    }
+
+    /// Returns the names of CSV's columns as a line.
+    pub(crate) fn csv_head(&self) -> String {
+        let mut out = String::new();
+        csv::row(
+            &mut out,
+            self.csv_columns().iter().map(|column| column.name),
+        );
+        out
+    }
+
+    /// Returns a row as a line of CSV.
+    pub(crate) fn csv_row(&self, row: &R) -> String {
+        let mut out = String::new();
+        let columns = self.csv_columns();
+        csv::row(&mut out, columns.iter().map(|column| column.csv(row)));
+        out
+    }
+
+    /// Returns rows as CSV, the names of columns first.
+    pub(crate) fn csv(&self, rows: impl IntoIterator<Item = impl Borrow<R>>) -> String {
+        let mut out = self.csv_head();
+        for row in rows {
+            out.push_str(&self.csv_row(row.borrow()));
+        }
+        out
+    }
+
+    /// Returns the columns of these names as a terminal shows them, in this order.
+    pub(crate) fn view<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> View<'_, 't, R> {
+        let names = names.into_iter();
+        let shown = names.filter_map(|name| {
+            let column = self.named(name)?;
+            Some((column, column.heading.as_ref()?))
+        });
+        View {
+            columns: shown.collect(),
+        }
+    }
+}
+
+/// Puts a value at its place in an object.
+fn put(object: &mut Map<String, Value>, place: &str, value: Value) {
+    let Some((outer, inner)) = place.split_once('.') else {
+        object.insert(place.to_owned(), value);
+        return;
+    };
+    let within = object.entry(outer).or_insert_with(|| Map::new().into());
+    if let Value::Object(within) = within {
+        put(within, inner, value);
+    }
+}
+
+/// Columns as a terminal shows them.
+pub(crate) struct View<'v, 't, R> {
+    columns: Vec<(&'v Column<'t, R>, &'v Heading)>,
+}
+
+impl<R> View<'_, '_, R> {
+    fn lay(&self, text: impl Fn(&Column<'_, R>, &Heading) -> String) -> String {
+        let mut out = String::new();
+        for (column, heading) in &self.columns {
+            if !out.is_empty() {
+                out.push_str(heading.gap);
+            }
+            let (text, width) = (text(column, heading), heading.width);
+            let _ = match heading.left {
+                true => write!(out, "{text:<width$}"),
+                false => write!(out, "{text:>width$}"),
+            };
+        }
+        out
+    }
+
+    /// Returns the headings, without a line break.
+    pub(crate) fn head(&self) -> String {
+        self.lay(|_, heading| heading.text.to_owned())
+    }
+
+    /// Returns a row, without a line break.
+    pub(crate) fn line(&self, row: &R, layout: Layout) -> String {
+        self.lay(|column, _| column.text(row, layout))
+    }
+
+    /// Returns the headings and the first rows, and how many more there are.
+    pub(crate) fn text(
+        &self,
+        rows: impl IntoIterator<Item = impl Borrow<R>>,
+        layout: Layout,
+    ) -> String {
+        let mut out = self.head() + "\n";
+        let mut rows = rows.into_iter();
+        for row in rows.by_ref().take(layout.limit) {
+            out.push_str(&self.line(row.borrow(), layout));
+            out.push('\n');
+        }
+        out.push_str(&more(rows.count()));
+        out
+    }
+}
+
+/// Returns the line that says how many rows are not shown.
+pub(crate) fn more(left: usize) -> String {
+    match left {
+        0 => String::new(),
+        _ => format!("... and {left} more\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Row {
+        name: &'static str,
+        waited: Option<u64>,
+    }
+
+    fn table() -> Table<'static, Row> {
+        Table::new()
+            .column("name", Unit::Text, |row: &Row| row.name)
+            .left("", 6)
+            .column("hits", Unit::Count, |row| row.name.len())
+            .heading("hits", 5)
+            .json_at("sums.hits")
+            .only_if(
+                |row| row.name != "c",
+                |table| {
+                    table
+                        .column("wait_ns", Unit::Nanoseconds, |row| row.waited)
+                        .heading("wait", 9)
+                        .json_at("sums.wait_ns")
+                },
+            )
+            .column("port", Unit::Address, |_| 0x3f8)
+            .column("share", Unit::Share, |_| 1.0)
+            .heading("hits%", 7)
+            .gap(" ")
+    }
+
+    const ROWS: [Row; 3] = [
+        Row {
+            name: "a,\x1b",
+            waited: Some(1500),
+        },
+        Row {
+            name: "b",
+            waited: None,
+        },
+        Row {
+            name: "c",
+            waited: Some(1),
+        },
+    ];
+
+    #[test]
+    fn one_list_of_columns_makes_all_forms() {
+        assert_eq!(
+            table().json(&ROWS).to_string(),
+            "[{\"name\":\"a,\\u001b\",\"sums\":{\"hits\":3,\"wait_ns\":1500},\"port\":1016,\"share\":1.0},\
+             {\"name\":\"b\",\"sums\":{\"hits\":1,\"wait_ns\":null},\"port\":1016,\"share\":1.0},\
+             {\"name\":\"c\",\"sums\":{\"hits\":1},\"port\":1016,\"share\":1.0}]"
+        );
+        assert_eq!(
+            table().csv(&ROWS),
+            "name,hits,wait_ns,port,share\n\"a,\\x1b\",3,1500,0x3f8,1\nb,1,,0x3f8,1\nc,1,,0x3f8,1\n"
+        );
+        let layout = Layout {
+            width: 80,
+            limit: 2,
+            nanoseconds: true,
+        };
+        let table = table();
+        let view = table.view(["wait_ns", "name", "port", "share"]);
+        assert_eq!(
+            view.text(&ROWS, layout),
+            "     wait        hits%\n  1.500usa,\\x1b   100.0\n        -b        100.0\n... and 1 more\n"
+        );
+    }
+}
