@@ -4,25 +4,21 @@ use compare::{Change, Comparison, Difference, PerWork, Unit, Value as Side, Whic
 use serde_json::{Map, Value, json};
 use words::duration;
 
-use crate::csv;
+use crate::Layout;
 use crate::quality::wrap;
+use crate::table::{self, Table};
 
 /// Likely changes that are told without being asked for.
 const LIKELY: usize = 8;
 
-/// How it is laid out.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    /// Columns of the terminal.
-    pub width: usize,
-    /// Whether what may be noise is told as well.
-    pub all: bool,
-    /// Changes that are told, at most.
-    pub limit: usize,
-}
-
-/// Returns changes as text, largest effect on time first.
-pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout) -> String {
+/// Returns changes as text, largest effect on time first; with `all` what may be noise as well.
+pub fn text(
+    comparison: &Comparison,
+    a: &[String],
+    b: &[String],
+    all: bool,
+    layout: Layout,
+) -> String {
     let mut out = String::new();
     wrap(&mut out, "A: ", &a.join(", "), layout.width);
     wrap(&mut out, "B: ", &b.join(", "), layout.width);
@@ -51,7 +47,7 @@ pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout)
     let likely = comparison.likely.len();
     if likely > 0 && layout.limit > 0 {
         out.push_str("\nlikely, and not certain:\n");
-        let shown = if layout.all { likely } else { LIKELY }.min(layout.limit);
+        let shown = if all { likely } else { LIKELY }.min(layout.limit);
         for change in comparison.likely.iter().take(shown) {
             one(&mut out, change, layout.width);
         }
@@ -62,7 +58,7 @@ pub fn text(comparison: &Comparison, a: &[String], b: &[String], layout: Layout)
         out.push('\n');
     }
     let untold = comparison.untold.len();
-    if layout.all {
+    if all {
         out.push_str("\nwhat may be noise, or is small:\n");
         for change in &comparison.untold {
             one(&mut out, change, layout.width);
@@ -127,47 +123,85 @@ fn number(value: f64, unit: Unit) -> String {
     }
 }
 
-fn side(value: &Side, unit: Unit) -> Value {
+/// Columns of changes.
+fn columns() -> Table<'static, Change> {
+    use table::Unit::{Nanoseconds, Nested, Text, Value};
+    Table::new()
+        .column("what", Text, |change: &Change| change.what.clone())
+        .column("a", Value, |change| side(&change.a, change.unit))
+        .csv_form(|change| plain(&change.a))
+        .column("b", Value, |change| side(&change.b, change.unit))
+        .csv_form(|change| plain(&change.b))
+        .column("delta", Value, |change| {
+            change.delta().map(|delta| number_of(delta, change.unit))
+        })
+        .csv_form(|change| {
+            change
+                .delta()
+                .map(|delta| delta.to_string())
+                .unwrap_or_default()
+        })
+        .column("ratio", Value, Change::ratio)
+        .column("confidence", Value, |change| change.confidence)
+        .column("text", Text, |change| change.text.clone())
+        .column("unit", Text, |change| change.unit.name())
+        .column("effect_ns", Nanoseconds, |change| {
+            change.effect_ns.round() as i64
+        })
+        .column("per_work", Nested, |change| {
+            let each = change.per_work.iter();
+            each.map(|work| json!({"of": work.of, "a": work.a, "b": work.b}))
+                .collect::<serde_json::Value>()
+        })
+        .column("worse", Text, |change| {
+            change.worse.map(|side| match side {
+                Which::A => "a",
+                Which::B => "b",
+            })
+        })
+        .column("bound_ns", Nanoseconds, |change| change.bound_ns)
+        .csv_order(&[
+            "what",
+            "unit",
+            "a",
+            "b",
+            "delta",
+            "ratio",
+            "confidence",
+            "effect_ns",
+            "text",
+        ])
+}
+
+/// Returns a number as documents have it: a duration is an integer.
+fn number_of(number: f64, unit: Unit) -> Value {
+    match unit {
+        Unit::Nanoseconds => json!(number.round() as i64),
+        _ => json!(number),
+    }
+}
+
+/// Returns a side's value as documents have it.
+pub(crate) fn side(value: &Side, unit: Unit) -> Value {
     match value {
-        Side::Number(number) if unit == Unit::Nanoseconds => json!(number.round() as i64),
-        Side::Number(number) => json!(number),
+        Side::Number(number) => number_of(*number, unit),
         Side::Word(word) => json!(word),
         Side::Absent => Value::Null,
     }
 }
 
-fn change_json(change: &Change) -> Value {
-    let delta = change.delta().map(|delta| match change.unit {
-        Unit::Nanoseconds => json!(delta.round() as i64),
-        _ => json!(delta),
-    });
-    let per_work: Vec<Value> = change
-        .per_work
-        .iter()
-        .map(|work| json!({"of": work.of, "a": work.a, "b": work.b}))
-        .collect();
-    json!({
-        "what": change.what,
-        "a": side(&change.a, change.unit),
-        "b": side(&change.b, change.unit),
-        "delta": delta,
-        "ratio": change.ratio(),
-        "confidence": change.confidence,
-        "text": change.text,
-        "unit": change.unit.name(),
-        "effect_ns": change.effect_ns.round() as i64,
-        "per_work": per_work,
-        "worse": change.worse.map(|side| match side {
-            Which::A => "a",
-            Which::B => "b",
-        }),
-        "bound_ns": change.bound_ns,
-    })
+/// Returns a side's value as CSV has it: no digit is left out.
+pub(crate) fn plain(value: &Side) -> String {
+    match value {
+        Side::Number(number) => number.to_string(),
+        Side::Word(word) => word.clone(),
+        Side::Absent => String::new(),
+    }
 }
 
 /// Returns changes as JSON.
 pub(crate) fn changes_json(changes: &[Change]) -> Value {
-    Value::Array(changes.iter().map(change_json).collect())
+    columns().json(changes)
 }
 
 /// Returns in what recordings differ, as JSON.
@@ -199,31 +233,7 @@ pub fn json(
 
 /// Returns changes as comma separated values; with `all` those that are likely and those that may be noise as well.
 pub fn csv(comparison: &Comparison, all: bool) -> String {
-    let mut out = String::from("what,unit,a,b,delta,ratio,confidence,effect_ns,text\n");
     let less = comparison.likely.iter().chain(&comparison.untold);
     let untold = less.filter(|_| all);
-    for change in comparison.changes.iter().chain(untold) {
-        let of = |value: &Side| match value {
-            Side::Number(number) => number.to_string(),
-            Side::Word(word) => word.clone(),
-            Side::Absent => String::new(),
-        };
-        let number =
-            |value: Option<f64>| value.map(|number| number.to_string()).unwrap_or_default();
-        csv::row(
-            &mut out,
-            [
-                change.what.clone(),
-                change.unit.name().to_owned(),
-                of(&change.a),
-                of(&change.b),
-                number(change.delta()),
-                number(change.ratio()),
-                number(change.confidence),
-                (change.effect_ns.round() as i64).to_string(),
-                change.text.clone(),
-            ],
-        );
-    }
-    out
+    columns().csv(comparison.changes.iter().chain(untold))
 }

@@ -4,7 +4,7 @@ use compare::{Cell, Each, Unit, Value as Side};
 use serde_json::{Map, Value, json};
 use words::{duration, share};
 
-use crate::compare::{changes_json, differs_json};
+use crate::compare::{changes_json, differs_json, plain, side};
 use crate::csv;
 use crate::quality::wrap;
 
@@ -186,15 +186,6 @@ pub fn letter(side: usize) -> String {
     compare::letter(side)
 }
 
-fn value(side: &Side, unit: Unit) -> Value {
-    match side {
-        Side::Number(number) if unit == Unit::Nanoseconds => json!(number.round() as i64),
-        Side::Number(number) => json!(number),
-        Side::Word(word) => json!(word),
-        Side::Absent => Value::Null,
-    }
-}
-
 /// Appends what is told to a JSON document: the contract's `changes` of every side against the first, and the table.
 pub fn json(
     document: &mut Map<String, Value>,
@@ -211,7 +202,7 @@ pub fn json(
                 .iter()
                 .map(|cell| {
                     json!({
-                        "value": cell.value.as_ref().map(|one| value(one, row.unit)),
+                        "value": cell.value.as_ref().map(|one| side(one, row.unit)),
                         "compared": cell.value.is_some(),
                         "confidence": cell.confidence,
                         "tier": match (cell.told, cell.likely) {
@@ -304,11 +295,7 @@ pub fn csv(each: &Each, sides: usize, scores: &[Score]) -> String {
         let effect = (row.effect_ns.round() as i64).to_string();
         let mut cells = vec![row.what.clone(), row.unit.name().to_owned(), effect];
         for (side, cell) in row.cells.iter().enumerate() {
-            cells.push(match &cell.value {
-                Some(Side::Number(number)) => number.to_string(),
-                Some(Side::Word(word)) => word.clone(),
-                Some(Side::Absent) | None => String::new(),
-            });
+            cells.push(cell.value.as_ref().map(plain).unwrap_or_default());
             if side > 0 {
                 let confidence = cell.confidence.map(|confidence| confidence.to_string());
                 cells.push(confidence.unwrap_or_default());

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use analysis::{ConsoleLine, ConsoleSums};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::csv;
+use crate::table::{Table, Unit};
 
 /// Who wrote a line.
 #[derive(Debug, Clone, Default)]
@@ -99,50 +99,55 @@ pub fn sums(sums: &ConsoleSums) -> String {
     out
 }
 
-/// Returns a line as an object of a document.
-pub fn json(line: &ConsoleLine, writer: &Writer) -> Value {
-    json!({
-        "time_ns": line.start,
-        "end_ns": line.end,
-        "vm": writer.vm,
-        "vm_pid": writer.vm_pid,
-        "vcpu": writer.vcpu,
-        "tid": line.tid,
-        "device": line.uart.name,
-        "address": line.uart.address,
-        "text": visible(line),
-        "bytes": line.bytes.len(),
-        "unknown_bytes": line.unknown_bytes(),
-        "whole": line.whole,
-    })
+/// A line, and who wrote it.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The line.
+    pub line: ConsoleLine,
+    /// Who wrote it.
+    pub writer: Writer,
 }
 
-/// Names of the columns of [`csv_row`].
-pub const CSV_HEADER: &str =
-    "time_ns,end_ns,vm,vm_pid,vcpu,tid,device,address,text,bytes,unknown_bytes,whole\n";
+/// Lines as rows of JSON and CSV.
+#[derive(Debug)]
+pub struct Lines(Table<'static, Written>);
 
-/// Returns a line as a row.
-pub fn csv_row(line: &ConsoleLine, writer: &Writer) -> String {
-    let number = |value: Option<i64>| value.map(|v| v.to_string()).unwrap_or_default();
-    let mut out = String::new();
-    csv::row(
-        &mut out,
-        [
-            line.start.to_string(),
-            line.end.to_string(),
-            writer.vm.clone().unwrap_or_default(),
-            number(writer.vm_pid.map(i64::from)),
-            number(writer.vcpu.map(i64::from)),
-            line.tid.to_string(),
-            line.uart.name.to_owned(),
-            format!("{:#x}", line.uart.address),
-            visible(line),
-            line.bytes.len().to_string(),
-            line.unknown_bytes().to_string(),
-            line.whole.to_string(),
-        ],
-    );
-    out
+impl Default for Lines {
+    fn default() -> Lines {
+        use Unit::{Address, Count, Flag, Nanoseconds, Number, Text};
+        Lines(
+            Table::new()
+                .column("time_ns", Nanoseconds, |w: &Written| w.line.start)
+                .column("end_ns", Nanoseconds, |w| w.line.end)
+                .column("vm", Text, |w| w.writer.vm.clone())
+                .column("vm_pid", Number, |w| w.writer.vm_pid)
+                .column("vcpu", Number, |w| w.writer.vcpu)
+                .column("tid", Number, |w| w.line.tid)
+                .column("device", Text, |w| w.line.uart.name)
+                .column("address", Address, |w| w.line.uart.address)
+                .column("text", Text, |w| visible(&w.line))
+                .column("bytes", Count, |w| w.line.bytes.len())
+                .column("unknown_bytes", Count, |w| w.line.unknown_bytes())
+                .column("whole", Flag, |w| w.line.whole),
+        )
+    }
+}
+
+impl Lines {
+    /// Returns the names of CSV's columns as a line.
+    pub fn csv_head(&self) -> String {
+        self.0.csv_head()
+    }
+
+    /// Returns a line of the console as a line of CSV.
+    pub fn csv(&self, written: &Written) -> String {
+        self.0.csv_row(written)
+    }
+
+    /// Returns a line of the console as an object of a document.
+    pub fn json(&self, written: &Written) -> Value {
+        self.0.object(written).into()
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use rules::{Advice, Diagnosis, Finding};
 use serde_json::{Map, Value, json};
 use words::{duration, share};
 
-use crate::csv;
 use crate::quality::wrap;
+use crate::table::{Table, Unit};
 
 /// Returns findings as text, most time first.
 pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
@@ -119,8 +119,8 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
 
 /// Appends the contract's fields, and what is told beside them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, diagnosis: &Diagnosis) {
-    let findings = diagnosis.findings.iter().map(finding_json).collect();
-    document.insert("findings".to_owned(), Value::Array(findings));
+    let findings = findings_json(&diagnosis.findings);
+    document.insert("findings".to_owned(), findings);
     let lacks = diagnosis
         .lacks
         .iter()
@@ -141,41 +141,52 @@ fn advice_json(advice: &Advice) -> Value {
     })
 }
 
-/// Returns a finding as the contract has it.
-pub fn finding_json(finding: &Finding) -> Value {
-    let remedies: Vec<Value> = finding.remedies.iter().map(advice_json).collect();
-    json!({
-        "id": finding.rule.id,
-        "severity": finding.severity().name(),
-        "confidence": finding.confidence,
-        "title": finding.title,
-        "evidence": finding.evidence,
-        "cause": finding.cause,
-        "remedy": remedies,
-        "cost_ns": finding.cost.map(|cost| cost.ns),
-        "cost_share": finding.cost.map(|cost| cost.share),
-        "cost_of": finding.cost.map(|cost| cost.base.name()),
-        "inputs": finding.inputs,
-    })
+/// Columns of findings.
+fn columns() -> Table<'static, Finding> {
+    use Unit::{Nanoseconds, Nested, Share, Text};
+    Table::new()
+        .column("id", Text, |finding: &Finding| finding.rule.id)
+        .column("severity", Text, |finding| finding.severity().name())
+        .column("confidence", Share, |finding| finding.confidence)
+        .csv_form(|finding| format!("{:.2}", finding.confidence))
+        .column("title", Text, |finding| finding.title.clone())
+        .column("evidence", Nested, |finding| finding.evidence.clone())
+        .column("cause", Text, |finding| finding.cause.clone())
+        .column("remedy", Nested, |finding| {
+            let remedies = finding.remedies.iter();
+            remedies.map(advice_json).collect::<Value>()
+        })
+        .column("cost_ns", Nanoseconds, |finding| {
+            finding.cost.map(|cost| cost.ns)
+        })
+        .column("cost_share", Share, |finding| {
+            finding.cost.map(|cost| cost.share)
+        })
+        .csv_form(|finding| {
+            let share = finding.cost.map(|cost| format!("{:.6}", cost.share));
+            share.unwrap_or_default()
+        })
+        .column("cost_of", Text, |finding| {
+            finding.cost.map(|cost| cost.base.name())
+        })
+        .column("inputs", Nested, |finding| finding.inputs.clone())
+        .csv_order(&[
+            "id",
+            "severity",
+            "confidence",
+            "cost_ns",
+            "cost_share",
+            "cost_of",
+            "title",
+        ])
+}
+
+/// Returns findings as the contract has them.
+pub fn findings_json(findings: &[Finding]) -> Value {
+    columns().json(findings)
 }
 
 /// Returns findings as comma separated values, a line each.
 pub fn csv(diagnosis: &Diagnosis) -> String {
-    let mut out = String::from("id,severity,confidence,cost_ns,cost_share,cost_of,title\n");
-    for finding in &diagnosis.findings {
-        let cost = finding.cost;
-        let fields = [
-            finding.rule.id.to_owned(),
-            finding.severity().name().to_owned(),
-            format!("{:.2}", finding.confidence),
-            cost.map(|cost| cost.ns.to_string()).unwrap_or_default(),
-            cost.map(|cost| format!("{:.6}", cost.share))
-                .unwrap_or_default(),
-            cost.map(|cost| cost.base.name().to_owned())
-                .unwrap_or_default(),
-            finding.title.clone(),
-        ];
-        csv::row(&mut out, fields);
-    }
-    out
+    columns().csv(&diagnosis.findings)
 }

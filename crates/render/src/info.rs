@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use analysis::InfoReport;
+use analysis::{EventCount, InfoReport};
 use model::Vm;
 use serde_json::{Map, Value, json};
 use words::duration;
 
-use crate::csv;
 use crate::quality::wrap;
+use crate::table::{Table, Unit};
 
 /// Threads of a VMM that are listed.
 const HELPERS: usize = 4;
@@ -46,12 +46,7 @@ pub fn json(document: &mut Map<String, Value>, head: &Head, report: &InfoReport)
     );
     document.insert("start_ns".to_owned(), json!(span.map(|s| s.0)));
     document.insert("duration_ns".to_owned(), json!(span.map(|s| s.1 - s.0)));
-    let events: Vec<Value> = report
-        .events
-        .iter()
-        .map(|e| json!({"name": e.name, "count": e.count}))
-        .collect();
-    document.insert("events".to_owned(), Value::Array(events));
+    document.insert("events".to_owned(), columns().json(&report.events));
     document.insert(
         "vms".to_owned(),
         Value::Array(report.vms.iter().map(vm_json).collect()),
@@ -71,14 +66,17 @@ fn vm_json(vm: &Vm) -> Value {
     out
 }
 
+/// Columns of the counts of events.
+fn columns() -> Table<'static, EventCount> {
+    Table::new()
+        .column("event", Unit::Text, |event: &EventCount| event.name.clone())
+        .json_at("name")
+        .column("count", Unit::Count, |event| event.count)
+}
+
 /// Returns events and counts as rows.
 pub fn csv(report: &InfoReport) -> String {
-    let mut out = String::new();
-    csv::row(&mut out, ["event", "count"]);
-    for event in &report.events {
-        csv::row(&mut out, [event.name.clone(), event.count.to_string()]);
-    }
-    out
+    columns().csv(&report.events)
 }
 
 /// Returns what the recording is, in a few lines no wider than `width` where that can be.

@@ -3,22 +3,90 @@
 use std::fmt::Write;
 
 use analysis::Stats;
-use paths::{Because, Found, InstanceReport, PathReport, SlowReport, StageReport};
+use paths::{
+    Because, Found, GroupReport, InstanceReport, PathReport, SlowReport, StageReport, StepReport,
+};
 use serde_json::{Map, Value, json};
 use words::{duration, share};
 
-use crate::{clean, csv, quality};
+use crate::table::Unit::{Count, Nanoseconds, Nested, Number, Text};
+use crate::table::{Table, View};
+use crate::{Layout, clean, quality};
 
-/// How a table is laid out.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    /// Columns of the terminal, for sentences.
-    pub width: usize,
-    /// Groups and stages of a path that are shown; what is beyond is counted.
-    pub limit: usize,
-    /// Whether times are nanoseconds, or ticks of unknown rate.
-    pub nanoseconds: bool,
+/// A line of the table of a path: its total, a stage or a group.
+struct Line<'r> {
+    path: &'r str,
+    chain: Option<&'r str>,
+    name: String,
+    stats: &'r Stats,
+    stage: Option<&'r StageReport>,
 }
+
+impl<'r> Line<'r> {
+    fn new(report: &'r PathReport, name: &str, stats: &'r Stats) -> Line<'r> {
+        Line {
+            path: &report.name,
+            chain: None,
+            name: name.to_owned(),
+            stats,
+            stage: None,
+        }
+    }
+
+    fn of_stage(report: &'r PathReport, stage: &'r StageReport) -> Line<'r> {
+        Line {
+            chain: stage.chain.as_deref(),
+            stage: Some(stage),
+            ..Line::new(report, &stage.name, &stage.stats)
+        }
+    }
+}
+
+/// Adds the columns of durations.
+fn durations<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<'t, R> {
+    table
+        .column("p50_ns", Nanoseconds, move |row| of(row).percentile(0.5))
+        .heading("p50", 9)
+        .column("p90_ns", Nanoseconds, move |row| of(row).percentile(0.9))
+        .heading("p90", 9)
+        .column("p99_ns", Nanoseconds, move |row| of(row).percentile(0.99))
+        .heading("p99", 9)
+        .column("max_ns", Nanoseconds, move |row| of(row).max())
+        .heading("max", 9)
+        .column("min_ns", Nanoseconds, move |row| of(row).min())
+        .column("mean_ns", Nanoseconds, move |row| of(row).mean())
+        .column("total_ns", Nanoseconds, move |row| of(row).total())
+}
+
+/// Columns of the stages of a path.
+fn stages<'r>() -> Table<'r, Line<'r>> {
+    let names = Table::new()
+        .column("path", Text, |l: &Line<'_>| l.path)
+        .csv_only()
+        .column("stage", Text, |l| l.name.clone())
+        .json_at("name")
+        .left("", NAME);
+    durations(names, |l| l.stats)
+        .column("count", Count, |l| l.stats.count())
+        .heading("count", 7)
+        .column("chain", Text, |l| l.chain)
+        .column("slow_mean_ns", Nanoseconds, |l| {
+            l.stage.map(|stage| stage.slow_mean_ns)
+        })
+        .column("fast_mean_ns", Nanoseconds, |l| {
+            l.stage.map(|stage| stage.fast_mean_ns)
+        })
+        .column("saving_estimate_ns", Nanoseconds, |l| {
+            l.stage.map(|stage| stage.saving_ns)
+        })
+        .csv_order(&[
+            "path", "chain", "stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns", "mean_ns",
+            "total_ns",
+        ])
+}
+
+/// Columns of a path on a terminal.
+const SHOWN: [&str; 6] = ["stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
 /// Appends the contract's fields, and what is told beside them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, reports: &[PathReport]) {
@@ -26,57 +94,29 @@ pub fn json(document: &mut Map<String, Value>, reports: &[PathReport]) {
     document.insert("paths".to_owned(), Value::Array(paths));
 }
 
-fn stats_json(stats: &Stats) -> Map<String, Value> {
-    let mut out = Map::new();
-    for (name, ns) in [
-        ("p50_ns", stats.percentile(0.5)),
-        ("p90_ns", stats.percentile(0.9)),
-        ("p99_ns", stats.percentile(0.99)),
-        ("max_ns", stats.max()),
-        ("min_ns", stats.min()),
-        ("mean_ns", stats.mean()),
-        ("total_ns", stats.total()),
-    ] {
-        out.insert(name.to_owned(), json!(ns));
-    }
-    out
-}
-
 fn path_json(report: &PathReport) -> Value {
-    let mut out = Map::new();
-    out.insert("path".to_owned(), json!(report.name));
-    out.insert("count".to_owned(), json!(report.count));
-    out.insert("total".to_owned(), stats_json(&report.total).into());
-    let stages = report.stages.iter().map(|stage| {
-        let mut out = Map::new();
-        out.insert("name".to_owned(), json!(stage.name));
-        out.extend(stats_json(&stage.stats));
-        out.insert("count".to_owned(), json!(stage.stats.count()));
-        out.insert("chain".to_owned(), json!(stage.chain));
-        out.insert("slow_mean_ns".to_owned(), json!(stage.slow_mean_ns));
-        out.insert("fast_mean_ns".to_owned(), json!(stage.fast_mean_ns));
-        out.insert("saving_estimate_ns".to_owned(), json!(stage.saving_ns));
-        Value::Object(out)
-    });
-    out.insert("stages".to_owned(), stages.collect());
-    let slow = report.slow.as_ref().map(slow_json);
-    out.insert("slow".to_owned(), slow.unwrap_or(Value::Null));
-    out.insert("by".to_owned(), json!(report.by));
-    let groups = report.groups.iter().map(|group| {
-        let mut out = Map::new();
-        out.insert("label".to_owned(), json!(group.label));
-        out.insert("count".to_owned(), json!(group.stats.count()));
-        out.extend(stats_json(&group.stats));
-        Value::Object(out)
-    });
-    out.insert("groups".to_owned(), groups.collect());
-    let dropped: Map<String, Value> = report
-        .dropped
+    let lines = report
+        .stages
         .iter()
+        .map(|stage| Line::of_stage(report, stage));
+    let total: Table<'_, Stats> = durations(Table::new(), |stats| stats);
+    let groups = Table::new()
+        .column("label", Text, |group: &GroupReport| group.label.clone())
+        .column("count", Count, |group| group.stats.count());
+    let dropped = report.dropped.iter();
+    let dropped: Map<String, Value> = dropped
         .map(|(why, count)| (why.name().to_owned(), json!(count)))
         .collect();
-    out.insert("dropped".to_owned(), dropped.into());
-    Value::Object(out)
+    json!({
+        "path": report.name,
+        "count": report.count,
+        "total": total.object(&report.total),
+        "stages": stages().json(lines),
+        "slow": report.slow.as_ref().map(slow_json),
+        "by": report.by,
+        "groups": durations(groups, |group| &group.stats).json(&report.groups),
+        "dropped": dropped,
+    })
 }
 
 fn slow_json(slow: &SlowReport) -> Value {
@@ -112,36 +152,13 @@ fn found(found: Found) -> &'static str {
 
 /// Returns a row for each stage of each path, and one for its total, as CSV.
 pub fn csv(reports: &[PathReport]) -> String {
-    let mut out = String::new();
-    csv::row(
-        &mut out,
-        [
-            "path", "chain", "stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns", "mean_ns",
-            "total_ns",
-        ],
-    );
-    for report in reports {
-        let mut row = |chain: &str, stage: &str, stats: &Stats| {
-            let mut fields = vec![report.name.clone(), chain.to_owned(), stage.to_owned()];
-            let numbers = [
-                stats.count(),
-                stats.percentile(0.5),
-                stats.percentile(0.9),
-                stats.percentile(0.99),
-                stats.max(),
-                stats.mean(),
-                stats.total(),
-            ];
-            fields.extend(numbers.map(|n| n.to_string()));
-            csv::row(&mut out, fields);
-        };
-        row("", "total", &report.total);
-        for stage in &report.stages {
-            let chain = stage.chain.as_deref().unwrap_or("");
-            row(chain, &stage.name, &stage.stats);
-        }
-    }
-    out
+    stages().csv(reports.iter().flat_map(|report| {
+        let stages = report
+            .stages
+            .iter()
+            .map(|stage| Line::of_stage(report, stage));
+        std::iter::once(Line::new(report, "total", &report.total)).chain(stages)
+    }))
 }
 
 /// Columns of a stage's name.
@@ -178,16 +195,20 @@ pub fn table(reports: &[PathReport], layout: Layout) -> String {
 }
 
 fn path(out: &mut String, report: &PathReport, layout: Layout) {
-    let time = |ns: u64| duration::of(ns, layout.nanoseconds);
     let title = format!("{}: {}", clean(&report.name), clean(&report.about));
     quality::wrap(out, "", title.trim_end_matches([':', ' ']), layout.width);
+    let columns = stages();
+    let view = columns.view(SHOWN);
     if report.count > 0 {
-        let _ = writeln!(
+        out.push_str(&view.head());
+        out.push('\n');
+        line(
             out,
-            "{:<36}{:>7}{:>9}{:>9}{:>9}{:>9}",
-            "", "count", "p50", "p90", "p99", "max"
+            &view,
+            "",
+            Line::new(report, "total", &report.total),
+            layout,
         );
-        line(out, "total", &report.total, layout);
         let several = report.stages.iter().any(|stage| stage.chain.is_some());
         let mut chain: Option<&str> = None;
         for stage in &report.stages {
@@ -195,7 +216,7 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
                 chain = stage.chain.as_deref();
                 let _ = writeln!(out, "  {}:", clean(chain.unwrap_or("")));
             }
-            line(out, &format!("  {}", stage.name), &stage.stats, layout);
+            line(out, &view, "  ", Line::of_stage(report, stage), layout);
         }
     }
     if let Some(by) = report.by
@@ -203,7 +224,13 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
     {
         let _ = writeln!(out, "  by {by}:");
         for group in report.groups.iter().take(layout.limit) {
-            line(out, &format!("  {}", group.label), &group.stats, layout);
+            line(
+                out,
+                &view,
+                "  ",
+                Line::new(report, &group.label, &group.stats),
+                layout,
+            );
         }
         if report.groups.len() > layout.limit {
             let _ = writeln!(
@@ -213,33 +240,8 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
             );
         }
     }
-    if let Some(slow) = &report.slow
-        && slow.count > 0
-    {
-        let how = match slow.found {
-            Found::Given => "as asked for",
-            Found::Gap => "there is a gap below",
-            Found::P95 => "the 95th percentile; there is no gap",
-        };
-        let text = format!(
-            "slow: {} from {} on ({how}), mean {} against {}.",
-            slow.count,
-            time(slow.threshold_ns),
-            time(slow.mean_ns),
-            time(slow.fast_mean_ns)
-        );
-        quality::wrap(out, "  ", &text, layout.width);
-        if let Some((number, text)) = &slow.slowest {
-            let text = format!(
-                "The slowest is instance {number}, {}: {text}",
-                time(report.total.max())
-            );
-            quality::wrap(out, "  ", &text, layout.width);
-        }
-        for one in &slow.because {
-            because(out, one, layout);
-        }
-        savings(out, report, slow, layout);
+    if let Some(slow) = report.slow.as_ref().filter(|slow| slow.count > 0) {
+        slow_ones(out, report, slow, layout);
     }
     if !report.dropped.is_empty() {
         let parts: Vec<String> = report
@@ -252,23 +254,49 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
     }
 }
 
-fn line(out: &mut String, name: &str, stats: &Stats, layout: Layout) {
-    let time = |ns: u64| duration::of(ns, layout.nanoseconds);
-    let mut name = clean(name);
-    // What is longer than its column has a line of its own.
-    if name.chars().count() > NAME {
-        let _ = writeln!(out, "{name}");
-        name = String::new();
+/// Appends a line; a name that is longer than its column has a line of its own.
+fn line<'r>(
+    out: &mut String,
+    view: &View<'_, '_, Line<'r>>,
+    indent: &str,
+    line: Line<'r>,
+    layout: Layout,
+) {
+    let mut line = line;
+    line.name.insert_str(0, indent);
+    if clean(&line.name).chars().count() > NAME {
+        let _ = writeln!(out, "{}", clean(&line.name));
+        line.name.clear();
     }
-    let _ = writeln!(
-        out,
-        "{name:<NAME$}{:>7}{:>9}{:>9}{:>9}{:>9}",
-        stats.count(),
-        time(stats.percentile(0.5)),
-        time(stats.percentile(0.9)),
-        time(stats.percentile(0.99)),
-        time(stats.max())
+    let _ = writeln!(out, "{}", view.line(&line, layout));
+}
+
+/// Appends what tells the slow instances from the others.
+fn slow_ones(out: &mut String, report: &PathReport, slow: &SlowReport, layout: Layout) {
+    let how = match slow.found {
+        Found::Given => "as asked for",
+        Found::Gap => "there is a gap below",
+        Found::P95 => "the 95th percentile; there is no gap",
+    };
+    let text = format!(
+        "slow: {} from {} on ({how}), mean {} against {}.",
+        slow.count,
+        layout.time(slow.threshold_ns),
+        layout.time(slow.mean_ns),
+        layout.time(slow.fast_mean_ns)
     );
+    quality::wrap(out, "  ", &text, layout.width);
+    if let Some((number, text)) = &slow.slowest {
+        let text = format!(
+            "The slowest is instance {number}, {}: {text}",
+            layout.time(report.total.max())
+        );
+        quality::wrap(out, "  ", &text, layout.width);
+    }
+    for one in &slow.because {
+        because(out, one, layout);
+    }
+    savings(out, report, slow, layout);
 }
 
 fn because(out: &mut String, one: &Because, layout: Layout) {
@@ -297,57 +325,65 @@ fn savings(out: &mut String, report: &PathReport, slow: &SlowReport, layout: Lay
         let text = format!(
             "Estimate: if '{}' took the slow ones what it takes the others, their total of {} would be {} ({} %) less.",
             stage.name,
-            duration::of(whole, layout.nanoseconds),
-            duration::of(stage.saving_ns, layout.nanoseconds),
+            layout.time(whole),
+            layout.time(stage.saving_ns),
             share::cell(share)
         );
         quality::wrap(out, "  ", &text, layout.width);
     }
 }
 
-/// Returns the head of a table of instances as CSV.
-pub fn each_csv_head() -> String {
-    let mut out = String::new();
-    csv::row(
-        &mut out,
-        [
-            "path", "instance", "chain", "by", "start_ns", "total_ns", "vcpu_tid", "vcpu", "steps",
-            "features",
-        ],
-    );
-    out
+/// Instances of paths as rows of JSON and CSV.
+#[derive(Debug)]
+pub struct Instances(Table<'static, InstanceReport>);
+
+impl Default for Instances {
+    fn default() -> Instances {
+        Instances(
+            Table::new()
+                .column("path", Text, |one: &InstanceReport| one.path.clone())
+                .column("instance", Number, |one| one.number)
+                .column("chain", Text, |one| one.chain.clone())
+                .column("by", Text, |one| one.by.clone())
+                .column("start_ns", Nanoseconds, |one| {
+                    one.steps.first().map(|step| step.time)
+                })
+                .column("total_ns", Nanoseconds, |one| one.total_ns())
+                .column("vcpu_tid", Number, |one| one.vcpu_tid)
+                .column("vcpu", Text, |one| one.vcpu.clone())
+                .column("steps", Nested, |one| steps(&one.steps))
+                .csv_form(|one| {
+                    let steps = one.steps.iter();
+                    let steps: Vec<String> = steps
+                        .map(|step| format!("{}@{}", step.name, step.time))
+                        .collect();
+                    steps.join(";")
+                })
+                .column("features", Nested, |one| one.features.clone())
+                .csv_form(|one| one.features.join(";")),
+        )
+    }
 }
 
-/// Returns an instance as a row; steps as `name@time_ns`, apart by semicolons.
-pub fn each_csv(one: &InstanceReport) -> String {
-    let mut out = String::new();
-    let start = one.steps.first().map_or(0, |step| step.time);
-    let steps: Vec<String> = one
-        .steps
-        .iter()
-        .map(|step| format!("{}@{}", step.name, step.time))
-        .collect();
-    csv::row(
-        &mut out,
-        [
-            one.path.as_str(),
-            &one.number.to_string(),
-            one.chain.as_deref().unwrap_or(""),
-            one.by.as_deref().unwrap_or(""),
-            &start.to_string(),
-            &one.total_ns().to_string(),
-            &one.vcpu_tid.map(|tid| tid.to_string()).unwrap_or_default(),
-            one.vcpu.as_deref().unwrap_or(""),
-            &steps.join(";"),
-            &one.features.join(";"),
-        ],
-    );
-    out
+impl Instances {
+    /// Returns the names of CSV's columns as a line.
+    pub fn csv_head(&self) -> String {
+        self.0.csv_head()
+    }
+
+    /// Returns an instance as a line of CSV; steps as `name@time_ns`, apart by semicolons.
+    pub fn csv(&self, one: &InstanceReport) -> String {
+        self.0.csv_row(one)
+    }
+
+    /// Returns an instance as an object.
+    pub fn json(&self, one: &InstanceReport) -> Value {
+        self.0.object(one).into()
+    }
 }
 
-/// Returns an instance as an object.
-pub fn each_json(one: &InstanceReport) -> Value {
-    let steps = one.steps.iter().map(|step| {
+fn steps(steps: &[StepReport]) -> Value {
+    let object = |step: &StepReport| {
         json!({
             "name": step.name,
             "time_ns": step.time,
@@ -355,19 +391,8 @@ pub fn each_json(one: &InstanceReport) -> Value {
             "tid": step.tid,
             "thread": step.thread,
         })
-    });
-    json!({
-        "path": one.path,
-        "instance": one.number,
-        "chain": one.chain,
-        "by": one.by,
-        "start_ns": one.steps.first().map(|step| step.time),
-        "total_ns": one.total_ns(),
-        "vcpu_tid": one.vcpu_tid,
-        "vcpu": one.vcpu,
-        "steps": steps.collect::<Value>(),
-        "features": one.features,
-    })
+    };
+    steps.iter().map(object).collect()
 }
 
 /// Returns an instance as a line.

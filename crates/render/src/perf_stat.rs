@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use analysis::RatioRow;
-use serde_json::{Value, json};
+use serde_json::Value;
 use words::duration;
 
-use crate::clean;
+use crate::Layout;
+use crate::table::{Table, Unit};
 
 /// Returns a number with four digits that count, as people read them.
 fn number(value: f64) -> String {
@@ -22,7 +23,7 @@ fn number(value: f64) -> String {
 }
 
 /// Returns the counts as a table. A column of ratios is there where their base was counted.
-pub fn table(rows: &[RatioRow], counted_ns: Option<u64>) -> String {
+pub fn table(rows: &[RatioRow], counted_ns: Option<u64>, layout: Layout) -> String {
     let mut out = format!("perf stat: {}", words::plural(rows.len(), "event"));
     match counted_ns {
         Some(ns) => {
@@ -30,42 +31,32 @@ pub fn table(rows: &[RatioRow], counted_ns: Option<u64>) -> String {
         }
         None => out.push_str("; the text does not say for how long\n"),
     }
-    type Ratio = fn(&RatioRow) -> Option<f64>;
-    let ratios: [(&str, Ratio); 3] = [
-        ("per second", |row| row.per_second),
-        ("per exit", |row| row.per_exit),
-        ("per switch", |row| row.per_switch),
-    ];
-    let shown: Vec<_> = ratios
-        .into_iter()
-        .filter(|(_, of)| rows.iter().any(|row| of(row).is_some()))
-        .collect();
-    let _ = write!(out, "{:<28}{:>16}", "", "count");
-    for (name, _) in &shown {
-        let _ = write!(out, "{name:>12}");
-    }
-    out.push('\n');
-    for row in rows {
-        let _ = write!(out, "{:<28}{:>16}", clean(&row.event), row.count);
-        for (_, of) in &shown {
-            let text = of(row).map_or_else(|| "-".to_owned(), number);
-            let _ = write!(out, "{text:>12}");
-        }
-        out.push('\n');
-    }
-    out
+    let columns = columns();
+    let view = columns.view(["event", "count", "per_second", "per_exit", "per_switch"]);
+    out + &view.known_of(rows).text(rows, layout)
+}
+
+/// Columns of the counts.
+fn columns() -> Table<'static, RatioRow> {
+    use Unit::{Count, Text};
+    let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    Table::new()
+        .column("event", Text, |row: &RatioRow| row.event.clone())
+        .left("", 28)
+        .column("count", Count, |row| row.count)
+        .heading("count", 16)
+        .column("per_second", Unit::Value, |row| row.per_second)
+        .heading("per second", 12)
+        .show(move |row, _| ratio(row.per_second))
+        .column("per_exit", Unit::Value, |row| row.per_exit)
+        .heading("per exit", 12)
+        .show(move |row, _| ratio(row.per_exit))
+        .column("per_switch", Unit::Value, |row| row.per_switch)
+        .heading("per switch", 12)
+        .show(move |row, _| ratio(row.per_switch))
 }
 
 /// Returns the counts as objects of a document.
 pub fn json(rows: &[RatioRow]) -> Value {
-    let object = |row: &RatioRow| {
-        json!({
-            "event": row.event,
-            "count": row.count,
-            "per_second": row.per_second,
-            "per_exit": row.per_exit,
-            "per_switch": row.per_switch,
-        })
-    };
-    rows.iter().map(object).collect()
+    columns().json(rows)
 }

@@ -3,8 +3,8 @@
 use rules::Rule;
 use serde_json::{Map, Value, json};
 
-use crate::csv;
 use crate::quality::wrap;
+use crate::table::{Table, Unit};
 
 /// Returns a line for each rule.
 pub fn list(rules: &[&Rule], width: usize) -> String {
@@ -47,39 +47,38 @@ pub fn explained(rules: &[&Rule], width: usize) -> String {
     out
 }
 
-/// Appends rules to a JSON document.
-pub fn json(document: &mut Map<String, Value>, rules: &[&Rule]) {
-    let list = rules.iter().map(|rule| {
-        let remedies: Vec<Value> = rule
-            .remedies
-            .iter()
-            .map(|remedy| {
+/// Columns of rules.
+fn columns() -> Table<'static, &'static Rule> {
+    use Unit::{Nested, Text};
+    Table::new()
+        .column("id", Text, |rule: &&Rule| rule.id)
+        .column("title", Text, |rule| rule.title)
+        .column("looks_at", Text, |rule| rule.looks_at)
+        .json_only()
+        .column("needs", Text, |rule| rule.needs)
+        .column("cause", Text, |rule| rule.cause)
+        .json_only()
+        .column("remedy", Nested, |rule| {
+            let each = rule.remedies.iter();
+            let remedies = each.map(|remedy| {
                 json!({
                     "do": remedy.what,
                     "price": remedy.price,
                     "check": remedy.check,
                     "unless": remedy.unless,
                 })
-            })
-            .collect();
-        json!({
-            "id": rule.id,
-            "title": rule.title,
-            "looks_at": rule.looks_at,
-            "needs": rule.needs,
-            "cause": rule.cause,
-            "remedy": remedies,
-            "sources": rule.sources,
+            });
+            remedies.collect::<Value>()
         })
-    });
-    document.insert("rules".to_owned(), list.collect());
+        .column("sources", Nested, |rule| json!(rule.sources))
+}
+
+/// Appends rules to a JSON document.
+pub fn json(document: &mut Map<String, Value>, rules: &[&'static Rule]) {
+    document.insert("rules".to_owned(), columns().json(rules));
 }
 
 /// Returns rules as comma separated values.
-pub fn csv(rules: &[&Rule]) -> String {
-    let mut out = String::from("id,title,needs\n");
-    for rule in rules {
-        csv::row(&mut out, [rule.id, rule.title, rule.needs]);
-    }
-    out
+pub fn csv(rules: &[&'static Rule]) -> String {
+    columns().csv(rules)
 }

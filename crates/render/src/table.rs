@@ -6,7 +6,7 @@ terminal it stands where it has a heading and a view names it.
 */
 
 use std::borrow::Borrow;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 use words::share;
@@ -104,6 +104,13 @@ impl<R> Column<'_, R> {
 pub(crate) struct Table<'t, R> {
     columns: Vec<Column<'t, R>>,
     csv_order: Option<&'static [&'static str]>,
+}
+
+impl<R> fmt::Debug for Table<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.columns.iter().map(|column| column.name);
+        f.debug_list().entries(names).finish()
+    }
 }
 
 impl<'t, R> Table<'t, R> {
@@ -315,6 +322,15 @@ pub(crate) struct View<'v, 't, R> {
 }
 
 impl<R> View<'_, '_, R> {
+    /// Leaves out columns of which no row has a value.
+    pub(crate) fn known_of(mut self, rows: &[R]) -> Self {
+        self.columns.retain(|(column, _)| {
+            let mut values = rows.iter().filter_map(|row| column.value(row));
+            values.any(|value| !value.is_null())
+        });
+        self
+    }
+
     fn lay(&self, text: impl Fn(&Column<'_, R>, &Heading) -> String) -> String {
         let mut out = String::new();
         for (column, heading) in &self.columns {

@@ -6,7 +6,7 @@ use analysis::Picture;
 use anyhow::{Result, bail};
 use compare::{Options, Side};
 use event::Quality;
-use render::{compare as render_compare, json};
+use render::{Layout, compare as render_compare, json};
 use rules::{Case, Diagnosis};
 
 use crate::args::{CompareArgs, Format};
@@ -67,12 +67,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (names_a, names_b) = (name(&first), name(&second));
     match args.common.format {
         Format::Table => {
-            let layout = render_compare::Layout {
+            let layout = Layout {
                 width: output::width(),
-                all: args.all,
                 limit: args.limit.unwrap_or(usize::MAX),
+                nanoseconds: true,
             };
-            let mut text = render_compare::text(&comparison, &names_a, &names_b, layout);
+            let mut text = render_compare::text(&comparison, &names_a, &names_b, args.all, layout);
             for picture in a.iter().chain(&b) {
                 text.push('\n');
                 let names = picture.names.join(", ");

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use analysis::{Console, ConsoleLine};
 use anyhow::{Result, bail};
 use model::Vm;
-use render::console::{self, Writer};
+use render::console::{self, Lines, Writer, Written};
 use render::{json, quality};
 use source::Reader;
 
@@ -58,25 +58,27 @@ pub(super) fn run(
         pending.extend_from_slice(open.as_bytes());
         pending.extend_from_slice(b",\n  \"console\": [");
     }
+    let rows = Lines::default();
     if format == Format::Csv {
-        pending.extend_from_slice(console::CSV_HEADER.as_bytes());
+        pending.extend_from_slice(rows.csv_head().as_bytes());
     }
     let mut failed = None;
     let mut count = 0u64;
     let mut take = |line: ConsoleLine| {
         let writer = writer(&line, &vms);
+        let written = Written { line, writer };
         match format {
             Format::Table => {
-                let text = console::line(&line, &time(line.start), &writer);
+                let text = console::line(&written.line, &time(written.line.start), &written.writer);
                 pending.extend_from_slice(text.as_bytes());
             }
             Format::Csv => {
-                pending.extend_from_slice(console::csv_row(&line, &writer).as_bytes());
+                pending.extend_from_slice(rows.csv(&written).as_bytes());
             }
             Format::Json => {
                 let separator: &[u8] = if count == 0 { b"\n    " } else { b",\n    " };
                 pending.extend_from_slice(separator);
-                let object = console::json(&line, &writer).to_string();
+                let object = rows.json(&written).to_string();
                 pending.extend_from_slice(object.as_bytes());
             }
         }

@@ -170,7 +170,11 @@ impl Part {
         out.push_str(&self.sched(whole));
         if !picture.counts.is_empty() {
             let counts = analysis::ratios(picture);
-            out.push_str(&perf_stat::table(&counts, picture.counted_ns));
+            out.push_str(&perf_stat::table(
+                &counts,
+                picture.counted_ns,
+                self.layout(usize::MAX),
+            ));
             out.push('\n');
         }
         let quality = quality::lines(&self.name, &picture.quality, output::width());
@@ -288,8 +292,8 @@ impl Part {
             let counted = Value::from(self.picture.counted_ns);
             out.insert("counted_ns".to_owned(), counted);
         }
-        let findings = self.diagnosis.findings.iter().map(diagnose::finding_json);
-        out.insert("findings".to_owned(), findings.collect());
+        let findings = diagnose::findings_json(&self.diagnosis.findings);
+        out.insert("findings".to_owned(), findings);
         Value::Object(out)
     }
 }

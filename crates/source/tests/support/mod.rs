@@ -287,12 +287,12 @@ fn causes(study: &mut Study, quality: Quality) -> String {
     assert_eq!(same.changes, []);
     let mut document = serde_json::Map::new();
     render::diagnose::json(&mut document, &diagnosis);
-    let layout = render::compare::Layout {
+    let layout = render::Layout {
         width: 80,
-        all: true,
         limit: usize::MAX,
+        nanoseconds: true,
     };
-    render::diagnose::text(&diagnosis, 80) + &render::compare::text(&same, &[], &[], layout)
+    render::diagnose::text(&diagnosis, 80) + &render::compare::text(&same, &[], &[], true, layout)
 }
 
 /// What the recording tells of paths: stages add up to totals, and groups to all instances.
@@ -324,7 +324,7 @@ fn latencies(study: &Study) -> String {
             }
         }
     }
-    let layout = render::paths::Layout {
+    let layout = render::Layout {
         width: 80,
         limit: 3,
         nanoseconds: true,

@@ -8,7 +8,8 @@ use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
 use model::Access;
 use paths::{Instance, Paths};
-use render::{json, neutral, paths as render_paths, quality};
+use render::paths::{self as render_paths, Instances};
+use render::{json, neutral, quality};
 use source::Reader;
 
 use crate::args::{Format, PathsArgs};
@@ -31,7 +32,7 @@ pub(super) fn run(
     let mut isa = None;
     match format {
         Format::Table => {}
-        Format::Csv => start.push_str(&render_paths::each_csv_head()),
+        Format::Csv => start.push_str(&Instances::default().csv_head()),
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
             let mut first = study();
@@ -60,6 +61,7 @@ pub(super) fn run(
         pending: start,
         count: 0,
         failed: None,
+        rows: Instances::default(),
     };
     let outcome = reader.walk(&mut each);
     each.study.finish();
@@ -93,6 +95,7 @@ struct Each<'d> {
     pending: String,
     count: u64,
     failed: Option<io::Error>,
+    rows: Instances,
 }
 
 impl Each<'_> {
@@ -124,10 +127,10 @@ impl Each<'_> {
         let told = paths.tell(one, machine, &name_access);
         let text = match self.format {
             Format::Table => render_paths::each_line(&told, self.nanoseconds),
-            Format::Csv => render_paths::each_csv(&told),
+            Format::Csv => self.rows.csv(&told),
             Format::Json => {
                 let comma = if self.count == 0 { "" } else { "," };
-                format!("{comma}\n    {}", render_paths::each_json(&told))
+                format!("{comma}\n    {}", self.rows.json(&told))
             }
         };
         let text = match self.format {

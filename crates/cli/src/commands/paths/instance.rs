@@ -8,6 +8,7 @@ use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
 use model::Access;
 use paths::{Instance, InstanceReport, Paths};
+use render::paths::Instances;
 use render::{json, paths_instance};
 use source::Reader;
 use tracefmt::Formats;
@@ -82,7 +83,7 @@ pub(super) fn run(
     reader.walk(&mut lines);
     if args.common.format == Format::Json {
         let mut document = json::envelope(VERSION, "paths", &[name.to_owned()], &quality);
-        let mut one = render::paths::each_json(&told);
+        let mut one = Instances::default().json(&told);
         one["diagram"] = diagram.into();
         one["events"] = lines.texts().into();
         document.insert("instance".to_owned(), one);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
-use render::{json, paths as render_paths, quality};
+use render::{Layout, json, paths as render_paths, quality};
 
 use crate::args::{Format, PathsArgs};
 use crate::commands::VERSION;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let reports = follower.report(machine, &name_access);
     match args.common.format {
         Format::Table => {
-            let layout = render_paths::Layout {
+            let layout = Layout {
                 width: output::width(),
                 limit: SHOWN,
                 nanoseconds: input::nanoseconds(reader.header()),
