@@ -97,7 +97,7 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
         wrap(&mut out, "   in ", name, width);
     }
     for evidence in &finding.evidence {
-        wrap(&mut out, "   - ", evidence, width);
+        wrap(&mut out, "   - ", &evidence.text, width);
     }
     wrap(&mut out, "   cause: ", &finding.cause, width);
     for (at, advice) in finding.remedies.iter().enumerate() {
@@ -150,7 +150,10 @@ fn columns() -> Table<'static, Finding> {
         .column("confidence", Share, |finding| finding.confidence)
         .csv_form(|finding| format!("{:.2}", finding.confidence))
         .column("title", Text, |finding| finding.title.clone())
-        .column("evidence", Nested, |finding| finding.evidence.clone())
+        .column("evidence", Nested, |finding| {
+            let evidence = finding.evidence.iter();
+            evidence.map(|one| one.text.clone()).collect::<Value>()
+        })
         .column("cause", Text, |finding| finding.cause.clone())
         .column("remedy", Nested, |finding| {
             let remedies = finding.remedies.iter();

@@ -1,7 +1,6 @@
 //! What rules look at, and how they ask it.
 
 use std::collections::HashSet;
-use words::share;
 
 use analysis::{ExitRow, ExitTable, Origin, Picture};
 use domain::{Domain, GuestOs};
@@ -9,6 +8,7 @@ use event::Isa;
 use facts::{Facts, Host};
 use model::Vm;
 
+use crate::evidence::{Evidence, Ns, Of, says};
 use crate::{Base, Cost, Finding, Verdict};
 
 /// One recording, or one set of printed tables, with what is known beside it.
@@ -175,9 +175,9 @@ impl<'a> Case<'a> {
     pub(crate) fn tell_brief(&self, finding: Finding) -> Finding {
         let brief = |ns: &u64| *ns < LEAST_SPAN_NS && !self.printed();
         match self.picture.span_ns.filter(brief) {
-            Some(span) => finding.evidence(format!(
-                "The recording is of {} only: the share may be that of a moment.",
-                words::duration::human(span)
+            Some(span) => finding.evidence(says!(
+                "The recording is of {span} only: the share may be that of a moment.",
+                span = Ns(span),
             )),
             None => finding,
         }
@@ -204,10 +204,14 @@ impl<'a> Case<'a> {
     }
 
     /// Returns a sentence on what the recording lost, if it lost anything.
-    pub(crate) fn losses(&self) -> Option<String> {
+    pub(crate) fn losses(&self) -> Option<Evidence> {
         let lost = self.picture.quality.lost_events;
         (lost > 0).then(|| {
-            format!("The recording lost {lost} events: counts are lower bounds, and the cost is what was counted at the mean of what was timed.")
+            says!(
+                "The recording lost {lost} events: counts are lower bounds, and the cost is what was counted at the mean of what \
+                 was timed.",
+                lost = lost,
+            )
         })
     }
 
@@ -243,19 +247,25 @@ pub(crate) fn called(row: &ExitRow) -> String {
     }
 }
 
-/// Returns lines of evidence for the rows that count most.
-pub(crate) fn listed(rows: &[&ExitRow], whole: u64, most: usize) -> Vec<String> {
+/// Returns evidence for the rows of a table that count most.
+pub(crate) fn listed(
+    table: impl Fn(&ExitRow) -> ExitTable,
+    rows: &[&ExitRow],
+    whole: u64,
+    most: usize,
+) -> Vec<Evidence> {
     let mut rows = rows.to_vec();
     rows.sort_by_key(|row| std::cmp::Reverse((row.stats.total(), row.stats.count())));
     let line = |row: &&ExitRow| {
-        format!(
-            "{}: {} of them ({}), {} in all, {} each.",
-            called(row),
-            row.stats.count(),
-            share::of(row.stats.count(), whole),
-            words::duration::human(row.stats.total()),
-            words::duration::human(row.stats.mean()),
+        says!(
+            "{row}: {count} of them ({share}), {all} in all, {each} each.",
+            row = called(row),
+            count = row.stats.count(),
+            share = Of(row.stats.count(), whole),
+            all = Ns(row.stats.total()),
+            each = Ns(row.stats.mean()),
         )
+        .row(table(row), row)
     };
     rows.iter().take(most).map(line).collect()
 }

@@ -3,7 +3,8 @@
 use analysis::Turns;
 use words::duration::seconds_us;
 
-use crate::Case;
+use crate::evidence::{Evidence, Id, Shown, says};
+use crate::{Case, Window};
 
 /// What a finding is worth at most where events are missing: others that are missing as well may explain it.
 const UNSURE: f64 = 0.45;
@@ -18,35 +19,40 @@ const AT_LEAST: u64 = 3;
 
 impl Case<'_> {
     /// Returns why what seems to take long, or not to happen, may be events that are missing; a full sentence.
-    pub(crate) fn doubt(&self) -> Option<String> {
+    pub(crate) fn doubt(&self) -> Option<Evidence> {
         let told = &self.picture.continuity;
         let many = |turns: &Turns| turns.missed >= AT_LEAST && turns.missed > turns.all / ONE_IN;
         let events = self.picture.info.events.iter();
         let all: u64 = events.map(|event| event.count).sum();
         let lost = self.picture.quality.lost_events;
         if lost > 0 && lost > all / 100 {
-            return Some(format!(
-                "The recorder lost {lost} events beside {all} that are there: some of it may be that."
+            return Some(says!(
+                "The recorder lost {lost} events beside {all} that are there: some of it may be that.",
+                lost = lost,
+                all = all,
             ));
         }
         if many(&told.exits) {
-            return Some(format!(
-                "{} of {} exits are followed by another without an entry between: events are missing, and some of \
+            return Some(says!(
+                "{missed} of {all} exits are followed by another without an entry between: events are missing, and some of \
                  it may be that.",
-                told.exits.missed, told.exits.all
+                missed = told.exits.missed,
+                all = told.exits.all,
             ));
         }
         if many(&told.chain) {
-            return Some(format!(
-                "{} of {} switches leave another task than the one before had switched to: events are missing, and \
+            return Some(says!(
+                "{missed} of {all} switches leave another task than the one before had switched to: events are missing, and \
                  some of it may be that.",
-                told.chain.missed, told.chain.all
+                missed = told.chain.missed,
+                all = told.chain.all,
             ));
         }
         if let Some(cpu) = told.absent_cpus.first() {
-            return Some(format!(
+            return Some(says!(
                 "Tasks went to CPU {cpu}, of which nothing was recorded: what happened there is not seen, and some of \
-                 it may be that."
+                 it may be that.",
+                cpu = Id(u64::from(*cpu)),
             ));
         }
         None
@@ -67,13 +73,18 @@ impl Case<'_> {
     }
 
     /// Returns the command that shows what happened in a time.
-    pub(crate) fn command(&self, from: u64, to: u64) -> String {
+    pub(crate) fn command(&self, from: u64, to: u64) -> Shown {
         let name = self.picture.names.first().map_or("REC", String::as_str);
-        format!(
+        let command = format!(
             "trapline events {name} --time {},{}",
             seconds_us(from / 1_000),
             seconds_us(to.div_ceil(1_000))
-        )
+        );
+        let window = Window {
+            start_ns: from,
+            end_ns: to,
+        };
+        Shown { command, window }
     }
 
     /// Returns whether so much was lost, or cut off, that what did not happen may have.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use domain::Change;
 
+use crate::evidence::{Evidence, says};
 use crate::{Remedy, Rule, Verdict};
 
 /// Findings with less confidence are no reason to change a definition.
@@ -135,8 +136,8 @@ pub struct Finding {
     pub at_least: Severity,
     /// Whatever it costs, it matters at most so much: what it costs is not known.
     pub at_most: Severity,
-    /// What shows it, a full sentence each.
-    pub evidence: Vec<String>,
+    /// What shows it.
+    pub evidence: Vec<Evidence>,
     /// Why that makes the VM slow.
     pub cause: String,
     /// What to change, best first.
@@ -159,9 +160,9 @@ pub(crate) fn disturbed(findings: &mut [Finding]) {
         // What has no cost is no matter of time.
         let same = other.inputs.iter().any(|name| first.inputs.contains(name));
         if other.cost.is_some() && (same || first.inputs.is_empty()) {
-            other.evidence.push(format!(
-                "Recording itself took a visible share here ({}, above): some of this may be its doing.",
-                first.rule.id
+            other.evidence.push(says!(
+                "Recording itself took a visible share here ({rule}, above): some of this may be its doing.",
+                rule = first.rule.id
             ));
         }
     }
@@ -203,8 +204,8 @@ impl Finding {
     }
 
     /// Says what shows it.
-    pub fn evidence(mut self, text: impl Into<String>) -> Finding {
-        self.evidence.push(text.into());
+    pub fn evidence(mut self, evidence: impl Into<Evidence>) -> Finding {
+        self.evidence.push(evidence.into());
         self
     }
 

@@ -13,6 +13,7 @@ Findings are ranked by the time they cost. Without evidence there is no finding.
 mod case;
 mod definition;
 mod doubt;
+mod evidence;
 mod finding;
 mod names;
 mod rules;
@@ -20,6 +21,7 @@ mod torn;
 
 pub use case::Case;
 pub use definition::remarks;
+pub use evidence::{Evidence, Number, PathInstance, TableRow, Value, Window};
 pub use finding::{Advice, Base, Cost, Diagnosis, Finding, Lack, Severity};
 
 /// The built-in paths that rules look at.

@@ -3,6 +3,7 @@
 use model::{Vm, vcpu_name, vm_names};
 
 use crate::Case;
+use crate::evidence::Thread;
 
 impl Case<'_> {
     /// Returns the VM that a vCPU's thread belongs to: its position among all.
@@ -20,10 +21,13 @@ impl Case<'_> {
 
     /// Returns what a vCPU is called: its number, behind its VM where there are several, and its thread: `b, vCPU 1 (thread
     /// 1705)`.
-    pub(crate) fn vcpu_called(&self, tid: i32) -> String {
+    pub(crate) fn vcpu_called(&self, tid: i32) -> Thread {
         match vcpu_name(self.vms(), tid) {
-            Some(name) => words::with_thread(&name, tid),
-            None => format!("the vCPU of thread {tid}"),
+            Some(name) => Thread::named(&name, tid),
+            None => Thread {
+                called: format!("the vCPU of thread {tid}"),
+                tid,
+            },
         }
     }
 }

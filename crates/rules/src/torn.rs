@@ -1,5 +1,6 @@
 //! What is left of a finding where the recording has holes.
 
+use crate::evidence::says;
 use crate::{Case, Finding, Severity};
 
 /// Findings that rest on times between events are no surer than this where events are missing all through the
@@ -20,8 +21,9 @@ pub(crate) fn lower(case: &Case<'_>, finding: &mut Finding) {
     }
     finding.confidence = finding.confidence.min(MOST);
     finding.at_most = Severity::Low;
-    finding.evidence.push(format!(
-        "It is no surer than {MOST:.2}, and its cost is not known, because events are missing in the recording: {}.",
-        continuity.holes().join("; ")
+    finding.evidence.push(says!(
+        "It is no surer than {most}, and its cost is not known, because events are missing in the recording: {holes}.",
+        most = format!("{MOST:.2}"),
+        holes = continuity.holes().join("; ")
     ));
 }

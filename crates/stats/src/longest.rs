@@ -50,6 +50,14 @@ impl Longest {
         Some(out)
     }
 
+    /// Returns the longest few, as duration and beginning, longest first; of equal ones the earlier comes first.
+    pub fn first(&self, most: usize) -> Vec<(u64, u64)> {
+        let mut out = self.list.clone();
+        out.sort_unstable_by_key(|(ns, begin)| (std::cmp::Reverse(*ns), *begin));
+        out.truncate(most);
+        out
+    }
+
     /// Returns the longest duration; 0 if there is none.
     pub fn max(&self) -> u64 {
         self.list.iter().map(|(ns, _)| *ns).max().unwrap_or(0)
@@ -78,6 +86,8 @@ mod tests {
         // More of them than are kept: what is missing is not made up.
         assert_eq!(longest.reaching(100), None);
         assert_eq!(longest.max(), (0..10_000).map(ns).max().unwrap());
+        assert_eq!(longest.first(1)[0].0, longest.max());
+        assert!(longest.first(9).is_sorted_by(|one, other| one.0 >= other.0));
         assert_eq!(Longest::default().reaching(0), Some(Vec::new()));
     }
 

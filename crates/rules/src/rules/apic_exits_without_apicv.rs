@@ -2,9 +2,10 @@
 
 use analysis::{ExitRow, ExitTable};
 use event::Isa;
-use words::{duration::human, share};
+use words::duration::human;
 
 use crate::case::{Sum, listed};
+use crate::evidence::{Ns, Of, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -61,6 +62,14 @@ fn is_emulated(row: &ExitRow, table: ExitTable) -> bool {
     }
 }
 
+/// The table that an emulated access is in: registers have small numbers.
+fn table_of(row: &ExitRow) -> ExitTable {
+    match is_emulated(row, ExitTable::Msr) {
+        true => ExitTable::Msr,
+        false => ExitTable::Mmio,
+    }
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
@@ -107,16 +116,17 @@ fn look(case: &Case<'_>) -> Verdict {
         human(sum.ns)
     ));
     let all = case.all_exits();
-    for line in listed(&rows, all.count, 2) {
+    for line in listed(table_of, &rows, all.count, 2) {
         finding = finding.evidence(line);
     }
     for (name, sum) in [("APIC_ACCESS", page), ("Windows for interrupts", windows)] {
         if sum.count > 0 {
-            finding = finding.evidence(format!(
-                "{name}: {} exits ({}), {}.",
-                sum.count,
-                share::of(sum.count, all.count),
-                human(sum.ns)
+            finding = finding.evidence(says!(
+                "{reason}: {exits} exits ({share}), {time}.",
+                reason = name,
+                exits = sum.count,
+                share = Of(sum.count, all.count),
+                time = Ns(sum.ns),
             ));
         }
     }
@@ -128,7 +138,12 @@ fn look(case: &Case<'_>) -> Verdict {
         _ => ("kvm_intel", "enable_apicv"),
     };
     if let Some(value) = parameter(module, name) {
-        finding = finding.evidence(format!("The host's {module} has {name}={value}."));
+        finding = finding.evidence(says!(
+            "The host's {module} has {name}={value}.",
+            module = module,
+            name = name,
+            value = value.as_str(),
+        ));
         finding = match value.as_str() {
             "Y" | "1" => finding.only(&[1, 2]),
             _ => finding.only(&[0, 2]),
@@ -139,8 +154,9 @@ fn look(case: &Case<'_>) -> Verdict {
         .events("kvm_apicv_inhibit_changed")
         .filter(|count| *count > 0)
     {
-        finding = finding.evidence(format!(
-            "KVM set it aside or took it up again {changes} times in the recording."
+        finding = finding.evidence(says!(
+            "KVM set it aside or took it up again {changes} times in the recording.",
+            changes = changes,
         ));
     }
     finding.found()

@@ -4,9 +4,10 @@ use analysis::{ExitTable, UserCause, VcpuRow};
 use model::Access;
 use paths::{Dropped, PathReport};
 use stats::Stats;
-use words::{duration::human, plural, share};
+use words::{duration::human, plural};
 
 use crate::case::Sum;
+use crate::evidence::{Many, Ns, Of, Thread, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -233,13 +234,14 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
             human(ns),
             plural(late.count(), "device interrupt"),
         ))
-        .evidence(format!(
-            "{vcpu} (thread {}) was in the VMM {count} times for its serial port, {} in all: {} of the time it was observed, \
-             {} each.",
-            row.tid,
-            human(ns),
-            share::of(ns, row.times.total()),
-            human(ns / count.max(1)),
+        .evidence(says!(
+            "{vcpu} was in the VMM {exits} times for its serial port, {time} in all: {share} of the time it was observed, \
+             {each} each.",
+            vcpu = Thread::named(vcpu, row.tid),
+            exits = count,
+            time = Ns(ns),
+            share = Of(ns, row.times.total()),
+            each = Ns(ns / count.max(1)),
         ));
     let mut causes: Vec<&UserCause> = row.user.iter().filter(|cause| of_uart(cause)).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
@@ -250,34 +252,38 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
             .map(analysis::access_key)
             .unwrap_or_default();
         let name = cause.name.as_deref().unwrap_or("serial port");
-        finding = finding.evidence(format!(
-            "{access} ({name}): {} times, {}.",
-            cause.count,
-            human(cause.ns)
+        finding = finding.evidence(says!(
+            "{access} ({name}): {exits} times, {time}.",
+            access = access,
+            name = name,
+            exits = cause.count,
+            time = Ns(cause.ns),
         ));
     }
     let own = late.count().saturating_add(met.others.count());
-    let of = format!(
-        "{} of its {} (of {all} in all) came while it left its guest for the serial port",
-        late.count(),
-        plural(own, "device interrupt")
-    );
+    let of = says!(
+        "{met} of its {own} (of {all} in all) came while it left its guest for the serial port",
+        met = late.count(),
+        own = Many(own, "device interrupt"),
+        all = all,
+    )
+    .thread(row.tid);
     finding = match (timed, met.is_compared()) {
-        (false, _) => finding.evidence(format!(
-            "{of}. How long they waited is not recorded: nothing tells when the guest takes an interrupt here."
+        (false, _) => finding.evidence(of.then(
+            ". How long they waited is not recorded: nothing tells when the guest takes an interrupt here.".into(),
         )),
-        (true, false) => finding.evidence(format!(
-            "{of}, and half of them took {} or more up to the guest. There are too few others to compare them with.",
-            human(late.percentile(0.5)),
-        )),
-        (true, true) => finding.evidence(format!(
-            "{of}, and half of them took {} or more up to the guest. Of its {} others half took {} or less, and nine of ten \
-             {} or less.",
-            human(late.percentile(0.5)),
-            met.others.count(),
-            human(met.others.percentile(0.5)),
-            human(met.others.percentile(0.9)),
-        )),
+        (true, false) => finding.evidence(of.then(says!(
+            ", and half of them took {p50} or more up to the guest. There are too few others to compare them with.",
+            p50 = Ns(late.percentile(0.5)),
+        ))),
+        (true, true) => finding.evidence(of.then(says!(
+            ", and half of them took {p50} or more up to the guest. Of its {others} others half took {others_p50} or less, and \
+             nine of ten {others_p90} or less.",
+            p50 = Ns(late.percentile(0.5)),
+            others = met.others.count(),
+            others_p50 = Ns(met.others.percentile(0.5)),
+            others_p90 = Ns(met.others.percentile(0.9)),
+        ))),
     };
     finding.at_least = Severity::Medium;
     if let Some(domain) = case.domain {
@@ -345,15 +351,18 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
             "A vCPU that was running already took {} to answer an interrupt",
             human(slowest)
         ))
-        .evidence(format!(
-            "{}: the kworker woke no vCPU, so it was running already, and the answer came up to {} later.",
-            plural(count, "interrupt"),
-            human(slowest)
-        ));
+        .evidence(
+            says!(
+                "{interrupts}: the kworker woke no vCPU, so it was running already, and the answer came up to {slowest} later.",
+                interrupts = Many(count, "interrupt"),
+                slowest = Ns(slowest),
+            )
+            .slowest(path),
+        );
     if woken > 0 {
-        finding = finding.evidence(format!(
-            "Where the vCPU had to be woken it had its CPU after {} on average.",
-            human(woken)
+        finding = finding.evidence(says!(
+            "Where the vCPU had to be woken it had its CPU after {mean} on average.",
+            mean = Ns(woken),
         ));
     }
     finding = finding.evidence(

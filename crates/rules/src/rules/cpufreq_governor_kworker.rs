@@ -1,8 +1,9 @@
 //! kworkers of a cpufreq governor that samples the load.
 
 use analysis::TaskRow;
-use words::{duration::human, plural};
+use words::duration::human;
 
+use crate::evidence::{Many, Ns, Thread, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -120,31 +121,36 @@ fn look(case: &Case<'_>) -> Verdict {
         human(cost_ns)
     ));
     for row in kworkers.iter().take(4) {
-        finding = finding.evidence(format!(
-            "{}:{}: {} switches, ran for {}.",
-            row.comm,
-            row.tid,
-            row.delays.count(),
-            human(row.runtime_ns.max(row.on_cpu_ns)),
+        finding = finding.evidence(says!(
+            "{task}: {switches} switches, ran for {ran}.",
+            task = Thread {
+                called: format!("{}:{}", row.comm, row.tid),
+                tid: row.tid,
+            },
+            switches = row.delays.count(),
+            ran = Ns(row.runtime_ns.max(row.on_cpu_ns)),
         ));
     }
-    finding = finding.evidence(format!(
-        "{} bound to a CPU made {switches} of {all} switches.",
-        plural(kworkers.len() as u64, "kworker")
+    finding = finding.evidence(says!(
+        "{kworkers} bound to a CPU made {switches} of {all} switches.",
+        kworkers = Many(kworkers.len() as u64, "kworker"),
+        switches = switches,
+        all = all,
     ));
     match work {
         Some(work) if work.stats.count() > 0 => {
-            finding = finding.evidence(format!(
-                "They ran {} {} times, {} in all.",
-                work.function,
-                work.stats.count(),
-                human(work.stats.total())
+            finding = finding.evidence(says!(
+                "They ran {function} {count} times, {time} in all.",
+                function = work.function.as_str(),
+                count = work.stats.count(),
+                time = Ns(work.stats.total()),
             ));
         }
         Some(work) => {
-            finding = finding.evidence(format!(
-                "{} of their stacks are in {}.",
-                work.stacks, work.function
+            finding = finding.evidence(says!(
+                "{stacks} of their stacks are in {function}.",
+                stacks = work.stacks,
+                function = work.function.as_str(),
             ));
         }
         None => {
@@ -154,10 +160,14 @@ fn look(case: &Case<'_>) -> Verdict {
         }
     }
     if let Some(governor) = sampling {
-        finding = finding.evidence(format!("The host's cpufreq governor is {governor}."));
+        finding = finding.evidence(says!(
+            "The host's cpufreq governor is {governor}.",
+            governor = governor,
+        ));
     } else if let Some(governor) = governors.first() {
-        finding = finding.evidence(format!(
-            "The facts say that the governor is {governor}: they are not of the time of the recording."
+        finding = finding.evidence(says!(
+            "The facts say that the governor is {governor}: they are not of the time of the recording.",
+            governor = *governor,
         ));
     } else {
         finding = finding.evidence(

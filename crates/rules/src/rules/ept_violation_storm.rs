@@ -2,9 +2,10 @@
 
 use analysis::{APIC_PAGE, ExitTable, Taken};
 use event::Isa;
-use words::{duration::human, share};
+use words::duration::human;
 
 use crate::case::Sum;
+use crate::evidence::{Ns, Of, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -107,27 +108,34 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, faults.confidence)
         .cost(case.vcpu_cost(sum.ns))
         .title(format!("The guest's memory is mapped page by page: {} faults, {}", sum.count, human(sum.ns)))
-        .evidence(format!(
-            "{}, without devices' accesses: {} of {} exits ({}), {} of the time without waiting, {} each.",
-            names.join(" and "),
-            sum.count,
-            all.count,
-            share::of(sum.count, all.count),
-            share::of(sum.ns, case.handling_ns()),
-            human(sum.ns / sum.count.max(1)),
-        ));
+        .evidence(
+            says!(
+                "{reasons}, without devices' accesses: {exits} of {all} exits ({share}), {share_of_handling} of the time without \
+                 waiting, {each} each.",
+                reasons = words::list(names),
+                exits = sum.count,
+                all = all.count,
+                share = Of(sum.count, all.count),
+                share_of_handling = Of(sum.ns, case.handling_ns()),
+                each = Ns(sum.ns / sum.count.max(1)),
+            )
+            .rows_of(ExitTable::Vmexit, &case.picture.reason(names)),
+        );
     if faults.apic > 0 {
-        finding = finding.evidence(format!(
-            "{} more were accesses of the local APIC's page (0xfee00000), which is no memory.",
-            faults.apic
+        finding = finding.evidence(says!(
+            "{accesses} more were accesses of the local APIC's page (0xfee00000), which is no memory.",
+            accesses = faults.apic,
         ));
     }
     if let Some(note) = faults.note {
-        finding = finding.evidence(note);
+        finding = finding.evidence(note.as_str());
     }
     if let Some(host) = case.host() {
         if let Some(thp) = &host.thp {
-            finding = finding.evidence(format!("The host's transparent huge pages are '{thp}'."));
+            finding = finding.evidence(says!(
+                "The host's transparent huge pages are '{thp}'.",
+                thp = thp.as_str(),
+            ));
         }
         if host.numa_balancing == Some(true) {
             finding = finding.evidence("The host balances memory between NUMA nodes.");

@@ -1,8 +1,9 @@
 //! Halt polling that burns more than it saves.
 
 use model::State;
-use words::{duration::human, share};
+use words::duration::human;
 
+use crate::evidence::{Ns, Of, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -85,15 +86,18 @@ fn look(case: &Case<'_>) -> Verdict {
             hits + misses,
             human(burnt),
         ))
-        .evidence(format!(
-            "{misses} polls failed and burnt {} ({} of the time that vCPUs were observed); {hits} succeeded after {} in all.",
-            human(burnt),
-            share::of(burnt, case.picture.observed_ns()),
-            human(polled),
+        .evidence(says!(
+            "{failed} polls failed and burnt {burnt} ({share} of the time that vCPUs were observed); {succeeded} succeeded after \
+             {polled} in all.",
+            failed = misses,
+            burnt = Ns(burnt),
+            share = Of(burnt, case.picture.observed_ns()),
+            succeeded = hits,
+            polled = Ns(polled),
         ))
-        .evidence(format!(
-            "Halted beyond polling they were {}.",
-            human(case.picture.state_ns(State::Halted))
+        .evidence(says!(
+            "Halted beyond polling they were {halted}.",
+            halted = Ns(case.picture.state_ns(State::Halted)),
         ));
     if hits > 0 {
         let waits = rows()
@@ -117,7 +121,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     let modules = case.host().map(|host| &host.modules);
     if let Some(ns) = modules.and_then(|modules| modules.get("kvm")?.get("halt_poll_ns")) {
-        finding = finding.evidence(format!("The host's halt_poll_ns is {ns}."));
+        finding = finding.evidence(says!("The host's halt_poll_ns is {ns}.", ns = ns.as_str(),));
     }
     finding.found()
 }
@@ -157,11 +161,11 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
     }
     Finding::new(&RULE, 0.6)
         .title(format!("Halt polling failed {} of {tries} times, by the host's statistics", tries - hits.min(tries)))
-        .evidence(format!(
-            "Since the VMs' start polls that failed took {}, those that succeeded {}; how long that is a share of is not in \
-             these sums.",
-            human(fail_ns),
-            human(success_ns)
+        .evidence(says!(
+            "Since the VMs' start polls that failed took {failed}, those that succeeded {succeeded}; how long that is a share of \
+             is not in these sums.",
+            failed = Ns(fail_ns),
+            succeeded = Ns(success_ns),
         ))
         .found()
 }

@@ -2,9 +2,10 @@
 
 use analysis::{ExitTable, IpiSums};
 use event::Isa;
-use words::{duration::human, plural, share};
+use words::duration::human;
 
 use crate::case::Sum;
+use crate::evidence::{Evidence, Many, Ns, Of, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -86,23 +87,26 @@ fn look(case: &Case<'_>) -> Verdict {
 struct Halts {
     /// Of one, by medians.
     each_ns: u64,
-    /// How it is known, a full sentence.
-    why: String,
+    /// How it is known.
+    why: Evidence,
 }
 
 /// What interrupts to halted vCPUs take more than others. `followed`: their path was recorded.
 fn halts(sums: &IpiSums, followed: bool) -> Halts {
     let median = sums.halted.percentile(0.5);
-    let halted = format!("Those to halted vCPUs took {} (median)", human(median));
+    let halted = says!(
+        "Those to halted vCPUs took {halted_p50} (median)",
+        halted_p50 = Ns(median)
+    );
     if sums.awake.count() >= COMPARED {
         let awake = sums.awake.percentile(0.5);
         return Halts {
             each_ns: median.saturating_sub(awake),
-            why: format!(
-                "{halted}, {} to ones that were running or polling {}.",
-                sums.awake.count(),
-                human(awake)
-            ),
+            why: halted.then(says!(
+                ", {others} to ones that were running or polling {others_p50}.",
+                others = sums.awake.count(),
+                others_p50 = Ns(awake),
+            )),
         };
     }
     // Too few to compare with: what surely is the halt's is the way from the wake-up to the CPU.
@@ -110,17 +114,17 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
     if followed && sums.waking.count() >= ENOUGH {
         return Halts {
             each_ns: waking,
-            why: format!(
-                "{halted}, {} of it from the wake-up to the CPU. Too few went to vCPUs that were running or polling to \
+            why: halted.then(says!(
+                ", {waking_p50} of it from the wake-up to the CPU. Too few went to vCPUs that were running or polling to \
                  compare with: only that counts.",
-                human(waking)
-            ),
+                waking_p50 = Ns(waking),
+            )),
         };
     }
     Halts {
         each_ns: median,
-        why: format!(
-            "{halted}; too few went to vCPUs that were running or polling to compare with, so all of it counts."
+        why: halted.then(
+            "; too few went to vCPUs that were running or polling to compare with, so all of it counts.".into(),
         ),
     }
 }
@@ -152,36 +156,38 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
     let mut finding = Finding::new(&RULE, case.sure(confidence))
         .cost(cost)
         .title(title)
-        .evidence(format!(
-            "{found} of {count} interrupts ({}) were for a halted vCPU.",
-            share::of(found, count)
+        .evidence(says!(
+            "{halted} of {all} interrupts ({share}) were for a halted vCPU.",
+            halted = found,
+            all = count,
+            share = Of(found, count),
         ))
         .evidence(halts.why)
-        .evidence(format!(
-            "The halts cost them {}: {} each by the medians, {} of the {} in which they occur.",
-            human(ns),
-            human(halts.each_ns),
-            share::of(ns, active),
-            human(active)
+        .evidence(says!(
+            "The halts cost them {cost}: {each} each by the medians, {share} of the {active} in which they occur.",
+            cost = Ns(ns),
+            each = Ns(halts.each_ns),
+            share = Of(ns, active),
+            active = Ns(active),
         ));
     if sums.alone > 0 {
-        finding = finding.evidence(format!(
-            "Not counted: {} to a halted vCPU that came alone, fewer than four in 17 ms.",
-            plural(sums.alone, "interrupt")
+        finding = finding.evidence(says!(
+            "Not counted: {alone} to a halted vCPU that came alone, fewer than four in 17 ms.",
+            alone = Many(sums.alone, "interrupt"),
         ));
     }
     if sums.waited.0 > 0 {
-        finding = finding.evidence(format!(
-            "Not counted: {} that {} of them waited for a CPU which another task had (vcpu-preempted; polling makes that \
-             worse).",
-            human(sums.waited.1),
-            sums.waited.0
+        finding = finding.evidence(says!(
+            "Not counted: {waited} that {count} of them waited for a CPU which another task had (vcpu-preempted; polling makes \
+             that worse).",
+            waited = Ns(sums.waited.1),
+            count = sums.waited.0,
         ));
     }
     if sums.of_agent > 0 {
-        finding = finding.evidence(format!(
-            "Not counted: {} within 5 ms of traffic between the recorder and its agent in the guest.",
-            plural(sums.of_agent, "interrupt")
+        finding = finding.evidence(says!(
+            "Not counted: {of_agent} within 5 ms of traffic between the recorder and its agent in the guest.",
+            of_agent = Many(sums.of_agent, "interrupt"),
         ));
     }
     if !followed {
@@ -203,21 +209,25 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
 
 /// The stages of the path, most time first.
 fn stages(case: &Case<'_>, finding: Finding, halted: u64) -> Finding {
-    let path = case.picture.path("ipi");
-    let stages = path.into_iter().flat_map(|path| &path.stages);
-    let mut stages: Vec<_> = stages
+    let Some(path) = case.picture.path("ipi") else {
+        return finding;
+    };
+    let mut stages: Vec<_> = (path.stages.iter())
         .filter(|stage| stage.stats.count() >= halted / 10)
         .collect();
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
     let mut finding = finding;
     for stage in stages.iter().take(3) {
-        finding = finding.evidence(format!(
-            "{}: p50 {}, p99 {}, {} times.",
-            stage.name,
-            human(stage.stats.percentile(0.5)),
-            human(stage.stats.percentile(0.99)),
-            stage.stats.count(),
-        ));
+        finding = finding.evidence(
+            says!(
+                "{stage}: p50 {p50}, p99 {p99}, {count} times.",
+                stage = stage.name.as_str(),
+                p50 = Ns(stage.stats.percentile(0.5)),
+                p99 = Ns(stage.stats.percentile(0.99)),
+                count = stage.stats.count(),
+            )
+            .slowest(path),
+        );
     }
     finding
 }
@@ -229,9 +239,10 @@ fn polling(case: &Case<'_>, finding: Finding) -> Finding {
     let misses: u64 = rows().map(|row| row.polls.failed).sum();
     let mut finding = finding;
     if hits + misses > 0 {
-        finding = finding.evidence(format!(
-            "Halt polling succeeded {hits} of {} times.",
-            hits + misses
+        finding = finding.evidence(says!(
+            "Halt polling succeeded {succeeded} of {polls} times.",
+            succeeded = hits,
+            polls = hits + misses,
         ));
     }
     if case.picture.isa == Some(Isa::Arm64) {

@@ -1,8 +1,8 @@
 //! The host's tick on CPUs that were isolated for guests.
 
 use analysis::ExitTable;
-use words::duration::human;
 
+use crate::evidence::{Evidence, Id, Ns, PerSecond, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -109,26 +109,31 @@ fn look(case: &Case<'_>) -> Verdict {
             "Isolated CPUs were interrupted {:.0} times a second each",
             count as f64 / seconds / ticking.len() as f64
         ));
-    finding = finding.evidence(format!(
-        "The host isolates CPUs {isolated}; nohz_full is {}.",
-        nohz.map_or_else(|| "not set".to_owned(), ToString::to_string)
+    finding = finding.evidence(says!(
+        "The host isolates CPUs {isolated}; nohz_full is {nohz}.",
+        isolated = isolated.to_string(),
+        nohz = nohz.map_or_else(|| "not set".to_owned(), ToString::to_string),
     ));
     for (cpu, exits, timer) in ticking.iter().take(6) {
         let own = match timer {
-            0 => String::new(),
-            n => format!(", {n} interrupts of its timer"),
+            0 => Evidence::default(),
+            timer => says!(", {timer} interrupts of its timer", timer = *timer),
         };
-        finding = finding.evidence(format!(
-            "CPU {cpu}: {exits} exits for interrupts of the host, {:.0} a second{own}.",
-            *exits as f64 / seconds
+        finding = finding.evidence(says!(
+            "CPU {cpu}: {exits} exits for interrupts of the host, {rate} a second{own}.",
+            cpu = Id(u64::from(*cpu)),
+            exits = *exits,
+            rate = PerSecond(*exits as f64 / seconds),
+            own = own,
         ));
     }
-    finding = finding.evidence(format!(
-        "{count} exits took {}, by the mean of all for interrupts.",
-        human(cost_ns)
+    finding = finding.evidence(says!(
+        "{exits} exits took {time}, by the mean of all for interrupts.",
+        exits = count,
+        time = Ns(cost_ns),
     ));
     if let Some(hz) = case.host().and_then(|host| host.hz) {
-        finding = finding.evidence(format!("The host's CONFIG_HZ is {hz}."));
+        finding = finding.evidence(says!("The host's CONFIG_HZ is {hz}.", hz = hz.to_string(),));
     }
     if ticking.iter().all(|(cpu, ..)| adaptive(*cpu)) {
         finding = finding

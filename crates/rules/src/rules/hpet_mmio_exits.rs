@@ -2,9 +2,10 @@
 
 use analysis::ExitTable;
 use domain::{Change, GuestOs};
-use words::{duration::human, plural, share};
+use words::duration::human;
 
 use crate::case::{Sum, listed};
+use crate::evidence::{Many, Ns, Of, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -101,25 +102,25 @@ fn look(case: &Case<'_>) -> Verdict {
             human(hpet.ns)
         ));
     finding = case.tell_brief(finding);
-    for line in listed(&rows, all.count, 4) {
+    for line in listed(|_| ExitTable::Mmio, &rows, all.count, 4) {
         finding = finding.evidence(line);
     }
     if writes.count > 0 {
-        finding = finding.evidence(format!(
-            "Beside them {} set its timers and took {}; they are not in the cost.",
-            plural(writes.count, "write"),
-            human(writes.ns)
+        finding = finding.evidence(says!(
+            "Beside them {writes} set its timers and took {time}; they are not in the cost.",
+            writes = Many(writes.count, "write"),
+            time = Ns(writes.ns),
         ));
     }
-    finding = finding.evidence(format!(
-        "That is {} of the time of exits without waiting.",
-        share::of(hpet.ns, case.handling_ns())
+    finding = finding.evidence(says!(
+        "That is {share} of the time of exits without waiting.",
+        share = Of(hpet.ns, case.handling_ns()),
     ));
     if more >= 1.01 {
-        finding = finding.evidence(format!(
-            "{} more accesses of emulated memory were recorded without their exit or entry: they are in the cost at the mean of \
-             the others.",
-            recorded.saturating_sub(expected) / 2
+        finding = finding.evidence(says!(
+            "{accesses} more accesses of emulated memory were recorded without their exit or entry: they are in the cost at the \
+             mean of the others.",
+            accesses = recorded.saturating_sub(expected) / 2,
         ));
     }
     if let Some(losses) = case.losses() {
@@ -177,14 +178,17 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
             emulated.count,
             human(emulated.ns)
         ))
-        .evidence(format!(
-            "EPT_MISCONFIG: {} of {} exits ({}), {} of the time without waiting, {} each.",
-            emulated.count,
-            all.count,
-            share::of(emulated.count, all.count),
-            share::of(emulated.ns, case.handling_ns()),
-            human(emulated.ns / emulated.count.max(1)),
-        ));
+        .evidence(
+            says!(
+                "EPT_MISCONFIG: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each.",
+                exits = emulated.count,
+                all = all.count,
+                share = Of(emulated.count, all.count),
+                share_of_handling = Of(emulated.ns, case.handling_ns()),
+                each = Ns(emulated.ns / emulated.count.max(1)),
+            )
+            .rows_of(ExitTable::Vmexit, &case.picture.reason(&["EPT_MISCONFIG"])),
+        );
     if has {
         finding = finding.evidence("The guest's definition gives it an HPET.");
     }

@@ -3,6 +3,7 @@
 use analysis::ExitTable;
 use domain::Change;
 
+use crate::evidence::says;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -61,12 +62,17 @@ fn look(case: &Case<'_>) -> Verdict {
                 "The guest set up {} synthetic interrupts with AutoEOI",
                 signs.auto_eoi
             ))
-            .evidence(format!(
-                "{} writes of HV_X64_MSR_SINTx had the AutoEOI bit set, {} had not.",
-                signs.auto_eoi, signs.no_auto_eoi
+            .evidence(says!(
+                "{with} writes of HV_X64_MSR_SINTx had the AutoEOI bit set, {without} had not.",
+                with = signs.auto_eoi,
+                without = signs.no_auto_eoi,
             ));
         finding = match offered {
-            Some((name, value)) => finding.evidence(format!("The host offers it: {name}={value}.")),
+            Some((name, value)) => finding.evidence(says!(
+                "The host offers it: {name}={value}.",
+                name = name,
+                value = value,
+            )),
             None => finding.evidence("Whether the host has APICv or AVIC at all is not told; trapline facts on the host has it."),
         };
         finding = inhibited(case, finding);
@@ -103,7 +109,13 @@ fn look(case: &Case<'_>) -> Verdict {
     let count: u64 = emulated.iter().map(|row| row.stats.count()).sum();
     let finding = Finding::new(&RULE, 0.6)
         .title("The guest has SynIC, and APICv is not in use though the host offers it")
-        .evidence(format!("The guest wrote its end-of-interrupt register by {count} exits, which APICv would have saved."))
+        .evidence(
+            says!(
+                "The guest wrote its end-of-interrupt register by {exits} exits, which APICv would have saved.",
+                exits = count,
+            )
+            .rows_of(ExitTable::Msr, &emulated),
+        )
         .evidence("Its definition has <synic state='on'/> and no <avic state='on'/>.");
     let mut finding = inhibited(case, finding);
     finding.at_least = Severity::Medium;
@@ -138,9 +150,10 @@ fn unseen(case: &Case<'_>) -> Verdict {
 
 fn inhibited(case: &Case<'_>, finding: Finding) -> Finding {
     match case.picture.events("kvm_apicv_inhibit_changed") {
-        Some(count) if count > 0 => {
-            finding.evidence(format!("kvm_apicv_inhibit_changed came {count} times."))
-        }
+        Some(count) if count > 0 => finding.evidence(says!(
+            "kvm_apicv_inhibit_changed came {count} times.",
+            count = count,
+        )),
         _ => finding,
     }
 }

@@ -1,8 +1,7 @@
 //! The recording lacks events.
 
+use crate::evidence::{Of, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
-use words::share;
-
 pub(crate) static RULE: Rule = Rule {
     id: "lossy-recording",
     title: "The recording lost events, so every number in it is a lower bound or a guess",
@@ -63,19 +62,20 @@ fn look(case: &Case<'_>) -> Verdict {
     if quality.lost_events > 0 && case.printed() {
         finding = finding
             .title(format!("{} events were lost", quality.lost_events))
-            .evidence(format!(
-                "perf said that {} events were lost, with the table; of how many it did not say.",
-                quality.lost_events
+            .evidence(says!(
+                "perf said that {lost} events were lost, with the table; of how many it did not say.",
+                lost = quality.lost_events,
             ));
         finding.at_least = Severity::Medium;
     } else if quality.lost_events > 0 {
         let lost = quality.lost_events as f64 / all.max(1) as f64;
         finding = finding
             .title(format!("{} events were lost", quality.lost_events))
-            .evidence(format!(
-                "{} of {all} events were lost ({}).",
-                quality.lost_events,
-                share::of(quality.lost_events, all)
+            .evidence(says!(
+                "{lost} of {all} events were lost ({share}).",
+                lost = quality.lost_events,
+                all = all,
+                share = Of(quality.lost_events, all),
             ));
         finding.at_least = if lost >= 0.05 {
             Severity::High

@@ -1,9 +1,11 @@
 //! The guest is a hypervisor itself.
 
+use analysis::ExitTable;
 use event::Isa;
-use words::{duration::human, share};
+use words::duration::human;
 
-use crate::case::Sum;
+use crate::case::{Sum, listed};
+use crate::evidence::{Of, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -89,22 +91,26 @@ fn look(case: &Case<'_>) -> Verdict {
             sum.count,
             human(sum.ns)
         ))
-        .evidence(format!(
-            "Virtualization instructions: {} of {} exits ({}), {} of the time without waiting.",
-            sum.count,
-            all.count,
-            share::of(sum.count, all.count),
-            share::of(sum.ns, case.handling_ns()),
+        .evidence(says!(
+            "Virtualization instructions: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting.",
+            exits = sum.count,
+            all = all.count,
+            share = Of(sum.count, all.count),
+            share_of_handling = Of(sum.ns, case.handling_ns()),
         ));
     let mut rows = case.picture.reason(&VMX);
     rows.extend(case.picture.reason(&SVM));
     rows.extend(case.picture.reason(&["ERET"]));
-    for line in crate::case::listed(&rows, all.count, 4) {
+    for line in listed(|_| ExitTable::Vmexit, &rows, all.count, 4) {
         finding = finding.evidence(line);
     }
     for name in inner {
         if let Some(count) = case.picture.events(name).filter(|count| *count > 0) {
-            finding = finding.evidence(format!("{name}: {count} times."));
+            finding = finding.evidence(says!(
+                "{event}: {count} times.",
+                event = name,
+                count = count
+            ));
         }
     }
     finding.found()

@@ -1,7 +1,9 @@
 //! vCPUs spin on locks.
 
-use words::{duration::human, share};
+use analysis::ExitTable;
+use words::duration::human;
 
+use crate::evidence::{Ns, Of, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -41,6 +43,9 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// Intel's and AMD's name.
+const PAUSES: [&str; 2] = ["PAUSE_INSTRUCTION", "pause"];
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
@@ -50,7 +55,7 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
         );
     }
-    let pauses = case.exits(&["PAUSE_INSTRUCTION", "pause"]);
+    let pauses = case.exits(&PAUSES);
     let all = case.all_exits();
     let often = pauses.count >= 1000 && pauses.count >= all.count / 20;
     if !often || !(case.matters(pauses.ns) || pauses.count >= all.count / 5) {
@@ -62,21 +67,24 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, 0.9)
         .cost(case.vcpu_cost(pauses.ns))
         .title(format!("vCPUs were thrown out of spinning {} times, {}", pauses.count, human(pauses.ns)))
-        .evidence(format!(
-            "PAUSE: {} of {} exits ({}), {} of the time without waiting, {} each. The spinning before each is guest time and \
-             comes on top.",
-            pauses.count,
-            all.count,
-            share::of(pauses.count, all.count),
-            share::of(pauses.ns, case.handling_ns()),
-            human(pauses.ns / pauses.count.max(1)),
-        ));
+        .evidence(
+            says!(
+                "PAUSE: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each. The \
+                 spinning before each is guest time and comes on top.",
+                exits = pauses.count,
+                all = all.count,
+                share = Of(pauses.count, all.count),
+                share_of_handling = Of(pauses.ns, case.handling_ns()),
+                each = Ns(pauses.ns / pauses.count.max(1)),
+            )
+            .rows_of(ExitTable::Vmexit, &case.picture.reason(&PAUSES)),
+        );
     let runnable = case.picture.state_ns(model::State::Runnable);
     if runnable > 0 {
-        finding = finding.evidence(format!(
-            "Meanwhile vCPUs waited {} for a CPU ({} of the time they were observed).",
-            human(runnable),
-            share::of(runnable, case.picture.observed_ns())
+        finding = finding.evidence(says!(
+            "Meanwhile vCPUs waited {runnable} for a CPU ({share} of the time they were observed).",
+            runnable = Ns(runnable),
+            share = Of(runnable, case.picture.observed_ns()),
         ));
     }
     finding.at_least = Severity::Low;

@@ -3,6 +3,7 @@
 use analysis::{SleepRow, TaskRow};
 use words::duration::human;
 
+use crate::evidence::{Ns, Ratio, Thread, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -115,17 +116,21 @@ fn look(case: &Case<'_>) -> Verdict {
             .filter(|row| row.tid == *tid)
             .map(|row| row.runtime_ns.max(row.on_cpu_ns))
             .sum::<u64>();
-        finding = finding.evidence(format!(
-            "{comm} (thread {tid}) was away from its CPU {count} times under {function}, {} in all, and ran for {}.",
-            human(*ns),
-            human(ran),
+        finding = finding.evidence(says!(
+            "{task} was away from its CPU {count} times under {function}, {time} in all, and ran for {ran}.",
+            task = Thread::named(comm, *tid),
+            count = *count,
+            function = *function,
+            time = Ns(*ns),
+            ran = Ns(ran),
         ));
     }
     if starved > 0 {
-        finding = finding.evidence(format!(
-            "Receivers ran out of data {starved} times (sk_wait_data), {:.1} times for each time that a sender had to wait: \
+        finding = finding.evidence(says!(
+            "Receivers ran out of data {starved} times (sk_wait_data), {ratio} times for each time that a sender had to wait: \
              what may be under way at once is too little.",
-            starved as f64 / waits as f64
+            starved = starved,
+            ratio = Ratio(starved as f64 / waits as f64),
         ));
     } else {
         finding = finding.evidence(
@@ -144,10 +149,13 @@ fn look(case: &Case<'_>) -> Verdict {
         .find(|row| row.tid == tid && WAITS.iter().any(|function| row.has(function)));
     if let Some(row) = deepest {
         let frames: Vec<&str> = row.frames.iter().take(5).map(String::as_str).collect();
-        finding = finding.evidence(format!(
-            "Its stack, innermost first: {}.",
-            frames.join(", ")
-        ));
+        finding = finding.evidence(
+            says!(
+                "Its stack, innermost first: {frames}.",
+                frames = frames.join(", "),
+            )
+            .thread(tid),
+        );
     }
     finding.found()
 }
@@ -181,13 +189,17 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
     // How long it slept is not in the table: delays begin with the wake-up.
     let mut finding = Finding::new(&RULE, 0.4)
         .title(format!("{} went to sleep {switches} times in {} of run time", row.comm, human(ran)))
-        .evidence(format!(
-            "{}: {switches} switches, one for every {} that it ran; it waited {} for a CPU on average, so it sleeps and does \
-             not queue.",
-            row.comm,
-            human(ran / switches.max(1)),
-            human(row.delays.mean()),
-        ))
+        .evidence(
+            says!(
+                "{task}: {switches} switches, one for every {each} that it ran; it waited {wait} for a CPU on average, so it \
+                 sleeps and does not queue.",
+                task = row.comm.as_str(),
+                switches = switches,
+                each = Ns(ran / switches.max(1)),
+                wait = Ns(row.delays.mean()),
+            )
+            .thread(row.tid),
+        )
         .evidence(
             "Where it sleeps is not in this table: a sender mostly does in tcp_sendmsg_locked, for memory, and a receiver until \
              there is data. Stacks of sched:sched_switch (perf record -g) tell.",
@@ -250,11 +262,14 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
     Finding::new(&RULE, 0.5)
         .cost(cost)
         .title(format!("Threads of {comm} wait for each other: {waits} sleeps of senders, {starved} of receivers"))
-        .evidence(format!(
-            "Threads of {comm} slept {waits} times with one stack, {} in all, and others {starved} times with another: those run \
-             out of data {:.1} times for each time that these get room.",
-            human(ns),
-            starved as f64 / waits as f64
+        .evidence(says!(
+            "Threads of {task} slept {waits} times with one stack, {time} in all, and others {starved} times with another: those \
+             run out of data {ratio} times for each time that these get room.",
+            task = comm,
+            waits = waits,
+            time = Ns(ns),
+            starved = starved,
+            ratio = Ratio(starved as f64 / waits as f64),
         ))
         .evidence(
             "The stacks have no symbols, so this only fits; --kallsyms with a copy of the host's /proc/kallsyms tells whether it is \

@@ -2,9 +2,10 @@
 
 use analysis::{ExitRow, ExitTable, Held, LONG_NS, Ran, Stall, StallsReport};
 use event::Isa;
-use words::{capital, duration::human, plural, share, times};
+use words::{capital, duration::human};
 
 use crate::case::called;
+use crate::evidence::{Evidence, Many, Ns, Of, Thread, Times, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -114,13 +115,16 @@ fn printed(case: &Case<'_>) -> Verdict {
         .cost(case.vcpu_cost(longest))
         .title(format!("A vCPU stood still for {}", human(longest)));
     for row in exits.iter().take(4) {
-        finding = finding.evidence(format!(
-            "{}: the longest of {} took {}, their mean is {}.",
-            called(row),
-            plural(row.stats.count(), "exit"),
-            human(row.stats.max()),
-            human(row.stats.mean()),
-        ));
+        finding = finding.evidence(
+            says!(
+                "{row}: the longest of {exits} took {longest}, their mean is {mean}.",
+                row = called(row),
+                exits = Many(row.stats.count(), "exit"),
+                longest = Ns(row.stats.max()),
+                mean = Ns(row.stats.mean()),
+            )
+            .row(ExitTable::Vmexit, row),
+        );
     }
     finding = finding
         .evidence("When that was, and what held the vCPU, is not in a table.")
@@ -187,7 +191,10 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         0 => (of_host, host_ns),
         _ => (count, ns),
     };
-    let whom = of_main.map_or_else(|| "a vCPU".to_owned(), |stall| case.vcpu_called(stall.tid));
+    let whom = of_main.map_or_else(
+        || "a vCPU".to_owned(),
+        |stall| case.vcpu_called(stall.tid).called,
+    );
     let often = match count {
         1 => format!("{} stood still for {}", capital(&whom), human(ns)),
         count => format!("vCPUs stood still {count} times, {} in all", human(ns)),
@@ -208,29 +215,31 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     {
         finding = finding.evidence(told(case, stall));
     }
-    let share = share::of(ns, case.picture.observed_ns());
+    let share = Of(ns, case.picture.observed_ns());
     finding = finding.evidence(match count {
-        1 => format!("That is {share} of the vCPUs' time."),
-        count => format!(
-            "All {count} stalls of {} or more took {}, {share} of the vCPUs' time; the longest {}.",
-            human(LONG_NS),
-            human(ns),
-            human(longest),
+        1 => says!("That is {share} of the vCPUs' time.", share = share),
+        count => says!(
+            "All {stalls} stalls of {least} or more took {time}, {share} of the vCPUs' time; the longest {longest}.",
+            stalls = count,
+            least = Ns(LONG_NS),
+            time = Ns(ns),
+            share = share,
+            longest = Ns(longest),
         ),
     });
     if count != of_host && of_host > 0 {
-        finding = finding.evidence(format!(
-            "Beside them the host itself stood still {}, {} in all.",
-            times(of_host),
-            human(host_ns)
+        finding = finding.evidence(says!(
+            "Beside them the host itself stood still {stalls}, {time} in all.",
+            stalls = Times(of_host),
+            time = Ns(host_ns),
         ));
     }
     let (behind, behind_ns) = stalls.sum(Held::Behind);
     if behind > 0 {
-        finding = finding.evidence(format!(
-            "Beside them vCPUs waited so long for a CPU that another task had {}, {} in all: that is vcpu-preempted's.",
-            times(behind),
-            human(behind_ns)
+        finding = finding.evidence(says!(
+            "Beside them vCPUs waited so long for a CPU that another task had {waits}, {time} in all: that is vcpu-preempted's.",
+            waits = Times(behind),
+            time = Ns(behind_ns),
         ));
     }
     let (also, remedies): (&str, &[usize]) = match main {
@@ -278,52 +287,69 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
 }
 
 /// One stall in words.
-fn told(case: &Case<'_>, stall: &Stall) -> String {
-    let mut text = format!(
-        "{} stood still for {}",
-        capital(&case.vcpu_called(stall.tid)),
-        human(stall.ns())
+fn told(case: &Case<'_>, stall: &Stall) -> Evidence {
+    let mut told = says!(
+        "{vcpu} stood still for {time}",
+        vcpu = case.vcpu_called(stall.tid).capital(),
+        time = Ns(stall.ns()),
     );
     if let Some(reason) = stall.reason {
-        text.push_str(&format!(" in an exit for {}", reason.key()));
+        told = told.then(says!(
+            " in an exit for {reason}",
+            reason = reason.key().as_ref()
+        ));
     }
-    text.push_str(&match stall.held {
-        Held::Stopped => format!(", {} of it in state T, stopped", human(stall.held_ns)),
-        Held::Vmm => format!(", {} of it asleep in the VMM", human(stall.held_ns)),
-        Held::Kernel => format!(", {} of it asleep in KVM", human(stall.held_ns)),
-        Held::Busy => format!(", {} of it on its CPU", human(stall.held_ns)),
-        Held::Host => format!(", {} of it without any event on its CPU", human(stall.held_ns)),
-        Held::Untold if switches(case) => format!(
-            ", {} of it on its CPU, or while its CPU was idle: whether it worked there or the host stood still \
-             sched:sched_stat_runtime would tell",
-            human(stall.held_ns)
-        ),
-        Held::Untold | Held::Behind => String::new(),
-    });
+    told = told.then(held(case, stall));
     let asleep = matches!(stall.held, Held::Vmm | Held::Stopped);
     if !asleep && stall.vmm_ns >= stall.ns() / 2 {
-        text.push_str("; the VMM had it");
+        told = told.then("; the VMM had it".into());
     }
-    let name = |ran: &Ran| match &ran.comm {
-        Some(comm) => format!("{comm} (thread {})", ran.tid),
-        None => format!("thread {}", ran.tid),
+    if let Some(waker) = &stall.waker {
+        told = told.then(woken(waker, stall.held));
+    }
+    told.then(says!(
+        ": {shown}.",
+        shown = case.command(stall.from, stall.to)
+    ))
+}
+
+/// What held it.
+fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
+    let held = Ns(stall.held_ns);
+    match stall.held {
+        Held::Stopped => says!(", {held} of it in state T, stopped", held = held),
+        Held::Vmm => says!(", {held} of it asleep in the VMM", held = held),
+        Held::Kernel => says!(", {held} of it asleep in KVM", held = held),
+        Held::Busy => says!(", {held} of it on its CPU", held = held),
+        Held::Host => says!(", {held} of it without any event on its CPU", held = held),
+        Held::Untold if switches(case) => says!(
+            ", {held} of it on its CPU, or while its CPU was idle: whether it worked there or the host stood still \
+             sched:sched_stat_runtime would tell",
+            held = held,
+        ),
+        Held::Untold | Held::Behind => Evidence::default(),
+    }
+}
+
+/// Who woke it.
+fn woken(waker: &Ran, held: Held) -> Evidence {
+    let name = match &waker.comm {
+        Some(comm) => Thread::named(comm, waker.tid),
+        None => Thread {
+            called: format!("thread {}", waker.tid),
+            tid: waker.tid,
+        },
     };
-    match (&stall.waker, stall.held) {
-        (Some(waker), Held::Stopped) => {
-            text.push_str(&format!("; {} let it go on", name(waker)));
-        }
-        (Some(waker), _) => text.push_str(&match (waker.tid, waker.ns) {
-            (0, _) => "; an interrupt on an idle CPU woke it".to_owned(),
-            (_, 0) => format!("; {} woke it", name(waker)),
-            (_, ns) => format!(
-                "; {}, which woke it, ran {} meanwhile",
-                name(waker),
-                human(ns)
-            ),
-        }),
-        (None, _) => {}
+    match (held, waker.tid, waker.ns) {
+        (Held::Stopped, _, _) => says!("; {waker} let it go on", waker = name),
+        (_, 0, _) => "; an interrupt on an idle CPU woke it".into(),
+        (_, _, 0) => says!("; {waker} woke it", waker = name),
+        (_, _, ns) => says!(
+            "; {waker}, which woke it, ran {ran} meanwhile",
+            waker = name,
+            ran = Ns(ns),
+        ),
     }
-    format!("{text}: {}.", case.command(stall.from, stall.to))
 }
 
 /// Whether it was recorded who had CPUs.
@@ -353,15 +379,15 @@ fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         .cost(case.vcpu_cost(all.fold(0, u64::saturating_add)))
         .title(format!(
             "{} slept {} in all while its exits were handled",
-            capital(&case.vcpu_called(worst)),
+            case.vcpu_called(worst).capital(),
             human(longest)
         ))
         .only(&[MEMORY, LOOK]);
     for (tid, ns) in asleep.iter().take(4) {
-        finding = finding.evidence(format!(
-            "{} slept {} in KVM, uninterruptibly, while its exits were handled.",
-            capital(&case.vcpu_called(*tid)),
-            human(*ns)
+        finding = finding.evidence(says!(
+            "{vcpu} slept {time} in KVM, uninterruptibly, while its exits were handled.",
+            vcpu = case.vcpu_called(*tid).capital(),
+            time = Ns(*ns),
         ));
     }
     if let Some(doubt) = case.doubt() {

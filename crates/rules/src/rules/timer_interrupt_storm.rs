@@ -2,9 +2,10 @@
 
 use analysis::{TimerRow, TimerTold, TimersReport};
 use event::Isa;
-use words::{duration::human, plural, share};
+use words::duration::human;
 
 use crate::case::Sum;
+use crate::evidence::{Evidence, Many, Ns, Of, Thread, says};
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -146,10 +147,13 @@ fn is_guests(row: &TimerRow) -> bool {
         && row.timer_exits.saturating_mul(2) >= row.exits
 }
 
-fn name(row: &TimerRow) -> String {
+fn name(row: &TimerRow) -> Thread {
     match row.vcpu {
-        Some(vcpu) => format!("vCPU {vcpu} (thread {})", row.tid),
-        None => format!("the vCPU of thread {}", row.tid),
+        Some(vcpu) => Thread::named(&words::vcpu(None, vcpu), row.tid),
+        None => Thread {
+            called: format!("the vCPU of thread {}", row.tid),
+            tid: row.tid,
+        },
     }
 }
 
@@ -189,52 +193,56 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
         .title(title);
     for row in rows.iter().take(4) {
         let what = match row.told {
-            TimerTold::Vector(vector) => {
-                format!(
-                    "{} timer interrupts (vector {vector}, 0x{vector:x})",
-                    row.interrupts
-                )
-            }
-            TimerTold::Preemption => {
-                format!("{} expiries of the VMX preemption timer", row.interrupts)
-            }
-            TimerTold::Line(irq) => {
-                format!(
-                    "{} interrupts of the virtual timer (IRQ {irq})",
-                    row.interrupts
-                )
-            }
-            TimerTold::Nothing => "an unknown number of expiries".to_owned(),
+            TimerTold::Vector(vector) => says!(
+                "{interrupts} timer interrupts ({vector})",
+                interrupts = row.interrupts,
+                vector = format!("vector {vector}, 0x{vector:x}"),
+            ),
+            TimerTold::Preemption => says!(
+                "{interrupts} expiries of the VMX preemption timer",
+                interrupts = row.interrupts,
+            ),
+            TimerTold::Line(irq) => says!(
+                "{interrupts} interrupts of the virtual timer ({line})",
+                interrupts = row.interrupts,
+                line = format!("IRQ {irq}"),
+            ),
+            TimerTold::Nothing => "an unknown number of expiries".into(),
         };
         let own = Cost::of(row.timer.ns, row.observed_ns, Base::VcpuTime);
         finding.at_least = finding.at_least.max(own.severity());
         let set = match row.set {
-            0 => String::new(),
-            set => format!(", and its timer set {}", plural(set, "time")),
+            0 => Evidence::default(),
+            set => says!(", and its timer set {set}", set = Many(set, "time")),
         };
-        finding = finding.evidence(format!(
-            "{}: {what} in {}{set}; {} of {} exits are for it ({}), {} of its time in {}.",
-            name(row),
-            human(row.observed_ns),
-            row.timer_exits,
-            row.exits,
-            share::of(row.timer_exits, row.exits),
-            share::of(row.timer.ns, row.observed_ns),
-            plural(row.timer.count, "exit"),
+        finding = finding.evidence(says!(
+            "{vcpu}: {what} in {observed}{set}; {exits} of {all} exits are for it ({share}), {share_of_time} of its time in \
+             {timed}.",
+            vcpu = name(row),
+            what = what,
+            observed = Ns(row.observed_ns),
+            set = set,
+            exits = row.timer_exits,
+            all = row.exits,
+            share = Of(row.timer_exits, row.exits),
+            share_of_time = Of(row.timer.ns, row.observed_ns),
+            timed = Many(row.timer.count, "exit"),
         ));
     }
     // On arm64 the guest's timer is an interrupt of the host.
     if worst.interrupted.count > 0 && case.picture.isa != Some(Isa::Arm64) {
         let told = worst.host_timer.count;
         let own = match told {
-            0 => String::new(),
-            told => format!(
-                "; {told} of these are by the host's own timer (vector 236) and bring the guest nothing"
+            0 => Evidence::default(),
+            told => says!(
+                "; {by_timer} of these are by the host's own timer (vector 236) and bring the guest nothing",
+                by_timer = told,
             ),
         };
-        finding = finding.evidence(format!(
-            "Interrupts of the host took {} of its exits{own}.",
-            worst.interrupted.count
+        finding = finding.evidence(says!(
+            "Interrupts of the host took {exits} of its exits{own}.",
+            exits = worst.interrupted.count,
+            own = own,
         ));
     }
     if !counted {
@@ -275,13 +283,13 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
             human(ns)
         ));
     for row in rows.iter().take(4) {
-        finding = finding.evidence(format!(
-            "{}: {} exits by vector 236, the host's own timer, in {} ({} of its exits), and no timer of the guest came with them; the \
-             host's tick is 1000 a second at most.",
-            name(row),
-            row.host_timer.count,
-            human(row.observed_ns),
-            share::of(row.host_timer.count, row.exits),
+        finding = finding.evidence(says!(
+            "{vcpu}: {exits} exits by vector 236, the host's own timer, in {observed} ({share} of its exits), and no timer of the \
+             guest came with them; the host's tick is 1000 a second at most.",
+            vcpu = name(row),
+            exits = row.host_timer.count,
+            observed = Ns(row.observed_ns),
+            share = Of(row.host_timer.count, row.exits),
         ));
     }
     finding

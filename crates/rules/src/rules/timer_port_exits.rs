@@ -5,6 +5,7 @@ use domain::{Change, Domain, GuestOs};
 use words::{duration::human, share};
 
 use crate::case::{Sum, listed};
+use crate::evidence::{Of, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -140,29 +141,31 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     let all = case.all_exits();
     if exits.count > 0 {
-        finding = finding.evidence(format!(
-            "Exits for I/O ports: {} of {} ({}), {} of the time of all exits, {} of it without waiting.",
-            exits.count,
-            all.count,
-            share::of(exits.count, all.count),
-            share::of(exits.ns, all.ns),
-            share::of(exits.ns, case.handling_ns()),
+        finding = finding.evidence(says!(
+            "Exits for I/O ports: {exits} of {all} ({share}), {share_of_time} of the time of all exits, {share_of_handling} of it \
+             without waiting.",
+            exits = exits.count,
+            all = all.count,
+            share = Of(exits.count, all.count),
+            share_of_time = Of(exits.ns, all.ns),
+            share_of_handling = Of(exits.ns, case.handling_ns()),
         ));
     }
     finding = case.tell_brief(finding);
-    for line in listed(&rows, ports.count, 6) {
+    for line in listed(|_| ExitTable::Ioport, &rows, ports.count, 6) {
         finding = finding.evidence(line);
     }
     if timers.count > reads {
-        finding = finding.evidence(format!(
-            "{} of these accesses are writes that choose nothing to be read; they are not counted as reads of the time.",
-            timers.count - reads
+        finding = finding.evidence(says!(
+            "{writes} of these accesses are writes that choose nothing to be read; they are not counted as reads of the time.",
+            writes = timers.count - reads,
         ));
     }
     if recorded > ports.count {
-        finding = finding.evidence(format!(
-            "{} accesses of ports were recorded without their exit or entry: they are in the cost at the mean of the others.",
-            recorded - ports.count
+        finding = finding.evidence(says!(
+            "{accesses} accesses of ports were recorded without their exit or entry: they are in the cost at the mean of the \
+             others.",
+            accesses = recorded - ports.count,
         ));
     }
     if let Some(losses) = case.losses() {

@@ -3,6 +3,7 @@
 use analysis::Role;
 use words::{duration::human, share};
 
+use crate::evidence::{Id, Ns, Of, Share, Thread, says};
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -115,8 +116,9 @@ fn look(case: &Case<'_>) -> Verdict {
         false => finding.only(&[FEWER, ELSEWHERE]),
     };
     if lost > 0 {
-        finding = finding.evidence(format!(
-            "It lost {lost} events: what its threads ran around them is not in these numbers."
+        finding = finding.evidence(says!(
+            "It lost {lost} events: what its threads ran around them is not in these numbers.",
+            lost = lost,
         ));
     } else if let Some(doubt) = case.doubt() {
         finding = finding.evidence(doubt);
@@ -169,11 +171,11 @@ impl Measured {
                 share::tenths(self.ran.share)
             ))
         };
-        finding = finding.evidence(format!(
-            "Threads of the recorder ran for {} of {}: {} of a CPU.",
-            human(recorder.ran_ns),
-            human(span),
-            share::of(recorder.ran_ns, span)
+        finding = finding.evidence(says!(
+            "Threads of the recorder ran for {ran} of {span}: {share} of a CPU.",
+            ran = Ns(recorder.ran_ns),
+            span = Ns(span),
+            share = Of(recorder.ran_ns, span),
         ));
         for thread in recorder.threads.iter().take(4) {
             if thread.ran_ns == 0 {
@@ -183,24 +185,25 @@ impl Measured {
                 Role::Recorder => "",
                 Role::Helper => ", which carries what the agent in the guest sends through vsock,",
             };
-            finding = finding.evidence(format!(
-                "{} (thread {}){helps} ran for {}.",
-                thread.comm,
-                thread.tid,
-                human(thread.ran_ns)
+            finding = finding.evidence(says!(
+                "{thread}{helps} ran for {ran}.",
+                thread = Thread::named(&thread.comm, thread.tid),
+                helps = helps,
+                ran = Ns(thread.ran_ns),
             ));
         }
         if self.waits.ns > 0 {
-            finding = finding.evidence(format!(
-                "vCPUs could run and waited {} for CPUs that it had ({} of their time).",
-                human(self.waits.ns),
-                share::of(self.waits.ns, case.picture.observed_ns())
+            finding = finding.evidence(says!(
+                "vCPUs could run and waited {time} for CPUs that it had ({share} of their time).",
+                time = Ns(self.waits.ns),
+                share = Of(self.waits.ns, case.picture.observed_ns()),
             ));
         }
         let agents = case.picture.ipis.followed.of_agent;
         if agents > 0 {
-            finding = finding.evidence(format!(
-                "{agents} inter-processor interrupts in the guest came within 5 ms of its agent's traffic."
+            finding = finding.evidence(says!(
+                "{interrupts} inter-processor interrupts in the guest came within 5 ms of its agent's traffic.",
+                interrupts = agents,
             ));
         }
         finding
@@ -260,11 +263,14 @@ impl Bound {
             let ns = (self.least * self.span as f64) as u64;
             finding = finding.cost(Cost::of(ns, self.span, Base::Span));
         }
-        finding = finding.evidence(format!(
-            "CPU {cpu} recorded {events} events in {}, and the events of a thread are at least {} apart (1st percentile): \
+        finding = finding.evidence(says!(
+            "CPU {cpu} recorded {events} events in {span}, and the events of a thread are at least {each} apart (1st percentile): \
              what one costs is within. So recording takes up to {most} of its time.",
-            human(self.span),
-            human(self.each_ns)
+            cpu = Id(u64::from(cpu)),
+            events = events,
+            span = Ns(self.span),
+            each = Ns(self.each_ns),
+            most = Share(self.most),
         ));
         if title && !certain {
             finding = finding.evidence(
@@ -280,11 +286,11 @@ impl Bound {
             .map(|event| event.count)
             .sum();
         for event in case.picture.info.events.iter().take(3) {
-            finding = finding.evidence(format!(
-                "{}: {} events ({}).",
-                event.name,
-                event.count,
-                share::of(event.count, all)
+            finding = finding.evidence(says!(
+                "{event}: {events} events ({share}).",
+                event = event.name.as_str(),
+                events = event.count,
+                share = Of(event.count, all),
             ));
         }
         finding

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use domain::Change;
 use paths::{DeviceReport, PathReport, What};
 use stats::Stats;
-use words::{duration::human, plural, share};
+use words::duration::human;
 
+use crate::evidence::{Many, Ns, Of, Thread, says};
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -202,8 +203,13 @@ fn look(case: &Case<'_>) -> Verdict {
     let who = worst.of_vmm.first();
     let name = who.and_then(|one| one.back_end.as_deref());
     let thread = match (name, who) {
-        (Some(name), Some(who)) => format!("{name} (thread {})", who.back_end_tid),
-        _ => "A thread of the VMM".to_owned(),
+        (Some(name), Some(who)) => {
+            says!(
+                "{back_end}",
+                back_end = Thread::named(name, who.back_end_tid)
+            )
+        }
+        _ => "A thread of the VMM".into(),
     };
     let mut finding = Finding::new(&RULE, confidence)
         .cost(cost)
@@ -214,51 +220,63 @@ fn look(case: &Case<'_>) -> Verdict {
                 _ => format!("{count} loops, half of them in {} or more", human(each)),
             }
         ))
-        .evidence(format!(
-            "{thread} answered {count} of {} of {}: {}.",
-            plural(count.saturating_add(worst.others), "notification"),
-            worst.called(case),
-            match count {
-                1 => format!("it took {} up to its answer", human(each)),
-                _ => format!(
-                    "half of them took {} or more up to its answer, one in ten {} or more",
-                    human(each),
-                    human(worst.answers.percentile(0.9)),
-                ),
-            }
-        ))
-        .evidence(format!(
-            "Notifications waited for their answer in {} of the {} in which the device was in use ({}).",
-            human(worst.waited_ns),
-            human(worst.in_use_ns),
-            share::of(worst.waited_ns, worst.in_use_ns),
-        ))
+        .evidence(
+            says!(
+                "{thread} answered {answered} of {all} of {queue}: {times}.",
+                thread = thread,
+                answered = count,
+                all = Many(count.saturating_add(worst.others), "notification"),
+                queue = worst.called(case),
+                times = match count {
+                    1 => says!("it took {answer} up to its answer", answer = Ns(each)),
+                    _ => says!(
+                        "half of them took {answer_p50} or more up to its answer, one in ten {answer_p90} or more",
+                        answer_p50 = Ns(each),
+                        answer_p90 = Ns(worst.answers.percentile(0.9)),
+                    ),
+                },
+            )
+            .thread(worst.vcpu_tid),
+        )
+        .evidence(
+            says!(
+                "Notifications waited for their answer in {waited} of the {in_use} in which the device was in use ({share}).",
+                waited = Ns(worst.waited_ns),
+                in_use = Ns(worst.in_use_ns),
+                share = Of(worst.waited_ns, worst.in_use_ns),
+            )
+            .window(worst.span),
+        )
         .evidence(match count {
-            1 => format!(
-                "Until the guest went on it took {}.",
-                human(worst.loops.max())
+            1 => says!(
+                "Until the guest went on it took {loop_time}.",
+                loop_time = Ns(worst.loops.max()),
             ),
-            _ => format!(
-                "Until the guest went on, half of them took {} or more.",
-                human(worst.loops.percentile(0.5)),
+            _ => says!(
+                "Until the guest went on, half of them took {loop_p50} or more.",
+                loop_p50 = Ns(worst.loops.percentile(0.5)),
             ),
         });
     for queue in more.iter().take(3) {
-        finding = finding.evidence(format!(
-            "The same of {}: {}, half of them in {} or more.",
-            queue.called(case),
-            plural(queue.answers.count(), "loop"),
-            human(queue.answers.percentile(0.5)),
-        ));
+        finding = finding.evidence(
+            says!(
+                "The same of {queue}: {loops}, half of them in {answer_p50} or more.",
+                queue = queue.called(case),
+                loops = Many(queue.answers.count(), "loop"),
+                answer_p50 = Ns(queue.answers.percentile(0.5)),
+            )
+            .thread(queue.vcpu_tid)
+            .window(queue.span),
+        );
     }
     let vhost = path.devices.iter().filter(|one| one.what == What::Vhost);
     let mut of_vhost = Stats::default();
     vhost.for_each(|one| of_vhost.merge(&one.answers));
     if of_vhost.count() > 0 {
-        finding = finding.evidence(format!(
-            "{} of other queues were answered by a vhost thread, half of them in {} or less.",
-            plural(of_vhost.count(), "notification"),
-            human(of_vhost.percentile(0.5)),
+        finding = finding.evidence(says!(
+            "{answered} of other queues were answered by a vhost thread, half of them in {answer_p50} or less.",
+            answered = Many(of_vhost.count(), "notification"),
+            answer_p50 = Ns(of_vhost.percentile(0.5)),
         ));
     } else {
         // Stages are of all devices: they tell of this one where there is no other kind.
@@ -269,13 +287,16 @@ fn look(case: &Case<'_>) -> Verdict {
             .collect();
         stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
         for stage in stages.iter().take(3) {
-            finding = finding.evidence(format!(
-                "{}: {}, p50 {}, p99 {}.",
-                stage.name,
-                plural(stage.stats.count(), "time"),
-                human(stage.stats.percentile(0.5)),
-                human(stage.stats.percentile(0.99)),
-            ));
+            finding = finding.evidence(
+                says!(
+                    "{stage}: {count}, p50 {p50}, p99 {p99}.",
+                    stage = stage.name.as_str(),
+                    count = Many(stage.stats.count(), "time"),
+                    p50 = Ns(stage.stats.percentile(0.5)),
+                    p99 = Ns(stage.stats.percentile(0.99)),
+                )
+                .slowest(path),
+            );
         }
     }
     if !told {
@@ -287,9 +308,9 @@ fn look(case: &Case<'_>) -> Verdict {
     let net = ["tun_get_user", "tun_sendmsg", "tun_net_xmit", "handle_tx"].iter();
     let packets: u64 = net.map(|name| case.picture.events_about(name)).sum();
     if packets > 0 && worst.worked > 0 {
-        finding = finding.evidence(format!(
-            "The work is a network device's: {} of its probes.",
-            plural(packets, "event")
+        finding = finding.evidence(says!(
+            "The work is a network device's: {events} of its probes.",
+            events = Many(packets, "event"),
         ));
         finding = finding.only(&[0]);
     }

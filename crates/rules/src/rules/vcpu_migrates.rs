@@ -1,9 +1,9 @@
 //! vCPU threads move from CPU to CPU.
 
 use analysis::{MovesRow, TaskRow};
-use words::{duration::human, plural, share};
 
 use super::vcpu_preempted::pinning;
+use crate::evidence::{Many, Ns, Of, Share, Thread, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -92,38 +92,41 @@ fn look(case: &Case<'_>) -> Verdict {
         finding = finding.cost(case.vcpu_cost(excess));
     }
     for row in rows.iter().take(4).filter(|row| row.migrations > 0) {
-        finding = finding.evidence(format!(
-            "{} (thread {}): moved {}, in {}.",
-            row.comm,
-            row.tid,
-            plural(row.migrations, "time"),
-            plural(row.delays.count(), "run"),
+        finding = finding.evidence(says!(
+            "{task}: moved {moves}, in {runs}.",
+            task = Thread::named(&row.comm, row.tid),
+            moves = Many(row.migrations, "time"),
+            runs = Many(row.delays.count(), "run"),
         ));
     }
     for (row, ns) in costly.iter().take(4) {
-        let half = |stats: &analysis::Stats| human(stats.percentile(0.5));
+        let half = |stats: &analysis::Stats| Ns(stats.percentile(0.5));
         let (moved, stayed) = (&row.moved, &row.stayed);
-        finding = finding.evidence(format!(
-            "Thread {}: after a move it waited {} for the CPU, took {} to enter the guest and {} for its first exit (medians of {}); on \
-             the same CPU as before {}, {} and {} (of {}). That is {} in all, {} of its time.",
-            row.tid,
-            half(&moved.waits),
-            half(&moved.enters),
-            half(&moved.first_exits),
-            moved.count,
-            half(&stayed.waits),
-            half(&stayed.enters),
-            half(&stayed.first_exits),
-            stayed.count,
-            human(*ns),
-            share::of(*ns, row.observed_ns),
+        finding = finding.evidence(says!(
+            "{thread}: after a move it waited {wait} for the CPU, took {enter} to enter the guest and {first_exit} for its first \
+             exit (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and {stayed_first_exit} (of \
+             {stays}). That is {cost} in all, {share} of its time.",
+            thread = Thread {
+                called: format!("Thread {}", row.tid),
+                tid: row.tid,
+            },
+            wait = half(&moved.waits),
+            enter = half(&moved.enters),
+            first_exit = half(&moved.first_exits),
+            moves = moved.count,
+            stayed_wait = half(&stayed.waits),
+            stayed_enter = half(&stayed.enters),
+            stayed_first_exit = half(&stayed.first_exits),
+            stays = stayed.count,
+            cost = Ns(*ns),
+            share = Of(*ns, row.observed_ns),
         ));
     }
     if excess == 0 {
-        finding = finding.evidence(format!(
+        finding = finding.evidence(says!(
             "Waits and exits after a move were no longer than others; what the guest loses to cold caches no event shows, and is \
-             some 100 us each: {:.1} % of the vCPU's time at this rate.",
-            rate / 100.0
+             some 100 us each: {share} of the vCPU's time at this rate.",
+            share = Share(rate / 10_000.0),
         ));
     }
     if rate >= WHATEVER_PER_SECOND {

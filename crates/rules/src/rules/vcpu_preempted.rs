@@ -4,8 +4,9 @@ use analysis::{Crowd, Held, Stall, Who};
 use cpuset::CpuSet;
 use domain::Change;
 use model::State;
-use words::{capital, duration::human, share, times};
+use words::duration::human;
 
+use crate::evidence::{Evidence, Ns, Of, Thread, Times, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -78,7 +79,7 @@ fn look(case: &Case<'_>) -> Verdict {
     finding = match long {
         Some(long) if !often => finding.title(format!(
             "{} waited {} for a CPU at once{}",
-            capital(&case.vcpu_called(long.tid)),
+            case.vcpu_called(long.tid).capital(),
             human(long.held_ns),
             behind(long)
         )),
@@ -87,16 +88,17 @@ fn look(case: &Case<'_>) -> Verdict {
             human(total)
         )),
     };
-    finding = finding.evidence(format!(
-        "{} of the time that vCPUs were observed they could run and another task had the CPU; worst was {} with {} ({}){}.",
-        share::of(total, case.picture.observed_ns()),
-        case.vcpu_called(worst.tid),
-        human(worst.others_ns),
-        share::of(worst.others_ns, observed),
-        row.map_or_else(String::new, |row| format!(
-            ", {} waits, p99 {}",
-            row.waits.count(),
-            human(row.waits.percentile(0.99))
+    finding = finding.evidence(says!(
+        "{share} of the time that vCPUs were observed they could run and another task had the CPU; worst was {worst} with \
+         {time} ({share_of_worst}){waits}.",
+        share = Of(total, case.picture.observed_ns()),
+        worst = case.vcpu_called(worst.tid),
+        time = Ns(worst.others_ns),
+        share_of_worst = Of(worst.others_ns, observed),
+        waits = row.map_or_else(Evidence::default, |row| says!(
+            ", {waits} waits, p99 {p99}",
+            waits = row.waits.count(),
+            p99 = Ns(row.waits.percentile(0.99)),
         )),
     ));
     for crowd in crowds().filter(|crowd| !of_recorder(crowd)).take(4) {
@@ -105,20 +107,21 @@ fn look(case: &Case<'_>) -> Verdict {
             Who::Vm(_) => ", vCPUs themselves",
             _ => "",
         };
-        finding = finding.evidence(format!(
-            "{}{vcpus} ran {} meanwhile, {}.",
-            members(crowd),
-            times(crowd.count),
-            human(crowd.ns)
+        finding = finding.evidence(says!(
+            "{crowd}{vcpus} ran {times} meanwhile, {time}.",
+            crowd = members(crowd),
+            vcpus = vcpus,
+            times = Times(crowd.count),
+            time = Ns(crowd.ns),
         ));
     }
     if let Some(long) = long {
-        finding = finding.evidence(format!(
-            "The longest wait at once was {} of {}{}: {}.",
-            human(long.held_ns),
-            case.vcpu_called(long.tid),
-            behind(long),
-            case.command(long.from, long.to),
+        finding = finding.evidence(says!(
+            "The longest wait at once was {time} of {vcpu}{behind}: {shown}.",
+            time = Ns(long.held_ns),
+            vcpu = case.vcpu_called(long.tid),
+            behind = behind(long),
+            shown = case.command(long.from, long.to),
         ));
         finding.at_least = match long.held_ns {
             ns if ns >= 10 * LONG_NS => Severity::High,
@@ -127,17 +130,17 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     let recorder: u64 = crowds().filter(of_recorder).map(|crowd| crowd.ns).sum();
     if recorder > 0 {
-        let names: Vec<String> = crowds().filter(of_recorder).map(members).collect();
-        finding = finding.evidence(format!(
-            "Not counted: {} behind the recorder ({}).",
-            human(recorder),
-            names.join(", ")
+        let names: Vec<Evidence> = crowds().filter(of_recorder).map(members).collect();
+        finding = finding.evidence(says!(
+            "Not counted: {time} behind the recorder ({threads}).",
+            time = Ns(recorder),
+            threads = Evidence::join(names),
         ));
     }
     let rows = report.rows.iter();
     let guest = rows.map(|row| row.times.get(State::Guest));
     let guest = guest.fold(0, u64::saturating_add);
-    finding = finding.evidence(format!("In their guests they were {}.", human(guest)));
+    finding = finding.evidence(says!("In their guests they were {time}.", time = Ns(guest)));
     if let Some(doubt) = case.doubt() {
         finding = finding.evidence(doubt);
     }
@@ -175,17 +178,24 @@ fn called(crowd: &Crowd) -> String {
 }
 
 /// The same with its threads.
-fn members(crowd: &Crowd) -> String {
+fn members(crowd: &Crowd) -> Evidence {
     let thread = crowd.most.first().and_then(|one| one.tid);
     match (&crowd.who, thread) {
-        (_, Some(tid)) if crowd.threads == 1 => format!("{} (thread {tid})", called(crowd)),
-        (Who::Process(pid), _) => format!(
-            "{} (process {pid}, {} threads)",
-            called(crowd),
-            crowd.threads
+        (_, Some(tid)) if crowd.threads == 1 => {
+            says!("{task}", task = Thread::named(&called(crowd), tid))
+        }
+        (Who::Process(pid), _) => says!(
+            "{task} ({process}, {threads} threads)",
+            task = called(crowd),
+            process = format!("process {pid}"),
+            threads = crowd.threads as u64,
         ),
-        (Who::Unknown, _) => called(crowd),
-        _ => format!("{} ({} threads)", called(crowd), crowd.threads),
+        (Who::Unknown, _) => says!("{task}", task = called(crowd)),
+        _ => says!(
+            "{task} ({threads} threads)",
+            task = called(crowd),
+            threads = crowd.threads as u64,
+        ),
     }
 }
 
