@@ -27,12 +27,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Failures, run};
+use crate::common::fixtures::{expand, fixtures, folder};
+use crate::common::{self, Failures, run};
 use serde_json::Value;
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
-}
 
 /// Returns all ids, as the program lists them.
 fn ids() -> Vec<String> {
@@ -42,117 +39,6 @@ fn ids() -> Vec<String> {
         .iter()
         .map(|rule| rule["id"].as_str().unwrap().to_owned());
     ids.collect()
-}
-
-/// Returns the fixtures of a rule whose names begin so.
-fn fixtures(id: &str, begin: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder().join(id)).into_iter().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            name.starts_with(begin) && name.ends_with(".txt")
-        })
-        .collect();
-    files.sort();
-    files
-}
-
-/// Where a line's time stamp is, and the time in units of its last digit: the first number with six or nine digits
-/// behind its point and a colon behind those.
-fn stamp(line: &str) -> Option<(std::ops::Range<usize>, u64, usize)> {
-    let bytes = line.as_bytes();
-    for (at, _) in line.match_indices(':') {
-        let digits = bytes[..at].iter().rev().take_while(|b| b.is_ascii_digit());
-        let digits = digits.count();
-        let point = at.checked_sub(digits + 1)?;
-        if !matches!(digits, 6 | 9) || bytes[point] != b'.' {
-            continue;
-        }
-        let whole = bytes[..point]
-            .iter()
-            .rev()
-            .take_while(|b| b.is_ascii_digit())
-            .count();
-        let seconds: u64 = line[point - whole..point].parse().ok()?;
-        let rest: u64 = line[point + 1..at].parse().ok()?;
-        let time = seconds * 10u64.pow(digits as u32) + rest;
-        return Some((point - whole..at, time, digits));
-    }
-    None
-}
-
-/// Moves a line to a later time.
-fn later(line: &str, by_us: u64) -> (Option<u64>, String) {
-    let Some((range, time, digits)) = stamp(line) else {
-        return (None, line.to_owned());
-    };
-    let unit = if digits == 9 { 1000 } else { 1 };
-    let time = time + by_us * unit;
-    let second = 1_000_000 * unit;
-    let text = format!(
-        "{}{}.{:0digits$}{}",
-        &line[..range.start],
-        time / second,
-        time % second,
-        &line[range.end..]
-    );
-    (Some(time), text)
-}
-
-/// Writes the recording out that a fixture describes.
-fn expand(text: &str) -> String {
-    // Lines with their times; what has none stays behind the line before it.
-    let mut lines: Vec<(u64, String)> = Vec::new();
-    let mut block: Vec<&str> = Vec::new();
-    let mut repeat: Option<(u64, u64)> = None;
-    let mut now = 0;
-    let mut put = |line: &str, by_us: u64| {
-        let (time, text) = later(line, by_us);
-        now = time.unwrap_or(now);
-        lines.push((now, text));
-    };
-    let mut sorts = false;
-    for line in text.lines() {
-        if line.starts_with("#=") || line.starts_with("# ") {
-            continue;
-        }
-        let Some(rest) = line.strip_prefix("#*") else {
-            match repeat {
-                Some(_) => block.push(line),
-                None => put(line, 0),
-            }
-            continue;
-        };
-        sorts = true;
-        let numbers: Vec<u64> = rest
-            .split_whitespace()
-            .filter_map(|word| word.parse().ok())
-            .collect();
-        match (numbers.as_slice(), repeat.take()) {
-            ([times, step], None) => repeat = Some((*times, *step)),
-            ([], Some((times, step))) => {
-                for n in 0..times {
-                    for line in &block {
-                        put(line, n * step);
-                    }
-                }
-                block.clear();
-            }
-            _ => panic!("{line}"),
-        }
-    }
-    assert!(repeat.is_none(), "a block has no end");
-    if sorts {
-        lines.sort_by_key(|(time, _)| *time);
-    }
-    let mut out = String::new();
-    for (_, line) in lines {
-        out.push_str(&line);
-        out.push('\n');
-    }
-    out
 }
 
 /// What a fixture demands.

@@ -12,6 +12,7 @@ Findings are ranked by the time they cost. Without evidence there is no finding.
 
 mod case;
 mod definition;
+mod describe;
 mod doubt;
 mod evidence;
 mod finding;
@@ -67,6 +68,17 @@ pub struct Rule {
     pub measures: &'static [&'static str],
     /// Why that makes a VM slow.
     pub cause: &'static str,
+    /// When it finds, how sure it is then and how severe, what does not count: paragraphs of Markdown, in which `{name}` is one
+    /// of [`Rule::limits`]. A table is a paragraph of its own.
+    pub found: &'static [&'static str],
+    /// The limits that its code goes by, with their names in texts.
+    pub limits: &'static [(&'static str, Value)],
+    /// With which recipe of `docs/diagnose.md` to record, and when it cannot tell; Markdown.
+    pub unknown: &'static str,
+    /// How remedies are chosen; Markdown. Empty where all are offered.
+    pub advice: &'static str,
+    /// What else looks like it, and how to tell them apart; Markdown.
+    pub looks_alike: &'static str,
     /// What to change, best first.
     pub remedies: &'static [Remedy],
     /// Where the knowledge is from.

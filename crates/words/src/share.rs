@@ -35,6 +35,12 @@ pub fn rough(share: f64) -> String {
     }
 }
 
+/// Returns per cent with no more digits than it has: `2 %`, `0.5 %`.
+pub fn short(share: f64) -> String {
+    // What a share has beyond a millionth is the rounding of its digits.
+    format!("{} %", (share * 1e6).round() / 1e4)
+}
+
 /// Returns a change in per cent with its sign and one decimal: `+12.3 %`.
 pub fn signed(change: f64) -> String {
     format!("{:+.1} %", change * 100.0)
@@ -62,6 +68,8 @@ mod tests {
         assert_eq!(tenths(0.12345), "12.3 %");
         assert_eq!(whole(0.12345), "12 %");
         assert_eq!(signed(0.12345), "+12.3 %");
+        assert_eq!(short(0.02), "2 %");
+        assert_eq!(short(0.005), "0.5 %");
         assert_eq!(of(1, 8), "12.50 %");
         assert_eq!(of(1, 0), "0.00 %");
     }

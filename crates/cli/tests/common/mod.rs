@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 pub(crate) mod expected;
+pub(crate) mod fixtures;
 pub(crate) mod instances;
 pub(crate) mod lines;
 pub(crate) mod perf_kvm;

@@ -16,6 +16,19 @@ pub(crate) static RULE: Rule = Rule {
     cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
             cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a short \
             sampling period, and changes of frequency are slow on top of it.",
+    found: &[
+        "Kworkers that are bound to a CPU made 1000 switches, a fifth of all switches, and 500 a second (where a table \
+         does not say how long it is of, that last is not asked). A kernel's housekeeping is some ten a second on each \
+         CPU. Confidence 0.95 if they were seen in `dbs_work_handler`, `od_dbs_update`, `cs_dbs_update` or \
+         `do_dbs_timer` (a work item, or the stack of a switch), 0.8 if the host's governor is one that samples, 0.5 if \
+         neither is known; nothing if the functions are known and others, if kworkers inject interrupts, or if all \
+         governors are others and no function says otherwise (facts may be of another time than the recording). At \
+         least `medium` from tables.",
+    ],
+    limits: &[],
+    unknown: "*kworkers*, or a printed `perf sched latency`; *facts* for the governor.",
+    advice: "",
+    looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back, and flush: that is why 0.5 without a function.",
     remedies: &[
         Remedy {
             what: "Set the governor of these CPUs to performance: cpupower -c CPUS frequency-set -g performance (or echo \

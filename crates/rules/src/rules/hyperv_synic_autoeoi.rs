@@ -15,6 +15,19 @@ pub(crate) static RULE: Rule = Rule {
     measures: &[],
     cause: "A synthetic interrupt with AutoEOI ends itself, which APICv and AVIC cannot do, so KVM sets them aside for this guest: \
             all its interrupts are then emulated.",
+    found: &[
+        "Writes of `HV_X64_MSR_SINT0` to `SINT15` that are not masked and have the AutoEOI bit: confidence 0.95 and at \
+         least `medium` if the host offers APICv or AVIC, 0.75 if that is not told; nothing if the host has it off. \
+         Without such writes: the definition has `<synic/>` and no `<avic/>`, the host offers it, and writes of 0x80b \
+         exit all the same: 0.6, at least `medium`. Without a definition it is not known, unless registers were \
+         recorded and the guest touches none of Hyper-V's for it (0x40000080 to 0x400000b7), or a table of 1000 exits \
+         has no write of a register at all: a guest whose interrupts end themselves writes few.",
+    ],
+    limits: &[],
+    unknown: "`kvm_msr` from the guest's start on, or `--domain` with *facts* and *exits*.",
+    advice: "",
+    looks_alike: "See [apic-exits-without-apicv](#apic-exits-without-apicv): there is no APICv to lose, or something else sets it \
+     aside.",
     remedies: &[
         Remedy {
             what: "Tell the guest that AutoEOI is deprecated, so that it does not use it: <avic state='on'/> in <hyperv> (libvirt 8.10; \

@@ -10,6 +10,14 @@ pub(crate) static RULE: Rule = Rule {
     measures: &[],
     cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. Pairs are torn: an exit without its \
             entry is not timed, and one whose entry was lost may be taken for a long one.",
+    found: &[
+        "What the recorder says. Confidence 0.99, no cost. `low`; from 0.5 % of events lost `medium`, from 5 % `high`; \
+         cut off at least `medium`.",
+    ],
+    limits: &[],
+    unknown: "Nothing beside the recording. Of a printed table perf says how many were lost and not of how many: `medium`.",
+    advice: "",
+    looks_alike: "",
     remedies: &[
         Remedy {
             what: "Give it more room: perf record -m 16M (or 64M), trace-cmd record -b 65536 (KiB for each CPU).",

@@ -16,6 +16,15 @@ pub(crate) static RULE: Rule = Rule {
     measures: &[],
     cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor and emulates \
             what that does with virtualization instructions: one exit inside becomes several outside.",
+    found: &[
+        "Exits for virtualization instructions (`VMRESUME`, `VMREAD`..., `vmrun`, `vmload`..., arm64 `ERET`), or \
+         `kvm_nested_vmexit`, `kvm_nested_vmenter`, `kvm_nested_vmrun`: 100, and they matter, or 1000 nested ones. \
+         Confidence 0.95.",
+    ],
+    limits: &[],
+    unknown: "*exits*; `kvm:kvm_nested_vmexit` has the inner guest's reasons.",
+    advice: "",
+    looks_alike: "A Windows guest with VBS shows the same and nobody has asked for nesting.",
     remedies: &[
         Remedy {
             what: "Save the outer exits: VMCS shadowing (kvm_intel.enable_shadow_vmcs), virtual VMLOAD/VMSAVE and virtual GIF \

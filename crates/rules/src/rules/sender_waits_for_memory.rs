@@ -4,7 +4,7 @@ use analysis::{SleepRow, TaskRow};
 use words::duration::human;
 
 use crate::evidence::{Ns, Ratio, Thread, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
@@ -15,6 +15,21 @@ pub(crate) static RULE: Rule = Rule {
     measures: &[],
     cause: "The socket's send buffer is full: what was sent has not been acknowledged, so its memory is not free, and the \
             sender sleeps. That is one switch for every few packets, and a connection that is never kept full.",
+    found: &[
+        "Stacks with which tasks left their CPU, under `sk_stream_wait_memory`, `sock_alloc_send_pskb` or \
+         `sock_wait_for_wmem`: 50 sleeps that add up to 5 % of the recorded time. If receivers are in the recording \
+         (`sk_wait_data`, ten times for a stack), they must have run out of data {starved} times for each wait of a sender: then \
+         the buffer is too small, confidence 0.9; else the receiver is slow, and that is no finding. Without receivers \
+         0.7.",
+        "Guesses: stacks without symbols, where threads of a program that sends (iperf, iperf3, netperf, nuttcp, uperf, \
+         sockperf, ttcp) sleep in two stacks, one twice as often as the other: 0.5. A printed `perf sched latency` in \
+         which such a program switched 1000 times, ran less than 1 ms each time and waited 1 ms at most for its CPU: \
+         0.4, at least `medium`, and no cost: how long it slept is not in such a table.",
+    ],
+    limits: &[("starved", Value::Count(STARVED))],
+    unknown: "*sleeps*; `--kallsyms` where the perf.data has no symbols.",
+    advice: "",
+    looks_alike: "A slow receiver fills the sender's buffer too. Record both ends, or at least the receiver's sleeps.",
     remedies: &[
         Remedy {
             what: "Give the socket more room: raise net.ipv4.tcp_wmem (its third number is the limit of autotuning), and do not \

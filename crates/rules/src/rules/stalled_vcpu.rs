@@ -6,7 +6,7 @@ use words::{capital, duration::human};
 
 use crate::case::called;
 use crate::evidence::{Evidence, Many, Ns, Of, Thread, Times, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
@@ -18,6 +18,32 @@ pub(crate) static RULE: Rule = Rule {
     cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds it is the \
             VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the host (memory that \
             is swapped in, a CPU that is taken away), or a signal that stopped it.",
+    found: &[
+        "Stalls of {long} or more, which users notice: an exit that is no wait, up to the next entry. All of them are \
+         summed; the cost is the sum, at least `medium`, from one of 1 s on `high`. The longest stand there with their \
+         vCPU, their exit, and the command that shows what happened (`trapline events REC --time A,B`). What held the \
+         vCPU for most of a stall is one of:",
+        "| what | how it is known | confidence |\n\
+         | --- | --- | --- |\n\
+         | a signal stopped the VMM | its threads left their CPUs in state `T` or `t`. In halts too: the guest's timers wait as well | 0.95 |\n\
+         | asleep in the VMM | after `kvm_userspace_exit`; who woke it had its lock, or did its work: how long that one ran meanwhile is told. If it hardly ran, it waited itself, or the VM was paused | 0.85; 0.7 |\n\
+         | asleep in KVM | uninterruptibly (`D`): memory, as a rule | 0.85 |\n\
+         | busy | it had its CPU, and was told of there (`sched_stat_runtime`) | 0.7 |\n\
+         | the host stood still | it had its CPU, or an idle one was there for it, and for most of the stall no event at all came from that CPU, though a task that runs is told of at every tick. `low`, no cost: nothing in the VM mends it | 0.6 |\n\
+         | not told | without `sched_switch`, or without anything that tells a busy task from a silent CPU | 0.5 |",
+        "A wait for a CPU that another task had is [vcpu-preempted](#vcpu-preempted)'s. KVM sleeps interruptibly where \
+         the guest asked for it: in halts, and in vCPUs that are off (INIT, PSCI); such sleeps are no stalls whatever \
+         exit they seem to be in, since the event that would say so may be missing.",
+        "A stall that the recording's end cuts off is not told: nothing says what became of it.",
+        "Without a stall: asleep in KVM uninterruptibly for {long} in all and a twentieth of the vCPU's time. 0.85.",
+        "Of a printed table: the longest exit of each reason, 0.5. A table of perf's of arm64 has other times: not \
+         known.",
+    ],
+    limits: &[("long", Value::Nanoseconds(LONG_NS))],
+    unknown: "*exits*, or a printed table; *all* tells the cases apart.",
+    advice: "",
+    looks_alike: "A snapshot, the end of a migration, a suspended host; and events that were lost \
+     ([lossy-recording](#lossy-recording)): an exit whose entry was lost looks long.",
     remedies: &[
         Remedy {
             what: "Look at what happened in that time with the command that stands behind each stall, and at trapline paths --path \

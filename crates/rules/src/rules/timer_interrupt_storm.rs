@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::case::Sum;
 use crate::evidence::{Evidence, Many, Ns, Of, Thread, says};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
+use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-interrupt-storm",
@@ -19,6 +19,38 @@ pub(crate) static RULE: Rule = Rule {
     cause: "Each time that a guest's timer expires costs exits: one to set it, one when it expires while the guest runs, on AMD \
             often one more to wait for the window in which its interrupt can be injected. A timer with a period of microseconds \
             makes more exits than work, and comes late all the same.",
+    found: &[
+        "By vCPU: {many} interrupts of its timer a second (no kernel's tick is faster than `CONFIG_HZ=1000`; half as much \
+         again is left for what else it times), {least} in all, seen for {least_time} or more, and half of all its exits are for \
+         the timer. An exit is, if between it and the entry the guest set its timer (writes of 0x6e0, 0x838, \
+         0xfee00380, or of Hyper-V's synthetic timers), or the timer's interrupt was accepted or injected, or if it is \
+         `PREEMPTION_TIMER`. So what is set, expires and waits for a window counts, and the host's tick does not. The \
+         cost is the time of these exits, without waits.",
+        "x86: the vector, in `kvm_inj_virq` and `kvm_apic_accept_irq`: 236 (0xec) and 237 of Linux, 239 before 4.11, \
+         209 of Windows, or another one that came about as often as the preemption timer or the deadline timer expired: \
+         0.95. Without vectors `PREEMPTION_TIMER` tells: 0.95.",
+        "arm64: `kvm_timer_update_irq` that raises the line of a private timer (IRQ below 32) before an `IRQ` exit, or \
+         at the end of a wait; KVM raises it again at every load, which is not counted: 0.95.",
+        "Neither: the timer was set 3000 times a second, without two for each halt (a vCPU that idles stops its tick \
+         and starts it again): 0.5.",
+        "Intel's `kvm_exit` has the vector of an `EXTERNAL_INTERRUPT`: half of all exits of a vCPU and {many} a second by 236, the host's own timer, with nothing for the guest: a timer of the host, 0.7.",
+        "From {costly} a second on it is one too where these exits take a tenth of the vCPU's time and it hardly sleeps \
+         (one halt for four interrupts at most): a guest on a slow host gets through no more.",
+    ],
+    limits: &[
+        ("many", Value::PerSecond(MANY_PER_SECOND)),
+        ("costly", Value::PerSecond(COSTLY_PER_SECOND)),
+        ("least", Value::Count(LEAST)),
+        ("least_time", Value::Nanoseconds(LEAST_NS)),
+    ],
+    unknown: "*all*. A printed table tells neither which timer nor in how long: not known, unless interrupts, windows and writes \
+     of registers are fewer than {least}, a tenth of the exits without waits, or a twentieth of the time. A recording of \
+     exits alone in which such exits are half of a vCPU's and {many} a second: not known.",
+    advice: "",
+    looks_alike: "The tick of a guest with `CONFIG_HZ=1000` is nearly all its exits when it computes, and 1000 a second. The host's \
+     own tick interrupts the guest and gives it nothing: [host-tick-on-isolated-cpu](#host-tick-on-isolated-cpu). A \
+     network card's interrupts have another vector. A vCPU that goes to sleep and is woken by others sets its timer \
+     twice each time, and it does not expire: [halted-target-ipi](#halted-target-ipi).",
     remedies: &[
         Remedy {
             what: "Find the timer in the guest and lengthen its period, or let it wait for an event: perf record -a -e \

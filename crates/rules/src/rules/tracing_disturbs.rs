@@ -4,7 +4,7 @@ use analysis::Role;
 use words::{duration::human, share};
 
 use crate::evidence::{Id, Ns, Of, Share, Thread, says};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Verdict};
+use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "tracing-disturbs",
@@ -16,6 +16,29 @@ pub(crate) static RULE: Rule = Rule {
     cause: "Every event is taken on the CPU where it happens, in the middle of what is measured. Probes that fire for each packet or \
             poll, function tracing without a filter, and stacks cost more than what they look at; the slow case may even go away \
             while it is watched. What is found below may be its doing.",
+    found: &[
+        "Certain: the recorder's threads and helpers ([below](#who-is-the-recorder)) had {share} of the CPUs' time, or \
+         vCPUs waited {waits} of theirs behind them. Confidence 0.9, also where the recorder says that it lost events: what \
+         it ran around those is left out.",
+        "A bound: what an event costs lies between its time stamp and that of the thread's next one. So the 1st \
+         percentile of the gaps between events of a thread, on one CPU and with no other thread's between, times the \
+         events of the busiest CPU, is what recording takes there *at most*: told from {share} on as \"up to\", `low`, 0.4, \
+         without a cost. If {event} for a tracepoint and {probe} for a probe are {share} as well, it is certain: 0.7. (No \
+         kernel does it for less: `kernel/trace/trace_benchmark.c` measures that. On a slow or an emulated CPU it is \
+         many times that.)",
+        "A recording of less than {span}, or with fewer than {events} events on its busiest CPU, does not tell a share.",
+    ],
+    limits: &[
+        ("share", Value::Share(SHARE)),
+        ("waits", Value::Share(WAITS)),
+        ("span", Value::Nanoseconds(LEAST_NS)),
+        ("events", Value::Count(LEAST_EVENTS)),
+        ("event", Value::Nanoseconds(EVENT_NS)),
+        ("probe", Value::Nanoseconds(PROBE_NS)),
+    ],
+    unknown: "Nothing; `sched_switch` shows the recorder's threads. Printed tables do not tell.",
+    advice: "",
+    looks_alike: "",
     remedies: &[
         Remedy {
             what: "Record fewer events: leave out probes in loops that poll, filter in the kernel, and count (perf stat -e 'kvm:*') \

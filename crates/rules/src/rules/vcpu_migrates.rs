@@ -4,7 +4,7 @@ use analysis::{MovesRow, TaskRow};
 
 use super::vcpu_preempted::pinning;
 use crate::evidence::{Many, Ns, Of, Share, Thread, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-migrates",
@@ -15,6 +15,24 @@ pub(crate) static RULE: Rule = Rule {
     measures: &[],
     cause: "Each move leaves caches, TLB entries and the virtual processor's state (VMCS, loaded per CPU) behind, and \
             across NUMA nodes the memory as well. Posted interrupts and timers have to follow.",
+    found: &[
+        "One vCPU's thread moved {moves} times and {many} times a second, and moves cost something: runs on another CPU than the \
+         one before are set against runs on the same one ({moves} of each), by the medians of the wait for the CPU, of the \
+         way from there into the guest, and of the first exit after that. What they took longer, times their number, is \
+         the cost: from {costs} of the vCPU's time on, confidence 0.9. Where moves take no longer than other runs, \
+         they are a finding from {whatever} a second on only (0.7, at least `medium`): to fill a level-2 cache again takes \
+         some 100 us, which the guest loses and no event shows. A thread that goes to an idle CPU each time, and waits \
+         less for it, gains by moving.",
+    ],
+    limits: &[
+        ("moves", Value::Count(LEAST)),
+        ("many", Value::PerSecond(MANY_PER_SECOND)),
+        ("costs", Value::Share(COSTS)),
+        ("whatever", Value::PerSecond(WHATEVER_PER_SECOND)),
+    ],
+    unknown: "*all*, of the whole host.",
+    advice: "If the definition pins, the finding says that the pins were not in force.",
+    looks_alike: "With [vcpu-preempted](#vcpu-preempted) beside it, they move *because* others have their CPUs: mend that first.",
     remedies: &[Remedy {
         what: "Pin vCPUs (<vcpupin> in <cputune>), each to a CPU or all to the CPUs of the NUMA node that has the guest's \
                memory.",

@@ -7,7 +7,7 @@ use model::State;
 use words::duration::human;
 
 use crate::evidence::{Evidence, Ns, Of, Thread, Times, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
@@ -18,6 +18,21 @@ pub(crate) static RULE: Rule = Rule {
     measures: &["vcpus runnable"],
     cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass and \
             nothing happen (steal time), and whoever waits for a lock that this vCPU holds waits as well.",
+    found: &[
+        "Time in state `runnable` while another task than the idle one ran there: 2 % of the vCPUs' time, or 5 % of one \
+         vCPU's, in ten waits at least, and a fiftieth of the time in which vCPUs had something to do; or a single wait of {long}, which users notice by itself (at least `medium`, from 1 s on `high`). Confidence 0.9. Time in which \
+         the CPU was idle is the way out of idling and does not count.",
+        "The threads of a process are summed before one is named; where processes are not recorded (ftrace), those of a \
+         name; vCPUs by VM; kworkers together. What the recorder and its helpers had ([below](#who-is-the-recorder)) \
+         does not count, and is told apart: a recording whose vCPUs wait for the recorder alone is \
+         [tracing-disturbs](#tracing-disturbs).",
+    ],
+    limits: &[("long", Value::Nanoseconds(LONG_NS))],
+    unknown: "*all*, of the whole host (`-a`): exits, `sched_switch`, `sched_wakeup`.",
+    advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if the \
+     definition pins already or a node (else the host) has too few. Look that no other guest has them.",
+    looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU's idle state, which `trapline vcpus` tells as \
+     \"nothing: the CPU was idle\".",
     remedies: &[
         Remedy {
             what: "Keep others off the vCPUs' CPUs: pin vCPUs one to a CPU (<vcpupin>), and the VMM's other threads, vhost \

@@ -1,0 +1,119 @@
+//! Rules in Markdown: the section of `docs/diagnose.md` is made of what stands with each rule.
+
+use words::{duration, share};
+
+use crate::{Remedy, Rule, Value};
+
+/// Columns of a line.
+const WIDTH: usize = 118;
+
+impl Rule {
+    /// Returns the rule as a section of Markdown: what it finds, from which limits on, what else looks like it, remedies.
+    pub fn describe(&self) -> String {
+        let mut out = format!("## {}\n\n", self.id);
+        wrapped(&mut out, "", &format!("{}.", plain(self.title)));
+        out.push('\n');
+        self.bullet(&mut out, "Looks at", &plain(self.looks_at));
+        self.found(&mut out);
+        self.bullet(&mut out, "Needs", &plain(self.needs));
+        self.bullet(&mut out, "Record", self.unknown);
+        self.bullet(&mut out, "Cause", &plain(self.cause));
+        out.push_str("\n| remedy | price | not | check |\n| --- | --- | --- | --- |\n");
+        for remedy in self.remedies {
+            out.push_str(&row(remedy));
+        }
+        out.push('\n');
+        if !self.advice.is_empty() {
+            wrapped(&mut out, "", self.advice);
+            out.push('\n');
+        }
+        self.bullet(&mut out, "Looks alike", self.looks_alike);
+        self.bullet(&mut out, "Sources", &plain(&self.sources.join("; ")));
+        out
+    }
+
+    /// When it finds: the first paragraph, and what stands below it.
+    fn found(&self, out: &mut String) {
+        let Some((first, others)) = self.found.split_first() else {
+            return;
+        };
+        self.bullet(out, "Found", first);
+        for text in others {
+            let text = self.with_limits(text);
+            if text.starts_with('|') {
+                // A table begins in the same item of the list.
+                out.push_str(&format!("\n  {}\n\n", text.replace('\n', "\n  ")));
+            } else {
+                wrapped(out, "- ", &text);
+            }
+        }
+    }
+
+    fn bullet(&self, out: &mut String, label: &str, text: &str) {
+        if !text.is_empty() {
+            let text = self.with_limits(text);
+            wrapped(out, "- ", &format!("**{label}**: {text}"));
+        }
+    }
+
+    /// Puts limits in the place of their names.
+    fn with_limits(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, value) in self.limits {
+            text = text.replace(&format!("{{{name}}}"), &limit(*value));
+        }
+        text
+    }
+}
+
+/// Returns a limit without digits that say nothing.
+fn limit(value: Value) -> String {
+    match value {
+        Value::Count(count) | Value::Id(count) => count.to_string(),
+        Value::Nanoseconds(ns) if ns < 1_000 => format!("{ns} ns"),
+        Value::Nanoseconds(ns) => duration::round(ns),
+        Value::Share(share) => share::short(share),
+        Value::PerSecond(value) | Value::Ratio(value) => value.to_string(),
+    }
+}
+
+/// Returns a text whose signs Markdown shows as they are.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if matches!(sign, '<' | '>' | '*' | '|' | '`') {
+            out.push('\\');
+        }
+        out.push(sign);
+    }
+    out
+}
+
+/// Returns a remedy as a row of a table.
+fn row(remedy: &Remedy) -> String {
+    let cells = [remedy.what, remedy.price, remedy.unless, remedy.check];
+    let cells = cells.map(|cell| plain(cell));
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// Appends a paragraph, broken at the width; what follows the first line stands below its text.
+fn wrapped(out: &mut String, begin: &str, text: &str) {
+    let mut line = begin.to_owned();
+    let indent = " ".repeat(begin.len());
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            line.clone_from(&indent);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(&line);
+    out.push('\n');
+}
