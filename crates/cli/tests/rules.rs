@@ -25,10 +25,10 @@
 //! Near misses are the same situation in health, not an empty file.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::common::fixtures::{expand, fixtures, folder};
-use crate::common::{self, Failures, run};
+use crate::common::{Failures, Run, run};
 use serde_json::Value;
 
 /// Returns all ids, as the program lists them.
