@@ -28,7 +28,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::fixtures::{expand, fixtures, folder};
-use crate::common::{Failures, Run, run};
+use crate::common::{self, Failures, run};
 use serde_json::Value;
 
 /// Returns all ids, as the program lists them.
@@ -61,7 +61,7 @@ fn demands(text: &str) -> Vec<Demand> {
 }
 
 /// Runs the program on a fixture, with what stands beside it.
-fn diagnose(fixture: &Path, more: &[&str]) -> (Vec<Demand>, crate::common::Run) {
+fn diagnose(fixture: &Path, more: &[&str]) -> (Vec<Demand>, common::Run) {
     let text = fs::read_to_string(fixture).unwrap();
     let place = tempfile::tempdir().unwrap();
     let recording = place.path().join(fixture.file_name().unwrap());
@@ -178,7 +178,7 @@ fn meets(
 }
 
 /// The documents of a run, or why there is none.
-fn document(what: &str, run: &crate::common::Run, failures: &mut Failures) -> Option<Value> {
+fn document(what: &str, run: &common::Run, failures: &mut Failures) -> Option<Value> {
     match run.json() {
         Ok(document) => Some(document),
         Err(error) => {
@@ -289,7 +289,7 @@ fn what_cannot_be_told_is_said() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("nothing.txt");
     fs::write(&file, nothing).unwrap();
-    let document = crate::common::json(&["diagnose"], &file).unwrap();
+    let document = common::json(&["diagnose"], &file).unwrap();
     assert!(document["findings"].as_array().unwrap().is_empty());
     for id in ids() {
         if ["lossy-recording", "tracing-disturbs"].contains(&id.as_str()) {
