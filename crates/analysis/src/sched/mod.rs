@@ -7,15 +7,17 @@
 
 mod report;
 mod task;
+mod work;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use event::sched::Leaves;
-use event::{Body, Data, Event, EventType, KERNEL_STACK, Kind, Side, kernel_stack};
+use event::{Body, Data, Event, EventType, KERNEL_STACK, Kind, Side};
 use model::{Machine, Threads};
 use rustc_hash::FxHashMap;
 use task::{Sums, Task};
+use work::{Function, StackOf, Work, function_in};
 
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
@@ -26,8 +28,6 @@ use crate::{OTHERS, Stats};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
-/// Functions of work items that are told apart; a kernel has some thousand.
-const MAX_FUNCTIONS: usize = 1 << 14;
 /// Tasks that have a row of their own. When there are more, those that ended first are one row together, called
 /// [`OTHERS`], and so are those that come when none has ended. No kernel runs more at once on the machines that VMs run on; over
 /// time there may be millions, each of a few milliseconds.
@@ -55,32 +55,6 @@ struct Cpu {
     /// The task that waited longest, and since when.
     worst: Option<(u32, u64)>,
 }
-
-/// What a work item's function is called: the recording has its address, a text its name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Function {
-    Address(u64),
-    Name(Box<str>),
-}
-
-/// A function of work items.
-#[derive(Debug, Clone, Default)]
-struct Work {
-    /// How long it took, each time.
-    stats: Stats,
-    /// Stacks that show it.
-    stacks: u64,
-}
-
-/// A stack of a kworker: the last function of it, or nothing once that of its work item was found.
-#[derive(Debug, Default)]
-struct StackOf {
-    last: Option<String>,
-    found: bool,
-}
-
-/// What kworkers call functions of work items from (`kernel/workqueue.c`).
-const CALLER: &str = "process_one_work";
 
 /// Which kinds of events there are.
 #[derive(Debug, Clone, Copy, Default)]
@@ -326,110 +300,6 @@ impl Sched {
             task.woken_by(others, waker);
         }
     }
-
-    /// Says where the function named by [`Sched::caller`] is, so that stacks of addresses tell of work items.
-    pub fn caller_at(&mut self, range: Option<Range<u64>>) {
-        self.caller = range;
-    }
-
-    /// Returns the name of the function whose addresses [`Sched::caller_at`] takes.
-    pub fn caller() -> &'static str {
-        CALLER
-    }
-
-    fn function(&mut self, function: Function) -> Option<u32> {
-        let known = self.functions.len();
-        match self.functions.get(&function) {
-            Some(&number) => Some(number),
-            None if known < MAX_FUNCTIONS => {
-                self.functions.insert(function, known as u32);
-                self.work.push(Work::default());
-                Some(known as u32)
-            }
-            None => None,
-        }
-    }
-
-    /// A stack shows a work item's function.
-    fn stack_shows(&mut self, function: Function) {
-        let number = self.function(function);
-        if let Some(work) = number.and_then(|number| self.work.get_mut(number as usize)) {
-            work.stacks += 1;
-        }
-    }
-
-    /// An event of which a stack may follow, or is part.
-    fn stack_begins(&mut self, event: &Event<'_>, threads: &Threads) {
-        self.stack = None;
-        if let Body::Text { .. } = event.body {
-            let named = event.comm.is_some_and(|comm| comm.starts_with("kworker/"));
-            if named || is_kworker(event.tid, threads) {
-                self.stack = Some(StackOf::default());
-            }
-        } else if let Some(caller) = self.caller.clone()
-            && event.ty.name == KERNEL_STACK
-            && is_kworker(event.tid, threads)
-        {
-            let mut last = None;
-            for address in kernel_stack(event) {
-                if caller.contains(&address) {
-                    if let Some(function) = last {
-                        self.stack_shows(Function::Address(function));
-                    }
-                    break;
-                }
-                last = Some(address);
-            }
-        }
-    }
-
-    /// A line of a stack that a text tells.
-    fn stack_line(&mut self, symbol: &str) {
-        let Some(stack) = &mut self.stack else {
-            return;
-        };
-        if stack.found {
-            return;
-        }
-        if symbol == CALLER {
-            stack.found = true;
-            if let Some(function) = stack.last.take() {
-                self.stack_shows(Function::Name(function.into()));
-            }
-        } else {
-            stack.last = Some(symbol.to_owned());
-        }
-    }
-
-    fn work_begins(&mut self, event: &Event<'_>, function: Function, machine: &mut Machine) {
-        let Some(number) = self.function(function) else {
-            return;
-        };
-        let slot = machine.slot(event.tid);
-        self.task(slot).0.work_begins(event.time, number);
-    }
-
-    fn work_ends(&mut self, event: &Event<'_>, machine: &mut Machine) {
-        let slot = machine.slot(event.tid);
-        if let Some((since, function)) = self.task(slot).0.work_ends()
-            && let Some(work) = self.work.get_mut(function as usize)
-        {
-            work.stats.add(event.time.saturating_sub(since));
-        }
-    }
-}
-
-/// Whether a thread is a kworker.
-fn is_kworker(tid: i32, threads: &Threads) -> bool {
-    let thread = threads.get(tid);
-    let comm = thread.and_then(|thread| thread.comm.as_deref());
-    comm.is_some_and(|comm| comm.starts_with("kworker/"))
-}
-
-/// Returns the function that a text of `workqueue_execute_start` names.
-fn function_in(text: &str) -> Option<&str> {
-    let rest = text.split("function ").nth(1)?;
-    rest.split_whitespace().next()
 }
 
 impl Sched {

@@ -6,6 +6,9 @@
 //! stopped by a signal (state `T`); it could run, and other tasks had its CPU; or it had its CPU, or an idle one was there
 //! for it, and nothing whatever happened on that CPU: then the host itself stood still.
 
+mod close;
+mod report;
+
 use std::collections::VecDeque;
 
 use event::sched::{Leaves, TaskState};
@@ -13,11 +16,10 @@ use event::{Data, Event, EventType, ExitReason, Isa, Kind};
 use model::{Access, Machine, Span, State, Tasks};
 
 use crate::analysis::{Analysis, Context, Needs, States, Want};
+pub use report::{Held, Ran, Stall, StallsReport};
 
 /// What a guest's users notice: a stall is no shorter.
 pub const LONG_NS: u64 = 100_000_000;
-/// Stalls that are kept with their circumstances: the longest.
-const KEPT: usize = 24;
 /// vCPUs for which it is noted at once who runs while they sleep.
 const MAX_ASLEEP: usize = 64;
 /// Tasks that are noted for one of them.
@@ -32,95 +34,6 @@ const MAX_CPUS: usize = 1 << 16;
 /// `TASK_STOPPED` and `TASK_TRACED`; `TASK_UNINTERRUPTIBLE` (`include/linux/sched.h`).
 const STOPPED: u64 = 0xc;
 const UNINTERRUPTIBLE: u64 = 0x2;
-
-/// What held a vCPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Held {
-    /// A signal stopped it, or a debugger.
-    Stopped,
-    /// It slept in the VMM.
-    Vmm,
-    /// It slept in KVM, uninterruptibly: for memory, or a lock.
-    Kernel,
-    /// It could run, and other tasks had its CPU.
-    Behind,
-    /// The host stood still: nothing happened on its CPU.
-    Host,
-    /// It ran, in KVM or in the VMM.
-    Busy,
-    /// The recording does not tell.
-    Untold,
-}
-
-impl Held {
-    /// How many there are.
-    pub const COUNT: usize = 7;
-}
-
-/// A task that ran while a vCPU slept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
-    /// Its thread id.
-    pub tid: i32,
-    /// Its name, if known.
-    pub comm: Option<String>,
-    /// For how long.
-    pub ns: u64,
-}
-
-/// One stall.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stall {
-    /// The vCPU's thread.
-    pub tid: i32,
-    /// From when.
-    pub from: u64,
-    /// Until when.
-    pub to: u64,
-    /// What held it for most of the time.
-    pub held: Held,
-    /// How long of it that did.
-    pub held_ns: u64,
-    /// How long of it the VMM had the vCPU, asleep or not.
-    pub vmm_ns: u64,
-    /// The exit that it was in.
-    pub reason: Option<ExitReason>,
-    /// Its access, where it was recorded.
-    pub access: Option<Access>,
-    /// While it slept: who woke it, and for how long that one had run meanwhile; 0 stands for an interrupt on an
-    /// idle CPU.
-    pub waker: Option<Ran>,
-    /// While it waited for a CPU: who had it longest at once.
-    pub behind: Option<Ran>,
-}
-
-impl Stall {
-    /// Returns how long it was.
-    pub fn ns(&self) -> u64 {
-        self.to.saturating_sub(self.from)
-    }
-}
-
-/// All stalls.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct StallsReport {
-    /// By [`Held`], how many there were and their time.
-    pub sums: [(u64, u64); Held::COUNT],
-    /// The longest with their circumstances, longest first.
-    pub longest: Vec<Stall>,
-    /// By vCPU's thread, how long it slept in KVM uninterruptibly, in all, though the guest had not asked to wait; those
-    /// that did not are left out.
-    pub asleep: Vec<(i32, u64)>,
-    /// Whether a task that has its CPU is told of while it runs (`sched_stat_runtime`), so that silence means something.
-    pub ticks: bool,
-}
-
-impl StallsReport {
-    /// Returns how many stalls there were of a kind, and their time.
-    pub fn sum(&self, held: Held) -> (u64, u64) {
-        self.sums[held as usize]
-    }
-}
 
 #[derive(Debug, Default)]
 struct Cpu {
@@ -356,136 +269,6 @@ impl Stalls {
             vcpu.slept = ns;
             vcpu.woken_by = vcpu.waker;
             vcpu.beside = std::mem::take(&mut vcpu.ran);
-        }
-    }
-
-    /// An exit, or what the guest ran, is over: what was it?
-    fn close(&mut self, number: u32) {
-        let Some(vcpu) = self.vcpus.get_mut(number as usize) else {
-            return;
-        };
-        if let Some((from, to)) = vcpu.stopped_at
-            && to - from >= LONG_NS
-        {
-            // A halted vCPU that is stopped does not see its timer either.
-            vcpu.stopped_at = None;
-            vcpu.from = Some(vcpu.from.map_or(from, |begun| begun.min(from)));
-            vcpu.to = vcpu.to.max(to);
-        }
-        let Some(from) = vcpu.from.take() else {
-            return;
-        };
-        let (to, split) = (vcpu.to, std::mem::take(&mut vcpu.split));
-        let total = to.saturating_sub(from);
-        if total < LONG_NS {
-            vcpu.longest_behind = None;
-            return;
-        }
-        let stall = Kept {
-            vcpu: number,
-            from,
-            to,
-            held: Held::Untold,
-            held_ns: 0,
-            vmm_ns: split.vmm.saturating_add(split.user),
-            reason: vcpu.reason,
-            access: vcpu.access,
-            waker: None,
-            behind: None,
-        };
-        let stopped = vcpu.stopped;
-        let uninterruptible = vcpu.uninterruptible;
-        let behind = vcpu.longest_behind.take();
-        let (woken_by, beside) = (vcpu.woken_by, std::mem::take(&mut vcpu.beside));
-        let cpu = vcpu.cpu;
-        let held = self.held(&split, stopped, uninterruptible, cpu, (from, to));
-        let Some((held, held_ns)) = held else { return };
-        let sleeps = matches!(held, Held::Stopped | Held::Vmm | Held::Kernel);
-        let waker = woken_by.filter(|_| sleeps).map(|slot| {
-            let ran = beside.iter().find(|(task, _)| *task == slot);
-            (slot, ran.map_or(0, |(_, ns)| *ns))
-        });
-        let behind = behind.filter(|_| held == Held::Behind);
-        let sum = &mut self.sums[held as usize];
-        sum.0 += 1;
-        sum.1 = sum.1.saturating_add(total);
-        self.keep(Kept {
-            held,
-            held_ns,
-            waker,
-            behind,
-            ..stall
-        });
-    }
-
-    /// What held a vCPU for most of a stall; `None` if that is not known to be one.
-    fn held(
-        &self,
-        split: &Split,
-        stopped: u64,
-        uninterruptible: u64,
-        cpu: i32,
-        (from, to): (u64, u64),
-    ) -> Option<(Held, u64)> {
-        let total = to.saturating_sub(from);
-        if stopped >= total / 2 {
-            return Some((Held::Stopped, stopped));
-        }
-        // KVM sleeps interruptibly where the guest asked for it: in halts, and before a vCPU is told to begin (INIT
-        // and SIPI, PSCI). Of the exit that it is taken for, events may have been missed.
-        let light = split.asked.saturating_sub(stopped);
-        let light = light.saturating_sub(uninterruptible);
-        let asked = if self.userspace { light } else { 0 };
-        let known = split.known.saturating_sub(asked);
-        // What is not known is no stall, unless it is known for long enough.
-        if known < LONG_NS || asked > total / 2 {
-            return None;
-        }
-        // Without kvm_userspace_exit nothing tells a sleep in KVM from one in the VMM.
-        if !self.switches || !self.userspace && light > total / 2 {
-            return Some((Held::Untold, known));
-        }
-        let kinds = [
-            (Held::Vmm, split.vmm),
-            (Held::Kernel, split.kernel.saturating_sub(asked)),
-            (Held::Behind, split.behind),
-            (Held::Host, split.idle),
-            (Held::Busy, split.running),
-        ];
-        let (held, ns) = kinds.into_iter().max_by_key(|(_, ns)| *ns)?;
-        let silent = self.silent(cpu, from, to);
-        Some(match held {
-            Held::Host | Held::Busy
-                if silent >= total / 2 && (self.ticks || held == Held::Host) =>
-            {
-                (Held::Host, silent)
-            }
-            // An idle CPU that does other things, or one of which nothing tells while a task runs.
-            Held::Host => (Held::Untold, ns),
-            Held::Busy if silent >= total / 2 => (Held::Untold, ns),
-            _ => (held, ns),
-        })
-    }
-
-    /// The longest silence of a CPU within a time.
-    fn silent(&self, cpu: i32, from: u64, to: u64) -> u64 {
-        let cpu = usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at));
-        let silences = cpu.into_iter().flat_map(|cpu| &cpu.silences);
-        let within = silences.map(|(a, b)| (*b).min(to).saturating_sub((*a).max(from)));
-        within.max().unwrap_or(0)
-    }
-
-    fn keep(&mut self, stall: Kept) {
-        let ns = |one: &Kept| one.to - one.from;
-        if self.kept.len() < KEPT {
-            self.kept.push(stall);
-            return;
-        }
-        let shortest = self.kept.iter_mut().min_by_key(|one| ns(one));
-        if let Some(shortest) = shortest
-            && ns(shortest) < ns(&stall)
-        {
-            *shortest = stall;
         }
     }
 

@@ -1,0 +1,138 @@
+//! What held a vCPU, when it goes on.
+
+use super::{Held, Kept, LONG_NS, Split, Stalls};
+
+/// Stalls that are kept with their circumstances: the longest.
+const KEPT: usize = 24;
+
+impl Stalls {
+    /// An exit, or what the guest ran, is over: what was it?
+    pub(super) fn close(&mut self, number: u32) {
+        let Some(vcpu) = self.vcpus.get_mut(number as usize) else {
+            return;
+        };
+        if let Some((from, to)) = vcpu.stopped_at
+            && to - from >= LONG_NS
+        {
+            // A halted vCPU that is stopped does not see its timer either.
+            vcpu.stopped_at = None;
+            vcpu.from = Some(vcpu.from.map_or(from, |begun| begun.min(from)));
+            vcpu.to = vcpu.to.max(to);
+        }
+        let Some(from) = vcpu.from.take() else {
+            return;
+        };
+        let (to, split) = (vcpu.to, std::mem::take(&mut vcpu.split));
+        let total = to.saturating_sub(from);
+        if total < LONG_NS {
+            vcpu.longest_behind = None;
+            return;
+        }
+        let stall = Kept {
+            vcpu: number,
+            from,
+            to,
+            held: Held::Untold,
+            held_ns: 0,
+            vmm_ns: split.vmm.saturating_add(split.user),
+            reason: vcpu.reason,
+            access: vcpu.access,
+            waker: None,
+            behind: None,
+        };
+        let stopped = vcpu.stopped;
+        let uninterruptible = vcpu.uninterruptible;
+        let behind = vcpu.longest_behind.take();
+        let (woken_by, beside) = (vcpu.woken_by, std::mem::take(&mut vcpu.beside));
+        let cpu = vcpu.cpu;
+        let held = self.held(&split, stopped, uninterruptible, cpu, (from, to));
+        let Some((held, held_ns)) = held else { return };
+        let sleeps = matches!(held, Held::Stopped | Held::Vmm | Held::Kernel);
+        let waker = woken_by.filter(|_| sleeps).map(|slot| {
+            let ran = beside.iter().find(|(task, _)| *task == slot);
+            (slot, ran.map_or(0, |(_, ns)| *ns))
+        });
+        let behind = behind.filter(|_| held == Held::Behind);
+        let sum = &mut self.sums[held as usize];
+        sum.0 += 1;
+        sum.1 = sum.1.saturating_add(total);
+        self.keep(Kept {
+            held,
+            held_ns,
+            waker,
+            behind,
+            ..stall
+        });
+    }
+
+    /// What held a vCPU for most of a stall; `None` if that is not known to be one.
+    fn held(
+        &self,
+        split: &Split,
+        stopped: u64,
+        uninterruptible: u64,
+        cpu: i32,
+        (from, to): (u64, u64),
+    ) -> Option<(Held, u64)> {
+        let total = to.saturating_sub(from);
+        if stopped >= total / 2 {
+            return Some((Held::Stopped, stopped));
+        }
+        // KVM sleeps interruptibly where the guest asked for it: in halts, and before a vCPU is told to begin (INIT
+        // and SIPI, PSCI). Of the exit that it is taken for, events may have been missed.
+        let light = split.asked.saturating_sub(stopped);
+        let light = light.saturating_sub(uninterruptible);
+        let asked = if self.userspace { light } else { 0 };
+        let known = split.known.saturating_sub(asked);
+        // What is not known is no stall, unless it is known for long enough.
+        if known < LONG_NS || asked > total / 2 {
+            return None;
+        }
+        // Without kvm_userspace_exit nothing tells a sleep in KVM from one in the VMM.
+        if !self.switches || !self.userspace && light > total / 2 {
+            return Some((Held::Untold, known));
+        }
+        let kinds = [
+            (Held::Vmm, split.vmm),
+            (Held::Kernel, split.kernel.saturating_sub(asked)),
+            (Held::Behind, split.behind),
+            (Held::Host, split.idle),
+            (Held::Busy, split.running),
+        ];
+        let (held, ns) = kinds.into_iter().max_by_key(|(_, ns)| *ns)?;
+        let silent = self.silent(cpu, from, to);
+        Some(match held {
+            Held::Host | Held::Busy
+                if silent >= total / 2 && (self.ticks || held == Held::Host) =>
+            {
+                (Held::Host, silent)
+            }
+            // An idle CPU that does other things, or one of which nothing tells while a task runs.
+            Held::Host => (Held::Untold, ns),
+            Held::Busy if silent >= total / 2 => (Held::Untold, ns),
+            _ => (held, ns),
+        })
+    }
+
+    /// The longest silence of a CPU within a time.
+    fn silent(&self, cpu: i32, from: u64, to: u64) -> u64 {
+        let cpu = usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at));
+        let silences = cpu.into_iter().flat_map(|cpu| &cpu.silences);
+        let within = silences.map(|(a, b)| (*b).min(to).saturating_sub((*a).max(from)));
+        within.max().unwrap_or(0)
+    }
+
+    fn keep(&mut self, stall: Kept) {
+        let ns = |one: &Kept| one.to - one.from;
+        if self.kept.len() < KEPT {
+            self.kept.push(stall);
+            return;
+        }
+        let shortest = self.kept.iter_mut().min_by_key(|one| ns(one));
+        if let Some(shortest) = shortest
+            && ns(shortest) < ns(&stall)
+        {
+            *shortest = stall;
+        }
+    }
+}
