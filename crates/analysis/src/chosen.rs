@@ -96,7 +96,8 @@ impl Chosen {
     pub(crate) fn of(event: &Event<'_>, window: &Window, left_out: &LeftOut) -> Chosen {
         let in_time = window.has_time(event.time);
         let inside = in_time && window.has_cpu(event.cpu);
-        let made = left_out.made(event);
+        // What filters leave out are threads of the first machine.
+        let made = event.machine() == 0 && left_out.made(event);
         Chosen {
             in_time,
             inside,

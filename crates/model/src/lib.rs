@@ -12,14 +12,16 @@ This crate does no I/O.
 mod bonds;
 mod machine;
 mod names;
+mod seen;
 mod span;
 mod thread_facts;
 mod threads;
 mod track;
 mod vms;
 
-pub use machine::{Halt, Machine, Seen, VcpuTimes};
+pub use machine::{Halt, Machine, VcpuTimes};
 pub use names::{guesses, vcpu_name, vm_names};
+pub use seen::Seen;
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
 pub use thread_facts::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
 pub use threads::{Tasks, Thread, Threads, vcpu_from_comm};

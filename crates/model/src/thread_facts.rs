@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use crate::Threads;
-
 /// What is told beside a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadFacts {
@@ -57,33 +55,4 @@ pub(crate) struct Claim {
     pub vm: u32,
     /// Its number.
     pub id: u32,
-}
-
-impl Threads {
-    /// Takes what is told beside the recording, before its events. A thread that is told to be a vCPU and
-    /// never enters a guest in the recording is not made one.
-    pub fn told(&mut self, told: &ThreadFacts) {
-        for thread in &told.threads {
-            let known = self.entry(thread.tid);
-            known.pid = known.pid.or(thread.pid);
-            known.comm = known.comm.take().or_else(|| thread.comm.clone());
-        }
-        let offset = self.told_vms.len();
-        for (at, vm) in told.vms.iter().enumerate() {
-            for vcpu in &vm.vcpus {
-                let known = self.entry(vcpu.tid);
-                known.pid = known.pid.or(vm.pid);
-                known.told = known.told.or(Some(Claim {
-                    vm: (offset + at) as u32,
-                    id: vcpu.id,
-                }));
-            }
-        }
-        self.told_vms.extend(told.vms.iter().cloned());
-    }
-
-    /// Returns the VM that has a process, as told.
-    pub(crate) fn told_of_process(&self, pid: i32) -> Option<&VmFact> {
-        self.told_vms.iter().find(|vm| vm.pid == Some(pid))
-    }
 }

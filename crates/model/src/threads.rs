@@ -7,7 +7,7 @@ use event::{Data, Event, Side};
 use rustc_hash::FxHashMap;
 
 use crate::bonds::Bonds;
-use crate::thread_facts::{Claim, VmFact};
+use crate::thread_facts::{Claim, ThreadFacts, VmFact};
 
 /// One thread of the host. A thread id that is used again is another thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -223,6 +223,33 @@ impl Threads {
             Side::Exit { tid, .. } => self.entry(tid).ended = true,
             _ => {}
         }
+    }
+
+    /// Takes what is told beside the recording, before its events. A thread that is told to be a vCPU and
+    /// never enters a guest in the recording is not made one.
+    pub fn told(&mut self, told: &ThreadFacts) {
+        for thread in &told.threads {
+            let known = self.entry(thread.tid);
+            known.pid = known.pid.or(thread.pid);
+            known.comm = known.comm.take().or_else(|| thread.comm.clone());
+        }
+        let offset = self.told_vms.len();
+        for (at, vm) in told.vms.iter().enumerate() {
+            for vcpu in &vm.vcpus {
+                let known = self.entry(vcpu.tid);
+                known.pid = known.pid.or(vm.pid);
+                known.told = known.told.or(Some(Claim {
+                    vm: (offset + at) as u32,
+                    id: vcpu.id,
+                }));
+            }
+        }
+        self.told_vms.extend(told.vms.iter().cloned());
+    }
+
+    /// Returns the VM that has a process, as told.
+    pub(crate) fn told_of_process(&self, pid: i32) -> Option<&VmFact> {
+        self.told_vms.iter().find(|vm| vm.pid == Some(pid))
     }
 
     /// Takes an event that only vCPU threads make, with the vCPU's number where the event has it. The thread has to be

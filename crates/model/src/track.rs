@@ -2,7 +2,7 @@
 
 use event::{ExitReason, NONE};
 
-use crate::machine::Seen;
+use crate::seen::Seen;
 use crate::span::{Cause, Span, SpanSink, State, Times};
 
 /// Where a vCPU's thread is, whether or not it has a CPU.

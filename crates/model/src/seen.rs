@@ -1,0 +1,41 @@
+//! Which kinds of events a recording has, and what of the vCPUs' time cannot be told without the others.
+
+use crate::span::{State, Times};
+
+/// Which kinds of events a recording has: without some, parts of a vCPU's time cannot be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// `sched_switch`: whether a thread had its CPU.
+    pub switches: bool,
+    /// Those by which threads get a CPU: a recording of one process has only those by which its threads leave.
+    pub returns: bool,
+    /// `sched_wakeup` or `sched_waking`: when a thread that slept was woken.
+    pub wakeups: bool,
+    /// `kvm_userspace_exit`: whether an exit was handled by the VMM.
+    pub userspace_exits: bool,
+    /// `kvm_vcpu_wakeup`: how long a vCPU was halted, and whether it slept.
+    pub halts: bool,
+    /// `kvm_halt_poll_ns`: whether KVM polled before a vCPU slept. Every poll that fails makes one.
+    pub poll_lengths: bool,
+}
+
+impl Seen {
+    /// Puts the time that the recording cannot split where it belongs.
+    ///
+    /// Without `sched_switch` an exit in which the guest asked to wait is taken as halted whole, which
+    /// `kernel_waiting_ns`, the kernel's part in such exits, was. Without `kvm_userspace_exit` handling by
+    /// KVM and by the VMM cannot be told apart, so that of all other exits is unknown.
+    pub fn settle(&self, times: &Times, kernel_waiting_ns: u64) -> Times {
+        let mut settled = *times;
+        if !self.switches {
+            settled.shift(State::Kernel, State::Halted, kernel_waiting_ns);
+        }
+        if !self.userspace_exits {
+            let of_waiting = if self.switches { kernel_waiting_ns } else { 0 };
+            let handling = settled.get(State::Kernel).saturating_sub(of_waiting);
+            settled.shift(State::Kernel, State::Unknown, handling);
+            settled.shift(State::KernelBlocked, State::Unknown, u64::MAX);
+        }
+        settled
+    }
+}
