@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use render::neutral;
 
-use crate::args::{Args, Command};
+use crate::args::Args;
 
 /// A recording could not be read, or does not hold what was asked for.
 const EXIT_FAILURE: u8 = 1;
@@ -41,20 +41,7 @@ fn main() -> ExitCode {
             return ExitCode::from(EXIT_USAGE);
         }
     };
-    let result = match args.command {
-        Command::Report(args) => commands::report::run(&args),
-        Command::Facts(args) => commands::facts::run(&args),
-        Command::Info(args) => commands::info::run(&args),
-        Command::Compare(args) => commands::compare::run(&args),
-        Command::Diagnose(args) => commands::diagnose::run(&args),
-        Command::Rules(args) => commands::rules::run(&args),
-        Command::Events(args) => commands::events::run(&args),
-        Command::Exits(args) => commands::exits::run(&args),
-        Command::Paths(args) => commands::paths::run(&args),
-        Command::Sched(args) => commands::sched::run(&args),
-        Command::Vcpus(args) => commands::vcpus::run(&args),
-    };
-    match result {
+    match args.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

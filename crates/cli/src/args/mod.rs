@@ -13,7 +13,7 @@ mod rules;
 mod sched;
 mod vcpus;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
 pub(crate) use common::{Common, FilterArgs, Format};
 pub(crate) use compare::CompareArgs;
@@ -27,6 +27,8 @@ pub(crate) use report::ReportArgs;
 pub(crate) use rules::RulesArgs;
 pub(crate) use sched::{SchedArgs, SchedBy, SchedSort};
 pub(crate) use vcpus::VcpusArgs;
+
+use crate::commands::Command;
 
 /// Where did my virtual machine's time go, and what do I change?
 ///
@@ -55,30 +57,3 @@ const EXAMPLES: &str = "Examples:
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
 
 Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for, 2 wrong usage.";
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Show one screen about a recording: what is in it, exits by cost, what was lost.
-    Report(ReportArgs),
-    /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
-    Diagnose(DiagnoseArgs),
-    /// Show what changed between two recordings, or two groups of them, largest effect on time first.
-    Compare(CompareArgs),
-    /// List the causes that diagnose looks for, or explain them.
-    Rules(RulesArgs),
-    /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
-    Info(InfoArgs),
-    /// Print the events in time order, as perf script or trace-cmd report -N would.
-    Events(EventsArgs),
-    /// Count exits and their time by reason, port, address or register.
-    Exits(ExitsArgs),
-    /// Show where each vCPU's time went: in guest, in KVM, in the VMM, polling, halted, waiting for a CPU.
-    Vcpus(VcpusArgs),
-    /// Show latency paths stage by stage, and what slow instances have in common.
-    Paths(PathsArgs),
-    /// Show scheduling latency per task or CPU: delays, preemption, wakers, kworkers by function.
-    Sched(SchedArgs),
-    /// Show the facts of this host: CPUs, clocks, settings, KVM, VMs and what they are pinned to.
-    Facts(FactsArgs),
-}

@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands: one file each, and its line in [`Command`].
 
 pub(crate) mod compare;
 pub(crate) mod compare_each;
@@ -14,5 +14,59 @@ pub(crate) mod rules;
 pub(crate) mod sched;
 pub(crate) mod vcpus;
 
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::args::{
+    CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, FactsArgs, InfoArgs, PathsArgs, ReportArgs,
+    RulesArgs, SchedArgs, VcpusArgs,
+};
+
 /// The version that JSON documents carry.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show one screen about a recording: what is in it, exits by cost, what was lost.
+    Report(ReportArgs),
+    /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
+    Diagnose(DiagnoseArgs),
+    /// Show what changed between two recordings, or two groups of them, largest effect on time first.
+    Compare(CompareArgs),
+    /// List the causes that diagnose looks for, or explain them.
+    Rules(RulesArgs),
+    /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
+    Info(InfoArgs),
+    /// Print the events in time order, as perf script or trace-cmd report -N would.
+    Events(EventsArgs),
+    /// Count exits and their time by reason, port, address or register.
+    Exits(ExitsArgs),
+    /// Show where each vCPU's time went: in guest, in KVM, in the VMM, polling, halted, waiting for a CPU.
+    Vcpus(VcpusArgs),
+    /// Show latency paths stage by stage, and what slow instances have in common.
+    Paths(PathsArgs),
+    /// Show scheduling latency per task or CPU: delays, preemption, wakers, kworkers by function.
+    Sched(SchedArgs),
+    /// Show the facts of this host: CPUs, clocks, settings, KVM, VMs and what they are pinned to.
+    Facts(FactsArgs),
+}
+
+impl Command {
+    /// Runs it.
+    pub(crate) fn run(&self) -> Result<()> {
+        match self {
+            Command::Report(args) => report::run(args),
+            Command::Facts(args) => facts::run(args),
+            Command::Info(args) => info::run(args),
+            Command::Compare(args) => compare::run(args),
+            Command::Diagnose(args) => diagnose::run(args),
+            Command::Rules(args) => rules::run(args),
+            Command::Events(args) => events::run(args),
+            Command::Exits(args) => exits::run(args),
+            Command::Paths(args) => paths::run(args),
+            Command::Sched(args) => sched::run(args),
+            Command::Vcpus(args) => vcpus::run(args),
+        }
+    }
+}
