@@ -124,7 +124,7 @@ fn number(value: f64, unit: Unit) -> String {
 }
 
 /// Columns of changes.
-fn columns() -> Table<'static, Change> {
+pub(crate) fn columns() -> Table<'static, Change> {
     use table::Unit::{Nanoseconds, Nested, Text, Value};
     Table::new()
         .column("what", Text, |change: &Change| change.what.clone())

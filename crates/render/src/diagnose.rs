@@ -142,7 +142,7 @@ fn advice_json(advice: &Advice) -> Value {
 }
 
 /// Columns of findings.
-fn columns() -> Table<'static, Finding> {
+pub(crate) fn columns() -> Table<'static, Finding> {
     use Unit::{Nanoseconds, Nested, Share, Text};
     Table::new()
         .column("id", Text, |finding: &Finding| finding.rule.id)

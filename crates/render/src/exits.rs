@@ -11,7 +11,7 @@ use crate::times::{self, unknowable_json};
 use crate::{Layout, vms};
 
 /// A row of a table of exits.
-struct Exit<'r> {
+pub(crate) struct Exit<'r> {
     isa: Option<Isa>,
     report: &'r ExitsReport,
     row: &'r ExitRow,
@@ -25,7 +25,7 @@ impl Exit<'_> {
 }
 
 /// Columns of the tables of exits.
-fn columns<'r>() -> Table<'r, Exit<'r>> {
+pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
     use Unit::{Count, Flag, Nanoseconds, Number, Share, Text};
     Table::new()
         .column("event", Text, |e: &Exit<'_>| e.report.table.name())
@@ -107,7 +107,7 @@ fn columns<'r>() -> Table<'r, Exit<'r>> {
 }
 
 /// Columns of the narrow table, which fits 80, and of the wide one; those of the VM stand before them.
-const NARROW: [&str; 8] = [
+pub(crate) const NARROW: [&str; 8] = [
     "reason",
     "count",
     "total_ns",
@@ -117,7 +117,7 @@ const NARROW: [&str; 8] = [
     "p99_ns",
     "max_ns",
 ];
-const WIDE: [&str; 11] = [
+pub(crate) const WIDE: [&str; 11] = [
     "reason",
     "count",
     "share",

@@ -7,21 +7,12 @@ use cpuset::CpuSet;
 use facts::{Facts, FreqPolicy, Host, HostCpu, Policy, Thread, Vm};
 use serde_json::{Map, Value};
 
-use crate::{clean, csv};
+use crate::{Layout, clean, csv};
 
 /// Columns of the names of lines.
 const LABEL: usize = 11;
 /// Columns of a list of CPUs in rows.
 const LIST: usize = 14;
-
-/// How a table is laid out.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    /// Columns that lines are broken at.
-    pub width: usize,
-    /// Rows of each list at most, of those that can be long.
-    pub rows: usize,
-}
 
 /// Appends the facts to a JSON document.
 pub fn json(document: &mut Map<String, Value>, told: &Facts) {
@@ -111,7 +102,7 @@ impl Page {
     fn row(&mut self, text: &str) {
         let text = clean(text.trim_end());
         let width = self.layout.width.max(40);
-        if text.chars().count() <= width || self.layout.rows == usize::MAX {
+        if text.chars().count() <= width || self.layout.limit == usize::MAX {
             self.out.push_str(&text);
         } else {
             self.out.extend(text.chars().take(width - 1));
@@ -245,7 +236,7 @@ fn settings(page: &mut Page, host: &Host) {
     ]);
     page.line("memory", &text);
     page.line("cmdline", host.cmdline.as_deref().unwrap_or_default());
-    let all = page.layout.rows == usize::MAX;
+    let all = page.layout.limit == usize::MAX;
     let open = host
         .mitigations
         .iter()
@@ -299,7 +290,7 @@ fn one_vm(page: &mut Page, vm: &Vm) {
         }
     });
     page.line("command", &words.collect::<Vec<_>>().join(" "));
-    let few = page.layout.rows.saturating_mul(4);
+    let few = page.layout.limit.saturating_mul(4);
     for vcpu in vm.vcpus.iter().take(few) {
         let name = words::vcpu(None, vcpu.id);
         let row = thread_row(
@@ -367,7 +358,7 @@ fn threads(page: &mut Page, told: &Facts) {
             others.len()
         ),
     );
-    for (tid, thread) in others.iter().take(page.layout.rows) {
+    for (tid, thread) in others.iter().take(page.layout.limit) {
         let name = thread.comm.as_deref().unwrap_or("?");
         let cpus = thread.affinity.as_ref().map(CpuSet::to_string);
         let process = thread
@@ -379,7 +370,7 @@ fn threads(page: &mut Page, told: &Facts) {
             cpus.unwrap_or_default()
         ));
     }
-    page.left_out(others.len(), page.layout.rows, "threads");
+    page.left_out(others.len(), page.layout.limit, "threads");
 }
 
 fn irqs(page: &mut Page, host: &Host) {
@@ -391,7 +382,7 @@ fn irqs(page: &mut Page, host: &Host) {
         "interrupts",
         &format!("{} that devices use", host.irqs.len()),
     );
-    for irq in host.irqs.iter().take(page.layout.rows) {
+    for irq in host.irqs.iter().take(page.layout.limit) {
         let cpus = |set: &Option<CpuSet>| {
             set.as_ref()
                 .map_or_else(|| "-".to_owned(), CpuSet::to_string)
@@ -402,7 +393,7 @@ fn irqs(page: &mut Page, host: &Host) {
             irq.irq, irq.name
         ));
     }
-    page.left_out(host.irqs.len(), page.layout.rows, "interrupts");
+    page.left_out(host.irqs.len(), page.layout.limit, "interrupts");
 }
 
 fn rest(page: &mut Page, host: &Host) {
@@ -479,7 +470,11 @@ mod tests {
 
     #[test]
     fn tables_fit_and_tell_what_is_unreadable() {
-        let layout = Layout { width: 80, rows: 1 };
+        let layout = Layout {
+            width: 80,
+            limit: 1,
+            nanoseconds: true,
+        };
         let table = table(&told(), layout);
         assert!(
             table.lines().all(|line| line.chars().count() <= 80),
@@ -517,7 +512,8 @@ mod tests {
             &told(),
             Layout {
                 width: 80,
-                rows: usize::MAX,
+                limit: usize::MAX,
+                nanoseconds: true,
             },
         );
         assert!(all.contains("x, y") && !all.contains("--wide"), "{all}");

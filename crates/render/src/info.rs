@@ -67,7 +67,7 @@ fn vm_json(vm: &Vm) -> Value {
 }
 
 /// Columns of the counts of events.
-fn columns() -> Table<'static, EventCount> {
+pub(crate) fn columns() -> Table<'static, EventCount> {
     Table::new()
         .column("event", Unit::Text, |event: &EventCount| event.name.clone())
         .json_at("name")

@@ -9,6 +9,8 @@ other people's scripts.
 pub mod compare;
 pub mod compare_each;
 pub mod console;
+#[cfg(test)]
+mod contract;
 pub mod csv;
 pub mod diagnose;
 pub mod exits;

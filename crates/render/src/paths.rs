@@ -14,7 +14,7 @@ use crate::table::{Table, View};
 use crate::{Layout, clean, quality};
 
 /// A line of the table of a path: its total, a stage or a group.
-struct Line<'r> {
+pub(crate) struct Line<'r> {
     path: &'r str,
     chain: Option<&'r str>,
     name: String,
@@ -59,7 +59,7 @@ fn durations<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<'t, 
 }
 
 /// Columns of the stages of a path.
-fn stages<'r>() -> Table<'r, Line<'r>> {
+pub(crate) fn stages<'r>() -> Table<'r, Line<'r>> {
     let names = Table::new()
         .column("path", Text, |l: &Line<'_>| l.path)
         .csv_only()
@@ -86,7 +86,7 @@ fn stages<'r>() -> Table<'r, Line<'r>> {
 }
 
 /// Columns of a path on a terminal.
-const SHOWN: [&str; 6] = ["stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+pub(crate) const SHOWN: [&str; 6] = ["stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
 /// Appends the contract's fields, and what is told beside them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, reports: &[PathReport]) {
@@ -339,30 +339,33 @@ pub struct Instances(Table<'static, InstanceReport>);
 
 impl Default for Instances {
     fn default() -> Instances {
-        Instances(
-            Table::new()
-                .column("path", Text, |one: &InstanceReport| one.path.clone())
-                .column("instance", Number, |one| one.number)
-                .column("chain", Text, |one| one.chain.clone())
-                .column("by", Text, |one| one.by.clone())
-                .column("start_ns", Nanoseconds, |one| {
-                    one.steps.first().map(|step| step.time)
-                })
-                .column("total_ns", Nanoseconds, |one| one.total_ns())
-                .column("vcpu_tid", Number, |one| one.vcpu_tid)
-                .column("vcpu", Text, |one| one.vcpu.clone())
-                .column("steps", Nested, |one| steps(&one.steps))
-                .csv_form(|one| {
-                    let steps = one.steps.iter();
-                    let steps: Vec<String> = steps
-                        .map(|step| format!("{}@{}", step.name, step.time))
-                        .collect();
-                    steps.join(";")
-                })
-                .column("features", Nested, |one| one.features.clone())
-                .csv_form(|one| one.features.join(";")),
-        )
+        Instances(instances())
     }
+}
+
+/// Columns of the table of instances.
+pub(crate) fn instances() -> Table<'static, InstanceReport> {
+    Table::new()
+        .column("path", Text, |one: &InstanceReport| one.path.clone())
+        .column("instance", Number, |one| one.number)
+        .column("chain", Text, |one| one.chain.clone())
+        .column("by", Text, |one| one.by.clone())
+        .column("start_ns", Nanoseconds, |one| {
+            one.steps.first().map(|step| step.time)
+        })
+        .column("total_ns", Nanoseconds, |one| one.total_ns())
+        .column("vcpu_tid", Number, |one| one.vcpu_tid)
+        .column("vcpu", Text, |one| one.vcpu.clone())
+        .column("steps", Nested, |one| steps(&one.steps))
+        .csv_form(|one| {
+            let steps = one.steps.iter();
+            let steps: Vec<String> = steps
+                .map(|step| format!("{}@{}", step.name, step.time))
+                .collect();
+            steps.join(";")
+        })
+        .column("features", Nested, |one| one.features.clone())
+        .csv_form(|one| one.features.join(";"))
 }
 
 impl Instances {

@@ -32,12 +32,15 @@ pub fn table(rows: &[RatioRow], counted_ns: Option<u64>, layout: Layout) -> Stri
         None => out.push_str("; the text does not say for how long\n"),
     }
     let columns = columns();
-    let view = columns.view(["event", "count", "per_second", "per_exit", "per_switch"]);
+    let view = columns.view(SHOWN);
     out + &view.known_of(rows).text(rows, layout)
 }
 
+/// Columns of the counts on a terminal.
+pub(crate) const SHOWN: [&str; 5] = ["event", "count", "per_second", "per_exit", "per_switch"];
+
 /// Columns of the counts.
-fn columns() -> Table<'static, RatioRow> {
+pub(crate) fn columns() -> Table<'static, RatioRow> {
     use Unit::{Count, Text};
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     Table::new()

@@ -48,7 +48,7 @@ pub fn explained(rules: &[&Rule], width: usize) -> String {
 }
 
 /// Columns of rules.
-fn columns() -> Table<'static, &'static Rule> {
+pub(crate) fn columns() -> Table<'static, &'static Rule> {
     use Unit::{Nested, Text};
     Table::new()
         .column("id", Text, |rule: &&Rule| rule.id)

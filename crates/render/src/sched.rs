@@ -9,7 +9,7 @@ use crate::table::{Table, Unit};
 use crate::{Layout, clean};
 
 /// A row of the table of tasks.
-struct Task<'r> {
+pub(crate) struct Task<'r> {
     row: &'r TaskRow,
     /// Whether perf printed the table, which then tells less.
     printed: bool,
@@ -23,7 +23,7 @@ fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) ->
 }
 
 /// Columns of the table of tasks.
-fn tasks<'r>() -> Table<'r, Task<'r>> {
+pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
     use Unit::{Count, Nanoseconds, Nested, Number, Text};
     Table::new()
         .column("task", Text, |t: &Task<'_>| match t.row.threads {
@@ -106,7 +106,7 @@ fn tasks<'r>() -> Table<'r, Task<'r>> {
 }
 
 /// Columns of the table of tasks on a terminal.
-const TASKS: [&str; 7] = [
+pub(crate) const TASKS: [&str; 7] = [
     "task",
     "ran",
     "switches",
@@ -127,7 +127,7 @@ fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
 }
 
 /// Columns of the table of CPUs.
-fn cpu_columns() -> Table<'static, CpuRow> {
+pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
     use Unit::{Count, Nanoseconds, Number, Share, Text};
     Table::new()
         .column("cpu", Number, |r: &CpuRow| r.cpu)
@@ -168,7 +168,7 @@ fn cpu_columns() -> Table<'static, CpuRow> {
 }
 
 /// Columns of the table of CPUs on a terminal.
-const CPUS: [&str; 9] = [
+pub(crate) const CPUS: [&str; 9] = [
     "cpu",
     "busy_ns",
     "idle_ns",

@@ -304,6 +304,72 @@ impl<'t, R> Table<'t, R> {
     }
 }
 
+#[cfg(test)]
+impl<R> Table<'_, R> {
+    /// Returns the columns as a table of Markdown, and checks that the list agrees with itself.
+    pub(crate) fn described(&self, views: &[&[&str]]) -> String {
+        for name in self
+            .csv_order
+            .into_iter()
+            .chain(views.iter().copied())
+            .flatten()
+        {
+            assert!(self.named(name).is_some(), "no column is called {name}");
+        }
+        for name in views.iter().copied().flatten() {
+            let heading = self.named(name).and_then(|column| column.heading.as_ref());
+            assert!(heading.is_some(), "{name} has no heading");
+        }
+        let in_csv: Vec<&str> = self
+            .csv_columns()
+            .iter()
+            .map(|column| column.name)
+            .collect();
+        let mut out =
+            "| column | unit | JSON | CSV | terminal |\n| --- | --- | --- | --- | --- |\n"
+                .to_owned();
+        for (at, column) in self.columns.iter().enumerate() {
+            let twice = self
+                .columns
+                .iter()
+                .skip(at + 1)
+                .any(|other| other.name == column.name);
+            assert!(!twice, "two columns are called {}", column.name);
+            let places = column.json.map(|place| format!("`{place}`"));
+            let places = match (places, column.known) {
+                (Some(place), Some(_)) => place + ", in some rows",
+                (place, _) => place.unwrap_or_default(),
+            };
+            let csv = match (in_csv.contains(&column.name), &column.csv_form) {
+                (false, _) => "",
+                (true, None) => "yes",
+                (true, Some(_)) => "in a form of its own",
+            };
+            let heading = match &column.heading {
+                None => "",
+                Some(heading) if heading.text.is_empty() => "without a heading",
+                Some(heading) => heading.text,
+            };
+            let unit = match column.unit {
+                Unit::Text => "text",
+                Unit::Number => "number",
+                Unit::Count => "count",
+                Unit::Nanoseconds => "ns",
+                Unit::Share => "0 to 1",
+                Unit::Value => "value",
+                Unit::Address => "address",
+                Unit::Flag => "true or false",
+                Unit::Nested => "list",
+            };
+            out.push_str(&format!(
+                "| `{}` | {unit} | {places} | {csv} | {heading} |\n",
+                column.name
+            ));
+        }
+        out
+    }
+}
+
 /// Puts a value at its place in an object.
 fn put(object: &mut Map<String, Value>, place: &str, value: Value) {
     let Some((outer, inner)) = place.split_once('.') else {
@@ -448,7 +514,7 @@ mod tests {
         let view = table.view(["wait_ns", "name", "port", "share"]);
         assert_eq!(
             view.text(&ROWS, layout),
-            "     wait        hits%\n  1.500usa,\\x1b   100.0\n        -b        100.0\n... and 1 more\n"
+            "     wait         hits%\n  1.500usa,\\x1b   100.0\n        -b        100.0\n... and 1 more\n"
         );
     }
 }

@@ -10,8 +10,9 @@ use crate::table::{Table, Unit};
 struct Told {
     /// Its duration, and what unknowable times call it.
     duration: &'static str,
-    /// Its share, and its heading.
+    /// Its share.
     share: &'static str,
+    heading: &'static str,
     states: &'static [State],
     /// Width of the column where it holds a share.
     width: usize,
@@ -20,12 +21,14 @@ struct Told {
 const fn told(
     duration: &'static str,
     share: &'static str,
+    heading: &'static str,
     states: &'static [State],
     width: usize,
 ) -> Told {
     Told {
         duration,
         share,
+        heading,
         states,
         width,
     }
@@ -33,18 +36,37 @@ const fn told(
 
 /// The columns; they add up to the whole.
 const TOLD: [Told; 7] = [
-    told("guest_ns", "guest", &[State::Guest], 6),
+    told("guest_ns", "guest_share", "guest", &[State::Guest], 6),
     told(
         "kernel_ns",
+        "kernel_share",
         "kernel",
         &[State::Kernel, State::KernelBlocked],
         7,
     ),
-    told("user_ns", "user", &[State::User, State::UserBlocked], 6),
-    told("poll_ns", "poll", &[State::Poll], 6),
-    told("halted_ns", "halted", &[State::Halted], 7),
-    told("runnable_ns", "runnable", &[State::Runnable], 9),
-    told("unknown_ns", "unknown", &[State::Unknown], 8),
+    told(
+        "user_ns",
+        "user_share",
+        "user",
+        &[State::User, State::UserBlocked],
+        6,
+    ),
+    told("poll_ns", "poll_share", "poll", &[State::Poll], 6),
+    told("halted_ns", "halted_share", "halted", &[State::Halted], 7),
+    told(
+        "runnable_ns",
+        "runnable_share",
+        "runnable",
+        &[State::Runnable],
+        9,
+    ),
+    told(
+        "unknown_ns",
+        "unknown_share",
+        "unknown",
+        &[State::Unknown],
+        8,
+    ),
 ];
 
 /// Width of columns that hold durations.
@@ -82,7 +104,7 @@ pub(crate) fn columns<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> Split<'_
             .column(told.duration, Unit::Nanoseconds, move |row| {
                 told.ns(&of(row).0)
             })
-            .heading(told.share, WIDE)
+            .heading(told.heading, WIDE)
             .show(move |row, layout| {
                 let known = told.known(of(row)).map(|ns| layout.time(ns));
                 known.unwrap_or_else(|| "-".to_owned())
@@ -93,7 +115,7 @@ pub(crate) fn columns<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> Split<'_
                 known.map(|ns| ns as f64 / times.total().max(1) as f64)
             })
             .text_only()
-            .heading(told.share, told.width);
+            .heading(told.heading, told.width);
     }
     for (name, state) in [
         ("kernel_blocked_ns", State::KernelBlocked),

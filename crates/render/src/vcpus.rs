@@ -11,7 +11,7 @@ use crate::times::{self, unknowable_json};
 use crate::{Layout, clean, vms};
 
 /// A row of the table.
-struct Vcpu<'r> {
+pub(crate) struct Vcpu<'r> {
     row: &'r VcpuRow,
     unknowable: &'r [Unknowable],
     /// Whether there are several VMs.
@@ -19,7 +19,7 @@ struct Vcpu<'r> {
 }
 
 /// Columns of the table.
-fn columns<'r>() -> Table<'r, Vcpu<'r>> {
+pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
     use Unit::{Count, Flag, Nanoseconds, Nested, Number, Text};
     let table = Table::new()
         .column("vm", Text, |v: &Vcpu<'_>| match v.row.others {

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Result, bail};
 use event::Quality;
-use render::{facts, json, quality};
+use render::{Layout, facts, json, quality};
 
 use crate::args::{FactsArgs, Format};
 use crate::commands::VERSION;
@@ -38,9 +38,10 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
     };
     match args.format {
         Format::Table => {
-            let layout = facts::Layout {
+            let layout = Layout {
                 width: output::width(),
-                rows: if args.wide { usize::MAX } else { ROWS },
+                limit: if args.wide { usize::MAX } else { ROWS },
+                nanoseconds: true,
             };
             let mut text = facts::table(&told, layout);
             for warning in &quality.warnings {
