@@ -5,27 +5,37 @@ Containers (perf.data, trace.dat, their texts) push [`Event`]s and [`Side`] reco
 time order. An event that trapline reasons about has a typed view, [`Data`], that reads the same whether
 the event came from a binary record or from a line of text. Every other event is passed on as it is.
 
+What an event says stands in one place. An event with a typed view is declared once, in the file of its subsystem (`kvm/`,
+`sched/`, `workqueue.rs`) with its fields, their names in records and the wording of its text, and has its line in
+`vocabulary.rs`. Fields that only path conditions ask for are a table in `named.rs`.
+
 This crate does no I/O and knows no container.
 */
 #![forbid(unsafe_code)]
 
-mod data;
-mod decode;
-mod decode_sched;
-mod kind;
+mod define;
+mod fields;
+mod kvm;
+mod named;
 mod quality;
 pub mod reasons;
+mod record;
 pub mod sched;
 mod sink;
 mod stack;
+pub mod text;
+mod told;
+mod vocabulary;
+mod workqueue;
 
-pub use data::{
-    Data, KvmEntry, KvmExit, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
+pub use fields::{FieldReader, FieldValue};
+pub use kvm::{
+    KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
     KvmVcpuWakeup, MmioAccess,
 };
-pub use decode::Decoder;
-pub use kind::Kind;
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
 pub use sink::{Body, Event, EventType, LostKind, NONE, Sample, Side, Sink};
 pub use stack::{CallChain, KERNEL_STACK, kernel_stack};
+pub use vocabulary::{Data, Decoder, Kind, Reading, TextReader};
+pub use workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};

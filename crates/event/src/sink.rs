@@ -35,6 +35,51 @@ pub struct EventType<'f> {
     pub recorded: bool,
 }
 
+impl<'f> EventType<'f> {
+    /// Returns the kind of a tracepoint's format.
+    pub fn of_format(index: u32, format: &'f Format, label: &'f str) -> EventType<'f> {
+        let kind = Kind::of(&format.system, &format.name);
+        EventType {
+            index,
+            machine: 0,
+            system: &format.system,
+            name: &format.name,
+            label,
+            kind,
+            format: Some(format),
+            decoder: Decoder::bind(kind, format),
+            recorded: false,
+        }
+    }
+
+    /// Returns the kind of something that has no format: a hardware event, or a tracepoint whose format was lost. `label`
+    /// is `system:name`, a bare name, or either with modifiers behind another colon.
+    pub fn bare(index: u32, label: &'f str, tracepoint: bool) -> EventType<'f> {
+        let (system, name) = match label.split_once(':') {
+            Some((system, name)) if tracepoint => (system, name),
+            _ => ("", label),
+        };
+        EventType {
+            index,
+            machine: 0,
+            system,
+            name,
+            label,
+            kind: Kind::of(system, name),
+            format: None,
+            decoder: Decoder::default(),
+            recorded: false,
+        }
+    }
+
+    /// Returns kinds of events in the order in which sinks are asked for them.
+    pub fn in_order<'t>(types: &'t [EventType<'f>]) -> Vec<&'t EventType<'f>> {
+        let mut sorted: Vec<_> = types.iter().collect();
+        sorted.sort_by_key(|ty| ty.kind);
+        sorted
+    }
+}
+
 /// What an event says.
 #[derive(Debug, Clone, Copy)]
 pub enum Body<'a> {

@@ -299,20 +299,26 @@ pub fn vcpu_from_comm(comm: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use event::sched::{SchedProcessExit, SchedProcessFork, TaskRename};
+
     use super::*;
 
     #[test]
     fn a_thread_id_used_again_is_another_thread() {
         let mut threads = Threads::default();
-        let task = |tid, comm: &str| event::sched::Task {
-            tid,
-            comm: Comm::new(comm.as_bytes()),
+        let made = |tid, comm: &str| {
+            let comm = Comm::new(comm.as_bytes());
+            Data::SchedProcessFork(SchedProcessFork { tid, comm })
         };
-        assert!(
-            threads
-                .sched(&Data::SchedProcessFork(task(7, "sh")))
-                .is_some()
-        );
+        let renamed = TaskRename {
+            tid: 7,
+            comm: Comm::new(b"qemu"),
+        };
+        let ended = SchedProcessExit {
+            tid: 7,
+            comm: renamed.comm,
+        };
+        assert!(threads.sched(&made(7, "sh")).is_some());
         // perf tells of the same fork beside the events.
         let fork = Side::Fork {
             time: 1,
@@ -323,10 +329,10 @@ mod tests {
         };
         threads.side(&fork);
         let first = threads.acts(7);
-        threads.sched(&Data::TaskRename(task(7, "qemu")));
-        threads.sched(&Data::SchedProcessExit(task(7, "qemu")));
+        threads.sched(&Data::TaskRename(renamed));
+        threads.sched(&Data::SchedProcessExit(ended));
         assert_eq!(threads.slot(7), first, "an end is not a new beginning");
-        threads.sched(&Data::SchedProcessFork(task(7, "cron")));
+        threads.sched(&made(7, "cron"));
         assert_ne!(threads.slot(7), first);
         let (tid, before) = threads.at(first).unwrap();
         assert_eq!((tid, before.comm.as_deref()), (7, Some("qemu")));

@@ -9,7 +9,6 @@ are files of the same language that users write.
 #![forbid(unsafe_code)]
 
 mod engine;
-mod fields;
 mod interrupts;
 pub mod lang;
 mod notes;

@@ -7,10 +7,13 @@ use std::ops::ControlFlow;
 use analysis::Study;
 use common::stages::{Log, wrong};
 use event::reasons::{ExitReason, Isa};
-use event::sched::{Comm, SchedMigrateTask, SchedSwitch, SchedWakeup, Task, TaskState};
+use event::sched::{
+    Comm, SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedSwitch, SchedWakeup,
+    TaskRename, TaskState,
+};
 use event::{
-    Body, Data, Decoder, Event, EventType, Kind, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio,
-    KvmUserspaceExit, KvmVcpuWakeup, LostKind, MmioAccess, NONE, Side, Sink,
+    Body, Data, Decoder, Event, EventType, Kind, KvmEntry, KvmExit, KvmFpu, KvmMmio, KvmMsr,
+    KvmPio, KvmUserspaceExit, KvmVcpuWakeup, LostKind, MmioAccess, NONE, Side, Sink,
 };
 use paths::{Instance, PathReport, Paths};
 use proptest::prelude::*;
@@ -133,7 +136,7 @@ fn data(one: &One, isa: Isa) -> Data {
             vcpu,
             guest_pc: None,
         }),
-        Kind::KvmFpu => Data::KvmFpu { load: one.flag },
+        Kind::KvmFpu => Data::KvmFpu(KvmFpu { load: one.flag }),
         Kind::KvmMmio => Data::KvmMmio(KvmMmio {
             access: MmioAccess::from_number(number % 4),
             gpa: number,
@@ -184,9 +187,9 @@ fn data(one: &One, isa: Isa) -> Data {
             orig_cpu: 0,
             dest_cpu: number as i32 % 3,
         }),
-        Kind::SchedProcessFork => Data::SchedProcessFork(Task { tid, comm }),
-        Kind::SchedProcessExit => Data::SchedProcessExit(Task { tid, comm }),
-        Kind::TaskRename => Data::TaskRename(Task { tid, comm }),
+        Kind::SchedProcessFork => Data::SchedProcessFork(SchedProcessFork { tid, comm }),
+        Kind::SchedProcessExit => Data::SchedProcessExit(SchedProcessExit { tid, comm }),
+        Kind::TaskRename => Data::TaskRename(TaskRename { tid, comm }),
         _ => Data::Other,
     }
 }

@@ -6,7 +6,6 @@ use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
 use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
 use tracefmt::Formats;
 
-use crate::bind;
 use crate::header::{GuestMap, Header, TimeUnit};
 use crate::reader::{Outcome, Watch};
 
@@ -59,7 +58,7 @@ impl<'r> DatReader<'r> {
             .iter()
             .enumerate()
             .map(|(index, format)| {
-                let ty = bind::tracepoint(index as u32, format, &format.name);
+                let ty = EventType::of_format(index as u32, format, &format.name);
                 EventType { recorded, ..ty }
             })
             .collect();
@@ -67,7 +66,7 @@ impl<'r> DatReader<'r> {
         let ids = usize::from(u16::MAX) + 1;
         let mut wanted = vec![true; ids];
         let mut by_id = vec![u32::MAX; ids];
-        for ty in bind::by_kind(&types) {
+        for ty in EventType::in_order(&types) {
             if let Some(format) = ty.format {
                 by_id[format.id as usize] = ty.index;
                 wanted[format.id as usize] = sink.wants(ty);

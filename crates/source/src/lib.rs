@@ -5,7 +5,6 @@ This is the one place that touches files: it maps them, unpacks what is wrapped 
 content what a recording is, and binds the containers' records to the event vocabulary.
 */
 
-mod bind;
 mod dat;
 mod error;
 mod formats_dir;

@@ -6,7 +6,6 @@ use event::{Body, CallChain, Event, EventType, LostKind, Quality, Sample, Side, 
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor};
 use tracefmt::{Endian, Formats};
 
-use crate::bind;
 use crate::header::{Header, TimeUnit};
 use crate::reader::{Outcome, Watch};
 
@@ -84,8 +83,8 @@ impl<'r> PerfReader<'r> {
                 let label = label.as_deref().unwrap_or(&attr.name);
                 let format = attr.tracepoint_id().and_then(|id| formats.by_id(id));
                 let ty = match format {
-                    Some(format) => bind::tracepoint(index, format, label),
-                    None => bind::bare(index, label, attr.tracepoint_id().is_some()),
+                    Some(format) => EventType::of_format(index, format, label),
+                    None => EventType::bare(index, label, attr.tracepoint_id().is_some()),
                 };
                 EventType {
                     recorded: true,
@@ -94,7 +93,7 @@ impl<'r> PerfReader<'r> {
             })
             .collect();
         let mut wanted = vec![false; types.len()];
-        for ty in bind::by_kind(&types) {
+        for ty in EventType::in_order(&types) {
             wanted[ty.index as usize] = sink.wants(ty);
         }
         let tracepoint: Vec<bool> = self

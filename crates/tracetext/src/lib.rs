@@ -51,14 +51,12 @@ Every line is looked at a bounded number of times, and memory does not grow with
 
 mod clean;
 mod head;
-mod kvm;
 mod lines;
 mod notes;
 mod other;
 mod reader;
 mod record;
 mod scan;
-mod sched;
 mod sniff;
 mod state;
 mod summary;

@@ -2,17 +2,16 @@
 
 use std::ops::ControlFlow;
 
-use event::{Kind, Sink};
+use event::{Kind, Reading, Sink, TextReader};
 
 use crate::clean;
 use crate::head::{self, Head, What};
-use crate::kvm::{self, Reading};
 use crate::lines::{Cut, Line, Lines, MAX_LINE};
 use crate::other::{self, Context, Other};
+use crate::scan;
 use crate::state::State;
 use crate::summary::{Style, Summary};
 use crate::wrap::{Begun, Glue};
-use crate::{scan, sched};
 
 /// How far [`Reader::feed`] came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +29,8 @@ pub struct Fed {
 #[derive(Debug, Default)]
 pub struct Reader {
     state: State,
-    kvm: kvm::Reader,
+    /// What events say.
+    says: TextReader,
     /// What ends a line, once a line was seen.
     separator: Option<u8>,
     /// Inside a line that is too long.
@@ -122,7 +122,7 @@ impl Reader {
 
     /// Ends the reading and returns what was found.
     pub fn finish(self, sink: &mut dyn Sink) -> Summary {
-        self.state.finish(self.kvm.isa(), sink)
+        self.state.finish(self.says.isa(), sink)
     }
 
     /// Prepares for a piece. Returns where its first line starts.
@@ -248,13 +248,13 @@ impl Reader {
             return Done::Read;
         };
         let (kind, wanted) = self.state.wants(ty);
-        // What the scheduler says is read once the line is whole.
-        let kind = if wanted && !sched::reads(kind) {
+        // What is not read in parts is read once the line is whole.
+        let kind = if wanted && kind.is_read_in_parts() {
             kind
         } else {
             Kind::Other
         };
-        let reading = self.kvm.read(
+        let reading = self.says.read(
             kind,
             line.bytes.get(head.args as usize..).unwrap_or_default(),
         );
@@ -337,13 +337,13 @@ impl Reader {
             if line.bytes.len() + rest.len() > MAX_LINE {
                 break;
             }
-            let Some(glue) = begun.continued_by(rest, &mut self.kvm) else {
+            let Some(glue) = begun.continued_by(rest, &mut self.says) else {
                 break;
             };
             let joined = glue.join(&line.bytes, rest);
             line = Line::made(joined, line.start, next.next, line.count + next.count);
             head.args = scan::skip_blanks(&line.bytes, head.args as usize) as u32;
-            reading = self.kvm.read(
+            reading = self.says.read(
                 kind,
                 line.bytes.get(head.args as usize..).unwrap_or_default(),
             );
@@ -371,7 +371,7 @@ impl Reader {
         }
         let flow = self.state.other(&line, what, sink);
         if let Other::Arch(isa) = what {
-            self.kvm.set_isa(isa);
+            self.says.set_isa(isa);
         }
         if flow.is_break() {
             Done::Break

@@ -3,15 +3,13 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use event::{Body, Data, Event, Isa, Kind, LostKind, NONE, Side, Sink};
+use event::{Body, Data, Event, Isa, Kind, LostKind, NONE, Reading, Side, Sink, TextReader};
 
 use crate::head::{Head, Span, What};
-use crate::kvm::Reading;
 use crate::lines::Line;
 use crate::notes::Notes;
 use crate::other::{Context, Other};
 use crate::record::{self, Record};
-use crate::sched;
 use crate::summary::{Style, Summary, TypeCount, Unit};
 use crate::types::Types;
 use crate::who::Who;
@@ -190,7 +188,7 @@ impl State {
         if !entry.wanted {
             return ControlFlow::Continue(());
         }
-        if !sched::reads(entry.kind) && entry.kind != Kind::Other && reading.data == Data::Other {
+        if entry.kind.is_read_in_parts() && reading.data == Data::Other {
             self.notes.unread_data.add(number);
         }
         // A line is checked at once, and in its parts only if something is wrong with it.
@@ -207,9 +205,10 @@ impl State {
         }
         let comm = comm.as_deref().filter(|comm| is_name(comm, head.who.tid));
         let ty = self.types.get(ty).event_type(ty);
-        let data = match ty.kind {
-            kind if sched::reads(kind) => sched::read(kind, text.as_bytes()).unwrap_or_default(),
-            _ => reading.data,
+        let data = if ty.kind.is_read_in_parts() {
+            reading.data
+        } else {
+            TextReader::read_whole(ty.kind, text.as_bytes())
         };
         sink.event(&Event {
             time: head.time,

@@ -6,9 +6,8 @@
 
 use std::cmp::Ordering;
 
-use event::Kind;
+use event::{Kind, Reading, TextReader};
 
-use crate::kvm::{Reader, Reading};
 use crate::scan;
 
 /// A shorter line was not broken for its length.
@@ -50,7 +49,7 @@ impl Glue {
 
 impl Begun<'_> {
     /// Returns how `rest`, which is no event's line, continues this one; `None` when it does not.
-    pub(crate) fn continued_by(&self, rest: &[u8], kvm: &mut Reader) -> Option<Glue> {
+    pub(crate) fn continued_by(&self, rest: &[u8], says: &mut TextReader) -> Option<Glue> {
         let args = self.line.get(self.args..).unwrap_or_default();
         if self.kind == Kind::Other {
             let bare = scan::trim(args).is_empty();
@@ -61,7 +60,7 @@ impl Begun<'_> {
             return fits.then(|| self.plain_glue(args));
         }
         if !self.reading.complete {
-            let mut read = |glue: Glue| kvm.read(self.kind, &glue.join(args, rest));
+            let mut read = |glue: Glue| says.read(self.kind, &glue.join(args, rest));
             let together = read(Glue::None);
             let apart = read(Glue::Blank);
             // A number that was broken reads well both ways, but is right only in one piece.

@@ -272,7 +272,7 @@ fn other_architectures() {
         one("   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_entry: PC: 0x016ffffffff80003c4c");
     assert_eq!(seen.data, entry(None, Some(0xffff_ffff_8000_3c4c)));
     assert_eq!(
-        Data::KvmFpu { load: true },
+        Data::KvmFpu(event::KvmFpu { load: true }),
         one("a-1 [001] d..1.   902.873461: kvm_fpu: load").data
     );
     assert_eq!(

@@ -324,10 +324,10 @@ impl Sched {
                 let (task, others) = self.task(machine.tasks().task);
                 task.migrates(others);
             }
-            Data::WorkqueueExecuteStart { function, .. } => {
-                self.work_begins(event, Function::Address(*function), machine);
+            Data::WorkqueueExecuteStart(work) => {
+                self.work_begins(event, Function::Address(work.function), machine);
             }
-            Data::WorkqueueExecuteEnd { .. } => self.work_ends(event, machine),
+            Data::WorkqueueExecuteEnd(_) => self.work_ends(event, machine),
             _ => {
                 if let Body::Text { text, .. } = event.body {
                     match event.ty.kind {

@@ -2,7 +2,7 @@
 
 mod sched;
 
-use event::{Data, Event, EventType, Isa, Kind, LostKind, MmioAccess, NONE, Side};
+use event::{Data, Event, EventType, Isa, Kind, KvmFpu, LostKind, MmioAccess, NONE, Side};
 use rustc_hash::FxHashMap;
 
 use crate::seen::Seen;
@@ -359,13 +359,13 @@ impl Machine {
                     track.vmm = true;
                 }
             }
-            Data::KvmFpu { load: true } => {
+            Data::KvmFpu(KvmFpu { load: true }) => {
                 if let Some(track) = self.in_kvm(event, spans) {
                     track.loaded_from = Some(track.place);
                     track.place = Place::Kernel;
                 }
             }
-            Data::KvmFpu { load: false } => self.unload(event, spans),
+            Data::KvmFpu(KvmFpu { load: false }) => self.unload(event, spans),
             Data::KvmVcpuWakeup(wakeup) => {
                 let ticks = self.ticks;
                 self.seen.halts = !ticks;

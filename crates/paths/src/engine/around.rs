@@ -248,7 +248,7 @@ impl Paths {
                 self.tasks.entry(now.thread, threads).exit_at = now.event.time;
                 self.forget(now.thread);
             }
-            Data::KvmEntry(_) | Data::KvmUserspaceExit(_) | Data::KvmFpu { .. } => {
+            Data::KvmEntry(_) | Data::KvmUserspaceExit(_) | Data::KvmFpu(_) => {
                 if matches!(now.data, Data::KvmEntry(_)) {
                     self.tasks.entry(now.thread, threads).entry_at = now.event.time;
                 }

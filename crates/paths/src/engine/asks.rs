@@ -4,10 +4,10 @@ use model::{Halt, Machine};
 
 use super::bind::{Ask, Read, compare};
 use super::{Now, Paths};
-use crate::fields::Val;
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{Class, Op, Value};
 use crate::tasks::{Raised, What};
+use event::FieldValue;
 
 impl Paths {
     /// Returns the value of an attribute, as joins compare it.
@@ -41,9 +41,11 @@ impl Paths {
 
     pub(super) fn ask(&mut self, ask: &Ask, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
         match ask {
-            Ask::Compare(Read::Raised, op, wanted) => {
-                compare(&Val::Text(raised_word(now.raised).into()), *op, wanted)
-            }
+            Ask::Compare(Read::Raised, op, wanted) => compare(
+                &FieldValue::Text(raised_word(now.raised).into()),
+                *op,
+                wanted,
+            ),
             Ask::Compare(Read::Reason, op, wanted) => compare_reason(*op, wanted, now, machine),
             Ask::Sleeps => match now.data {
                 event::Data::SchedSwitch(switch) => {
@@ -67,7 +69,7 @@ impl Paths {
                         .and_then(|slot| machine.threads().at(slot))
                         .map(|(tid, _)| tid as i64 as u64),
                 };
-                value.is_some_and(|value| compare(&Val::Number(value), *op, wanted))
+                value.is_some_and(|value| compare(&FieldValue::Number(value), *op, wanted))
             }
             Ask::Is(read, class, yes) => {
                 // What is not known to be something is not.
@@ -93,7 +95,7 @@ impl Paths {
     }
 
     fn compare_tid(&self, tid: i32, op: Op, wanted: &Value) -> bool {
-        compare(&Val::Number(tid as i64 as u64), op, wanted)
+        compare(&FieldValue::Number(tid as i64 as u64), op, wanted)
     }
 
     fn is(&mut self, slot: u32, class: Class, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
@@ -160,5 +162,5 @@ fn compare_reason(op: Op, wanted: &Value, now: &Now<'_, '_>, machine: &mut Machi
         number => number,
     };
     let key = reason.map(|reason| small(&reason.key()));
-    key.is_some_and(|key| compare(&Val::Text(key.into()), op, wanted))
+    key.is_some_and(|key| compare(&FieldValue::Text(key.into()), op, wanted))
 }

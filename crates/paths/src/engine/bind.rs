@@ -1,8 +1,7 @@
 //! Steps bound to the kinds of events of one recording.
 
-use event::{Data, Event, EventType, Kind};
+use event::{Data, Event, EventType, FieldReader, FieldValue, Kind};
 
-use crate::fields::{Getter, Val};
 use crate::lang::{Alt, Attr, Class, Cond, End, Op, Pattern, Value};
 use crate::lang::{Path, Step, is_function_tracer};
 
@@ -18,7 +17,7 @@ pub(crate) enum Read {
     Reason,
     /// Nothing: it is alike for all.
     Any,
-    Field(Getter),
+    Field(FieldReader),
 }
 
 impl Read {
@@ -32,7 +31,7 @@ impl Read {
             Attr::Raised => Read::Raised,
             Attr::Reason => Read::Reason,
             Attr::Any => Read::Any,
-            Attr::Field(name) => Read::Field(Getter::field(ty, name)),
+            Attr::Field(name) => Read::Field(FieldReader::of(ty, name)),
         }
     }
 }
@@ -43,9 +42,9 @@ pub(crate) enum Ask {
     Compare(Read, Op, Value),
     Is(Read, Class, bool),
     /// A field holds the address of a function, which the recording tells by its symbols.
-    Within(Getter, Vec<std::ops::Range<u64>>),
+    Within(FieldReader, Vec<std::ops::Range<u64>>),
     /// The level, and the number of the interrupt line it is of.
-    Rises(Getter, Getter),
+    Rises(FieldReader, FieldReader),
     Sleeps,
     Halts,
 }
@@ -97,7 +96,7 @@ pub(crate) struct Bound {
 pub(crate) struct Functions {
     names: Vec<String>,
     ranges: Vec<std::ops::Range<u64>>,
-    ip: Getter,
+    ip: FieldReader,
 }
 
 impl Functions {
@@ -117,7 +116,7 @@ impl Functions {
         (!names.is_empty()).then(|| Functions {
             names,
             ranges,
-            ip: Getter::field(ty, "ip"),
+            ip: FieldReader::of(ty, "ip"),
         })
     }
 
@@ -167,7 +166,7 @@ pub(crate) enum Watch {
 }
 
 /// `ICC_SGI1R_EL1`, `ICC_ASGI1R_EL1` and `ICC_SGI0R_EL1`: op0 3, op1 0, CRn 12, CRm 11, op2 5 to 7 (Arm's GICv3
-/// architecture specification, IHI 0069), as [`Getter`] reads `sysreg`.
+/// architecture specification, IHI 0069), as [`FieldReader`] reads `sysreg`.
 pub(crate) const SGI_REGISTERS: [u64; 3] = [300_121_105, 300_121_106, 300_121_107];
 
 /// What is done with events of one kind.
@@ -179,9 +178,9 @@ pub(crate) struct Binding {
     pub seen: bool,
     pub watch: Watch,
     /// Number of the vCPU, vector or interrupt, as `watch` needs them.
-    pub number: Option<Getter>,
-    pub vector: Option<Getter>,
-    pub mode: Option<Getter>,
+    pub number: Option<FieldReader>,
+    pub vector: Option<FieldReader>,
+    pub mode: Option<FieldReader>,
     /// Alternatives that it can be, later steps first: one event does not take an instance two steps on.
     pub alts: Vec<Bound>,
     /// What ends instances.
@@ -373,12 +372,12 @@ fn asks(conds: &[Cond], ty: &EventType<'_>, symbols: &Symbols) -> Vec<Ask> {
         Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
             if ty.format.is_some() && field == FUNCTION =>
         {
-            Ask::Within(Getter::field(ty, field), within(name))
+            Ask::Within(FieldReader::of(ty, field), within(name))
         }
         Cond::Compare(attr, op, value) => Ask::Compare(Read::of(attr, ty), *op, value.clone()),
         Cond::Is(attr, class, yes) => Ask::Is(Read::of(attr, ty), *class, *yes),
         Cond::Rises(attr) => match Read::of(attr, ty) {
-            Read::Field(level) => Ask::Rises(level, Getter::field(ty, "irq")),
+            Read::Field(level) => Ask::Rises(level, FieldReader::of(ty, "irq")),
             other => Ask::Compare(other, Op::Equal, Value::Number(1)),
         },
         Cond::Sleeps => Ask::Sleeps,
@@ -461,7 +460,7 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
     };
     if binding.watch != Watch::Nothing {
         binding.wanted = true;
-        let field = |name: &str| Some(Getter::field(ty, name));
+        let field = |name: &str| Some(FieldReader::of(ty, name));
         binding.number = field(match binding.watch {
             Watch::Accept => "apicid",
             Watch::HostIrq => "irq",
@@ -481,9 +480,9 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
 }
 
 /// Compares a value with what a condition wants.
-pub(crate) fn compare(value: &Val<'_>, op: Op, wanted: &Value) -> bool {
+pub(crate) fn compare(value: &FieldValue<'_>, op: Op, wanted: &Value) -> bool {
     match (value, wanted) {
-        (Val::Number(number), Value::Number(wanted)) => {
+        (FieldValue::Number(number), Value::Number(wanted)) => {
             // A field may be signed; what is negative there has its high bit set here. To ask whether a number is below 0
             // makes no sense of one that is not.
             let unsigned = i128::from(*number);
@@ -503,18 +502,18 @@ pub(crate) fn compare(value: &Val<'_>, op: Op, wanted: &Value) -> bool {
                 Op::Like => false,
             }
         }
-        (Val::Text(text), Value::Text(wanted)) => match op {
+        (FieldValue::Text(text), Value::Text(wanted)) => match op {
             Op::Equal => text == wanted,
             Op::Differs => text != wanted,
             Op::Like => wildmatch::WildMatch::new(wanted).matches(text),
             _ => false,
         },
-        (Val::Number(number), Value::Text(wanted)) => match op {
+        (FieldValue::Number(number), Value::Text(wanted)) => match op {
             Op::Like => wildmatch::WildMatch::new(wanted).matches(&number.to_string()),
             Op::Differs => true,
             _ => false,
         },
-        (Val::Text(text), Value::Number(wanted)) => match op {
+        (FieldValue::Text(text), Value::Number(wanted)) => match op {
             Op::Equal => *text == wanted.to_string(),
             Op::Differs => *text != wanted.to_string(),
             _ => false,

@@ -1,12 +1,12 @@
 //! What an event is about: which tasks, which interrupt, whose.
 
 use event::sched::{SchedSwitch, SchedWakeup};
-use event::{Data, NONE};
+use event::{Data, FieldReader, NONE};
 use model::Machine;
 
 use super::bind::{Binding, SGI_REGISTERS, Watch};
 use super::{Now, Paths};
-use crate::fields::Getter;
+
 use crate::interrupts::UNRESOLVED;
 use crate::tasks::{self, Raised};
 
@@ -15,7 +15,7 @@ const BY_VECTOR: u64 = 1;
 
 /// Returns what a field of the event says, if the event has it.
 #[inline]
-fn number(getter: Option<&Getter>, now: &Now<'_, '_>) -> Option<u64> {
+fn number(getter: Option<&FieldReader>, now: &Now<'_, '_>) -> Option<u64> {
     getter.and_then(|getter| getter.number(now.event, now.data))
 }
 

@@ -1,12 +1,108 @@
 //! Accesses of the guest that KVM emulates: memory, ports, registers.
 
-use event::{Data, KvmMmio, KvmMsr, KvmPio, MmioAccess};
+use tracefmt::{Endian, Field};
 
-use super::words::{Fields, Words};
-use super::{Reading, found};
-use crate::scan;
+use crate::define::{Parsed, Text, event};
+use crate::record::{FieldType, Load, low16, low32, number};
+use crate::text::{self, Fields, Words};
 
-pub(super) fn mmio(text: &[u8]) -> Option<Reading> {
+/// What `kvm:kvm_mmio` says of an access (`include/trace/events/kvm.h`, `KVM_TRACE_MMIO_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MmioAccess {
+    /// 0: a read that nothing in the kernel answers; it goes to user space, and a second event follows with
+    /// the value.
+    ReadUnsatisfied,
+    /// 1: a read with its value.
+    Read,
+    /// 2: a write.
+    Write,
+    /// Another number: kernels newer than this table.
+    Unknown(u32),
+}
+
+impl MmioAccess {
+    /// Returns the access with this number.
+    pub fn from_number(number: u64) -> MmioAccess {
+        match number {
+            0 => MmioAccess::ReadUnsatisfied,
+            1 => MmioAccess::Read,
+            2 => MmioAccess::Write,
+            n => MmioAccess::Unknown(low32(n)),
+        }
+    }
+
+    /// Returns its number.
+    pub fn to_number(self) -> u64 {
+        match self {
+            MmioAccess::ReadUnsatisfied => 0,
+            MmioAccess::Read => 1,
+            MmioAccess::Write => 2,
+            MmioAccess::Unknown(number) => number.into(),
+        }
+    }
+}
+
+number!(
+    MmioAccess,
+    true,
+    MmioAccess::from_number,
+    MmioAccess::to_number
+);
+
+event! {
+    /// `kvm:kvm_mmio`.
+    KvmMmio at MmioPlaces {
+        /// Read or write.
+        access: MmioAccess = "type",
+        /// Guest physical address.
+        gpa: u64 = "gpa" | "address",
+        /// Bytes accessed.
+        len: u32 = "len" or 0,
+        /// The value, as recorded.
+        value: u64 = "val" or 0,
+    }
+    text: Text::Parts(|text, _| mmio(text)),
+    also "write" = |mmio| Some(u64::from(mmio.access == MmioAccess::Write))
+}
+
+event! {
+    /// `kvm:kvm_pio`.
+    KvmPio at PioPlaces {
+        /// Whether the guest wrote (`OUT`).
+        write: bool = "rw" | "write",
+        /// I/O port.
+        port: u16 = "port" | "address",
+        /// Bytes of one access.
+        size: u32 = "size" or 0,
+        /// Accesses (string instructions repeat).
+        count: u32 = "count" or 1,
+        /// The value of the first of them; kernels before 3.16 do not record it.
+        value: Option<u32> = "val" or None,
+    }
+    text: Text::Parts(|text, _| pio(text))
+}
+
+event! {
+    /// `kvm:kvm_msr`.
+    KvmMsr at MsrPlaces {
+        /// Whether the guest wrote (`WRMSR`).
+        write: bool = "write",
+        /// Register number, what the guest had in ECX.
+        msr: u32 = "ecx" | "msr" | "address",
+        /// The value read or written.
+        value: u64 = "data" or 0,
+        /// Whether KVM answered with a general protection fault.
+        exception: bool = "exception" or false,
+    }
+    text: Text::Parts(|text, _| msr(text))
+}
+
+/// Counts what was found.
+fn found(fields: &[bool]) -> u8 {
+    fields.iter().map(|found| u8::from(*found)).sum()
+}
+
+fn mmio(text: &[u8]) -> Option<Parsed<KvmMmio>> {
     let mut access = None;
     let mut len = None;
     let mut gpa = None;
@@ -22,12 +118,12 @@ pub(super) fn mmio(text: &[u8]) -> Option<Reading> {
             b"val" => value = words.hex(),
             // A number the kernel had no word for.
             _ if word.starts_with(b"0x") && access.is_none() => {
-                access = scan::hex(word).map(MmioAccess::from_number);
+                access = text::hex(word).map(MmioAccess::from_number);
             }
             _ if memchr::memchr(b'=', word).is_some() => {
                 let fields = Fields(text);
                 access = fields.number(b"type").map(MmioAccess::from_number);
-                len = fields.number(b"len").map(|n| n as u32);
+                len = fields.number(b"len").map(low32);
                 gpa = fields.number(b"gpa");
                 value = fields.number(b"val");
                 break;
@@ -35,19 +131,19 @@ pub(super) fn mmio(text: &[u8]) -> Option<Reading> {
             _ => {}
         }
     }
-    Some(Reading {
-        data: Data::KvmMmio(KvmMmio {
+    Some(Parsed {
+        event: KvmMmio {
             access: access?,
             gpa: gpa?,
             len: len.unwrap_or(0),
             value: value.unwrap_or(0),
-        }),
+        },
         complete: value.is_some() && len.is_some(),
         found: 2 + found(&[value.is_some(), len.is_some()]),
     })
 }
 
-pub(super) fn pio(text: &[u8]) -> Option<Reading> {
+fn pio(text: &[u8]) -> Option<Parsed<KvmPio>> {
     let mut write = None;
     let mut port = None;
     let mut size = None;
@@ -70,8 +166,8 @@ pub(super) fn pio(text: &[u8]) -> Option<Reading> {
                 let fields = Fields(text);
                 write = fields.number(b"rw").map(|rw| rw != 0);
                 port = fields.number(b"port");
-                size = fields.number(b"size").map(|n| n as u32);
-                count = fields.number(b"count").map(|n| n as u32);
+                size = fields.number(b"size").map(low32);
+                count = fields.number(b"count").map(low32);
                 value = fields.number(b"val");
                 fields_named = true;
                 break;
@@ -81,20 +177,20 @@ pub(super) fn pio(text: &[u8]) -> Option<Reading> {
     }
     // A kernel that records no value has none among its fields.
     let has_value = value.is_some() || fields_named;
-    Some(Reading {
-        data: Data::KvmPio(KvmPio {
+    Some(Parsed {
+        event: KvmPio {
             write: write?,
-            port: port? as u16,
+            port: low16(port?),
             size: size.unwrap_or(0),
             count: count.unwrap_or(1),
-            value: value.map(|value| value as u32),
-        }),
+            value: value.map(low32),
+        },
         complete: has_value && size.is_some() && count.is_some(),
         found: 2 + found(&[has_value, size.is_some(), count.is_some()]),
     })
 }
 
-pub(super) fn msr(text: &[u8]) -> Option<Reading> {
+fn msr(text: &[u8]) -> Option<Parsed<KvmMsr>> {
     let mut words = Words::new(text);
     while let Some(word) = words.next() {
         let write = match word {
@@ -104,19 +200,19 @@ pub(super) fn msr(text: &[u8]) -> Option<Reading> {
             _ => continue,
         };
         // The register stands without `0x`.
-        let msr = u32::try_from(scan::hex(words.next()?)?).ok()?;
+        let msr = u32::try_from(text::hex(words.next()?)?).ok()?;
         let value = match words.next() {
             Some(b"=") => words.hex(),
             _ => None,
         };
-        let data = Data::KvmMsr(KvmMsr {
+        let event = KvmMsr {
             write,
             msr,
             value: value.unwrap_or(0),
-            exception: scan::contains(text, b"(#GP)"),
-        });
-        return Some(Reading {
-            data,
+            exception: memchr::memmem::find(text, b"(#GP)").is_some(),
+        };
+        return Some(Parsed {
+            event,
             complete: value.is_some(),
             found: 1 + found(&[value.is_some()]),
         });
@@ -124,7 +220,7 @@ pub(super) fn msr(text: &[u8]) -> Option<Reading> {
     None
 }
 
-fn raw_msr(text: &[u8]) -> Option<Reading> {
+fn raw_msr(text: &[u8]) -> Option<Parsed<KvmMsr>> {
     let fields = Fields(text);
     let write = fields.number(b"write")? != 0;
     // libtraceevent prints raw fields with the conversions of the print format, `%x` for the register, since
@@ -134,19 +230,19 @@ fn raw_msr(text: &[u8]) -> Option<Reading> {
     let hexadecimal = value.is_some_and(|v| v.starts_with(b"0x"))
         || register.iter().any(|b| b.is_ascii_alphabetic());
     let msr = if hexadecimal && fields.in_one_base(b"ecx") {
-        scan::hex(register)?
+        text::hex(register)?
     } else {
-        scan::number(register)?
+        text::number(register)?
     };
     let value = fields.number(b"data");
-    let data = Data::KvmMsr(KvmMsr {
+    let event = KvmMsr {
         write,
         msr: u32::try_from(msr).ok()?,
         value: value.unwrap_or(0),
         exception: fields.number(b"exception").is_some_and(|e| e != 0),
-    });
-    Some(Reading {
-        data,
+    };
+    Some(Parsed {
+        event,
         complete: value.is_some(),
         found: 1 + found(&[value.is_some()]),
     })

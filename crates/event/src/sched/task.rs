@@ -1,6 +1,10 @@
-//! The typed view of the scheduler's events (`include/trace/events/sched.h`, `task.h`, `workqueue.h`).
+//! Names and states of tasks.
 
 use std::fmt;
+
+use tracefmt::{Endian, Field};
+
+use crate::record::{Chars, FieldType, Load, number};
 
 /// Name of a task, as the kernel keeps it: up to 15 bytes and a NUL (`TASK_COMM_LEN`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -98,63 +102,31 @@ impl TaskState {
     }
 }
 
-/// `sched:sched_switch`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SchedSwitch {
-    /// The task that leaves the CPU.
-    pub prev_tid: i32,
-    /// Its name.
-    pub prev_comm: Comm,
-    /// Why it leaves.
-    pub prev_state: TaskState,
-    /// The task that runs next; 0 is the idle task.
-    pub next_tid: i32,
-    /// Its name.
-    pub next_comm: Comm,
+impl FieldType for Comm {
+    type Place = Chars;
+
+    const NUMBER: bool = false;
+
+    fn place(field: &Field, _endian: Endian) -> Option<Chars> {
+        Chars::of(field)
+    }
+
+    #[inline]
+    fn read(place: Chars, record: &[u8]) -> Option<Comm> {
+        place.get(record).map(Comm::new)
+    }
+
+    fn printed(_number: u64) -> Option<Comm> {
+        None
+    }
+
+    fn number(self) -> Option<u64> {
+        None
+    }
 }
 
-/// `sched:sched_waking`, `sched_wakeup` and `sched_wakeup_new`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SchedWakeup {
-    /// The task that is woken. The waker is the event's own task.
-    pub tid: i32,
-    /// Its name.
-    pub comm: Comm,
-    /// The CPU whose run queue it goes to, if recorded.
-    pub target_cpu: Option<i32>,
-}
-
-/// `sched:sched_migrate_task`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SchedMigrateTask {
-    /// The task.
-    pub tid: i32,
-    /// Where it was.
-    pub orig_cpu: i32,
-    /// Where it goes.
-    pub dest_cpu: i32,
-}
-
-/// `sched:sched_stat_runtime`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SchedStatRuntime {
-    /// The task.
-    pub tid: i32,
-    /// Its name.
-    pub comm: Comm,
-    /// How long it ran since the last such event.
-    pub runtime_ns: u64,
-}
-
-/// A task and its name: `sched:sched_process_fork` (the new task), `sched:sched_process_exit` and
-/// `task:task_rename` (the new name).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Task {
-    /// The task.
-    pub tid: i32,
-    /// Its name.
-    pub comm: Comm,
-}
+// Texts print letters, which conditions compare as texts.
+number!(TaskState, false, TaskState, |state: TaskState| state.0);
 
 #[cfg(test)]
 mod tests {

@@ -1,26 +1,42 @@
 //! Why vCPUs left their guests, in the wordings of each architecture.
 
-use event::{ExitReason, Isa, reasons};
+use std::hash::Hasher;
 
-use super::words::{Fields, Words};
-use super::{Reader, Reading, powerpc_vcpu, s390_prefix, take_number};
-use crate::scan;
-use crate::types;
+use rustc_hash::FxHasher;
+
+use crate::text::{self, Fields, Words};
+use crate::told::{Known, RECENT, Told};
+use crate::{ExitReason, Isa, reasons};
 
 /// Set in the reason of a VMX exit when the entry failed (`arch/x86/include/uapi/asm/vmx.h`).
 const FAILED_VMENTRY: u32 = 0x8000_0000;
 /// Set when the guest was in an SGX enclave.
 const SGX_ENCLAVE_MODE: u32 = 0x0800_0000;
 
-/// Slots for reasons looked up lately; a recording has some twenty kinds.
-const RECENT: usize = 128;
-
-/// A reason's name and what it was found to mean.
+/// What the text of an exit says.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
-    name: [u8; 32],
-    len: u8,
-    reason: ExitReason,
+pub(crate) struct ExitText {
+    pub reason: ExitReason,
+    pub vcpu: Option<u32>,
+    pub guest_pc: Option<u64>,
+}
+
+impl ExitText {
+    fn new(reason: ExitReason, vcpu: Option<u32>, guest_pc: Option<u64>) -> Option<ExitText> {
+        Some(ExitText {
+            reason,
+            vcpu,
+            guest_pc,
+        })
+    }
+}
+
+/// Reads a number and drops it from the text.
+#[inline]
+pub(super) fn take_number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let len = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at(len);
+    Some((u32::try_from(text::decimal(digits)?).ok()?, rest))
 }
 
 /// Reads the beginning of what x86 kernels since 5.11 print, `vcpu 1 reason NAME rip 0x...`.
@@ -30,15 +46,16 @@ fn usual_exit(text: &[u8]) -> Option<(u32, &[u8], u64)> {
     let rest = rest.strip_prefix(b" reason ")?;
     let (name, rest) = rest.split_at(rest.iter().position(|b| *b == b' ')?);
     let rest = rest.strip_prefix(b" rip 0x")?;
-    Some((vcpu, name, scan::hex(rest)?))
+    Some((vcpu, name, text::hex(rest)?))
 }
 
-impl Reader {
-    pub(super) fn exit(&mut self, text: &[u8]) -> Option<Reading> {
+impl Told {
+    /// Reads the text of an exit.
+    pub(super) fn exit(&mut self, text: &[u8]) -> Option<ExitText> {
         if let Some((vcpu, name, pc)) = usual_exit(text) {
             let reason = self.x86_reason(name, true)?;
             self.isa = Some(reason.isa);
-            return Reading::exit(reason, Some(vcpu), Some(pc));
+            return ExitText::new(reason, Some(vcpu), Some(pc));
         }
         let mut vcpu = None;
         let mut words = Words::new(text);
@@ -57,10 +74,10 @@ impl Reader {
                             break;
                         }
                     }
-                    let name = scan::trim(text.get(start..end)?);
+                    let name = trim(text.get(start..end)?);
                     let reason = self.x86_reason(name, pc.is_some())?;
                     self.isa = Some(reason.isa);
-                    return Reading::exit(reason, vcpu, pc);
+                    return ExitText::new(reason, vcpu, pc);
                 }
                 b"HSR_EC:" | b"ESR_EC:" => return self.arm64(text),
                 b"intercept" => return self.s390(text, &words),
@@ -78,7 +95,7 @@ impl Reader {
     /// Returns the reason of an x86 exit from its name, or its number where no name was known. A name that no table has
     /// is a reason of its own where the line is `whole`; else it may be the beginning of a known one.
     fn x86_reason(&mut self, name: &[u8], whole: bool) -> Option<ExitReason> {
-        let slot = types::hash(name) as usize % RECENT;
+        let slot = slot_of(name);
         if let Some(Some(known)) = self.recent.get(slot)
             && known.name.get(..known.len as usize) == Some(name)
         {
@@ -145,7 +162,7 @@ impl Reader {
             .strip_prefix("EXIT_")
             .filter(|number| number.starts_with("0x"))
         {
-            let code = u32::try_from(scan::hex(number.as_bytes())?).ok()?;
+            let code = u32::try_from(text::hex(number.as_bytes())?).ok()?;
             let reason = ExitReason {
                 isa: Isa::Svm,
                 code,
@@ -154,7 +171,7 @@ impl Reader {
         }
         // The kernel prints numbers it has no name for in hexadecimal.
         if name.starts_with("0x") && !name.contains(' ') {
-            return numbered(scan::hex(name.as_bytes())?);
+            return numbered(text::hex(name.as_bytes())?);
         }
         // Flags of VMX follow the reason.
         let (reason, flags) = name.split_once(' ')?;
@@ -163,7 +180,7 @@ impl Reader {
             None => ExitReason {
                 isa: Isa::Vmx,
                 code: u32::try_from(
-                    scan::hex(reason.as_bytes()).filter(|_| reason.starts_with("0x"))?,
+                    text::hex(reason.as_bytes()).filter(|_| reason.starts_with("0x"))?,
                 )
                 .ok()?,
             },
@@ -174,7 +191,7 @@ impl Reader {
                 code | match flag {
                     "FAILED_VMENTRY" => FAILED_VMENTRY,
                     "SGX_ENCLAVE_MODE" => SGX_ENCLAVE_MODE,
-                    number => u32::try_from(scan::number(number.as_bytes())?).ok()?,
+                    number => u32::try_from(text::number(number.as_bytes())?).ok()?,
                 },
             )
         })?;
@@ -189,7 +206,7 @@ impl Reader {
 
     /// `TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0x...` (`arch/arm64/kvm/trace_arm.h`). Kernels before 4.2 print
     /// no exception type: all their exits are traps.
-    fn arm64(&mut self, text: &[u8]) -> Option<Reading> {
+    fn arm64(&mut self, text: &[u8]) -> Option<ExitText> {
         let mut ret = None;
         let mut class = None;
         let mut pc = None;
@@ -205,11 +222,11 @@ impl Reader {
         let class = u32::try_from(class?).ok()?;
         let reason = ExitReason::arm64(ret.unwrap_or(reasons::ARM_EXCEPTION_TRAP), class);
         self.isa = Some(Isa::Arm64);
-        Reading::exit(reason, None, pc)
+        ExitText::new(reason, None, pc)
     }
 
     /// `SEPC:0x..., SCAUSE:0x..., STVAL:...` (`arch/riscv/kvm/trace.h`).
-    fn riscv(&mut self, text: &[u8]) -> Option<Reading> {
+    fn riscv(&mut self, text: &[u8]) -> Option<ExitText> {
         let mut pc = None;
         let mut cause = None;
         let mut words = Words::new(text);
@@ -218,13 +235,13 @@ impl Reader {
                 pc = if value.is_empty() {
                     words.hex()
                 } else {
-                    scan::hex(value)
+                    text::hex(value)
                 };
             } else if let Some(value) = word.strip_prefix(b"SCAUSE:") {
                 cause = if value.is_empty() {
                     words.hex()
                 } else {
-                    scan::hex(value)
+                    text::hex(value)
                 };
             }
         }
@@ -233,13 +250,13 @@ impl Reader {
             isa: Isa::Riscv,
             code: cause? as u32,
         };
-        Reading::exit(reason, None, pc)
+        ExitText::new(reason, None, pc)
     }
 
     /// `00[0705000180000000-000000000010ab32]: intercept Instruction` (`arch/s390/kvm/trace.h`): vCPU, program
     /// status word, interception.
-    fn s390(&mut self, text: &[u8], words: &Words<'_>) -> Option<Reading> {
-        let name = scan::trim(text.get(words.at..)?);
+    fn s390(&mut self, text: &[u8], words: &Words<'_>) -> Option<ExitText> {
+        let name = trim(text.get(words.at..)?);
         let name = std::str::from_utf8(name).ok()?;
         let reason = match (
             ExitReason::from_name(Some(Isa::S390), name),
@@ -248,25 +265,25 @@ impl Reader {
             (Some(reason), _) => reason,
             (None, Some(number)) => ExitReason {
                 isa: Isa::S390,
-                code: u32::try_from(scan::hex(number.as_bytes())?).ok()?,
+                code: u32::try_from(text::hex(number.as_bytes())?).ok()?,
             },
             (None, None) if is_name(name) => ExitReason::told(Isa::S390, name),
             (None, None) => return None,
         };
         self.isa = Some(Isa::S390);
         let (vcpu, pc) = s390_prefix(text);
-        Reading::exit(reason, vcpu, pc)
+        ExitText::new(reason, vcpu, pc)
     }
 
     /// `VCPU 0: trap=EXTERNAL pc=0x... msr=0x..., ceded=0` (`arch/powerpc/kvm/trace_hv.h`).
-    fn powerpc(&mut self, text: &[u8]) -> Option<Reading> {
+    fn powerpc(&mut self, text: &[u8]) -> Option<ExitText> {
         let fields = Fields(text);
         let name = fields.get(b"trap")?;
         let reason = std::str::from_utf8(name)
             .ok()
             .and_then(|name| ExitReason::from_name(Some(Isa::Powerpc), name));
         let pc = fields.hex(b"pc");
-        let reason = match (reason, scan::number(name)) {
+        let reason = match (reason, text::number(name)) {
             (Some(reason), _) => reason,
             (None, Some(code)) => ExitReason {
                 isa: Isa::Powerpc,
@@ -278,11 +295,11 @@ impl Reader {
             }
         };
         self.isa = Some(Isa::Powerpc);
-        Reading::exit(reason, powerpc_vcpu(text), pc)
+        ExitText::new(reason, powerpc_vcpu(text), pc)
     }
 
     /// The fields of any of them, in the order of the record.
-    fn raw_exit(&mut self, text: &[u8]) -> Option<Reading> {
+    fn raw_exit(&mut self, text: &[u8]) -> Option<ExitText> {
         let fields = Fields(text);
         let code = |name: &[u8]| fields.number(name).map(|n| n as u32);
         let reason = if let Some(code) = code(b"exit_reason") {
@@ -307,7 +324,7 @@ impl Reader {
             .iter()
             .find_map(|f| fields.hex(f));
         let vcpu = fields.number(b"vcpu_id").or_else(|| fields.number(b"id"));
-        Reading::exit(reason, vcpu.map(|v| v as u32), pc)
+        ExitText::new(reason, vcpu.map(|v| v as u32), pc)
     }
 }
 
@@ -328,6 +345,36 @@ fn exception_type(word: &[u8]) -> Option<u32> {
         b"TRAP" => Some(reasons::ARM_EXCEPTION_TRAP),
         b"ILLEGAL" | b"IL" => Some(3),
         b"HYP_GONE" => Some(0xbad_ca11),
-        number => u32::try_from(scan::hex(number.strip_prefix(b"0x")?)?).ok(),
+        number => u32::try_from(text::hex(number.strip_prefix(b"0x")?)?).ok(),
     }
+}
+
+/// Returns the slot of a reason's name.
+#[inline]
+fn slot_of(name: &[u8]) -> usize {
+    let mut hasher = FxHasher::default();
+    hasher.write(name);
+    // Of a product the high bits depend on all others.
+    usize::try_from(hasher.finish() >> 32).unwrap_or(0) % RECENT
+}
+
+fn trim(text: &[u8]) -> &[u8] {
+    text.trim_ascii()
+}
+
+/// Reads `00[0705000180000000-000000000010ab32]`: vCPU, and where the guest was.
+pub(super) fn s390_prefix(text: &[u8]) -> (Option<u32>, Option<u64>) {
+    let read = || {
+        let open = memchr::memchr(b'[', text)?;
+        let vcpu = u32::try_from(text::decimal(trim(&text[..open]))?).ok();
+        let dash = open + memchr::memchr(b'-', &text[open..])?;
+        Some((vcpu, text::hex(&text[dash + 1..])))
+    };
+    read().unwrap_or((None, None))
+}
+
+/// Reads `VCPU 0`.
+pub(super) fn powerpc_vcpu(text: &[u8]) -> Option<u32> {
+    let number = text.strip_prefix(b"VCPU ")?;
+    u32::try_from(text::number(number)?).ok()
 }

@@ -1,0 +1,161 @@
+//! A vCPU left the guest: what is recorded of it differs between instruction sets.
+
+use tracefmt::Format;
+
+use crate::define::{Named, Parsed, Text, Typed};
+use crate::reasons::{self, ExitReason, Isa};
+use crate::record::{Load, low32};
+use crate::told::Told;
+
+/// `kvm:kvm_exit`: a vCPU left the guest.
+///
+/// The tracepoint fires a little after the hardware switched, so it bounds the switch from above
+/// (`arch/x86/kvm/trace.h`, `arch/arm64/kvm/trace_arm.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KvmExit {
+    /// Why.
+    pub reason: ExitReason,
+    /// The vCPU's number; arm64 and old x86 kernels do not record it.
+    pub vcpu: Option<u32>,
+    /// Where the guest was, if recorded.
+    pub guest_pc: Option<u64>,
+}
+
+/// How the reason of an exit is recorded.
+#[derive(Debug, Clone, Copy)]
+enum ReasonLoad {
+    /// x86: a number, and which of the two vendors' tables it is from. Kernels before 3.0 have no `isa`.
+    X86 { reason: Load, isa: Option<Load> },
+    /// arm64: what the world switch returned, and for traps the exception class. Kernels before 4.2 do not
+    /// record `ret`: all their exits are traps.
+    Arm64 { ret: Option<Load>, class: Load },
+    /// One number of one table.
+    Plain { reason: Load, isa: Isa },
+}
+
+/// Where the fields are in a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExitPlaces {
+    reason: ReasonLoad,
+    vcpu: Option<Load>,
+    pc: Option<Load>,
+}
+
+impl Typed for KvmExit {
+    type Places = ExitPlaces;
+
+    const NAMED: &'static [Named<KvmExit>] = &[
+        Named {
+            names: &["vcpu_id", "id", "vcpu"],
+            number: true,
+            get: |exit| exit.vcpu.map(u64::from),
+        },
+        Named {
+            names: &["guest_rip", "vcpu_pc", "sepc"],
+            number: true,
+            get: |exit| exit.guest_pc,
+        },
+    ];
+
+    const TEXT: Text<KvmExit> = Text::Parts(parse);
+
+    fn bind(format: &Format) -> Option<ExitPlaces> {
+        let endian = format.abi.endian;
+        bind_exit(format, &|name| Load::of(format.field(name)?, endian))
+    }
+
+    #[inline]
+    fn read(places: ExitPlaces, record: &[u8]) -> Option<KvmExit> {
+        let number = |load: Option<Load>| load.and_then(|load| load.get(record));
+        Some(KvmExit {
+            reason: read_reason(places.reason, record)?,
+            vcpu: number(places.vcpu).map(low32),
+            guest_pc: number(places.pc),
+        })
+    }
+}
+
+fn parse(text: &[u8], told: &mut Told) -> Option<Parsed<KvmExit>> {
+    let exit = told.exit(text)?;
+    let found = [
+        // A name that no table has may be one that a terminal broke.
+        !exit.reason.is_told(),
+        exit.vcpu.is_some(),
+        exit.guest_pc.is_some(),
+    ];
+    Some(Parsed {
+        event: KvmExit {
+            reason: exit.reason,
+            vcpu: exit.vcpu,
+            guest_pc: exit.guest_pc,
+        },
+        complete: exit.guest_pc.is_some(),
+        found: found.map(u8::from).iter().sum(),
+    })
+}
+
+/// Finds out how this kernel records the reason of an exit.
+fn bind_exit(format: &Format, load: &dyn Fn(&str) -> Option<Load>) -> Option<ExitPlaces> {
+    let plain = |field: &str, isa: Isa| {
+        Some(ReasonLoad::Plain {
+            reason: load(field)?,
+            isa,
+        })
+    };
+    let reason = match format.name.as_str() {
+        "kvm_s390_sie_exit" => plain("icptcode", Isa::S390),
+        "kvm_guest_exit" => plain("trap", Isa::Powerpc),
+        _ => None,
+    };
+    let reason = reason
+        .or_else(|| {
+            Some(ReasonLoad::X86 {
+                reason: load("exit_reason")?,
+                isa: load("isa"),
+            })
+        })
+        .or_else(|| {
+            Some(ReasonLoad::Arm64 {
+                ret: load("ret"),
+                class: load("esr_ec")?,
+            })
+        })
+        .or_else(|| plain("scause", Isa::Riscv))
+        .or_else(|| plain("reason", Isa::Loongarch))?;
+    Some(ExitPlaces {
+        reason,
+        vcpu: load("vcpu_id").or_else(|| load("id")),
+        pc: load("guest_rip")
+            .or_else(|| load("vcpu_pc"))
+            .or_else(|| load("sepc")),
+    })
+}
+
+#[inline]
+fn read_reason(how: ReasonLoad, record: &[u8]) -> Option<ExitReason> {
+    Some(match how {
+        ReasonLoad::X86 { reason, isa } => {
+            let isa = match isa.and_then(|l| l.get(record)) {
+                Some(2) => Isa::Svm,
+                // `KVM_ISA_VMX` is 1; kernels too old to say were asked on Intel when they were new.
+                _ => Isa::Vmx,
+            };
+            ExitReason {
+                isa,
+                code: low32(reason.get(record)?),
+            }
+        }
+        ReasonLoad::Arm64 { ret, class } => {
+            let ret = match ret {
+                Some(ret) => low32(ret.get(record)?),
+                None => reasons::ARM_EXCEPTION_TRAP,
+            };
+            // The return code's high bit says that an SError is pending as well (`ARM_EXIT_WITH_SERROR_BIT`).
+            ExitReason::arm64(ret, low32(class.get(record)?))
+        }
+        ReasonLoad::Plain { reason, isa } => ExitReason {
+            isa,
+            code: low32(reason.get(record)?),
+        },
+    })
+}

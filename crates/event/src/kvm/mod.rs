@@ -1,0 +1,14 @@
+//! KVM's events.
+
+mod access;
+mod entry;
+mod exit;
+mod exit_text;
+mod halt;
+mod run;
+
+pub use access::{KvmMmio, KvmMsr, KvmPio, MmioAccess};
+pub use entry::KvmEntry;
+pub use exit::KvmExit;
+pub use halt::{KvmHaltPollNs, KvmVcpuWakeup};
+pub use run::{KvmFpu, KvmUserspaceExit};

@@ -1,0 +1,260 @@
+//! The scheduler's events (`include/trace/events/sched.h`, `task.h`).
+//!
+//! Two wordings of their texts are read: the kernel's print formats, which are fields as `name=value`, and those of
+//! trace-cmd's sched_switch plugin, `swapper/3:0 [120] R ==> kworker/3:1:15 [120]`. Names of tasks may hold blanks and nearly
+//! anything else, so fields are found from what follows them.
+
+use memchr::memmem;
+
+use super::task::{Comm, TaskState};
+use crate::define::{Text, event};
+use crate::text::{all_digits, behind, decimal, hex, id as number_of_thread, word};
+
+event! {
+    /// `sched:sched_switch`.
+    SchedSwitch at SwitchPlaces {
+        /// The task that leaves the CPU.
+        prev_tid: i32 = "prev_pid",
+        /// Its name.
+        prev_comm: Comm = "prev_comm" or Comm::default(),
+        /// Why it leaves.
+        prev_state: TaskState = "prev_state",
+        /// The task that runs next; 0 is the idle task.
+        next_tid: i32 = "next_pid",
+        /// Its name.
+        next_comm: Comm = "next_comm" or Comm::default(),
+    }
+    text: Text::Whole(switch)
+}
+
+event! {
+    /// `sched:sched_waking`, `sched_wakeup` and `sched_wakeup_new`.
+    SchedWakeup at WakeupPlaces {
+        /// The task that is woken. The waker is the event's own task.
+        tid: i32 = "pid",
+        /// Its name.
+        comm: Comm = "comm" or Comm::default(),
+        /// The CPU whose run queue it goes to, if recorded.
+        target_cpu: Option<i32> = "target_cpu" or None,
+    }
+    text: Text::Whole(wakeup)
+}
+
+event! {
+    /// `sched:sched_migrate_task`.
+    SchedMigrateTask at MigratePlaces {
+        /// The task.
+        tid: i32 = "pid",
+        /// Where it was.
+        orig_cpu: i32 = "orig_cpu",
+        /// Where it goes.
+        dest_cpu: i32 = "dest_cpu",
+    }
+    text: Text::Whole(|text| Some(SchedMigrateTask {
+        tid: id(text, b"pid=")?,
+        orig_cpu: id(text, b"orig_cpu=")?,
+        dest_cpu: id(text, b"dest_cpu=")?,
+    }))
+}
+
+event! {
+    /// `sched:sched_stat_runtime`.
+    SchedStatRuntime at RuntimePlaces {
+        /// The task.
+        tid: i32 = "pid",
+        /// Its name.
+        comm: Comm = "comm" or Comm::default(),
+        /// How long it ran since the last such event.
+        runtime_ns: u64 = "runtime",
+    }
+    text: Text::Whole(|text| Some(SchedStatRuntime {
+        tid: id(text, b" pid=")?,
+        comm: comm(text, b"comm=", b" pid="),
+        runtime_ns: decimal(word(behind(text, b" runtime=")?))?,
+    }))
+}
+
+event! {
+    /// `sched:sched_process_fork`.
+    SchedProcessFork at ForkPlaces {
+        /// The new task.
+        tid: i32 = "child_pid",
+        /// Its name.
+        comm: Comm = "child_comm" or Comm::default(),
+    }
+    text: Text::Whole(|text| Some(SchedProcessFork {
+        tid: id(text, b"child_pid=")?,
+        comm: comm(text, b"child_comm=", b" child_pid="),
+    }))
+}
+
+event! {
+    /// `sched:sched_process_exit`.
+    SchedProcessExit at ExitPlaces {
+        /// The task that ends.
+        tid: i32 = "pid",
+        /// Its name.
+        comm: Comm = "comm" or Comm::default(),
+    }
+    text: Text::Whole(|text| Some(SchedProcessExit {
+        tid: id(text, b" pid=")?,
+        comm: comm(text, b"comm=", b" pid="),
+    }))
+}
+
+event! {
+    /// `task:task_rename`.
+    TaskRename at RenamePlaces {
+        /// The task. Where the id is not recorded the task renames itself.
+        tid: i32 = "pid" | "common_pid",
+        /// Its new name.
+        comm: Comm = "newcomm" or Comm::default(),
+    }
+    text: Text::Whole(|text| Some(TaskRename {
+        tid: id(text, b"pid=")?,
+        comm: comm(text, b" newcomm=", b" oom_score_adj="),
+    }))
+}
+
+fn id(text: &[u8], name: &[u8]) -> Option<i32> {
+    number_of_thread(word(behind(text, name)?))
+}
+
+/// Returns a name between its field and the one behind it.
+fn comm(text: &[u8], name: &[u8], next: &[u8]) -> Comm {
+    let Some(rest) = behind(text, name) else {
+        return Comm::default();
+    };
+    let end = memmem::find(rest, next).unwrap_or(rest.len());
+    Comm::new(rest[..end].trim_ascii())
+}
+
+/// Reads a state, as letters or as the number that `trace-cmd report -R` prints.
+fn state(word: &[u8]) -> Option<TaskState> {
+    match word.strip_prefix(b"0x") {
+        Some(_) => hex(word).map(TaskState),
+        None if all_digits(word) => decimal(word).map(TaskState),
+        None => TaskState::from_text(word),
+    }
+}
+
+fn switch(text: &[u8]) -> Option<SchedSwitch> {
+    if memmem::find(text, b"prev_pid=").is_some() {
+        return Some(SchedSwitch {
+            prev_tid: id(text, b"prev_pid=")?,
+            prev_comm: comm(text, b"prev_comm=", b" prev_pid="),
+            prev_state: state(word(behind(text, b"prev_state=")?))?,
+            next_tid: id(text, b"next_pid=")?,
+            next_comm: comm(text, b"next_comm=", b" next_pid="),
+        });
+    }
+    let arrow = memmem::find(text, b" ==> ")?;
+    let (prev, next) = (&text[..arrow], &text[arrow + 5..]);
+    let (prev_comm, prev_tid, rest) = task(prev)?;
+    let (next_comm, next_tid, _) = task(next)?;
+    Some(SchedSwitch {
+        prev_tid,
+        prev_comm,
+        prev_state: state(word(rest))?,
+        next_tid,
+        next_comm,
+    })
+}
+
+/// Reads `swapper/3:0 [120] R`: name, thread id, and what stands behind the priority.
+fn task(text: &[u8]) -> Option<(Comm, i32, &[u8])> {
+    let open = memchr::memrchr(b'[', text)?;
+    let close = open + memchr::memchr(b']', &text[open..])?;
+    let who = text[..open].trim_ascii();
+    let colon = memchr::memrchr(b':', who)?;
+    let tid = number_of_thread(&who[colon + 1..])?;
+    Some((Comm::new(&who[..colon]), tid, &text[close + 1..]))
+}
+
+fn wakeup(text: &[u8]) -> Option<SchedWakeup> {
+    if memmem::find(text, b"pid=").is_some() {
+        return Some(SchedWakeup {
+            tid: id(text, b"pid=")?,
+            comm: comm(text, b"comm=", b" pid="),
+            target_cpu: id(text, b"target_cpu="),
+        });
+    }
+    let (comm, tid, rest) = task(text)?;
+    Some(SchedWakeup {
+        tid,
+        comm,
+        target_cpu: id(rest, b"CPU:"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::define::Typed;
+
+    fn read<T: Typed>(text: &str) -> Option<T> {
+        match T::TEXT {
+            Text::Whole(read) => read(text.as_bytes()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_switch_reads_the_same_in_both_wordings() {
+        let texts: [&[u8]; 2] = [
+            b"prev_comm=CPU 0/KVM prev_pid=1508 prev_prio=120 prev_state=S ==> next_comm=a b:c next_pid=7 next_prio=120",
+            b"CPU 0/KVM:1508 [120] S ==> a b:c:7 [120]",
+        ];
+        for text in texts {
+            let switch = switch(text).unwrap();
+            assert_eq!((switch.prev_tid, switch.next_tid), (1508, 7));
+            assert_eq!(switch.prev_comm.as_bytes(), b"CPU 0/KVM");
+            assert_eq!(switch.next_comm.as_bytes(), b"a b:c");
+            assert_eq!(switch.prev_state, TaskState(1));
+        }
+        let preempted = b"prev_comm=x prev_pid=1 prev_prio=1 prev_state=R+ ==> next_comm=y next_pid=2 next_prio=1";
+        let switch = switch(preempted).unwrap();
+        assert_eq!(switch.prev_state, TaskState::PREEMPTED);
+    }
+
+    #[test]
+    fn wakeups_read_the_same_in_both_wordings() {
+        let texts: [&[u8]; 2] = [
+            b"comm=CPU 0/KVM pid=1508 prio=120 target_cpu=003",
+            b"CPU 0/KVM:1508 [120] CPU:003",
+        ];
+        for text in texts {
+            let wakeup = wakeup(text).unwrap();
+            assert_eq!((wakeup.tid, wakeup.target_cpu), (1508, Some(3)));
+            assert_eq!(wakeup.comm.as_bytes(), b"CPU 0/KVM");
+        }
+    }
+
+    #[test]
+    fn names_end_before_the_next_field() {
+        let runtime = "comm=a pid=5 runtime=12345 [ns] vruntime=9 [ns]";
+        let runtime = read::<SchedStatRuntime>(runtime).unwrap();
+        assert_eq!((runtime.tid, runtime.runtime_ns), (5, 12345));
+        let migrate = read("comm=a pid=5 prio=120 orig_cpu=1 dest_cpu=2");
+        let expected = SchedMigrateTask {
+            tid: 5,
+            orig_cpu: 1,
+            dest_cpu: 2,
+        };
+        assert_eq!(migrate, Some(expected));
+        let fork = read("comm=a pid=5 child_comm=b c child_pid=6");
+        let expected = SchedProcessFork {
+            tid: 6,
+            comm: Comm::new(b"b c"),
+        };
+        assert_eq!(fork, Some(expected));
+    }
+
+    #[test]
+    fn what_is_cut_off_is_not_read() {
+        let text = "prev_comm=CPU 0/KVM prev_pid=1508 prev_prio=120 prev_state=S ==> next_comm=a next_pid=7";
+        for end in 0..text.len() - 1 {
+            assert_eq!(switch(&text.as_bytes()[..end]), None, "{end}");
+        }
+    }
+}
