@@ -30,8 +30,8 @@ mod workqueue;
 
 pub use fields::{FieldReader, FieldValue};
 pub use kvm::{
-    KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
-    KvmVcpuWakeup, MmioAccess,
+    KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
+    KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
 };
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};

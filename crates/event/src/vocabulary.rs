@@ -3,8 +3,8 @@
 
 use crate::define::{Parsed, Text, Typed};
 use crate::kvm::{
-    KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
-    KvmVcpuWakeup,
+    KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
+    KvmUserspaceExit, KvmVcpuWakeup,
 };
 use crate::sched::{
     SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedStatRuntime, SchedSwitch,
@@ -161,6 +161,8 @@ vocabulary! {
     KvmVcpuWakeup(KvmVcpuWakeup) = "kvm" / "kvm_vcpu_wakeup";
     /// `kvm:kvm_halt_poll_ns`: KVM changes for how long a vCPU polls when it halts.
     KvmHaltPollNs(KvmHaltPollNs) = "kvm" / "kvm_halt_poll_ns";
+    /// `kvm:kvm_apicv_inhibit_changed`: something that keeps a VM from APICv or AVIC came or went (x86).
+    KvmApicvInhibitChanged(KvmApicvInhibitChanged) = "kvm" / "kvm_apicv_inhibit_changed";
     /// `sched:sched_switch`: a CPU goes from one task to the next.
     SchedSwitch(SchedSwitch) = "sched" / "sched_switch";
     /// `sched:sched_waking`: a task is being woken, told by the waker.

@@ -1,6 +1,7 @@
 //! KVM's events.
 
 mod access;
+mod apicv;
 mod entry;
 mod exit;
 mod exit_text;
@@ -8,6 +9,7 @@ mod halt;
 mod run;
 
 pub use access::{KvmMmio, KvmMsr, KvmPio, MmioAccess};
+pub use apicv::KvmApicvInhibitChanged;
 pub use entry::KvmEntry;
 pub use exit::KvmExit;
 pub use halt::{KvmHaltPollNs, KvmVcpuWakeup};
