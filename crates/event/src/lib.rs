@@ -12,6 +12,11 @@ What an event says stands in one place. An event with a typed view is declared o
 This crate does no I/O and knows no container.
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod define;
 mod fields;

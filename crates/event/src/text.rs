@@ -47,6 +47,8 @@ const HEX: [u8; 256] = {
     let mut table = [16; 256];
     let mut b = 0;
     while b < 256 {
+        // Below 256 and below 16: a const fn has no other conversion.
+        #[allow(clippy::cast_possible_truncation)]
         if let Some(digit) = (b as u8 as char).to_digit(16) {
             table[b] = digit as u8;
         }

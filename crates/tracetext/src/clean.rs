@@ -64,7 +64,7 @@ fn entity(rest: &[u8]) -> Option<(Option<u8>, usize)> {
     };
     let byte = match code {
         0xa0 => b' ',
-        0x09 | 0x20..=0x7e => code as u8,
+        0x09 | 0x20..=0x7e => u8::try_from(code).ok()?,
         _ => return None,
     };
     Some((Some(byte), end + 3))

@@ -16,11 +16,17 @@ pub(crate) struct Span {
     pub end: u16,
 }
 
+/// Makes a place in a line short: lines of more than [`crate::lines::MAX_LINE`] bytes are not read.
+#[inline]
+fn short(at: usize) -> u16 {
+    u16::try_from(at).unwrap_or(u16::MAX)
+}
+
 impl Span {
     pub(crate) fn new(start: usize, end: usize) -> Span {
         Span {
-            start: start as u16,
-            end: end.max(start) as u16,
+            start: short(start),
+            end: short(end.max(start)),
         }
     }
 
@@ -128,8 +134,8 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Head
         ty: name.ty,
         has_system: name.has_system,
         padded: name.padded,
-        args: name.args as u32,
-        colon: colon as u16,
+        args: u32::try_from(name.args).unwrap_or(u32::MAX),
+        colon: short(colon),
     })
 }
 
@@ -207,7 +213,7 @@ fn clock(line: &[u8], end: usize) -> Option<Clock> {
         let time = seconds
             .checked_mul(POWERS[9])?
             .checked_add(digits * scale)?;
-        let decimals = (end - tail) as u8;
+        let decimals = u8::try_from(end - tail).ok()?;
         return stands_apart(line, start).then_some(Clock {
             time,
             decimals,
@@ -263,7 +269,8 @@ fn known_name(line: &[u8], at: usize, types: &Types) -> Option<Name> {
         span: Span::new(start, start + len),
         has_system: !types.get(ty).system.is_empty(),
         padded: padding(line, start, len, args),
-        ty: Some(ty as u16),
+        // There are at most `types::MAX_TYPES`.
+        ty: u16::try_from(ty).ok(),
         args,
     })
 }

@@ -48,6 +48,11 @@ are counted; lines broken in two. What is left is counted, and told with line nu
 Every line is looked at a bounded number of times, and memory does not grow with the text.
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod clean;
 mod head;

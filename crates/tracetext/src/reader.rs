@@ -342,7 +342,8 @@ impl Reader {
             };
             let joined = glue.join(&line.bytes, rest);
             line = Line::made(joined, line.start, next.next, line.count + next.count);
-            head.args = scan::skip_blanks(&line.bytes, head.args as usize) as u32;
+            let args = scan::skip_blanks(&line.bytes, head.args as usize);
+            head.args = u32::try_from(args).unwrap_or(u32::MAX);
             reading = self.says.read(
                 kind,
                 line.bytes.get(head.args as usize..).unwrap_or_default(),

@@ -253,7 +253,10 @@ impl State {
 
     #[inline]
     fn note_cpu(&mut self, cpu: i32) {
-        let (word, bit) = (cpu as usize / 64, cpu as usize % 64);
+        let Ok(cpu) = usize::try_from(cpu) else {
+            return;
+        };
+        let (word, bit) = (cpu / 64, cpu % 64);
         if self.cpus.len() <= word {
             self.cpus.resize(word + 1, 0);
         }
@@ -288,13 +291,13 @@ impl State {
     /// Returns the number of the file or buffer with this name.
     fn source(&mut self, name: &[u8]) -> u16 {
         if let Some(at) = self.sources.iter().position(|s| **s == *name) {
-            return at as u16;
+            return u16::try_from(at).unwrap_or(0);
         }
         if self.sources.len() >= MAX_SOURCES {
             return 0;
         }
         self.sources.push(name.into());
-        (self.sources.len() - 1) as u16
+        u16::try_from(self.sources.len() - 1).unwrap_or(0)
     }
 
     /// Sends out what was lost before an event.
@@ -513,7 +516,7 @@ impl State {
                 .flat_map(|(word, bits)| {
                     (0..64)
                         .filter(move |b| bits >> b & 1 == 1)
-                        .map(move |b| (word * 64 + b) as u32)
+                        .filter_map(move |b| u32::try_from(word * 64 + b).ok())
                 })
                 .collect(),
             machine_cpus: self.machine_cpus,

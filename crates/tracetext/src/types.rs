@@ -25,7 +25,7 @@ impl Entry {
     #[inline]
     pub(crate) fn event_type(&self, index: usize) -> EventType<'_> {
         EventType {
-            index: index as u32,
+            index: number(index),
             machine: 0,
             system: &self.system,
             name: &self.name,
@@ -40,6 +40,22 @@ impl Entry {
 
 /// A text has at most so many kinds: a kernel has some two thousand, and damaged names must not fill memory.
 const MAX_TYPES: usize = 1 << 13;
+
+/// Returns the slot of a name by its hash.
+#[inline]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the low bits of a hash are a hash"
+)]
+fn slot_of(hash: u64) -> usize {
+    hash as usize % RECENT
+}
+
+/// Makes a place in a list short: there are at most [`MAX_TYPES`].
+#[inline]
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
 
 /// The kinds of events, in order of appearance.
 #[derive(Debug)]
@@ -137,7 +153,7 @@ impl Types {
     pub(crate) fn recent(&self, text: &[u8]) -> Option<(usize, usize)> {
         let (len, hash) = hashed_word(text)?;
         let word = &text[..len];
-        let slot = hash as usize % RECENT;
+        let slot = slot_of(hash);
         let found = [slot, slot ^ 1].into_iter().find_map(|slot| {
             let (bytes, entry) = self.keys.get(self.recent[slot] as usize)?;
             (**bytes == *word).then_some(*entry as usize)
@@ -149,7 +165,7 @@ impl Types {
         let at = *self.places.get(key)?;
         let (bytes, entry) = self.keys.get(at as usize)?;
         // Two names may share a pair of slots without displacing each other.
-        let slot = hash(bytes) as usize % RECENT;
+        let slot = slot_of(hash(bytes));
         let slot = if self.recent[slot] == 0 {
             slot
         } else {
@@ -188,9 +204,9 @@ impl Types {
     }
 
     fn place(&mut self, key: &[u8], entry: usize) {
-        self.places.insert(key.into(), self.keys.len() as u32);
+        self.places.insert(key.into(), number(self.keys.len()));
         let with_colon = [key, b":"].concat();
-        self.keys.push((with_colon.into(), entry as u32));
+        self.keys.push((with_colon.into(), number(entry)));
     }
 
     #[inline]

@@ -100,7 +100,8 @@ fn odd_bracket(line: &[u8], end: usize) -> Option<(i32, usize)> {
     let open = start.checked_sub(1).filter(|o| line[*o] == b'[')?;
     let cpu = scan::decimal(&line[start..close])?;
     // CONFIG_NR_CPUS ends at 8192; five digits leave room.
-    (close - start <= 5).then_some((cpu as i32, open))
+    let cpu = i32::try_from(cpu).ok()?;
+    (close - start <= 5).then_some((cpu, open))
 }
 
 #[inline]
@@ -139,7 +140,8 @@ fn cpu(line: &[u8], end: usize, who: &mut Who) -> usize {
 /// migration.
 fn latency_column(token: &[u8]) -> Option<i32> {
     let digits = token.iter().take_while(|b| b.is_ascii_digit()).count();
-    let cpu = scan::decimal(token.get(..digits)?).filter(|_| digits <= 5)? as i32;
+    let cpu = scan::decimal(token.get(..digits)?).filter(|_| digits <= 5)?;
+    let cpu = i32::try_from(cpu).ok()?;
     let flags = &token[digits..];
     if let Some(number) = flags.strip_prefix(b"-0x") {
         let all_hex = number.iter().all(u8::is_ascii_hexdigit);

@@ -4,6 +4,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
+use crate::record::low32;
 use crate::text::{self, Fields, Words};
 use crate::told::{Known, RECENT, Told};
 use crate::{ExitReason, Isa, reasons};
@@ -111,7 +112,8 @@ impl Told {
         if certain && name.len() <= 32 {
             let mut known = Known {
                 name: [0; 32],
-                len: name.len() as u8,
+                // At most 32, as was asked.
+                len: u8::try_from(name.len()).unwrap_or(0),
                 reason,
             };
             known.name[..name.len()].copy_from_slice(name);
@@ -248,7 +250,7 @@ impl Told {
         self.isa = Some(Isa::Riscv);
         let reason = ExitReason {
             isa: Isa::Riscv,
-            code: cause? as u32,
+            code: low32(cause?),
         };
         ExitText::new(reason, None, pc)
     }
@@ -301,7 +303,7 @@ impl Told {
     /// The fields of any of them, in the order of the record.
     fn raw_exit(&mut self, text: &[u8]) -> Option<ExitText> {
         let fields = Fields(text);
-        let code = |name: &[u8]| fields.number(name).map(|n| n as u32);
+        let code = |name: &[u8]| fields.number(name).map(low32);
         let reason = if let Some(code) = code(b"exit_reason") {
             let isa = match fields.number(b"isa") {
                 Some(1) => Isa::Vmx,
@@ -324,7 +326,7 @@ impl Told {
             .iter()
             .find_map(|f| fields.hex(f));
         let vcpu = fields.number(b"vcpu_id").or_else(|| fields.number(b"id"));
-        ExitText::new(reason, vcpu.map(|v| v as u32), pc)
+        ExitText::new(reason, vcpu.map(low32), pc)
     }
 }
 
