@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use tracefmt::{Abi, Field, Format};
 
 use crate::named::{self, InRecord, InText, Radix};
-use crate::{Body, Data, Event, EventType};
+use crate::sink::{Body, Event, EventType};
+use crate::vocabulary::Data;
 
 /// A value of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,7 @@ This crate does no I/O and knows no container.
     clippy::cast_sign_loss
 )]
 
+mod chain;
 mod define;
 mod fields;
 mod kvm;
@@ -33,6 +34,7 @@ mod told;
 mod vocabulary;
 mod workqueue;
 
+pub use chain::CallChain;
 pub use fields::{FieldReader, FieldValue};
 pub use kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
@@ -41,6 +43,6 @@ pub use kvm::{
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
 pub use sink::{Body, Event, EventType, LostKind, NONE, Sample, Side, Sink};
-pub use stack::{CallChain, KERNEL_STACK, kernel_stack};
+pub use stack::{KERNEL_STACK, kernel_stack};
 pub use vocabulary::{Data, Decoder, Kind, Reading, TextReader};
 pub use workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use tracefmt::Format;
 
-use crate::{CallChain, Data, Decoder, Kind};
+use crate::chain::CallChain;
+use crate::vocabulary::{Data, Decoder, Kind};
 
 /// Stands where a CPU or thread is not known.
 pub const NONE: i32 = -1;

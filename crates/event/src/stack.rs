@@ -1,37 +1,9 @@
-//! Stacks: call chains that perf samples with an event, and the `kernel_stack` events that ftrace writes behind one.
+//! Stacks that ftrace writes behind an event.
 
-use crate::{Body, Event};
+use crate::sink::{Body, Event};
 
 /// Name of the events that ftrace writes behind others (`options/stacktrace`): the kernel's stack.
 pub const KERNEL_STACK: &str = "kernel_stack";
-
-/// A call chain, innermost first, as 8-byte numbers in the recording's byte order: addresses, and markers
-/// (`PERF_CONTEXT_*`) that tell whose the following ones are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallChain<'a> {
-    bytes: &'a [u8],
-    big_endian: bool,
-}
-
-impl<'a> CallChain<'a> {
-    /// Takes the numbers as they were recorded.
-    pub fn new(bytes: &'a [u8], big_endian: bool) -> CallChain<'a> {
-        CallChain { bytes, big_endian }
-    }
-
-    /// Returns addresses and markers. What is left of less than eight bytes is no number.
-    #[inline]
-    pub fn words(self) -> impl Iterator<Item = u64> + use<'a> {
-        let (chunks, _) = self.bytes.as_chunks::<8>();
-        chunks.iter().map(move |chunk| {
-            if self.big_endian {
-                u64::from_be_bytes(*chunk)
-            } else {
-                u64::from_le_bytes(*chunk)
-            }
-        })
-    }
-}
 
 /// Returns the addresses of a `kernel_stack` event, innermost first; none where the event is no stack in binary.
 pub fn kernel_stack<'e>(event: &Event<'e>) -> impl Iterator<Item = u64> + use<'e> {
@@ -49,17 +21,4 @@ pub fn kernel_stack<'e>(event: &Event<'e>) -> impl Iterator<Item = u64> + use<'e
         all.filter_map(move |bytes| endian.uint(bytes, 0, 8))
             .take_while(|address| *address != 0 && *address != u64::MAX)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_read_in_the_recordings_byte_order() {
-        let bytes = [0, 0, 0, 0, 0, 0, 0, 1, 9];
-        let words = |big| CallChain::new(&bytes, big).words().collect::<Vec<_>>();
-        assert_eq!(words(true), [1]);
-        assert_eq!(words(false), [1 << 56]);
-    }
 }

@@ -5,46 +5,11 @@
 //! name. Whatever pasting put before the line, prompts, line numbers, the name of a file, stands to the left
 //! of what is read and does no harm.
 
+use crate::name::system_len;
 use crate::scan;
+use crate::span::{Span, short};
 use crate::types::Types;
 use crate::who::{self, Who};
-
-/// A stretch of a line, which has at most [`crate::lines::MAX_LINE`] bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub start: u16,
-    pub end: u16,
-}
-
-/// Makes a place in a line short: lines of more than [`crate::lines::MAX_LINE`] bytes are not read.
-#[inline]
-fn short(at: usize) -> u16 {
-    u16::try_from(at).unwrap_or(u16::MAX)
-}
-
-impl Span {
-    pub(crate) fn new(start: usize, end: usize) -> Span {
-        Span {
-            start: short(start),
-            end: short(end.max(start)),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn of(self, line: &[u8]) -> &[u8] {
-        line.get(self.start as usize..self.end as usize)
-            .unwrap_or_default()
-    }
-
-    #[inline]
-    pub(crate) fn range(self) -> std::ops::Range<usize> {
-        self.start as usize..self.end as usize
-    }
-
-    pub(crate) fn is_empty(self) -> bool {
-        self.start == self.end
-    }
-}
 
 /// What follows the time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -342,28 +307,6 @@ fn is_name(bare: &[u8]) -> bool {
                     b'_' | b':' | b'-' | b'.' | b'/' | b'=' | b',' | b'@' | b'+' | b'*' | b'%'
                 )
         })
-}
-
-/// Returns the length of the system in `system:name`, not taking perf's modifiers for a name.
-pub(crate) fn system_len(name: &[u8]) -> Option<usize> {
-    let colon = memchr::memchr(b':', name)?;
-    let (system, rest) = (&name[..colon], &name[colon + 1..]);
-    let rest = &rest[..memchr::memchr(b':', rest).unwrap_or(rest.len())];
-    let system_ok = system
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    let name_ok = rest
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'@'))
-        && rest
-            .first()
-            .is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
-    (!system.is_empty() && system_ok && name_ok && !are_modifiers(rest)).then_some(colon)
-}
-
-/// Returns whether these are modifiers behind the name of an event (`cycles:pppH`, man page perf-list).
-pub(crate) fn are_modifiers(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && bytes.len() <= 10 && bytes.iter().all(|b| b"ukhIGHpPSDWebRX".contains(b))
 }
 
 /// Reads what the kernel's tracers print in the place of a name.

@@ -57,12 +57,14 @@ Every line is looked at a bounded number of times, and memory does not grow with
 mod clean;
 mod head;
 mod lines;
+mod name;
 mod notes;
 mod other;
 mod reader;
 mod record;
 mod scan;
 mod sniff;
+mod span;
 mod state;
 mod summary;
 mod types;

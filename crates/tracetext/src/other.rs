@@ -2,8 +2,8 @@
 
 use event::Isa;
 
-use crate::head::Span;
 use crate::scan;
+use crate::span::Span;
 use crate::who;
 
 /// What a line is that is no event's.

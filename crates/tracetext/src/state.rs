@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 
 use event::{Body, Data, Event, Isa, Kind, LostKind, NONE, Reading, Side, Sink, TextReader};
 
-use crate::head::{Head, Span, What};
+use crate::head::{Head, What};
 use crate::lines::Line;
 use crate::notes::Notes;
 use crate::other::{Context, Other};
 use crate::record::{self, Record};
+use crate::span::Span;
 use crate::summary::{Style, Summary, TypeCount, Unit};
 use crate::types::Types;
 use crate::who::Who;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use event::{Decoder, EventType, Kind};
 
-use crate::head;
+use crate::name;
 
 /// One kind of event.
 #[derive(Debug)]
@@ -228,12 +228,12 @@ impl Types {
 /// tracepoint. Those of perf's own events are part of their names, as in perf's own lists.
 fn split(key: &[u8]) -> (String, String) {
     let text = String::from_utf8_lossy(key);
-    let Some(colon) = head::system_len(key) else {
+    let Some(colon) = name::system_len(key) else {
         return (String::new(), text.into_owned());
     };
     let (system, name) = (&text[..colon], &text[colon + 1..]);
     let name = match name.split_once(':') {
-        Some((name, modifiers)) if head::are_modifiers(modifiers.as_bytes()) => name,
+        Some((name, modifiers)) if name::are_modifiers(modifiers.as_bytes()) => name,
         Some(_) => return (String::new(), text.into_owned()),
         None => name,
     };

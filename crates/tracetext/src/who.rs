@@ -11,8 +11,8 @@
 
 use event::NONE;
 
-use crate::head::Span;
 use crate::scan;
+use crate::span::Span;
 
 /// Who and where.
 #[derive(Debug, Clone, Copy)]
