@@ -272,7 +272,7 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
         return String::new();
     };
     if !seen.userspace_exits && !seen.switches {
-        return "where that time went takes kvm_userspace_exit and sched_switch events\n"
+        return "where that time went is unknown: no kvm_userspace_exit or sched_switch events\n"
             .to_owned();
     }
     let unknowable = analysis::unknowable(seen);

@@ -201,7 +201,7 @@ fn settings(page: &mut Page, host: &Host) {
         let text = joined([
             Some(format!(
                 "CPUs {cpus}: {}",
-                policy.driver.as_deref().unwrap_or("no driver told")
+                policy.driver.as_deref().unwrap_or("driver unknown")
             )),
             policy
                 .governor
@@ -347,16 +347,13 @@ fn threads(page: &mut Page, told: &Facts) {
         return;
     }
     page.gap();
-    page.line("threads", &format!("{} told", told.threads.len()));
+    page.line("threads", &format!("{} known", told.threads.len()));
     if others.is_empty() {
         return;
     }
     page.line(
         "pinned",
-        &format!(
-            "{} of them, no vCPUs, that may not run on all CPUs",
-            others.len()
-        ),
+        &format!("{} other than vCPUs may not run on all CPUs", others.len()),
     );
     for (tid, thread) in others.iter().take(page.layout.limit) {
         let name = thread.comm.as_deref().unwrap_or("?");
@@ -495,8 +492,8 @@ mod tests {
             "vCPU 0     thread 1700     CPUs 2         SCHED_FIFO 10",
             "vCPU 1     thread 1703     -",
             "vhost      threads 1710",
-            "threads    3 told",
-            "pinned     1 of them, no vCPUs, that may not run on all CPUs",
+            "threads    3 known",
+            "pinned     1 other than vCPUs may not run on all CPUs",
             "           pmd-c02               951 of 950      CPUs 4",
             "interrupts 2 that devices use",
             "        24 CPUs 0-7            sent to -        nvme0q0",

@@ -162,10 +162,7 @@ pub fn counts(report: &InfoReport, limit: usize) -> String {
     }
     let never = report.events.iter().filter(|e| e.count == 0).count();
     if never > 0 && limit == usize::MAX {
-        let _ = writeln!(
-            out,
-            "{never:>12}  kinds recorded or known that never happened"
-        );
+        let _ = writeln!(out, "{never:>12}  kinds of events that never happened");
     }
     out
 }

@@ -309,9 +309,19 @@ fn wakers(out: &mut String, report: &SchedReport) {
     }
     let _ = writeln!(out, "\nwoken most often, and by whom");
     for row in rows.iter().take(PREEMPTED) {
-        let _ = writeln!(out, "  {:>8} times  {}", woken(row), clean(&title(row)));
+        let _ = writeln!(
+            out,
+            "  {:>14}  {}",
+            words::times(woken(row)),
+            clean(&title(row))
+        );
         for other in row.woken_by.iter().take(NAMED) {
-            let _ = writeln!(out, "  {:>8} times    {}", other.count, clean(&name(other)));
+            let _ = writeln!(
+                out,
+                "  {:>14}    {}",
+                words::times(other.count),
+                clean(&name(other))
+            );
         }
     }
 }
@@ -326,7 +336,7 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
         if row.stats.count() > 0 {
             let _ = writeln!(
                 out,
-                "  {:>9} in {:>6} times, mean {:>9}, max {:>9}  {function}",
+                "  {:>9} in {:>6} runs, mean {:>9}, max {:>9}  {function}",
                 layout.time(row.stats.total()),
                 row.stats.count(),
                 layout.time(row.stats.mean()),

@@ -214,8 +214,8 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         let waits = &row.waits;
         let _ = writeln!(
             out,
-            "  waited for a CPU {} times: p50 {}, p99 {}, max {}; meanwhile ran",
-            waits.count(),
+            "  waited for a CPU {}: p50 {}, p99 {}, max {}; meanwhile ran",
+            words::times(waits.count()),
             layout.time(waits.percentile(0.5)),
             layout.time(waits.percentile(0.99)),
             layout.time(waits.max())
@@ -238,8 +238,9 @@ fn list<T>(out: &mut String, items: &[T], layout: Layout, of: impl Fn(&T) -> (u6
         let (ns, count, name) = of(item);
         let _ = writeln!(
             out,
-            "  {:>10} {count:>8} times  {}",
+            "  {:>10} {:>14}  {}",
             layout.time(ns),
+            words::times(count),
             clean(&name)
         );
     }
@@ -249,8 +250,9 @@ fn list<T>(out: &mut String, items: &[T], layout: Layout, of: impl Fn(&T) -> (u6
         });
         let _ = writeln!(
             out,
-            "  {:>10} {count:>8} times  {} more",
+            "  {:>10} {:>14}  {} more",
             layout.time(ns),
+            words::times(count),
             items.len() - limit
         );
     }
@@ -261,7 +263,7 @@ fn behind_name(task: &Behind) -> String {
         (_, Some(0)) => "nothing: the CPU was idle".to_owned(),
         (Some(comm), Some(tid)) => format!("{comm}:{tid}"),
         (None, Some(tid)) => format!(":{tid}"),
-        _ => "others, or not known".to_owned(),
+        _ => "others, or unknown".to_owned(),
     }
 }
 
@@ -269,7 +271,7 @@ fn cause_name(cause: &UserCause) -> String {
     let mut parts = Vec::new();
     match cause.reason {
         Some(reason) => parts.push(reason.key().into_owned()),
-        None => parts.push("others, or not known".to_owned()),
+        None => parts.push("others, or unknown".to_owned()),
     }
     if let Some(access) = &cause.access {
         parts.push(access_key(access));

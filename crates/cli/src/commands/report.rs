@@ -222,9 +222,7 @@ impl Part {
         let unknowable = report.unknowable();
         let mut out = vcpus::summary(report, &unknowable, false, self.layout(VCPU_ROWS));
         if !unknowable.is_empty() {
-            out.push_str(
-                "-: the recording lacks the events that would tell; 'trapline vcpus' says which\n",
-            );
+            out.push_str("-: not known; 'trapline vcpus' says which events are missing\n");
         }
         out + "\n"
     }
