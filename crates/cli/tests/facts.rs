@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Failures, case, cases, file, json, run, run_with};
+use crate::common::{Failures, case, cases, file, json, run, run_with, write_text};
 use serde_json::{Value, json};
 
 /// Processes, names and threads of vCPUs of the VMs that `info` finds.
@@ -126,11 +126,7 @@ const INTERLEAVED: &str = "\
 fn monitors_tell_vms_apart_that_thread_ids_do_not() {
     let mut failures = Failures::default();
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).expect("a written file");
-        path
-    };
+    let write = |name: &str, text: &str| write_text(folder.path(), name, text);
     let recording = write("two.txt", INTERLEAVED);
     let a = write(
         "a.txt",

@@ -17,6 +17,7 @@ mod exits_equal_perf;
 mod expected_findings;
 mod facts;
 mod facts_command;
+mod filtered_counts;
 mod filters;
 mod forms_agree;
 mod golden;
@@ -39,6 +40,7 @@ mod sched_equals_perf;
 mod thinned;
 mod unknown_reasons;
 mod unthreaded;
+mod vcpu_any_events;
 mod vcpu_states;
 mod vcpus_add_up;
 

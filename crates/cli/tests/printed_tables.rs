@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Failures, case, cases, file, json, run};
+use crate::common::{Failures, case, cases, file, json, run, write_text};
 use serde_json::Value;
 
 fn seed(name: &str) -> PathBuf {
@@ -238,11 +238,7 @@ fn answered(failures: &mut Failures, what: &str, path: &Path, words: &[&str]) {
 fn texts_that_an_option_takes_are_answered_with_it() {
     let mut failures = Failures::default();
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).expect("a written file");
-        path
-    };
+    let write = |name: &str, text: &str| write_text(folder.path(), name, text);
     let domain = seed("case2-win10.domain.xml");
     answered(&mut failures, "domain", &domain, &["win10-2", "--domain"]);
     let ps = write(

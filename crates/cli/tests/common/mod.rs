@@ -127,6 +127,13 @@ pub(crate) fn corpus(root: &Path, references: Option<&Path>) -> Vec<Case> {
     cases
 }
 
+/// Writes a text into a folder and returns its path.
+pub(crate) fn write_text(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, text).expect("a file that can be written");
+    path
+}
+
 /// Opens a file, unwrapped by its content.
 pub(crate) fn open(path: &Path) -> Box<dyn BufRead + Send> {
     let open = || File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
