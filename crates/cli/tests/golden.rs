@@ -1,7 +1,8 @@
 //! What the program prints of the shipped corpus, held against what is kept in `corpus/golden`.
 //!
 //! `TRAPLINE_WRITE_GOLDEN=1 cargo test -p trapline golden::` writes those files again, and `git diff corpus/golden` then
-//! shows what a change did to the output. `corpus/golden/README.md` says which file holds what.
+//! shows what a change did to the output. Another value than 1 writes only the outputs that have it in their file or command.
+//! `corpus/golden/README.md` says which file holds what.
 //!
 //! `cargo test` runs the outputs that are kept in full of a part of the recordings and the report of each; with
 //! `TRAPLINE_GOLDEN=all`, as `.ci/run` sets it, every output of every recording is run.
@@ -430,15 +431,28 @@ fn parse_refusals(text: &str) -> BTreeMap<String, String> {
     refused
 }
 
-fn write(folder: &Path, outputs: &Outputs) {
-    for old in files_below(folder) {
-        if old != "README.md" {
-            fs::remove_file(folder.join(old)).expect("a file that can be removed");
+/// Writes outputs; where they are not all, those of other commands stay.
+fn write(folder: &Path, jobs: &[Job], all: bool, outputs: &Outputs) {
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let mut digests = parse_digests(&read("digests.txt"));
+    let mut refused = parse_refusals(&read("refused.txt"));
+    if all {
+        (digests, refused) = (BTreeMap::new(), BTreeMap::new());
+        for old in files_below(folder) {
+            if old != "README.md" {
+                fs::remove_file(folder.join(old)).expect("a file that can be removed");
+            }
         }
     }
+    for command in jobs.iter().map(Job::command) {
+        digests.remove(&command);
+        refused.remove(&command);
+    }
+    digests.extend(outputs.digests.clone());
+    refused.extend(outputs.refused.clone());
     let lists = [
-        ("digests.txt".to_owned(), digest_list(&outputs.digests)),
-        ("refused.txt".to_owned(), refusal_list(&outputs.refused)),
+        ("digests.txt".to_owned(), digest_list(&digests)),
+        ("refused.txt".to_owned(), refusal_list(&refused)),
     ];
     for (file, text) in outputs.files.clone().into_iter().chain(lists) {
         let path = folder.join(file);
@@ -533,13 +547,18 @@ fn set(name: &str) -> bool {
 
 #[test]
 fn outputs_are_those_that_are_kept() {
-    let rewrite = set("TRAPLINE_WRITE_GOLDEN");
-    let all = rewrite || set("TRAPLINE_GOLDEN");
-    let jobs: Vec<Job> = jobs().into_iter().filter(|job| all || job.always).collect();
-    let outputs = run_all(&jobs);
     let folder = shipped().join("golden");
-    if rewrite {
-        write(&folder, &outputs);
+    let only = std::env::var("TRAPLINE_WRITE_GOLDEN").unwrap_or_default();
+    let all = only == "1" || set("TRAPLINE_GOLDEN");
+    let chosen = |job: &Job| job.file.contains(&only) || job.command().contains(&only);
+    let jobs = jobs().into_iter().filter(|job| match only.as_str() {
+        "" | "0" | "1" => all || job.always,
+        _ => chosen(job),
+    });
+    let jobs: Vec<Job> = jobs.collect();
+    let outputs = run_all(&jobs);
+    if set("TRAPLINE_WRITE_GOLDEN") {
+        write(&folder, &jobs, all, &outputs);
         return;
     }
     let differences = differences(&folder, &jobs, all, &outputs);

@@ -7,25 +7,25 @@ use clap::{Args, ValueEnum};
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    /// Output as a table for people, as JSON or as comma separated values.
+    /// Print a table for people, JSON, or comma-separated values.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Take event formats from another recording of the same kernel, or from (a copy of) its
-    /// /sys/kernel/tracing/events, for a perf.data that lost its own.
+    /// For a perf.data without event formats (cut off while it was recorded): take them from another recording of the
+    /// same kernel, or from a copy of its /sys/kernel/tracing/events.
     #[arg(long, value_name = "REC|DIR")]
     pub formats: Option<PathBuf>,
 
-    /// Take from FILE what the recording does not tell of its host: threads and VMs from the text of
-    /// 'ps -eLo pid,tid,comm,args', vCPUs from 'info cpus' of QEMU's monitor or QMP's query-cpus-fast, devices
-    /// from 'info mtree', or all of it and the host's settings from the JSON of 'trapline facts'. Names that the recording has stay. - is
-    /// standard input. May be repeated.
+    /// Read from FILE what the recording does not say about its host: the JSON of 'trapline facts' (everything but
+    /// devices), the text of 'ps -eLo pid,tid,comm,args' (threads and VMs), of 'info cpus' in QEMU's monitor or
+    /// query-cpus-fast in QMP (vCPUs), or of 'info mtree' (devices). Where the recording has a name itself, that name is
+    /// used. - is standard input. May be repeated.
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
 
-    /// Keep no more than SIZE of a recording that is packed or comes through a pipe, as 500M or 2T: what cannot be
-    /// mapped is unpacked into memory, and from 16 MiB on into the folder that TMPDIR names. By default 64G, and of what is packed
-    /// no more than recordings unpack to.
+    /// Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error.
+    /// The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less
+    /// for a compressed file that expands more than recordings do.
     #[arg(long, value_name = "SIZE", value_parser = crate::filter::parse_size)]
     pub spool_limit: Option<u64>,
 
@@ -33,30 +33,30 @@ pub(crate) struct Common {
     pub filter: FilterArgs,
 }
 
-/// Filters shared by all commands. They choose vCPUs, and what is told of them is the same as without a filter; of events
+/// Filters shared by all commands. They choose vCPUs, whose numbers are the same as without a filter. In the commands events
 /// and info they choose events.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
-    /// Only vCPUs (of sched: tasks; of events and info: events) of this process or thread.
+    /// Only vCPUs of this process or thread (sched: tasks; events and info: events).
     #[arg(long, value_name = "PID")]
     pub pid: Option<i32>,
 
-    /// Only the VM with this name, UUID or process id, or whose process has this name; of events and info: the events
-    /// of its vCPUs' threads.
+    /// Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs'
+    /// threads).
     #[arg(long, value_name = "NAME")]
     pub vm: Option<String>,
 
-    /// Only the vCPU with this number, of each VM without --vm.
+    /// Only the vCPU with this number; without --vm, of each VM.
     #[arg(long, value_name = "N")]
     pub vcpu: Option<u32>,
 
-    /// Only events on these CPUs, as 0-3,8.
+    /// Only events on these CPUs, for example 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = crate::filter::parse_cpus)]
     pub cpu: Option<cpuset::CpuSet>,
 
-    /// Only what happens from FROM to TO, as info and events print times: in seconds, or where the recording's clock
-    /// has no decimals as whole numbers. Either may be left out.
+    /// Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where
+    /// the recording's clock counts ticks. Either may be left out.
     #[arg(long, value_name = "FROM,TO", value_parser = crate::filter::parse_time)]
     pub time: Option<crate::filter::TimeRange>,
 }

@@ -10,8 +10,8 @@ use super::Common;
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
-    /// The two recordings; with --with the first group of them. What perf kvm stat report, perf sched latency or
-    /// perf stat printed will do as well.
+    /// Two recordings, or, with --with, the first group of recordings. The printed output of perf kvm stat report, perf
+    /// sched latency or perf stat can stand for a recording.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 
@@ -23,36 +23,36 @@ pub(crate) struct CompareArgs {
     #[arg(long, conflicts_with = "with")]
     pub each: bool,
 
-    /// Show what was measured beside the recordings of --each: NAME=VALUE,VALUE,... with a value for each of them in their
-    /// order; NAME=VALUE for one of them, by its letter or a part of its path; or a FILE with a line for each NAME and
-    /// its values. May be repeated.
+    /// With --each, show results that you measured yourself, such as a benchmark's: NAME=VALUE,VALUE,... with a value for
+    /// each recording in order; NAME=VALUE where NAME is the letter of one recording or a part of its path; or a FILE
+    /// with one line for each NAME and its values. May be repeated.
     #[arg(long, value_name = "FILE|NAME=VALUE", requires = "each")]
     pub score: Vec<String>,
 
-    /// Tell what is more than noise with this confidence, 0 to 1.
+    /// Show changes that are more than noise with at least this confidence, 0 to 1.
     #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = crate::filter::parse_share)]
     pub confidence: f64,
 
-    /// Count units of work by events with NAME in theirs; without it by packets or I/Os where probes or
-    /// tracepoints of them are on both sides, and by guest time.
+    /// Count units of work by the events that have NAME in their names. Without it, work is counted by packets or I/Os
+    /// where both sides recorded such events, and by guest time.
     #[arg(long, value_name = "NAME")]
     pub work: Option<String>,
 
-    /// Tell also what may be noise, or is small.
+    /// Show also changes that are small or may be noise.
     #[arg(long)]
     pub all: bool,
 
-    /// Show N changes at most.
+    /// Show at most N changes.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Name functions after a copy of the host's /proc/kallsyms that root made, where the recording has no
+    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root, where the recording has no
     /// symbols itself.
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
 
-    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
-    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
@@ -60,16 +60,16 @@ pub(crate) struct CompareArgs {
     pub common: Common,
 }
 
-const COMPARE_HELP: &str = "Rates are for each second recorded, and for each unit of work where both sides count the \
-same. The number in brackets is the confidence that a change is more than what varies within the recordings: slices of \
-time are resampled, with several recordings on a side what differs from run to run counts too, and that many things are \
-compared is taken into account. Where only printed tables are compared, counts stand for themselves, taken to come in \
-bursts of ten; where a recording is compared with a table, only shares and means are. What is likely, with a confidence \
-from 0.8 on, stands behind what is certain.
+const COMPARE_HELP: &str = "Rates are per second recorded, and per unit of work where both sides count the same work. \
+The number in brackets is the confidence that a change is more than the noise within the recordings. It is found by \
+resampling slices of time; with several recordings on a side, differences from run to run count as noise too; and it is \
+corrected for the number of things compared. Changes that are only likely (confidence 0.8 or more) stand below those that \
+are certain. Two printed tables are compared by their counts, which are assumed to come in bursts of ten. A recording and \
+a printed table are compared by shares and means only.
 
 Examples:
   trapline compare before.dat after.dat
   trapline compare a1.data a2.data a3.data --with b1.data b2.data b3.data
   trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
-  trapline compare --each kvm-clock.dat tsc.dat hpet.dat --score sysbench=287.6,286.6,280.8
+  trapline compare --each a.dat b.dat c.dat --score sysbench=287.6,286.6,280.8
   trapline compare --work block_rq_complete --format json a.data b.data";

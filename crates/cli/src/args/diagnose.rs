@@ -11,30 +11,30 @@ use super::rules::parse_rule;
 #[derive(Debug, Args)]
 #[command(after_help = DIAGNOSE_HELP)]
 pub(crate) struct DiagnoseArgs {
-    /// Recordings of one situation, or what perf kvm stat report or perf sched latency printed of it; - is
+    /// Recordings of one situation, or the printed output of perf kvm stat report or perf sched latency; - is
     /// standard input.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 
-    /// The guest's definition, as 'virsh dumpxml' prints it.
+    /// Read the guest's definition, the output of 'virsh dumpxml', and check it too.
     #[arg(long, value_name = "FILE")]
     pub domain: Option<PathBuf>,
 
-    /// Print the change of the definition that findings ask for, as a unified diff, and nothing else.
+    /// Print only the change of the definition that the findings ask for, as a unified diff.
     #[arg(long, requires = "domain")]
     pub patch: bool,
 
-    /// Name functions after a copy of the host's /proc/kallsyms that root made, where the recording has no
+    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root, where the recording has no
     /// symbols itself.
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
 
-    /// Only what this rule says. May be repeated.
+    /// Only check this rule. May be repeated.
     #[arg(long, value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,
 
-    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
-    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
@@ -42,15 +42,16 @@ pub(crate) struct DiagnoseArgs {
     pub common: Common,
 }
 
-const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. What a rule would need to know and the recording \
-does not have is told below them; what was looked for and is not there as well. 'trapline rules ID' explains a rule.
+const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be checked, with the events \
+that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
 
-Recordings that tell most: 'trace-cmd record -e kvm -e sched -e irq', or
-'perf record -a -e \"kvm:*\" -e \"sched:*\"'; 'trapline facts --format json' on the host beside it.
+Record with 'trace-cmd record -e kvm -e sched -e irq' or with
+'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that most rules can be checked, and add
+the host's settings: 'trapline facts --format json > facts.json'.
 
 Examples:
   trapline diagnose perf.data.guest
   trapline diagnose --facts facts.json --domain dom.xml trace.dat
-  trapline diagnose vmexit.txt ioport.txt       tables that perf kvm stat report printed
-  trapline diagnose --domain win.xml --patch vmexit.txt ioport.txt | patch win.xml
+  trapline diagnose vmexit.txt ioport.txt       two tables that perf printed
+  trapline diagnose --domain w.xml --patch vmexit.txt ioport.txt | patch w.xml
   virsh dumpxml web | trapline diagnose --domain - --format json trace.dat";

@@ -13,16 +13,16 @@ pub(crate) struct EventsArgs {
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// Only events whose name, or SYSTEM:NAME, matches; * and ? stand for anything. May be repeated.
+    /// Only events whose name or SYSTEM:NAME matches; * stands for any characters, ? for one. May be repeated.
     #[arg(long, value_name = "GLOB")]
     pub event: Vec<String>,
 
-    /// Print what guests wrote to their serial lines instead, line by line, from the values that kvm_pio (x86) and
-    /// kvm_mmio (arm64) events record.
+    /// Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio
+    /// (x86) and kvm_mmio (arm64) events.
     #[arg(long, conflicts_with_all = ["event", "convention"])]
     pub console: bool,
 
-    /// Print lines as this tool does, whatever made the recording.
+    /// Print lines in the form of this tool, whichever made the recording.
     #[arg(long = "as", value_enum, value_name = "TOOL")]
     pub convention: Option<As>,
 

@@ -10,11 +10,11 @@ use super::Common;
 #[derive(Debug, Args)]
 #[command(after_help = EXITS_HELP)]
 pub(crate) struct ExitsArgs {
-    /// Recording, or what perf kvm stat report printed; - is standard input.
+    /// Recording, or the printed output of perf kvm stat report; - is standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// Tables to show: exits by reason, I/O ports, memory-mapped I/O, model specific registers.
+    /// Show these tables: exits by reason, I/O ports, memory-mapped I/O, model-specific registers.
     #[arg(
         long,
         value_enum,
@@ -24,24 +24,24 @@ pub(crate) struct ExitsArgs {
     )]
     pub event: Vec<Table>,
 
-    /// Rows apart for each VM, or each vCPU.
+    /// Give each VM, or each vCPU, rows of its own.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub by: Vec<GroupBy>,
 
-    /// Time exits as this tool does, and print its table: perf times arm64 exits from entry to exit.
+    /// Time exits as this tool does, and print its table. On arm64, perf measures from entry to exit: the guest's time.
     #[arg(long = "as", value_enum, value_name = "TOOL")]
     pub convention: Option<TimesAs>,
 
-    /// All columns, for terminals wider than 80.
+    /// Show all columns, for terminals wider than 80 columns.
     #[arg(long)]
     pub wide: bool,
 
-    /// Sort rows by count, by time, by mean, or by the longest.
+    /// Sort rows by count, by total time, by mean time or by the longest time.
     #[arg(long, value_enum, default_value_t = Sort::Count)]
     pub sort: Sort,
 
-    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
-    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
@@ -49,17 +49,17 @@ pub(crate) struct ExitsArgs {
     pub common: Common,
 }
 
-const EXITS_HELP: &str = "An exit is timed from kvm_exit to the next kvm_entry of its thread; accesses to \
-ports and registers from their event to the entry, MMIO reads from the exit to the value. Exits in which the \
-guest asked to wait (HLT, WFx) are marked, and kept out of the handling time.
+const EXITS_HELP: &str = "An exit is timed from kvm_exit to the next kvm_entry of the same thread. Accesses to \
+ports and registers are timed from their own event to that entry, MMIO reads from the exit to the event with the value. \
+Exits in which the guest asked to wait (HLT, WFx) are marked, and are not part of the handling time.
 
 Examples:
   trapline exits perf.data.guest
   trapline exits --event vmexit,ioport,mmio,msr --format json trace.dat
   trapline exits --by vcpu --sort time --wide perf.data
   trapline exits --event mmio --wide --mtree mtree.txt perf.data
-  trapline exits --as perf perf.data.guest  the table perf kvm stat report prints
-  trapline exits --sort time vmexit.txt     a table that perf kvm stat report printed";
+  trapline exits --as perf perf.data.guest  the table of perf kvm stat report
+  trapline exits --sort time vmexit.txt     a table that perf printed";
 
 /// Whose way of timing exits to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

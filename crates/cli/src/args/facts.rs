@@ -10,13 +10,12 @@ use super::Format;
 #[derive(Debug, Args)]
 #[command(after_help = FACTS_HELP)]
 pub(crate) struct FactsArgs {
-    /// Show what these files tell (see --facts of the other commands) instead of looking at a host; - is standard
-    /// input.
+    /// Show what these files tell, instead of reading this host's settings. They are files for --facts of the other
+    /// commands; - is standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Read the host's files below DIR: those of another host, as a container has them mounted or as
-    /// sosreport copied them.
+    /// Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport.
     #[arg(
         long,
         value_name = "DIR",
@@ -25,24 +24,24 @@ pub(crate) struct FactsArgs {
     )]
     pub root: PathBuf,
 
-    /// Output as a table for people, as JSON or as comma separated values.
+    /// Print a table for people, JSON, or comma-separated values.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// All of the lists in the table.
+    /// Show lists in full.
     #[arg(long)]
     pub wide: bool,
 }
 
-const FACTS_HELP: &str = "Reads files of /proc, /sys and /boot, and changes nothing; as root it sees more, KVM's counters \
-first of all. What cannot be read is listed. The environment of processes is never read, and values of command lines \
-that are or may be secret are masked (***).
+const FACTS_HELP: &str = "Reads files in /proc, /sys and /boot, and changes nothing. Root can read more, above all KVM's \
+counters. What cannot be read is listed. The environment of processes is never read. Values in command lines that are or \
+may be secret are masked (***).
 
 Examples:
   trapline facts
-  trapline facts --format json > facts.json      to be given to other commands with --facts
+  trapline facts --format json > facts.json      for --facts of other commands
   trapline vcpus --facts facts.json trace.dat
-  trapline facts --root /proc/1/root             the host, from inside a container
+  trapline facts --root /proc/1/root             the host of a container
   trapline facts --root sosreport-web1/
-  trapline facts facts.json                      what the file tells
+  trapline facts facts.json                      what this file tells
   trapline facts --format csv | grep halt_poll";

@@ -32,9 +32,9 @@ use crate::commands::Command;
 
 /// Where did my virtual machine's time go, and what do I change?
 ///
-/// Reads KVM recordings made by perf or trace-cmd, and their text output: perf.data (file and pipe mode,
-/// compressed or not), trace.dat version 6 and 7, text of `perf script` and `trace-cmd report`, and the
-/// kernel's own trace file; all of them also wrapped in gzip or zstd, and from standard input as `-`.
+/// Reads KVM recordings made by perf or trace-cmd, and their text output: perf.data (file and pipe mode, compressed or
+/// not), trace.dat version 6 and 7, the text of `perf script` and `trace-cmd report`, and the kernel's own trace file. Each
+/// may be packed with gzip or zstd. `-` is standard input.
 #[derive(Debug, Parser)]
 #[command(name = "trapline", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -44,16 +44,19 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "Examples:
-  trapline report perf.data.guest          one screen: what is in it, where exits spent their time
-  trapline exits --event ioport perf.data  which I/O ports the guest touches, and what that costs
-  trapline vcpus trace.dat                 where each vCPU's time went, and behind whom it waited
+  trapline report perf.data.guest          one screen: findings and exits
+  trapline exits --event ioport perf.data  the cost of each I/O port
+  trapline vcpus trace.dat                 where each vCPU's time went
   trapline diagnose trace.dat              why it is slow, and what to change
-  trapline compare before.dat after.dat    what changed, largest effect on time first
-  trapline sched --by cpu trace.dat        who waited for which CPU, and how long
-  trapline events trace.dat | grep kvm_msr the events, as trace-cmd report -N prints them
-  trapline events --console trace.dat      what guests wrote to their serial consoles
-  trapline exits --facts ps.txt --vm web trace.dat  the VM that QEMU was told to call web
-  trapline facts --format json > facts.json the host's own settings, for --facts
+  trapline compare before.dat after.dat    what changed
+  trapline sched --by cpu trace.dat        how long tasks waited for each CPU
+  trapline events trace.dat | grep kvm_msr events as trace-cmd report -N has them
+  trapline events --console trace.dat      the output on serial consoles
+  trapline exits --facts ps.txt --vm web trace.dat
+                                           the exits of the VM named web
+  trapline facts --format json > facts.json
+                                           this host's settings, for --facts
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
 
-Exit status: 0 done, 1 the recording cannot be read or lacks what was asked for, 2 wrong usage.";
+Exit status: 0 success; 1 the recording cannot be read, or does not have the events that \
+the command needs; 2 wrong usage.";

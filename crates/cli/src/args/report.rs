@@ -9,7 +9,7 @@ use super::Common;
 /// `trapline report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Recordings, or what perf kvm stat report, perf sched latency or perf stat printed; - is standard input.
+    /// Recordings, or the printed output of perf kvm stat report, perf sched latency or perf stat; - is standard input.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 
@@ -17,8 +17,8 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
-    /// after the text of it in --facts, or after where QEMU's machines have their devices by default.
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 

@@ -7,15 +7,15 @@ use super::Format;
 /// `trapline rules`.
 #[derive(Debug, Args)]
 pub(crate) struct RulesArgs {
-    /// Rules to explain; none lists all.
+    /// Explain these rules. Without any, list all.
     #[arg(value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,
 
-    /// Explain all.
+    /// Explain all rules.
     #[arg(long)]
     pub explain: bool,
 
-    /// Output as text for people, as JSON or as comma separated values.
+    /// Print text for people, JSON, or comma-separated values.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 }

@@ -10,23 +10,23 @@ use super::Common;
 #[derive(Debug, Args)]
 #[command(after_help = SCHED_HELP)]
 pub(crate) struct SchedArgs {
-    /// Recording, or what perf sched latency printed; - is standard input.
+    /// Recording, or the printed output of perf sched latency; - is standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// Rows for each thread, for each name, or for each CPU.
+    /// Show a row for each thread, each thread name, or each CPU.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = SchedBy::Task)]
     pub by: SchedBy,
 
-    /// Sort rows by mean or longest delay, by switches, by run time, or by time waited after preemption.
+    /// Sort rows by mean or longest delay, number of switches, run time, or time waited after preemption.
     #[arg(long, value_enum, default_value_t = SchedSort::Mean)]
     pub sort: SchedSort,
 
-    /// Show N rows at most.
+    /// Show at most N rows.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Show how many delays there are of each length, in powers of two.
+    /// Show a histogram of the delays, in powers of two.
     #[arg(long)]
     pub histogram: bool,
 
@@ -34,9 +34,10 @@ pub(crate) struct SchedArgs {
     pub common: Common,
 }
 
-const SCHED_HELP: &str = "Delays, switches and run times are those of perf sched latency: --by task has its \
-table with -p, --by comm the one without. The last two columns are how long tasks waited for a CPU in all: after \
-they were woken, and, which perf leaves out, after they were preempted. --vm, --vcpu and --pid choose rows; --time and --cpu choose events.
+const SCHED_HELP: &str = "Delays, switches and run times equal those of perf sched latency: --by task is its \
+table with -p, --by comm its table without. The last two columns are the total time that tasks waited for a CPU after \
+they were woken and after they were preempted; perf leaves the latter out. --vm, --vcpu and --pid choose rows; --time and \
+--cpu choose events.
 
 Examples:
   trapline sched perf.data

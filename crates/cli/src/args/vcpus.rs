@@ -14,12 +14,12 @@ pub(crate) struct VcpusArgs {
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// Durations instead of shares, and all of the lists, for terminals wider than 80.
+    /// Show durations instead of percentages, and lists in full, for terminals wider than 80 columns.
     #[arg(long)]
     pub wide: bool,
 
-    /// Name I/O ports and MMIO addresses after what QEMU's monitor printed for 'info mtree'; without it,
-    /// after where QEMU's machines have their devices by default.
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
@@ -28,19 +28,19 @@ pub(crate) struct VcpusArgs {
 }
 
 const VCPUS_HELP: &str =
-    "Each instant of a vCPU is in one state, so that a row adds up to the time it was \
+    "A vCPU is in one state at every instant, so the states in a row add up to the time it was \
 observed: from its first exit or entry to the end of the recording.
 
-  guest     it runs the guest
+  guest     the guest runs
   kernel    KVM handles an exit
   user      the VMM handles an exit
-  poll      its guest halted, and KVM polls before it gives the CPU away (halt_poll_ns)
-  halted    its guest halted
-  runnable  it could go on and another task has the CPU
-  unknown   events that would tell were lost or not recorded
+  poll      the guest halted; KVM polls before it gives up the CPU (halt_poll_ns)
+  halted    the guest halted
+  runnable  the vCPU is ready to run, but another task has the CPU
+  unknown   the events that would tell the state were lost or not recorded
 
-That takes the events of kvm and sched: 'trace-cmd record -e kvm -e sched' or
-'perf record -a -e \"kvm:*\" -e \"sched:*\"'. What lacks is told below the table.
+This needs the events of kvm and sched: 'trace-cmd record -e kvm -e sched' or
+'perf record -a -e \"kvm:*\" -e \"sched:*\"'. Missing data is listed below the table.
 
 Examples:
   trapline vcpus trace.dat

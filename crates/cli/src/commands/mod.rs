@@ -28,27 +28,27 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show one screen about a recording: what is in it, exits by cost, what was lost.
+    /// Show one screen about a recording: what it holds, findings, exits by cost, lost events.
     Report(ReportArgs),
-    /// Find out why a VM is slow, and what to change: findings with evidence, cause, remedies and their price.
+    /// Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price.
     Diagnose(DiagnoseArgs),
-    /// Show what changed between two recordings, or two groups of them, largest effect on time first.
+    /// Show what changed between two recordings or two groups of them, largest effect on time first.
     Compare(CompareArgs),
     /// List the causes that diagnose looks for, or explain them.
     Rules(RulesArgs),
-    /// Show what is in a recording: format, machine, clock, events, VMs and vCPUs, losses.
+    /// Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events.
     Info(InfoArgs),
-    /// Print the events in time order, as perf script or trace-cmd report -N would.
+    /// Print the events in time order, as perf script or trace-cmd report -N prints them.
     Events(EventsArgs),
     /// Count exits and their time by reason, port, address or register.
     Exits(ExitsArgs),
-    /// Show where each vCPU's time went: in guest, in KVM, in the VMM, polling, halted, waiting for a CPU.
+    /// Show where each vCPU's time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU.
     Vcpus(VcpusArgs),
-    /// Show latency paths stage by stage, and what slow instances have in common.
+    /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
     Paths(PathsArgs),
-    /// Show scheduling latency per task or CPU: delays, preemption, wakers, kworkers by function.
+    /// Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers.
     Sched(SchedArgs),
-    /// Show the facts of this host: CPUs, clocks, settings, KVM, VMs and what they are pinned to.
+    /// Show this host's CPUs, clocks, settings and KVM parameters, and its VMs with their pinning.
     Facts(FactsArgs),
 }
 
