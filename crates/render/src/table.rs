@@ -46,6 +46,7 @@ struct Heading {
 }
 
 type Show<'t, R> = Box<dyn Fn(&R, Layout) -> String + 't>;
+type Form<'t, R> = Box<dyn Fn(&R) -> String + 't>;
 
 struct Column<'t, R> {
     name: &'static str,
@@ -57,7 +58,7 @@ struct Column<'t, R> {
     json: Option<&'static str>,
     csv: bool,
     /// How CSV has it, where that is not the value as it is.
-    csv_form: Option<Box<dyn Fn(&R) -> String + 't>>,
+    csv_form: Option<Form<'t, R>>,
     heading: Option<Heading>,
     show: Option<Show<'t, R>>,
 }
