@@ -9,14 +9,14 @@ use std::sync::OnceLock;
 /// Where the numbers begin.
 const BASE: u32 = 0x4000_0000;
 /// Names that are told apart. No kernel has a hundred reasons that others lack; a damaged text may.
-const MOST: usize = 256;
+const MOST: u16 = 256;
 /// What all names beyond that are called.
 const OTHERS: &str = "other unknown reasons";
 /// Bytes of a name.
 const MAX_NAME: usize = 48;
 
 /// The names of all texts of this process. They live as long as it does, as the names of tables do.
-static NAMES: [OnceLock<Box<str>>; MOST] = [const { OnceLock::new() }; MOST];
+static NAMES: [OnceLock<Box<str>>; MOST as usize] = [const { OnceLock::new() }; MOST as usize];
 
 /// Returns the number of a name, the same one whenever it is asked for.
 pub(super) fn code(name: &str) -> u32 {
@@ -33,13 +33,13 @@ pub(super) fn code(name: &str) -> u32 {
             return at;
         }
     }
-    BASE + MOST as u32
+    BASE + u32::from(MOST)
 }
 
 /// Returns the name that has this number, if one has.
 pub(super) fn name(code: u32) -> Option<&'static str> {
     let at = usize::try_from(code.checked_sub(BASE)?).ok()?;
-    if at == MOST {
+    if at == usize::from(MOST) {
         return Some(OTHERS);
     }
     NAMES.get(at)?.get().map(AsRef::as_ref)
