@@ -1,16 +1,12 @@
 //! `trapline`: where did my virtual machine's time go, and what do I change?
 //!
-//! This crate reads the command line, opens recordings, runs analyses and prints what they found. It is the
+//! This crate reads the command line, has `session` open inputs, runs analyses and prints what they found. It is the
 //! only one that touches the terminal and the environment.
 
 mod args;
 mod commands;
-mod filter;
-mod input;
+mod opening;
 mod output;
-mod picture;
-mod tables;
-mod wrong_input;
 
 use std::borrow::Cow;
 use std::io::{self, Write};

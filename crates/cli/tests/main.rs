@@ -43,6 +43,7 @@ mod unthreaded;
 mod vcpu_any_events;
 mod vcpu_states;
 mod vcpus_add_up;
+mod wrong_inputs;
 
 #[test]
 fn every_file_of_tests_is_a_module() {

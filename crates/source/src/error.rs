@@ -24,7 +24,7 @@ pub enum OpenError {
     Empty(String),
     /// It is something else.
     #[error(
-        "{name}: {found}; expected perf.data, trace.dat, or the text of perf script, trace-cmd report \
+        "{name}: is {found}; expected perf.data, trace.dat, or the text of perf script, trace-cmd report \
          or the kernel's trace file"
     )]
     NotARecording {

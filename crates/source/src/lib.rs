@@ -5,6 +5,7 @@ This is the one place that touches files: it maps them, unpacks what is wrapped 
 content what a recording is, and binds the containers' records to the event vocabulary.
 */
 
+mod beside;
 mod dat;
 mod error;
 mod formats_dir;
@@ -14,13 +15,16 @@ mod layers;
 mod map;
 mod perf;
 mod reader;
+mod sniff;
 mod spool;
 mod text;
 mod unthreaded;
 
+pub use beside::read_beside;
 pub use error::OpenError;
 pub use formats_dir::formats_of_dir;
 pub use header::{GuestMap, Header, TimeUnit};
 pub use input::{OpenOptions, Recording};
 pub use map::outlive_truncation;
 pub use reader::{Outcome, Reader, ReaderOptions};
+pub use sniff::{Content, sniff};

@@ -9,6 +9,7 @@ use tracefmt::Formats;
 use crate::dat::DatReader;
 use crate::header::Header;
 use crate::perf::PerfReader;
+use crate::sniff::{Content, sniff};
 use crate::text::TextReader;
 use crate::{OpenError, Recording};
 
@@ -50,7 +51,6 @@ pub struct Outcome {
 impl Recording {
     /// Decides by content what the recording is, and reads what stands around its events.
     ///
-    ///
     /// # Errors
     ///
     /// Fails when it is no recording, or one of which nothing can be used.
@@ -74,7 +74,10 @@ impl Recording {
         } else {
             return Err(OpenError::NotARecording {
                 name: self.name().to_owned(),
-                found: crate::text::describe(data),
+                found: match sniff(data) {
+                    Content::Other(what) => what,
+                    _ => "a text without any event line in it".to_owned(),
+                },
             });
         };
         Ok(Reader {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use session::TimeRange;
 
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
@@ -26,7 +27,7 @@ pub(crate) struct Common {
     /// Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error.
     /// The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less
     /// for a compressed file that expands more than recordings do.
-    #[arg(long, value_name = "SIZE", value_parser = crate::filter::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = super::values::size)]
     pub spool_limit: Option<u64>,
 
     #[command(flatten)]
@@ -52,13 +53,13 @@ pub(crate) struct FilterArgs {
     pub vcpu: Option<u32>,
 
     /// Only events on these CPUs, for example 0-3,8.
-    #[arg(long, value_name = "LIST", value_parser = crate::filter::parse_cpus)]
+    #[arg(long, value_name = "LIST", value_parser = super::values::cpus)]
     pub cpu: Option<cpuset::CpuSet>,
 
     /// Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where
     /// the recording's clock counts ticks. Either may be left out.
-    #[arg(long, value_name = "FROM,TO", value_parser = crate::filter::parse_time)]
-    pub time: Option<crate::filter::TimeRange>,
+    #[arg(long, value_name = "FROM,TO", value_parser = super::values::time)]
+    pub time: Option<TimeRange>,
 }
 
 impl FilterArgs {

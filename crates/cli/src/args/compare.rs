@@ -30,7 +30,7 @@ pub(crate) struct CompareArgs {
     pub score: Vec<String>,
 
     /// Show changes that are more than noise with at least this confidence, 0 to 1.
-    #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = crate::filter::parse_share)]
+    #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = super::values::share)]
     pub confidence: f64,
 
     /// Count units of work by the events that have NAME in their names. Without it, work is counted by packets or I/Os

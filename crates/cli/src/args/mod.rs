@@ -11,6 +11,7 @@ mod paths;
 mod report;
 mod rules;
 mod sched;
+mod values;
 mod vcpus;
 
 use clap::Parser;

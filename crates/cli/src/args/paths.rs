@@ -33,7 +33,7 @@ pub(crate) struct PathsArgs {
     pub join: String,
 
     /// Call instances slow that take this long or longer (250us, 5ms), instead of looking for a threshold.
-    #[arg(long, value_name = "TIME", value_parser = crate::filter::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::values::duration)]
     pub slow: Option<u64>,
 
     /// Print every instance: when it reached each step, and what else is known about it.

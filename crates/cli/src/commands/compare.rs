@@ -1,6 +1,6 @@
 //! `trapline compare`: what changed between two recordings, or two groups of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analysis::Picture;
 use anyhow::{Result, bail};
@@ -8,45 +8,40 @@ use compare::{Options, Side};
 use event::Quality;
 use render::{Layout, compare as render_compare, json};
 use rules::{Case, Diagnosis};
+use session::{PictureOptions, Session};
 
 use crate::args::{CompareArgs, Format};
 use crate::commands::{VERSION, compare_each};
-use crate::picture::Camera;
-use crate::{input, output};
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
-    one_standard_input(args)?;
     // Before anything is read: what is compared with what.
     let sides = if args.each { None } else { Some(sides(args)?) };
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let kallsyms = input::kallsyms(args.kallsyms.as_deref())?;
-    let camera = Camera {
-        common: &args.common,
-        lender: &lender,
-        facts: &facts,
-        devices: &devices,
-        kallsyms: kallsyms.as_ref(),
-        paths: paths::all_builtin(),
-        comparing: true,
+    let beside = Beside {
+        mtree: args.mtree.as_deref(),
+        kallsyms: args.kallsyms.as_deref(),
     };
+    let inputs = args.recordings.iter().chain(&args.with);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    let session = opening::session(&args.common, &beside, &inputs)?;
     let options = Options {
         confidence: args.confidence,
         ..Options::default()
     };
     let Some((first, second)) = sides else {
         let ready = Ready {
-            camera: &camera,
-            facts: &facts,
+            session: &session,
+            pictures: PictureOptions::to_compare(),
             options,
         };
         return compare_each::run(args, &ready);
     };
-    let a = camera.take(&first)?;
-    let b = camera.take(&second)?;
-    let (of_a, of_b) = (diagnose(&a, &facts), diagnose(&b, &facts));
+    let pictures = PictureOptions::to_compare();
+    let a = session.pictures(&first, &pictures)?;
+    let b = session.pictures(&second, &pictures)?;
+    let (of_a, of_b) = (diagnose(&a, &session), diagnose(&b, &session));
     let side = |pictures, diagnosis| Side {
         pictures,
         diagnosis,
@@ -62,8 +57,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     for picture in a.iter().chain(&b) {
         quality.merge(picture.quality.clone());
     }
-    let name =
-        |paths: &[PathBuf]| -> Vec<String> { paths.iter().map(|path| input::name(path)).collect() };
+    let name = |paths: &[PathBuf]| -> Vec<String> {
+        paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect()
+    };
     let (names_a, names_b) = (name(&first), name(&second));
     match args.common.format {
         Format::Table => {
@@ -96,34 +95,22 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
 
 /// What recordings are read and compared with.
 pub(crate) struct Ready<'a> {
-    pub camera: &'a Camera<'a>,
-    pub facts: &'a input::Facts,
+    pub session: &'a Session,
+    pub pictures: PictureOptions,
     pub options: Options,
 }
 
 /// Returns what rules find in a side.
-pub(crate) fn diagnose(pictures: &[Picture], facts: &input::Facts) -> Diagnosis {
+pub(crate) fn diagnose(pictures: &[Picture], session: &Session) -> Diagnosis {
     let cases: Vec<Case<'_>> = pictures
         .iter()
         .map(|picture| Case {
             picture,
-            facts: Some(facts.all()),
+            facts: Some(session.facts()),
             domain: None,
         })
         .collect();
     rules::diagnose(&cases)
-}
-
-/// Standard input ends after it was read once.
-fn one_standard_input(args: &CompareArgs) -> Result<()> {
-    let recordings = args.recordings.iter().chain(&args.with);
-    let all = recordings.chain(&args.common.facts);
-    if all.filter(|path| path.as_os_str() == "-").count() > 1 {
-        bail!(
-            "standard input (-) is named twice, and can be read once: put one of them into a file"
-        );
-    }
-    Ok(())
 }
 
 /// Returns what is on each side.

@@ -12,7 +12,7 @@ use render::json;
 use crate::args::{CompareArgs, Format};
 use crate::commands::VERSION;
 use crate::commands::compare::{Ready, diagnose};
-use crate::{input, output};
+use crate::output;
 
 /// Files of scores are not read beyond this many bytes.
 const MAX_SCORES: u64 = 1 << 20;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
     let names: Vec<Vec<String>> = args
         .recordings
         .iter()
-        .map(|path| vec![input::name(path)])
+        .map(|path| vec![path.display().to_string()])
         .collect();
     if names.len() < 2 {
         bail!("one recording: those to compare it with are missing");
@@ -30,11 +30,15 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
     let scores = scores(&args.score, &args.recordings)?;
     let mut pictures = Vec::new();
     for path in &args.recordings {
-        pictures.push(ready.camera.take(std::slice::from_ref(path))?);
+        pictures.push(
+            ready
+                .session
+                .pictures(std::slice::from_ref(path), &ready.pictures)?,
+        );
     }
     let diagnoses: Vec<_> = pictures
         .iter()
-        .map(|side| diagnose(side, ready.facts))
+        .map(|side| diagnose(side, ready.session))
         .collect();
     let sides: Vec<Side<'_>> = pictures
         .iter()

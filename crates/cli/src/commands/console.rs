@@ -8,33 +8,27 @@ use anyhow::{Result, bail};
 use model::Vm;
 use render::console::{self, Lines, Writer, Written};
 use render::{json, quality};
-use source::Reader;
+use session::{HostFacts, Opened, Scope};
 
 use crate::args::{EventsArgs, Format};
 use crate::commands::VERSION;
 use crate::commands::events::Nothing;
-use crate::filter::Scope;
-use crate::{input, output};
+use crate::output;
 
 /// Lines are written out when this many bytes have gathered.
 const BUFFER: usize = 64 << 10;
 
 /// Runs the command.
-pub(super) fn run(
-    args: &EventsArgs,
-    reader: &Reader<'_>,
-    name: &str,
-    filter: &input::Filter<'_>,
-    facts: &input::Facts,
-) -> Result<()> {
+pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) -> Result<()> {
+    let name = recording.name();
     let format = args.common.format;
     // Whose thread is whose is known at the end of a recording, and asked for at its lines.
-    let vms = input::find_vms(reader, &facts.told_of(reader));
+    let vms = recording.vms();
     let threads = vms
         .iter()
         .enumerate()
         .flat_map(|(at, vm)| vm.vcpus.iter().map(move |vcpu| (vcpu.tid, at)));
-    let header = reader.header();
+    let header = recording.header();
     let digits = if args.ns || header.nine_digits { 9 } else { 6 };
     let time = |ns: u64| match header.seconds {
         true => {
@@ -50,7 +44,7 @@ pub(super) fn run(
     let mut pending: Vec<u8> = Vec::with_capacity(BUFFER + (8 << 10));
     if format == Format::Json {
         // Quality stands first in every document and is known last: the recording is walked once more.
-        let mut quality = filter.walk(reader, &mut Nothing, Scope::Events).quality;
+        let mut quality = recording.walk_filtered(&mut Nothing, Scope::Events).quality;
         facts.warn(&mut quality);
         let inputs = [name.to_owned()];
         let document = json::text(json::envelope(VERSION, "events", &inputs, &quality));
@@ -65,7 +59,7 @@ pub(super) fn run(
     let mut failed = None;
     let mut count = 0u64;
     let mut take = |line: ConsoleLine| {
-        let writer = writer(&line, &vms);
+        let writer = writer(&line, vms);
         let written = Written { line, writer };
         match format {
             Format::Table => {
@@ -94,7 +88,7 @@ pub(super) fn run(
     };
     let may_be_arm = header.arch.as_deref() != Some("x86_64");
     let mut sink = Console::new(threads, may_be_arm, &mut take);
-    let mut outcome = filter.walk(reader, &mut sink, Scope::Events);
+    let mut outcome = recording.walk_filtered(&mut sink, Scope::Events);
     let sums = sink.finish();
     if let Some(error) = failed {
         return Err(error.into());

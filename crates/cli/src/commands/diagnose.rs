@@ -1,46 +1,35 @@
 //! `trapline diagnose`: why it is slow, and what to change.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use domain::Domain;
+use anyhow::{Context, Result};
 use event::Quality;
 use render::{diagnose, json};
 use rules::{Case, Diagnosis};
+use session::{Definition, PictureOptions};
 
 use crate::args::{DiagnoseArgs, Format};
 use crate::commands::VERSION;
-use crate::picture::{Camera, paths_of_rules};
-use crate::{input, output};
-
-/// Definitions are not read beyond this many bytes; real ones have some ten thousand.
-const MAX_DOMAIN: u64 = 16 << 20;
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
-    one_standard_input(args)?;
-    let definition = args.domain.as_deref().map(Definition::open).transpose()?;
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let kallsyms = input::kallsyms(args.kallsyms.as_deref())?;
-    let camera = Camera {
-        kallsyms: kallsyms.as_ref(),
-        common: &args.common,
-        lender: &lender,
-        facts: &facts,
-        devices: &devices,
-        paths: paths_of_rules(),
-        comparing: false,
+    let beside = Beside {
+        mtree: args.mtree.as_deref(),
+        kallsyms: args.kallsyms.as_deref(),
     };
-    let pictures = camera.take(&args.recordings)?;
+    let inputs = args.recordings.iter().chain(&args.domain);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let definition = args.domain.as_deref().map(Definition::open).transpose()?;
+    let pictures = session.pictures(&args.recordings, &PictureOptions::default())?;
     let cases: Vec<Case<'_>> = pictures
         .iter()
         .map(|picture| Case {
             picture,
-            facts: Some(facts.all()),
+            facts: Some(session.facts()),
             domain: definition.as_ref().map(|one| &one.domain),
         })
         .collect();
@@ -53,10 +42,10 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         quality.merge(picture.quality.clone());
     }
     let patch = match &definition {
-        Some(definition) => definition.patch(&diagnosis, &mut quality)?,
+        Some(definition) => patch(definition, &diagnosis, &mut quality)?,
         None => String::new(),
     };
-    let host = facts.all().host.as_ref();
+    let host = session.facts().host.as_ref();
     let remarks = definition
         .as_ref()
         .map(|one| rules::remarks(&one.domain, host))
@@ -74,7 +63,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     let names: Vec<String> = args
         .recordings
         .iter()
-        .map(|path| input::name(path))
+        .map(|path| path.display().to_string())
         .collect();
     match args.common.format {
         Format::Table => {
@@ -107,17 +96,6 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     }
 }
 
-/// Refuses standard input in two places: the second would find it empty.
-fn one_standard_input(args: &DiagnoseArgs) -> Result<()> {
-    let options = [&args.domain, &args.mtree, &args.kallsyms];
-    let files = args.recordings.iter().chain(&args.common.facts);
-    let all = files.chain(options.into_iter().flatten());
-    if all.filter(|path| path.as_os_str() == "-").count() > 1 {
-        bail!("standard input (-) is named more than once, and can be read once");
-    }
-    Ok(())
-}
-
 /// Leaves only what some rules say.
 fn keep(diagnosis: &mut Diagnosis, ids: &[String]) {
     let wanted = |id: &str| ids.iter().any(|one| one == id);
@@ -126,62 +104,19 @@ fn keep(diagnosis: &mut Diagnosis, ids: &[String]) {
     diagnosis.clear.retain(|rule| wanted(rule.id));
 }
 
-/// A guest's definition.
-struct Definition {
-    name: String,
-    text: String,
-    domain: Domain,
-    notes: Vec<String>,
-}
-
-impl Definition {
-    fn open(path: &Path) -> Result<Definition> {
-        let mut bytes = Vec::new();
-        let name = if path.as_os_str() == "-" {
-            let stdin = io::stdin().lock();
-            stdin.take(MAX_DOMAIN).read_to_end(&mut bytes)?;
-            "domain.xml".to_owned()
-        } else {
-            let read =
-                File::open(path).and_then(|file| file.take(MAX_DOMAIN).read_to_end(&mut bytes));
-            if let Err(error) = read {
-                bail!(
-                    "--domain {}: {}; expected a domain's XML, as virsh dumpxml prints it",
-                    path.display(),
-                    input::why(&error)
-                );
-            }
-            let name = path.file_name().unwrap_or(path.as_os_str());
-            name.to_string_lossy().into_owned()
-        };
-        let what = || format!("--domain {}", path.display());
-        let text = domain::decode(&bytes).with_context(what)?;
-        let (domain, notes) = domain::parse(text).with_context(what)?;
-        let notes = notes
-            .iter()
-            .map(|note| format!("{}: {note}", path.display()));
-        Ok(Definition {
-            notes: notes.collect(),
-            text: text.to_owned(),
-            name,
-            domain,
-        })
+/// Returns the diff that findings ask for.
+fn patch(definition: &Definition, diagnosis: &Diagnosis, quality: &mut Quality) -> Result<String> {
+    for note in &definition.notes {
+        quality.warn(note.clone());
     }
-
-    /// Returns the diff that findings ask for.
-    fn patch(&self, diagnosis: &Diagnosis, quality: &mut Quality) -> Result<String> {
-        for note in &self.notes {
-            quality.warn(note.clone());
-        }
-        let changes = diagnosis.changes();
-        if changes.is_empty() {
-            return Ok(String::new());
-        }
-        let (after, notes) = domain::apply(&self.text, &changes)
-            .with_context(|| format!("{}: cannot be changed", self.name))?;
-        for note in notes {
-            quality.warn(format!("{}: {note}", self.name));
-        }
-        Ok(domain::diff(&self.name, &self.text, &after))
+    let changes = diagnosis.changes();
+    if changes.is_empty() {
+        return Ok(String::new());
     }
+    let (after, notes) = domain::apply(&definition.text, &changes)
+        .with_context(|| format!("{}: cannot be changed", definition.name))?;
+    for note in notes {
+        quality.warn(format!("{}: {note}", definition.name));
+    }
+    Ok(domain::diff(&definition.name, &definition.text, &after))
 }

@@ -9,6 +9,7 @@ use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
 use render::{json, neutral, quality};
 use serde_json::json;
+use session::Scope;
 use source::Reader;
 use symbols::KernelFile;
 use tracefmt::Formats;
@@ -16,30 +17,29 @@ use wildmatch::WildMatch;
 
 use crate::args::{As, EventsArgs, Format};
 use crate::commands::{VERSION, console};
-use crate::filter::Scope;
-use crate::{input, output, wrong_input};
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Lines are written out when this many bytes have gathered.
 const BUFFER: usize = 64 << 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let recording = input::open(&args.recording, &args.common)?;
-    let reader = wrong_input::reader(&recording, lender.options(true))?;
-    let name = input::name(&args.recording);
-    let filter = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
+    let session = opening::session(&args.common, &Beside::default(), &[&args.recording])?;
+    let input = session.input(&args.recording)?;
+    let recording = input.recording_with_symbols()?;
+    let facts = session.host_facts();
     if args.console {
-        return console::run(args, &reader, &name, &filter, &facts);
+        return console::run(args, &recording, facts);
     }
+    let (reader, name) = (recording.reader(), recording.name().to_owned());
     let none = Formats::default();
     let formats = reader.formats().unwrap_or(&none);
     let perf = match args.convention {
         Some(convention) => convention == As::Perf,
         None => reader.is_perf(),
     };
-    let printer = printer(&reader, formats, perf, args.ns);
+    let printer = printer(reader, formats, perf, args.ns);
     let format = args.common.format;
     let mut sink = Events::new(printer, format, &args.event);
     match format {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             .extend_from_slice(b"time_ns,cpu,pid,tid,comm,event,text\n"),
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
-            let mut quality = filter.walk(&reader, &mut Nothing, Scope::Events).quality;
+            let mut quality = recording.walk_filtered(&mut Nothing, Scope::Events).quality;
             facts.warn(&mut quality);
             let document = json::text(json::envelope(
                 VERSION,
@@ -62,9 +62,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             sink.pending.extend_from_slice(b",\n  \"events\": [");
         }
     }
-    sink.threads.saved_names(input::saved_names(&reader));
-    sink.threads.told(&facts.told_of(&reader));
-    let outcome = filter.walk(&reader, &mut sink, Scope::Events);
+    sink.threads.saved_names(recording.saved_names());
+    sink.threads.told(recording.thread_facts());
+    let outcome = recording.walk_filtered(&mut sink, Scope::Events);
     if let Some(error) = sink.failed.take() {
         return Err(error.into());
     }

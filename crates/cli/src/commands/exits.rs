@@ -10,24 +10,25 @@ use anyhow::{Result, bail};
 use event::{Isa, Quality};
 use render::{Layout, exits, json, perf_kvm, quality};
 use serde_json::Value;
+use session::{HostFacts, Input, Scope, Wanted};
 
 use crate::args::{ExitsArgs, Format, GroupBy, Sort, Table, TimesAs};
 use crate::commands::VERSION;
-use crate::filter::Scope;
-use crate::{input, output, tables, wrong_input};
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let recording = input::open(&args.recording, &args.common)?;
-    let filtered = args.common.filter.any();
-    if let Some(pictures) = tables::only(&recording, &args.recording, &lender, &devices, filtered)?
-    {
-        return of_tables(args, pictures, &facts);
+    let beside = Beside {
+        mtree: args.mtree.as_deref(),
+        ..Beside::default()
+    };
+    let session = opening::session(&args.common, &beside, &[&args.recording])?;
+    let input = session.input(&args.recording)?;
+    if let Some(pictures) = input.tables()? {
+        return of_tables(args, &input, pictures, session.host_facts());
     }
-    let reader = wrong_input::reader(&recording, lender.options(false))?;
+    let recording = input.recording()?;
     let perf = args.convention == Some(TimesAs::Perf);
     let filter = &args.common.filter;
     let exits = Exits::new(Options {
@@ -48,28 +49,23 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     if filter.cpu.is_none() {
         study = study.with(Continuity::new());
     }
-    study.saved_names(input::saved_names(&reader));
-    study.told(&facts.told_of(&reader));
-    if !input::nanoseconds(reader.header()) {
-        study.counts_ticks();
-    }
-    let name = input::name(&args.recording);
-    let filters = input::Filter::new(filter, &facts, &reader, &name)?;
+    recording.prepare(&mut study);
+    let name = recording.name().to_owned();
     // Time and CPU choose events, as they always did here; vCPUs are chosen among what was found.
-    let mut study = study.choose(Window::default(), filters.left_out(&reader));
-    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
+    let mut study = study.choose(Window::default(), recording.left_out());
+    let mut outcome = recording.walk_filtered(&mut study, Scope::Window);
     study.finish();
     let continuity = study.get::<Continuity>().map(Continuity::report);
     let Some(exits) = study.get::<Exits>() else {
         return Ok(());
     };
     let machine = study.walked().machine;
-    filters.warn(&mut outcome.quality);
+    recording.warn_of_guess(&mut outcome.quality);
     let told_apart = !args.by.is_empty() && filter.vm.is_none();
     if told_apart && let Some(guesses) = model::guesses(&machine.vms()) {
         outcome.quality.warn(guesses);
     }
-    input::require_exits(&name, exits.saw_exits(), filter, &reader)?;
+    recording.require_exits(exits.saw_exits())?;
 
     let mut reports = in_order(exits.reports(machine), &args.event);
     for report in &mut reports {
@@ -92,27 +88,30 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         outcome.quality.warn(warning);
     }
     let isa = exits.isa();
-    facts.warn(&mut outcome.quality);
-    devices.name(isa, &mut reports, &mut outcome.quality);
-    let nanoseconds = input::nanoseconds(reader.header());
+    session.host_facts().warn(&mut outcome.quality);
+    let devices = session.devices();
+    devices.name_rows(isa, &mut reports, &mut outcome.quality);
+    let nanoseconds = recording.nanoseconds();
     print(args, &name, isa, &reports, &outcome.quality, nanoseconds)
 }
 
 /// Prints what perf printed, in the layout of all tables.
-fn of_tables(args: &ExitsArgs, pictures: Vec<Picture>, facts: &input::Facts) -> Result<()> {
-    let name = input::name(&args.recording);
+fn of_tables(
+    args: &ExitsArgs,
+    input: &Input<'_>,
+    pictures: Vec<Picture>,
+    facts: &HostFacts,
+) -> Result<()> {
+    let name = input.name().to_owned();
     if !args.by.is_empty() {
         bail!(
             "{name}: --by takes a recording: printed tables hold sums, of which nobody can say whose they are"
         );
     }
-    let described: Vec<String> = pictures.iter().map(tables::describe).collect();
+    let described: Vec<String> = pictures.iter().map(session::describe).collect();
     let mut with_exits = pictures.into_iter().filter(|one| !one.exits.is_empty());
     let Some(mut picture) = with_exits.next() else {
-        bail!(
-            "{name}: holds what {} printed, and no table of exits; 'trapline report {name}' shows it",
-            described.join(", ")
-        );
+        return Err(input.wrong(Wanted::Exits).into());
     };
     if with_exits.next().is_some() {
         bail!(

@@ -8,7 +8,7 @@ use render::{Layout, facts, json, quality};
 
 use crate::args::{FactsArgs, Format};
 use crate::commands::VERSION;
-use crate::{input, output};
+use crate::output;
 
 /// Rows of each list of the table.
 const ROWS: usize = 16;
@@ -17,23 +17,26 @@ const ROWS: usize = 16;
 pub(crate) fn run(args: &FactsArgs) -> Result<()> {
     let mut quality = Quality::default();
     let (told, inputs) = if args.files.is_empty() {
-        let root = input::name(&args.root);
+        let root = args.root.display().to_string();
         match fs::metadata(&args.root) {
             Ok(data) if data.is_dir() => {}
             Ok(_) => {
                 bail!("{root}: is no directory; expected one with a host's proc and sys in it")
             }
-            Err(error) => bail!("{root}: {}", input::why(&error)),
+            Err(error) => bail!("{root}: {}", session::why(&error)),
         }
         (host::collect(&args.root), vec![root])
     } else {
-        let (told, notes) = input::read_facts(&args.files)?;
+        let (told, notes) = session::read_facts(&args.files)?;
         for note in notes {
             quality.warn(note);
         }
         (
             told,
-            args.files.iter().map(|file| input::name(file)).collect(),
+            args.files
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect(),
         )
     };
     match args.format {

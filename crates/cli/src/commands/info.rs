@@ -1,29 +1,35 @@
 //! `trapline info`: what is in a recording.
 
-use analysis::{Info, InfoReport, Study};
+use analysis::{Info, Study};
 use anyhow::Result;
 use render::info::Head;
 use render::{info, json, quality};
-use source::{Header, Reader};
+use session::Scope;
+use source::{Header, TimeUnit};
 
 use crate::args::{Format, InfoArgs};
 use crate::commands::VERSION;
-use crate::filter::Scope;
-use crate::{input, output, wrong_input};
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let recording = input::open(&args.recording, &args.common)?;
-    let reader = wrong_input::reader(&recording, lender.options(false))?;
-    let (report, mut outcome) = count(&reader, args, &facts)?;
-    facts.warn(&mut outcome.quality);
+    let session = opening::session(&args.common, &Beside::default(), &[&args.recording])?;
+    let input = session.input(&args.recording)?;
+    let recording = input.recording()?;
+    let mut study = Study::default().with(Info::new());
+    study.saved_names(recording.saved_names());
+    study.told(recording.thread_facts());
+    let mut outcome = recording.walk_filtered(&mut study, Scope::Events);
+    let machine = study.walked().machine;
+    let report = study.get::<Info>().map(|info| info.report(machine));
+    let report = report.unwrap_or_default();
+    session.host_facts().warn(&mut outcome.quality);
     if let Some(guesses) = model::guesses(&report.vms) {
         outcome.quality.warn(guesses);
     }
-    let name = input::name(&args.recording);
-    let head = head(reader.header());
+    let name = recording.name().to_owned();
+    let head = head(recording.header());
     match args.common.format {
         Format::Table => {
             let mut text = format!("{name}\n");
@@ -41,22 +47,6 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         }
         Format::Csv => output::print(&info::csv(&report)),
     }
-}
-
-fn count(
-    reader: &Reader<'_>,
-    args: &InfoArgs,
-    facts: &input::Facts,
-) -> Result<(InfoReport, source::Outcome)> {
-    let mut study = Study::default().with(Info::new());
-    study.saved_names(input::saved_names(reader));
-    study.told(&facts.told_of(reader));
-    let name = input::name(&args.recording);
-    let filter = input::Filter::new(&args.common.filter, facts, reader, &name)?;
-    let outcome = filter.walk(reader, &mut study, Scope::Events);
-    let machine = study.walked().machine;
-    let report = study.get::<Info>().map(|info| info.report(machine));
-    Ok((report.unwrap_or_default(), outcome))
 }
 
 /// Returns what the header tells, as it is printed.
@@ -86,7 +76,7 @@ pub(crate) fn head(header: &Header) -> Head {
         kernel: header.kernel.clone(),
         cpus: header.cpus,
         clock: header.clock.clone(),
-        nanoseconds: input::nanoseconds(header),
+        nanoseconds: header.time_unit == TimeUnit::Nanoseconds,
         more,
     }
 }

@@ -1,7 +1,7 @@
 //! `trapline report`: one screen about each recording.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use std::cmp::Reverse;
 
@@ -11,13 +11,14 @@ use event::Quality;
 use render::{Layout, diagnose, exits, html, info, json, perf_stat, quality, sched, vcpus};
 use rules::{Case, Diagnosis};
 use serde_json::{Map, Value};
-use source::Recording;
+use session::{Input, PictureOptions, Session, Taken};
 
 use crate::args::{Format, ReportArgs, Sort};
 use crate::commands::VERSION;
 use crate::commands::exits::sort;
-use crate::picture::{Camera, paths_of_rules};
-use crate::{input, output, tables};
+use crate::commands::info::head;
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Rows of the table of exits, and of the other tables, that one screen has room for.
 const ROWS: usize = 6;
@@ -31,32 +32,27 @@ const KINDS: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let camera = Camera {
-        common: &args.common,
-        lender: &lender,
-        facts: &facts,
-        devices: &devices,
-        kallsyms: None,
-        paths: paths_of_rules(),
-        comparing: false,
+    let beside = Beside {
+        mtree: args.mtree.as_deref(),
+        ..Beside::default()
     };
+    let inputs: Vec<&Path> = args.recordings.iter().map(PathBuf::as_path).collect();
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let options = PictureOptions::default();
     let mut parts = Vec::new();
-    for path in &args.recordings {
-        let recording = input::open(path, camera.common)?;
-        let filtered = args.common.filter.any();
-        match tables::only(&recording, path, &lender, &devices, filtered)? {
-            Some(pictures) => parts.extend(pictures.into_iter().map(|one| of_tables(one, &camera))),
+    for path in inputs {
+        let input = session.input(path)?;
+        let tables = match input.tables()? {
+            Some(pictures) => pictures,
             None => {
-                parts.push(read(&recording, path, &camera)?);
-                if !filtered {
-                    let tables = tables::beside(&recording, path, &devices);
-                    parts.extend(tables.into_iter().map(|one| of_tables(one, &camera)));
+                parts.push(read(&input, &options, &session)?);
+                match args.common.filter.any() {
+                    true => Vec::new(),
+                    false => input.tables_beside(),
                 }
             }
-        }
+        };
+        parts.extend(tables.into_iter().map(|one| of_tables(one, &session)));
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     if let Some(file) = &args.output {
@@ -101,38 +97,46 @@ struct Part {
     diagnosis: Diagnosis,
 }
 
-fn read(recording: &Recording, path: &Path, camera: &Camera<'_>) -> Result<Part> {
-    let (mut picture, head) = camera.of_recording(recording, path)?;
+fn read(input: &Input<'_>, options: &PictureOptions, session: &Session) -> Result<Part> {
+    let Taken {
+        mut picture,
+        header,
+    } = input.picture(options)?;
     if !picture.info.has_exits {
         picture.quality.warn(
             "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
              'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
         );
     }
-    Ok(part(input::name(path), head, picture, camera))
+    Ok(part(
+        input.name().to_owned(),
+        head(&header),
+        picture,
+        session,
+    ))
 }
 
 /// Returns what printed tables told.
-fn of_tables(picture: Picture, camera: &Camera<'_>) -> Part {
+fn of_tables(picture: Picture, session: &Session) -> Part {
     let head = info::Head {
         format: format!(
             "printed by {}: {}",
-            tables::describe(&picture),
+            session::describe(&picture),
             picture.places.join(", ")
         ),
         nanoseconds: true,
         ..info::Head::default()
     };
     let mut picture = picture;
-    camera.facts.warn(&mut picture.quality);
-    part(picture.names.join(", "), head, picture, camera)
+    session.host_facts().warn(&mut picture.quality);
+    part(picture.names.join(", "), head, picture, session)
 }
 
-fn part(name: String, head: info::Head, picture: Picture, camera: &Camera<'_>) -> Part {
+fn part(name: String, head: info::Head, picture: Picture, session: &Session) -> Part {
     let mut picture = picture;
     let diagnosis = rules::diagnose(&[Case {
         picture: &picture,
-        facts: Some(camera.facts.all()),
+        facts: Some(session.facts()),
         domain: None,
     }]);
     // Causes may be tasks that nobody asked for.

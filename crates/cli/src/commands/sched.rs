@@ -6,69 +6,49 @@ use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, Study, Task
 use anyhow::{Result, bail};
 use event::Quality;
 use render::{Layout, json, quality, sched};
-use symbols::Functions;
+use session::{HostFacts, Input, Scope, Wanted};
 
 use crate::args::{Format, SchedArgs, SchedBy, SchedSort};
 use crate::commands::VERSION;
-use crate::filter::Scope;
-use crate::{input, output, tables, wrong_input};
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &SchedArgs) -> Result<()> {
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let recording = input::open(&args.recording, &args.common)?;
-    let devices = input::Devices::open(None, &facts)?;
-    let filtered = args.common.filter.any();
-    if let Some(pictures) = tables::only(&recording, &args.recording, &lender, &devices, filtered)?
-    {
-        return of_tables(args, pictures, &facts);
+    let session = opening::session(&args.common, &Beside::default(), &[&args.recording])?;
+    let input = session.input(&args.recording)?;
+    if let Some(pictures) = input.tables()? {
+        return of_tables(args, &input, pictures, session.host_facts());
     }
     // Symbols name the functions of kworkers.
-    let reader = wrong_input::reader(&recording, lender.options(true))?;
-    let name = input::name(&args.recording);
-    let filters = input::Filter::new(&args.common.filter, &facts, &reader, &name)?;
+    let recording = input.recording_with_symbols()?;
+    let name = recording.name().to_owned();
     let mut sched = Sched::new();
-    let formats = reader.formats();
-    sched.caller_at(formats.and_then(|formats| formats.kallsyms.range(Sched::caller())));
+    let functions = recording.functions();
+    sched.caller_at(functions.range(Sched::caller()));
     let mut study = Study::default().with(sched);
-    study.saved_names(input::saved_names(&reader));
-    study.told(&facts.told_of(&reader));
-    let mut outcome = filters.walk(&reader, &mut study, Scope::Window);
+    study.saved_names(recording.saved_names());
+    study.told(recording.thread_facts());
+    let mut outcome = recording.walk_filtered(&mut study, Scope::Window);
     study.finish();
-    let sched = study.get::<Sched>().filter(|sched| sched.saw_switches());
-    let Some(sched) = sched else {
-        if reader.lacks_formats() {
-            bail!(
-                "{name}: the part of the file that has the event formats is missing, so the scheduler's \
-                 events cannot be told from others; name another recording of the same kernel with --formats"
-            );
-        }
-        if args.common.filter.any() {
-            bail!("{name}: no sched_switch event passes the filters");
-        }
-        bail!(
-            "{name}: holds no sched_switch events, which scheduling latencies are made of ({}); record with \
-             'perf sched record' or 'trace-cmd record -e sched'",
-            wrong_input::holds(&reader)
-        );
+    let Some(sched) = study.get::<Sched>() else {
+        return Ok(());
     };
+    recording.require_switches(sched.saw_switches())?;
     let merge = match args.by {
         SchedBy::Comm => Merge::ByComm,
         SchedBy::Task | SchedBy::Cpu => Merge::No,
     };
-    let symbols = reader.formats().map(|formats| &formats.kallsyms);
-    let functions = Functions::new(symbols, None);
     let threads = study.walked().machine.threads();
     let mut report = sched.report(
         threads,
         merge,
-        &|tid, pid| filters.keeps(tid, pid),
+        &|tid, pid| recording.keeps(tid, pid),
         functions,
     );
     sort(&mut report.rows, args.sort);
-    facts.warn(&mut outcome.quality);
-    filters.warn(&mut outcome.quality);
+    session.host_facts().warn(&mut outcome.quality);
+    recording.warn_of_guess(&mut outcome.quality);
     for lack in &report.lacks {
         outcome.quality.warn(*lack);
     }
@@ -89,13 +69,18 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
             "Events were lost: a delay may have begun or ended with one of them, in perf sched latency too.",
         );
     }
-    let nanoseconds = input::nanoseconds(reader.header());
+    let nanoseconds = recording.nanoseconds();
     print(args, &name, &report, &outcome.quality, nanoseconds)
 }
 
 /// Prints what perf sched latency printed, in the layout of all tables.
-fn of_tables(args: &SchedArgs, pictures: Vec<Picture>, facts: &input::Facts) -> Result<()> {
-    let name = input::name(&args.recording);
+fn of_tables(
+    args: &SchedArgs,
+    input: &Input<'_>,
+    pictures: Vec<Picture>,
+    facts: &HostFacts,
+) -> Result<()> {
+    let name = input.name().to_owned();
     if args.by == SchedBy::Cpu || args.histogram {
         bail!(
             "{name}: --by cpu and --histogram take a recording: a printed table does not tell of CPUs and single delays"
@@ -107,7 +92,6 @@ fn of_tables(args: &SchedArgs, pictures: Vec<Picture>, facts: &input::Facts) -> 
             "{name}: holds several tables of perf sched latency; put the one that is meant into a file of its own"
         );
     }
-    let describe = pictures.first().map(tables::describe).unwrap_or_default();
     let found = pictures.into_iter().find(|one| one.sched.is_some());
     let Some(Picture {
         sched: Some(mut report),
@@ -115,9 +99,7 @@ fn of_tables(args: &SchedArgs, pictures: Vec<Picture>, facts: &input::Facts) -> 
         ..
     }) = found
     else {
-        bail!(
-            "{name}: holds what {describe} printed, and no table of perf sched latency; 'trapline report {name}' shows it"
-        );
+        return Err(input.wrong(Wanted::Latencies).into());
     };
     sort(&mut report.rows, args.sort);
     facts.warn(&mut quality);

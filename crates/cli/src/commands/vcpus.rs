@@ -6,39 +6,36 @@ use render::{Layout, json, quality, vcpus};
 
 use crate::args::{Format, VcpusArgs};
 use crate::commands::VERSION;
-use crate::{input, output, wrong_input};
+use crate::opening::{self, Beside};
+use crate::output;
 
 /// Items of each list below the table.
 const LISTED: usize = 5;
 
 /// Runs the command.
 pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
-    let lender = input::Lender::open(&args.common)?;
-    let facts = input::Facts::open(&args.common)?;
-    let devices = input::Devices::open(args.mtree.as_deref(), &facts)?;
-    let recording = input::open(&args.recording, &args.common)?;
-    let reader = wrong_input::reader(&recording, lender.options(false))?;
-    let name = input::name(&args.recording);
-    let filter = &args.common.filter;
-    let filters = input::Filter::new(filter, &facts, &reader, &name)?;
-    let mut study = Study::default().with(Vcpus::new(filters.window()));
-    study = study.choose(filters.window(), filters.left_out(&reader));
-    if filter.cpu.is_none() {
+    let beside = Beside {
+        mtree: args.mtree.as_deref(),
+        ..Beside::default()
+    };
+    let session = opening::session(&args.common, &beside, &[&args.recording])?;
+    let input = session.input(&args.recording)?;
+    let recording = input.recording()?;
+    let name = recording.name().to_owned();
+    let mut study = Study::default().with(Vcpus::new(recording.window()));
+    study = study.choose(recording.window(), recording.left_out());
+    if args.common.filter.cpu.is_none() {
         study = study.with(Continuity::new());
     }
-    study.saved_names(input::saved_names(&reader));
-    study.told(&facts.told_of(&reader));
-    if !input::nanoseconds(reader.header()) {
-        study.counts_ticks();
-    }
-    let mut outcome = reader.walk(&mut study);
+    recording.prepare(&mut study);
+    let mut outcome = recording.walk(&mut study);
     study.finish();
     let Some(vcpus) = study.get::<Vcpus>() else {
         return Ok(());
     };
     let mut report = vcpus.report(&study.walked());
-    input::require_exits(&name, !report.rows.is_empty(), filter, &reader)?;
-    facts.warn(&mut outcome.quality);
+    recording.require_exits(!report.rows.is_empty())?;
+    session.host_facts().warn(&mut outcome.quality);
     let continuity = study.get::<Continuity>().map(Continuity::report);
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
         outcome.quality.warn(warning);
@@ -49,13 +46,14 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     for item in report.unknowable() {
         outcome.quality.warn(item.to_string());
     }
+    let devices = session.devices();
     devices.name_causes(&mut report, &mut outcome.quality);
     match args.common.format {
         Format::Table => {
             let layout = Layout {
                 width: output::width(),
                 limit: if args.wide { usize::MAX } else { LISTED },
-                nanoseconds: input::nanoseconds(reader.header()),
+                nanoseconds: recording.nanoseconds(),
             };
             let mut text = vcpus::table(&report, args.wide, layout);
             text.push('\n');

@@ -10,11 +10,11 @@ use model::Access;
 use paths::{Instance, Paths};
 use render::paths::{self as render_paths, Instances};
 use render::{json, neutral, quality};
-use source::Reader;
+use session::{DeviceNames, Opened};
 
 use crate::args::{Format, PathsArgs};
 use crate::commands::VERSION;
-use crate::{input, output};
+use crate::output;
 
 /// Rows are written out when this many bytes have gathered.
 const BUFFER: usize = 64 << 10;
@@ -22,9 +22,8 @@ const BUFFER: usize = 64 << 10;
 /// Prints every instance.
 pub(super) fn run(
     args: &PathsArgs,
-    reader: &Reader<'_>,
-    name: &str,
-    devices: &input::Devices,
+    recording: &Opened<'_>,
+    devices: &DeviceNames,
     study: &dyn Fn() -> Study,
 ) -> Result<()> {
     let format = args.common.format;
@@ -36,9 +35,9 @@ pub(super) fn run(
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
             let mut first = study();
-            let quality = reader.walk(&mut first).quality;
+            let quality = recording.walk(&mut first).quality;
             isa = first.get::<Paths>().and_then(Paths::isa);
-            let name = name.to_owned();
+            let name = recording.name().to_owned();
             let document = json::text(json::envelope(VERSION, "paths", &[name], &quality));
             let open = document.trim_end().trim_end_matches('}').trim_end();
             start.push_str(open);
@@ -56,14 +55,14 @@ pub(super) fn run(
         names: None,
         isa,
         format,
-        nanoseconds: input::nanoseconds(reader.header()),
+        nanoseconds: recording.nanoseconds(),
         out: io::stdout().lock(),
         pending: start,
         count: 0,
         failed: None,
         rows: Instances::default(),
     };
-    let outcome = reader.walk(&mut each);
+    let outcome = recording.walk(&mut each);
     each.study.finish();
     each.take();
     if format == Format::Json {
@@ -78,7 +77,8 @@ pub(super) fn run(
     let _ = devices.names(isa, &mut unused);
     let quality = outcome.quality;
     if format == Format::Table && (quality.lost_events > 0 || quality.truncated) {
-        io::stderr().write_all(quality::lines(name, &quality, output::width()).as_bytes())?;
+        io::stderr()
+            .write_all(quality::lines(recording.name(), &quality, output::width()).as_bytes())?;
     }
     Ok(())
 }
@@ -86,7 +86,7 @@ pub(super) fn run(
 /// Prints instances during the walk.
 struct Each<'d> {
     study: Study,
-    devices: &'d input::Devices,
+    devices: &'d DeviceNames,
     names: Option<devices::Names>,
     isa: Option<event::Isa>,
     format: Format,

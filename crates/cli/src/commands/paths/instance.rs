@@ -10,12 +10,12 @@ use model::Access;
 use paths::{Instance, InstanceReport, Paths};
 use render::paths::Instances;
 use render::{json, paths_instance};
-use source::Reader;
+use session::{DeviceNames, Opened};
 use tracefmt::Formats;
 
 use crate::args::{Diagram, Format, PathsArgs};
 use crate::commands::{VERSION, events};
-use crate::{input, output};
+use crate::output;
 
 /// Events of an instance that are printed; what is beyond is counted.
 const MAX_EVENTS: usize = 400;
@@ -24,11 +24,11 @@ const MAX_EVENTS: usize = 400;
 pub(super) fn run(
     args: &PathsArgs,
     number: u64,
-    reader: &Reader<'_>,
-    name: &str,
-    devices: &input::Devices,
+    recording: &Opened<'_>,
+    devices: &DeviceNames,
     mut study: Study,
 ) -> Result<()> {
+    let (name, reader) = (recording.name(), recording.reader());
     if args.common.format == Format::Csv {
         bail!("--instance is a text or JSON; '--each --format csv' has a row for each instance");
     }
@@ -61,8 +61,8 @@ pub(super) fn run(
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let told = paths.tell(&found, machine, &name_access);
     let diagram = match args.diagram {
-        Diagram::Text => paths_instance::text_diagram(&told, input::nanoseconds(reader.header())),
-        Diagram::Mermaid => paths_instance::mermaid(&told, input::nanoseconds(reader.header())),
+        Diagram::Text => paths_instance::text_diagram(&told, recording.nanoseconds()),
+        Diagram::Mermaid => paths_instance::mermaid(&told, recording.nanoseconds()),
     };
     let none = Formats::default();
     let formats = reader.formats().unwrap_or(&none);
@@ -70,7 +70,7 @@ pub(super) fn run(
         events::printer(reader, formats, reader.is_perf(), false),
         &told,
     );
-    for (tid, comm) in input::saved_names(reader) {
+    for (tid, comm) in recording.saved_names() {
         let side = Side::Comm {
             time: 0,
             pid: -1,
@@ -89,7 +89,7 @@ pub(super) fn run(
         document.insert("instance".to_owned(), one);
         return output::print(&json::text(document));
     }
-    let nanoseconds = input::nanoseconds(reader.header());
+    let nanoseconds = recording.nanoseconds();
     let mut text = paths_instance::steps(&told, nanoseconds, output::width());
     text.push('\n');
     text.push_str(&diagram);

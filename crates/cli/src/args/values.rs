@@ -1,0 +1,108 @@
+//! Values of arguments: sizes, durations, shares, CPUs, times.
+
+use cpuset::CpuSet;
+use session::{TimeError, TimeRange};
+
+/// Parses a CPU list as the kernel's files have it. None at all is no filter.
+pub(super) fn cpus(text: &str) -> Result<CpuSet, String> {
+    match text.parse::<CpuSet>() {
+        Ok(set) if set.is_empty() => Err("expected a list of CPUs such as 0-3,8".to_owned()),
+        Ok(set) => Ok(set),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Reads a share, from 0 to 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number from 0 to 1".to_owned()),
+    }
+}
+
+/// Reads a size: bytes, or with K, M, G or T behind them 1024 of them, and so on.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let bad = || {
+        format!(
+            "'{text}' is no size; expected a number of bytes, or one with K, M, G or T behind it"
+        )
+    };
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let shift = match unit
+        .trim()
+        .trim_end_matches(['B', 'b'])
+        .trim_end_matches('i')
+    {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        "T" | "t" => 40,
+        _ => return Err(bad()),
+    };
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    number.checked_mul(1 << shift).ok_or_else(bad)
+}
+
+/// Parses a duration with its unit: `250us`, `1.5ms`, `2s`; nanoseconds without one.
+pub(super) fn duration(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let bad = || format!("'{text}' is no duration; expected a number and ns, us, ms or s");
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let digits: u32 = match unit.trim() {
+        "" | "ns" => 0,
+        "us" | "µs" => 3,
+        "ms" => 6,
+        "s" => 9,
+        _ => return Err(bad()),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.len() > digits as usize || whole.is_empty() {
+        return Err(bad());
+    }
+    let scale = |part: &str, power: u32| {
+        let value: u64 = if part.is_empty() {
+            0
+        } else {
+            part.parse().ok()?
+        };
+        value.checked_mul(10u64.pow(power))
+    };
+    let whole = scale(whole, digits).ok_or_else(bad)?;
+    let fraction = scale(fraction, digits - fraction.len() as u32).ok_or_else(bad)?;
+    whole.checked_add(fraction).ok_or_else(bad)
+}
+
+/// Parses `FROM,TO`, either of which may be empty.
+pub(super) fn time(text: &str) -> Result<TimeRange, TimeError> {
+    text.parse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_are_the_kernels() {
+        let set = cpus("0-3,8").unwrap();
+        assert!(set.contains(2) && set.contains(8) && !set.contains(5) && !set.has(-1));
+        assert!(cpus("3-1").is_err() && cpus("x").is_err() && cpus("99999999").is_err());
+    }
+
+    #[test]
+    fn sizes_are_read_in_powers_of_1024() {
+        assert_eq!(size("500M"), Ok(500 << 20));
+        assert_eq!(size("64GiB"), Ok(64 << 30));
+        assert_eq!(size("4096"), Ok(4096));
+        for bad in ["", "G", "-1", "1.5G", "1X", "99999999T"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}

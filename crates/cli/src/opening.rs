@@ -1,0 +1,47 @@
+//! What the command line asks for, as the library takes it.
+
+use std::path::Path;
+
+use session::{Error, Filters, Options, Session};
+
+use crate::args::{Common, FilterArgs};
+
+/// Files that some commands take beside those that all take.
+#[derive(Debug, Default)]
+pub(crate) struct Beside<'a> {
+    /// The text of `info mtree`.
+    pub mtree: Option<&'a Path>,
+    /// A copy of `/proc/kallsyms`.
+    pub kallsyms: Option<&'a Path>,
+}
+
+/// Opens what stands beside the inputs of a command. `inputs` are these, and other files that the command reads itself.
+///
+/// # Errors
+/// Standard input is named twice, or a file beside the inputs cannot be used.
+pub(crate) fn session(
+    common: &Common,
+    beside: &Beside<'_>,
+    inputs: &[&Path],
+) -> Result<Session, Error> {
+    let options = Options {
+        spool_limit: common.spool_limit,
+        formats: common.formats.clone(),
+        facts: common.facts.clone(),
+        mtree: beside.mtree.map(Path::to_owned),
+        kallsyms: beside.kallsyms.map(Path::to_owned),
+        filters: filters(&common.filter),
+    };
+    options.one_standard_input(inputs)?;
+    Session::open(options)
+}
+
+fn filters(args: &FilterArgs) -> Filters {
+    Filters {
+        pid: args.pid,
+        vm: args.vm.clone(),
+        vcpu: args.vcpu,
+        cpus: args.cpu.clone(),
+        time: args.time.clone(),
+    }
+}

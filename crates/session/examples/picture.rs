@@ -1,0 +1,28 @@
+//! Prints the exits of a recording by reason, and what makes its VMs slow:
+//! `cargo run -p session --example picture -- perf.data`.
+
+#![allow(clippy::print_stdout)]
+
+use analysis::ExitTable;
+use rules::Case;
+use session::{Options, PictureOptions, Session};
+
+fn main() -> Result<(), session::Error> {
+    let inputs: Vec<_> = std::env::args_os().skip(1).map(Into::into).collect();
+    let session = Session::open(Options::default())?;
+    for picture in session.pictures(&inputs, &PictureOptions::default())? {
+        for row in picture.rows(ExitTable::Vmexit) {
+            let (count, total_ns) = (row.stats.count(), row.stats.total());
+            println!("{:20} {count:>10} {total_ns:>15} ns", row.key);
+        }
+        let case = Case {
+            picture: &picture,
+            facts: None,
+            domain: None,
+        };
+        for finding in rules::diagnose(&[case]).findings {
+            println!("{}: {}", finding.rule.id, finding.title);
+        }
+    }
+    Ok(())
+}

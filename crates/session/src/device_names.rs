@@ -1,0 +1,83 @@
+//! Names of devices, from QEMU's `info mtree` or built in.
+
+use std::path::Path;
+
+use analysis::{ExitsReport, VcpusReport};
+use devices::Names;
+use event::{Isa, Quality};
+
+use crate::{Error, HostFacts, Kind, Wanted, sniff};
+
+/// Text of `info mtree` is not read beyond this many bytes; real ones have some 20,000.
+const MAX_MTREE: u64 = 16 << 20;
+
+/// What devices are called.
+#[derive(Debug)]
+pub struct DeviceNames {
+    mtree: Option<String>,
+}
+
+impl DeviceNames {
+    /// Reads the text of `info mtree`, if a file of it was given, else takes it from the facts.
+    pub(crate) fn open(mtree: Option<&Path>, facts: &HostFacts) -> Result<DeviceNames, Error> {
+        let Some(path) = mtree else {
+            return Ok(DeviceNames {
+                mtree: facts.all().mtree.clone(),
+            });
+        };
+        let wanted = Wanted::DeviceMap;
+        let name = format!("--mtree {}", path.display());
+        let text = match source::read_beside(path, MAX_MTREE) {
+            Ok(text) => text,
+            Err(error) => {
+                return Err(Error::Unreadable {
+                    name,
+                    error,
+                    wanted,
+                });
+            }
+        };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let (all, _) = facts::read(text.as_bytes());
+        if all.mtree.is_none() {
+            // A text in which no map is recognised is taken at its word: notes say what was not understood.
+            let kind = sniff(text.as_bytes());
+            if !matches!(kind, Kind::Text | Kind::Empty) {
+                return Err(Error::WrongKind { name, kind, wanted });
+            }
+        }
+        Ok(DeviceNames { mtree: Some(text) })
+    }
+
+    /// Returns the names for a machine, and tells in `quality` what of the text was not understood.
+    pub fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> Names {
+        let mut names = analysis::builtin_names(isa);
+        if let Some(text) = &self.mtree {
+            let (with, notes) = names.with_mtree(text);
+            names = with;
+            for note in notes {
+                quality.warn(format!("info mtree: {note}"));
+            }
+        }
+        names
+    }
+
+    /// Names the rows of tables, and tells in `quality` what of the text was not understood.
+    pub fn name_rows(&self, isa: Option<Isa>, reports: &mut [ExitsReport], quality: &mut Quality) {
+        let names = self.names(isa, quality);
+        for report in reports {
+            analysis::name_rows(report, &names);
+        }
+    }
+
+    /// Names what vCPUs were in the VMM for.
+    pub fn name_causes(&self, report: &mut VcpusReport, quality: &mut Quality) {
+        let causes = report.rows.iter().flat_map(|row| &row.user);
+        let isa = causes
+            .filter_map(|cause| cause.reason)
+            .map(|r| r.isa)
+            .next();
+        let names = self.names(isa, quality);
+        analysis::name_causes(report, &names);
+    }
+}

@@ -1,0 +1,121 @@
+//! Why an input cannot be used: which one, what is wrong with it, and what to do.
+
+use std::io;
+
+use source::OpenError;
+
+use crate::{Kind, TimeError, Wanted};
+
+/// Why an input cannot be used. Its text is one sentence that names the input.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It is something else than what was wanted.
+    #[error("{name}: {}", kind.in_place_of(*wanted))]
+    WrongKind {
+        /// The input.
+        name: String,
+        /// What it is.
+        kind: Kind,
+        /// What was wanted.
+        wanted: Wanted,
+    },
+    /// A file beside the recordings cannot be read.
+    #[error("{name}: {}; expected {}", why(error), wanted.expected())]
+    Unreadable {
+        /// The file.
+        name: String,
+        /// The system's word.
+        error: io::Error,
+        /// What was wanted.
+        wanted: Wanted,
+    },
+    /// A file beside the recordings holds nothing of what was wanted.
+    #[error("{name}: {reason}; expected {}", wanted.expected())]
+    Nothing {
+        /// The file.
+        name: String,
+        /// What it lacks.
+        reason: String,
+        /// What was wanted.
+        wanted: Wanted,
+    },
+    /// A guest's definition cannot be used.
+    #[error("{name}: {error}")]
+    Definition {
+        /// The file.
+        name: String,
+        /// Why.
+        error: domain::Error,
+    },
+    /// A file of paths cannot be used.
+    #[error("{name}: {error}")]
+    PathFile {
+        /// The file.
+        name: String,
+        /// Why.
+        error: paths::lang::LangError,
+    },
+    /// Standard input is to be read twice.
+    #[error("standard input (-) is named twice, and can be read once: put one of them into a file")]
+    StandardInputTwice,
+    /// The recording's clock does not have the times that were asked for.
+    #[error("{name}: {error}")]
+    Time {
+        /// The recording.
+        name: String,
+        /// Why.
+        error: TimeError,
+    },
+    /// The recording does not show the VM, vCPU or process that was asked for.
+    #[error("{name}: no vCPU{asked} is in it; {known}")]
+    NoSuchVcpu {
+        /// The recording.
+        name: String,
+        /// What was asked for, with a blank before it.
+        asked: String,
+        /// Which VMs are known, and how to know more.
+        known: String,
+    },
+    /// Filters were given with tables.
+    #[error("{name}: printed tables cannot be filtered: they hold sums")]
+    TablesFiltered {
+        /// The input.
+        name: String,
+    },
+    /// An input begins as a table does, and no row of it can be read.
+    #[error("{name}: looks like a printed table, and none could be read from it")]
+    TablesUnread {
+        /// The input.
+        name: String,
+    },
+    /// An input has several tables of one kind, and one has to be chosen.
+    #[error("{name}: {reason}")]
+    TablesAmbiguous {
+        /// The input.
+        name: String,
+        /// Which, and what to do.
+        reason: String,
+    },
+    /// The events that were asked for are not in the recording, or cannot be told from others.
+    #[error("{name}: {reason}")]
+    Lacks {
+        /// The recording.
+        name: String,
+        /// What is missing, and how to record it.
+        reason: String,
+    },
+}
+
+/// Returns why a file cannot be read, in the words that are used for recordings.
+pub fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,31 @@
+//! What a recording holds, for messages about what it does not.
+
+use analysis::{Info, Study};
+use source::Reader;
+
+/// Kinds of events that a message names.
+const KINDS: usize = 4;
+
+/// Names a recording's most frequent kinds of events.
+pub(crate) fn holds(reader: &Reader<'_>) -> String {
+    let mut study = Study::default().with(Info::new());
+    reader.walk(&mut study);
+    let machine = study.walked().machine;
+    let report = study.get::<Info>().map(|info| info.report(machine));
+    let events = report.unwrap_or_default().events;
+    let happened = events.iter().filter(|event| event.count > 0);
+    let mut names: Vec<String> = happened
+        .clone()
+        .take(KINDS)
+        .map(|event| format!("{} {}", event.count, event.name))
+        .collect();
+    let more = happened.count().saturating_sub(KINDS);
+    if more > 0 {
+        names.push(format!("{more} more kinds"));
+    }
+    if names.is_empty() {
+        "it holds no events at all".to_owned()
+    } else {
+        format!("it holds {}", names.join(", "))
+    }
+}

@@ -1,0 +1,167 @@
+//! Facts of the host, from files beside the recordings.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use event::Quality;
+use facts::Facts;
+use model::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
+use source::{Content, Reader};
+
+use crate::{Error, Wanted, sniff};
+
+/// Files of facts are not read beyond this many bytes: each line of `ps` may have a command line in it.
+const MAX_FACTS: u64 = 64 << 20;
+
+/// What is known of the host beside the recordings.
+#[derive(Debug, Default)]
+pub struct HostFacts {
+    all: Facts,
+    threads: ThreadFacts,
+    notes: Vec<String>,
+}
+
+impl HostFacts {
+    /// Reads files of facts.
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<HostFacts, Error> {
+        let (all, notes) = read(paths, "--facts ")?;
+        let threads = all.threads.iter().map(|(tid, thread)| ThreadFact {
+            tid: *tid,
+            pid: thread.pid,
+            comm: thread.comm.as_deref().map(Into::into),
+        });
+        let vms = all.vms.iter().map(|vm| VmFact {
+            pid: vm.pid,
+            name: vm.name.clone(),
+            uuid: vm.uuid.clone(),
+            vcpus: vm
+                .vcpus
+                .iter()
+                .map(|v| VcpuFact {
+                    id: v.id,
+                    tid: v.tid,
+                })
+                .collect(),
+        });
+        let threads = ThreadFacts {
+            threads: threads.collect(),
+            vms: vms.collect(),
+        };
+        Ok(HostFacts {
+            all,
+            threads,
+            notes,
+        })
+    }
+
+    /// Returns all facts.
+    pub fn all(&self) -> &Facts {
+        &self.all
+    }
+
+    /// Returns what is known of threads and VMs beside a recording's events. The recording's own map of guests comes
+    /// first: it knows best.
+    pub(crate) fn of(&self, reader: &Reader<'_>) -> ThreadFacts {
+        let mut known = self.threads.clone();
+        let guests = reader.header().guests.iter().map(|guest| {
+            let number = !guest.name.is_empty() && guest.name.bytes().all(|b| b.is_ascii_digit());
+            VmFact {
+                // 'trace-cmd record -A 3' knows the number of its vsock alone.
+                name: match number {
+                    true => Some(format!("guest {}", guest.name)),
+                    false => Some(guest.name.clone()).filter(|name| !name.is_empty()),
+                },
+                vcpus: guest
+                    .vcpus
+                    .iter()
+                    .map(|&(id, tid)| VcpuFact { id, tid })
+                    .collect(),
+                ..VmFact::default()
+            }
+        });
+        known.vms.splice(0..0, guests);
+        known
+    }
+
+    /// Returns the threads that belong to a process.
+    pub(crate) fn threads_of(&self, pid: i32) -> HashSet<i32> {
+        let threads = self.threads.threads.iter().filter(|t| t.pid == Some(pid));
+        let vms = self.threads.vms.iter().filter(|vm| vm.pid == Some(pid));
+        let vcpus = vms.flat_map(|vm| &vm.vcpus).map(|vcpu| vcpu.tid);
+        threads.map(|thread| thread.tid).chain(vcpus).collect()
+    }
+
+    /// Says in `quality` what of the files was not understood.
+    pub fn warn(&self, quality: &mut Quality) {
+        for note in &self.notes {
+            quality.warn(note.clone());
+        }
+    }
+}
+
+/// Reads files of facts; they add up, and the first one counts more. Returns what was not understood too, by file and
+/// line. `-` is standard input.
+///
+/// # Errors
+///
+/// Fails when a file cannot be read, or has no facts.
+pub fn read_facts(paths: &[PathBuf]) -> Result<(Facts, Vec<String>), Error> {
+    read(paths, "")
+}
+
+/// Reads files of facts. Errors name the file with `option` before it.
+fn read(paths: &[PathBuf], option: &str) -> Result<(Facts, Vec<String>), Error> {
+    let mut all = Facts::default();
+    let mut notes = Vec::new();
+    for path in paths {
+        let name = name(path);
+        let (found, file_notes) = read_one(path, &format!("{option}{name}"))?;
+        let merge_notes = all.merge(found);
+        let of_file = file_notes.into_iter().chain(merge_notes);
+        notes.extend(of_file.map(|note| format!("{name}: {note}")));
+    }
+    Ok((all, notes))
+}
+
+fn name(path: &Path) -> String {
+    match path.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
+fn read_one(path: &Path, name: &str) -> Result<(Facts, Vec<String>), Error> {
+    let wanted = Wanted::Facts;
+    let text = source::read_beside(path, MAX_FACTS).map_err(|error| Error::Unreadable {
+        name: name.to_owned(),
+        error,
+        wanted,
+    })?;
+    let wrong = |kind| Error::WrongKind {
+        name: name.to_owned(),
+        kind,
+        wanted,
+    };
+    // Among a recording's bytes there may be anything.
+    if text.contains(&0) && matches!(source::sniff(&text), Content::Recording(_)) {
+        return Err(wrong(sniff(&text)));
+    }
+    let (found, mut notes) = facts::read(&text);
+    if found.is_empty() {
+        let kind = sniff(&text);
+        if kind.is_taken() {
+            return Err(wrong(kind));
+        }
+        let first = notes.first().map(|note| format!(" ({note})"));
+        let first = first.unwrap_or_default();
+        return Err(Error::Nothing {
+            name: name.to_owned(),
+            reason: format!("tells nothing of threads, VMs, devices or its host{first}"),
+            wanted,
+        });
+    }
+    if text.len() as u64 == MAX_FACTS {
+        notes.push(format!("is not read beyond {} MiB", MAX_FACTS >> 20));
+    }
+    Ok((found, notes))
+}

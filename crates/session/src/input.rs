@@ -1,0 +1,83 @@
+//! One input: a recording, a text with tables that perf printed, or both.
+
+use std::path::Path;
+
+use source::{OpenError, OpenOptions, Recording};
+
+use crate::{Error, Opened, Session, Wanted, sniff};
+
+/// One input, opened.
+#[derive(Debug)]
+pub struct Input<'s> {
+    pub(crate) session: &'s Session,
+    name: String,
+    recording: Recording,
+}
+
+impl<'s> Input<'s> {
+    pub(crate) fn open(session: &'s Session, path: &Path) -> Result<Input<'s>, Error> {
+        let options = OpenOptions {
+            spool_limit: session.options().spool_limit,
+        };
+        Ok(Input {
+            session,
+            name: path.display().to_string(),
+            recording: Recording::open_with(path, options)?,
+        })
+    }
+
+    /// Returns its name, as it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns its bytes, unpacked.
+    pub fn bytes(&self) -> &[u8] {
+        self.recording.bytes()
+    }
+
+    /// Returns the error that says what it is, and what was wanted in its place.
+    pub fn wrong(&self, wanted: Wanted) -> Error {
+        Error::WrongKind {
+            name: self.recording.name().to_owned(),
+            kind: sniff(self.bytes()),
+            wanted,
+        }
+    }
+
+    /// Returns whether it is a recording that can be read.
+    pub(crate) fn is_recording(&self) -> bool {
+        let options = self.session.lender.options(false);
+        self.recording.reader(options).is_ok()
+    }
+
+    /// Takes it for a recording: reads what stands around its events, and makes the session's filters ready for it.
+    ///
+    /// # Errors
+    ///
+    /// Fails when it is no recording or one of which nothing can be used, and when it does not have what the filters ask
+    /// for.
+    pub fn recording(&self) -> Result<Opened<'_>, Error> {
+        self.read(false)
+    }
+
+    /// Takes it for a recording whose addresses are to be named, which needs the kernel's symbols.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::recording`].
+    pub fn recording_with_symbols(&self) -> Result<Opened<'_>, Error> {
+        self.read(true)
+    }
+
+    fn read(&self, symbols: bool) -> Result<Opened<'_>, Error> {
+        let options = self.session.lender.options(symbols);
+        match self.recording.reader(options) {
+            Ok(reader) => Opened::new(self.session, &self.name, reader),
+            Err(OpenError::NotARecording { .. }) if sniff(self.bytes()).is_taken() => {
+                Err(self.wrong(Wanted::Recording))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

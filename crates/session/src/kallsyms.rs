@@ -1,0 +1,43 @@
+//! Symbols of the recording's kernel, from a file beside it.
+
+use std::path::Path;
+
+use tracefmt::Kallsyms;
+
+use crate::{Error, Kind, Wanted, sniff};
+
+/// Files of symbols are not read beyond this many bytes: a kernel with many modules has some 20 MB.
+const MAX_KALLSYMS: u64 = 128 << 20;
+
+/// Reads symbols, as /proc/kallsyms has them.
+pub(crate) fn open(path: Option<&Path>) -> Result<Option<Kallsyms>, Error> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let wanted = Wanted::Symbols;
+    let name = format!("--kallsyms {}", path.display());
+    let text = match source::read_beside(path, MAX_KALLSYMS) {
+        Ok(text) => text,
+        Err(error) => {
+            return Err(Error::Unreadable {
+                name,
+                error,
+                wanted,
+            });
+        }
+    };
+    // Columns of numbers in other texts look like addresses.
+    let kind = sniff(&text);
+    if kind.is_taken() && kind != Kind::Symbols {
+        return Err(Error::WrongKind { name, kind, wanted });
+    }
+    let symbols = Kallsyms::parse(&text);
+    if symbols.has_addresses() {
+        return Ok(Some(symbols));
+    }
+    Err(Error::Nothing {
+        name,
+        reason: "holds no symbols with addresses".to_owned(),
+        wanted,
+    })
+}

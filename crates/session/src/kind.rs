@@ -1,0 +1,253 @@
+//! What an input is, and what to say where something else was wanted.
+
+use source::Content;
+use tracefmt::Kallsyms;
+
+/// Texts are not looked at beyond this many bytes.
+const MAX_TEXT: usize = 16 << 20;
+
+/// What an input is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A recording: its container, or whose text it is.
+    Recording(String),
+    /// Tables that these tools printed.
+    Tables(Vec<&'static str>),
+    /// The definition of a guest (libvirt's domain XML), and its name.
+    Definition(String),
+    /// A file of latency paths.
+    PathFile,
+    /// The symbols of a kernel.
+    Symbols,
+    /// Facts of a host, and of what.
+    Facts(String),
+    /// A text in which nothing of the above was found.
+    Text,
+    /// Nothing at all.
+    Empty,
+    /// Something else, with an article before it.
+    Other(String),
+}
+
+/// What an input is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wanted {
+    /// A recording.
+    Recording,
+    /// A recording, or a table of exits.
+    Exits,
+    /// A recording, or a table of scheduling latencies.
+    Latencies,
+    /// A recording, or a folder, that lends its event formats.
+    Formats,
+    /// Facts of the host.
+    Facts,
+    /// The text of `info mtree`.
+    DeviceMap,
+    /// A copy of `/proc/kallsyms`.
+    Symbols,
+    /// The definition of a guest.
+    Definition,
+    /// A file of latency paths.
+    PathFile,
+}
+
+impl Wanted {
+    /// Returns what was expected, as messages have it.
+    pub fn expected(self) -> &'static str {
+        match self {
+            Wanted::Recording => {
+                "perf.data, trace.dat, or the text of perf script, trace-cmd report or the kernel's trace file"
+            }
+            Wanted::Exits => "a recording, or a table that perf kvm stat report printed",
+            Wanted::Latencies => "a recording, or a table that perf sched latency printed",
+            Wanted::Formats => {
+                "another recording of the same kernel, or a copy of its /sys/kernel/tracing/events"
+            }
+            Wanted::Facts => {
+                "the text of 'ps -eLo pid,tid,comm,args', of 'info cpus' or 'info mtree' of QEMU's monitor, of QMP's \
+                 query-cpus-fast, or JSON of trapline's own"
+            }
+            Wanted::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
+            Wanted::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",
+            Wanted::Definition => "a domain's XML, as virsh dumpxml prints it",
+            Wanted::PathFile => "a file in the language of docs/paths.md",
+        }
+    }
+
+    /// Returns what an input of another kind lacks.
+    fn lack(self) -> &'static str {
+        match self {
+            Wanted::Recording => "which holds no events",
+            Wanted::Exits => "which holds no exits",
+            Wanted::Latencies => "which holds no scheduling latencies",
+            Wanted::Formats => "which has no event formats",
+            Wanted::Facts => "which tells nothing of threads, VMs, devices or its host",
+            Wanted::DeviceMap => "which has no map of devices",
+            Wanted::Symbols => "which has no symbols",
+            Wanted::Definition => "which defines no domain",
+            Wanted::PathFile => "which has no paths",
+        }
+    }
+}
+
+impl Kind {
+    /// Returns what it is, with an article, as messages have it.
+    pub fn what(&self) -> String {
+        match self {
+            Kind::Recording(format) => format!("a recording ({format})"),
+            Kind::Tables(printers) => format!("a table that {} printed", printers.join(" and ")),
+            Kind::Definition(name) => {
+                format!("the definition of the domain '{name}' (libvirt's XML)")
+            }
+            Kind::PathFile => "a file of latency paths".to_owned(),
+            Kind::Symbols => "a kernel's symbols (/proc/kallsyms)".to_owned(),
+            Kind::Facts(what) => format!("a text with facts of a host ({what})"),
+            Kind::Text => "a text in which nothing is known".to_owned(),
+            Kind::Empty => "empty".to_owned(),
+            Kind::Other(what) => what.clone(),
+        }
+    }
+
+    /// Returns whether some command or option takes it.
+    pub fn is_taken(&self) -> bool {
+        !matches!(self, Kind::Text | Kind::Empty | Kind::Other(_))
+    }
+
+    /// Says which command takes it; `None` if none does.
+    pub fn taker(&self) -> Option<String> {
+        Some(match self {
+            Kind::Recording(_) => {
+                "give it in the place of REC, as 'trapline report FILE'".to_owned()
+            }
+            Kind::Tables(printers) => {
+                let commands = table_commands(printers);
+                format!("give it to {commands} as it is")
+            }
+            Kind::Definition(_) => beside("diagnose --domain"),
+            Kind::PathFile => beside("paths --path"),
+            Kind::Symbols => beside("diagnose --kallsyms"),
+            Kind::Facts(_) => beside("COMMAND --facts"),
+            Kind::Text | Kind::Empty | Kind::Other(_) => return None,
+        })
+    }
+
+    /// Says what it is, what it lacks, which command takes it, and what was wanted in its place.
+    pub(crate) fn in_place_of(&self, wanted: Wanted) -> String {
+        let (what, expected) = (self.what(), wanted.expected());
+        match self.taker() {
+            Some(taker) => format!("is {what}, {}; {taker}; expected {expected}", wanted.lack()),
+            None => format!("is {what}, {}; expected {expected}", wanted.lack()),
+        }
+    }
+}
+
+fn beside(option: &str) -> String {
+    format!("give it beside a recording, as 'trapline {option} FILE REC'")
+}
+
+/// Returns the commands that read tables of these tools.
+fn table_commands(printers: &[&str]) -> String {
+    let has = |name: &str| printers.contains(&name);
+    let (exits, sched) = (has("perf kvm stat report"), has("perf sched latency"));
+    let mut commands = vec!["'trapline report'"];
+    if exits {
+        commands.push("'exits'");
+    }
+    if sched {
+        commands.push("'sched'");
+    }
+    if exits || sched {
+        commands.push("'diagnose'");
+    }
+    format!("{} or 'compare'", commands.join(", "))
+}
+
+/// Says what an input is: of the kinds that trapline knows, the first that its content is.
+///
+/// ```
+/// use session::{Kind, sniff};
+/// assert_eq!(sniff(b"<domain><name>web</name></domain>"), Kind::Definition("web".to_owned()));
+/// assert_eq!(sniff(b"* CPU #0: thread_id=1700\n"), Kind::Facts("1 thread, 1 VM".to_owned()));
+/// ```
+pub fn sniff(bytes: &[u8]) -> Kind {
+    let bytes = bytes.get(..MAX_TEXT).unwrap_or(bytes);
+    if bytes.is_empty() {
+        return Kind::Empty;
+    }
+    let content = source::sniff(bytes);
+    if let Content::Recording(format) = content {
+        return Kind::Recording(format);
+    }
+    if let Some(printers) = printers(bytes) {
+        return Kind::Tables(printers);
+    }
+    let head = bytes.get(..4096).unwrap_or(bytes);
+    if let Content::Other(what) = &content
+        && head.contains(&0)
+    {
+        return Kind::Other(what.clone());
+    }
+    if let Ok(text) = domain::decode(bytes)
+        && let Ok((domain, _)) = domain::parse(text)
+    {
+        return Kind::Definition(domain.name);
+    }
+    if std::str::from_utf8(bytes).is_ok_and(|text| paths::lang::parse(text).is_ok()) {
+        return Kind::PathFile;
+    }
+    if is_kallsyms(bytes) {
+        return Kind::Symbols;
+    }
+    let (facts, _) = facts::read(bytes);
+    match content {
+        _ if !facts.is_empty() => Kind::Facts(of_what(&facts)),
+        Content::Other(what) => Kind::Other(what),
+        _ => Kind::Text,
+    }
+}
+
+/// Returns which tools' tables a text holds.
+fn printers(bytes: &[u8]) -> Option<Vec<&'static str>> {
+    if !perftables::looks_like(bytes) {
+        return None;
+    }
+    let (tables, _) = perftables::read(bytes);
+    let mut names: Vec<&str> = tables.iter().map(crate::tables::printer).collect();
+    names.dedup();
+    Some(names)
+}
+
+/// Says of what there are facts.
+fn of_what(facts: &facts::Facts) -> String {
+    let counts = [(facts.threads.len(), "thread"), (facts.vms.len(), "VM")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let mut parts: Vec<String> = counts
+        .map(|(count, word)| words::plural(count, word))
+        .collect();
+    if facts.mtree.is_some() {
+        parts.push("a map of devices".to_owned());
+    }
+    if facts.host.is_some() {
+        parts.push("its settings".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// Returns whether a text is a list of symbols, each line as `ffffffff81000000 T _stext`.
+fn is_kallsyms(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n').take(16);
+    let is_symbol = |line: &[u8]| {
+        let mut words = line.split(|byte| byte.is_ascii_whitespace());
+        let address = words.next().unwrap_or_default();
+        let kind = words.next().unwrap_or_default();
+        matches!(address.len(), 8 | 16)
+            && address.iter().all(u8::is_ascii_hexdigit)
+            && matches!(kind, [letter] if letter.is_ascii_alphabetic())
+    };
+    lines.next().is_some_and(is_symbol)
+        && lines.filter(|line| !line.is_empty()).all(is_symbol)
+        && !Kallsyms::parse(bytes).is_empty()
+}

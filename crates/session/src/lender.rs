@@ -1,0 +1,58 @@
+//! Event formats that are taken from elsewhere.
+
+use source::{Content, OpenOptions, ReaderOptions, Recording};
+use tracefmt::Formats;
+
+use crate::{Error, Options, Wanted, sniff};
+
+/// Event formats of another recording, or of a folder.
+#[derive(Debug, Default)]
+pub(crate) struct Lender {
+    formats: Option<Formats>,
+}
+
+impl Lender {
+    /// Reads the formats of the recording or folder in the options, if any.
+    pub(crate) fn open(options: &Options) -> Result<Lender, Error> {
+        let Some(path) = &options.formats else {
+            return Ok(Lender::default());
+        };
+        if path.is_dir() {
+            let formats = source::formats_of_dir(path)?;
+            return Ok(Lender {
+                formats: Some(formats),
+            });
+        }
+        let limit = OpenOptions {
+            spool_limit: options.spool_limit,
+        };
+        let recording = Recording::open_with(path, limit)?;
+        let name = format!("--formats {}", path.display());
+        if !matches!(source::sniff(recording.bytes()), Content::Recording(_)) {
+            return Err(Error::WrongKind {
+                name,
+                kind: sniff(recording.bytes()),
+                wanted: Wanted::Formats,
+            });
+        }
+        let reader = recording.reader(ReaderOptions::default())?;
+        match reader.formats() {
+            Some(formats) if !formats.all().is_empty() => Ok(Lender {
+                formats: Some(formats.clone()),
+            }),
+            _ => Err(Error::Nothing {
+                name,
+                reason: "has no event formats to lend".to_owned(),
+                wanted: Wanted::Formats,
+            }),
+        }
+    }
+
+    /// Returns how recordings are to be read.
+    pub(crate) fn options(&self, symbols: bool) -> ReaderOptions<'_> {
+        ReaderOptions {
+            lent: self.formats.as_ref(),
+            symbols,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+/*!
+Opens inputs, walks each once, and hands out a picture of it. This is the front door for programs that use trapline as a
+library; the command line uses it too.
+
+A [`Session`] is what all inputs are read with: facts of the host, a map of devices, symbols, filters ([`Options`]). It
+opens an [`Input`], which is a recording, a text with tables that perf printed, or both. [`Session::pictures`] walks each
+recording once and returns an [`analysis::Picture`] of it: exits, vCPUs, scheduling, paths, and what rules look at. For
+another question, [`Input::recording`] gives the recording with its filters ready, and any [`event::Sink`] can be walked
+over it.
+
+Nothing is printed here. Errors say which input is meant, what is wrong with it, and what to do ([`Error`]). An input of
+another kind than the wanted one is named for what it is ([`sniff`]), in the same words everywhere.
+
+```
+use analysis::ExitTable;
+use session::{Options, PictureOptions, Session};
+
+fn print_exits(path: &str) -> Result<(), session::Error> {
+    let session = Session::open(Options::default())?;
+    for picture in session.pictures(&[path.into()], &PictureOptions::default())? {
+        for row in picture.rows(ExitTable::Vmexit) {
+            println!("{} {} times, {} ns", row.key, row.stats.count(), row.stats.total());
+        }
+        for finding in rules::diagnose(&[rules::Case { picture: &picture, facts: None, domain: None }]).findings {
+            println!("{}", finding.title);
+        }
+    }
+    Ok(())
+}
+
+let error = print_exits("nowhere.data").unwrap_err().to_string();
+assert!(error.starts_with("nowhere.data: no such file"));
+```
+
+Files are opened by `source` alone; this crate has no I/O of its own, no clock, and no terminal.
+*/
+#![forbid(unsafe_code)]
+
+mod choose;
+mod definition;
+mod device_names;
+mod error;
+mod holds;
+mod host_facts;
+mod input;
+mod kallsyms;
+mod kind;
+mod lender;
+mod opened;
+mod options;
+mod path_file;
+mod picture;
+mod tables;
+mod time;
+mod window;
+
+pub use definition::Definition;
+pub use device_names::DeviceNames;
+pub use error::{Error, why};
+pub use host_facts::{HostFacts, read_facts};
+pub use input::Input;
+pub use kind::{Kind, Wanted, sniff};
+pub use opened::{Opened, Scope};
+pub use options::{Filters, Options, PictureOptions};
+pub use path_file::read_path;
+pub use picture::Taken;
+pub use tables::describe;
+pub use time::{TimeError, TimeRange};
+
+use std::cell::Cell;
+use std::path::Path;
+
+use facts::Facts;
+use lender::Lender;
+use tracefmt::Kallsyms;
+
+/// What inputs are read with.
+#[derive(Debug)]
+pub struct Session {
+    options: Options,
+    lender: Lender,
+    facts: HostFacts,
+    devices: DeviceNames,
+    kallsyms: Option<Kallsyms>,
+    /// Whether standard input was read.
+    standard_input: Cell<bool>,
+}
+
+impl Session {
+    /// Reads what stands beside the inputs: formats, facts, a map of devices, symbols.
+    ///
+    /// # Errors
+    ///
+    /// Fails when one of these files cannot be read, or is of another kind.
+    pub fn open(options: Options) -> Result<Session, Error> {
+        options.one_standard_input(&[])?;
+        let lender = Lender::open(&options)?;
+        let facts = HostFacts::open(&options.facts)?;
+        let devices = DeviceNames::open(options.mtree.as_deref(), &facts)?;
+        let kallsyms = kallsyms::open(options.kallsyms.as_deref())?;
+        let standard_input = options.beside().any(options::is_standard_input);
+        Ok(Session {
+            standard_input: Cell::new(standard_input),
+            options,
+            lender,
+            facts,
+            devices,
+            kallsyms,
+        })
+    }
+
+    /// Opens an input.
+    ///
+    /// # Errors
+    ///
+    /// Fails when it cannot be read or is empty. What kind it is of is decided when it is used.
+    pub fn input(&self, path: &Path) -> Result<Input<'_>, Error> {
+        if options::is_standard_input(path) && self.standard_input.replace(true) {
+            return Err(Error::StandardInputTwice);
+        }
+        Input::open(self, path)
+    }
+
+    /// Returns what the session was opened with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Returns the facts of the host.
+    pub fn facts(&self) -> &Facts {
+        self.facts.all()
+    }
+
+    /// Returns the facts of the host, with what they tell of a recording's threads.
+    pub fn host_facts(&self) -> &HostFacts {
+        &self.facts
+    }
+
+    /// Returns the names of devices.
+    pub fn devices(&self) -> &DeviceNames {
+        &self.devices
+    }
+}

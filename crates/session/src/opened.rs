@@ -1,0 +1,248 @@
+//! A recording with its filters ready, to be walked.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use analysis::{Info, Study};
+use event::{Quality, Sink};
+use model::{ThreadFacts, Vm};
+use paths::Paths;
+use source::{Header, Outcome, Reader, TimeUnit};
+use symbols::Functions;
+
+use crate::holds::holds;
+use crate::window::Filtered;
+use crate::{Error, Session};
+
+/// Which events a filtered walk leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Every event that the filters do not ask for: those of other threads too.
+    Events,
+    /// Events by time and CPU alone. vCPUs are chosen among what was found, because what a vCPU does may be known from any
+    /// thread's events.
+    Window,
+}
+
+/// A recording, with the session's filters ready for it.
+#[derive(Debug)]
+pub struct Opened<'s> {
+    pub(crate) session: &'s Session,
+    name: &'s str,
+    reader: Reader<'s>,
+    /// The time asked for, on the recording's clock.
+    pub(crate) time: Option<(u64, u64)>,
+    /// Threads of the VM or vCPU that was asked for.
+    pub(crate) threads: Option<Vec<i32>>,
+    /// Threads that facts give to the process that was asked for.
+    pub(crate) of_process: HashSet<i32>,
+    known: ThreadFacts,
+    /// The recording's VMs; looked for when they are needed.
+    vms: OnceCell<Vec<Vm>>,
+}
+
+impl<'s> Opened<'s> {
+    /// Makes the session's filters ready. Those by VM and vCPU need to know whose threads are whose, which costs a walk.
+    pub(crate) fn new(
+        session: &'s Session,
+        name: &'s str,
+        reader: Reader<'s>,
+    ) -> Result<Opened<'s>, Error> {
+        let filters = &session.options().filters;
+        let facts = session.host_facts();
+        let time = filters.time.as_ref();
+        let time = time.map(|time| time.stamps(reader.header(), name));
+        let time = time.transpose().map_err(|error| Error::Time {
+            name: name.to_owned(),
+            error,
+        })?;
+        let of_process = filters.pid.map(|pid| facts.threads_of(pid));
+        let mut opened = Opened {
+            session,
+            name,
+            time,
+            threads: None,
+            of_process: of_process.unwrap_or_default(),
+            known: facts.of(&reader),
+            vms: OnceCell::new(),
+            reader,
+        };
+        opened.threads = opened.chosen_threads()?;
+        Ok(opened)
+    }
+
+    /// Returns the recording's name, as it was given.
+    pub fn name(&self) -> &'s str {
+        self.name
+    }
+
+    /// Returns the recording itself.
+    pub fn reader(&self) -> &Reader<'s> {
+        &self.reader
+    }
+
+    /// Returns what it says of itself.
+    pub fn header(&self) -> &Header {
+        self.reader.header()
+    }
+
+    /// Returns whether its times are nanoseconds.
+    pub fn nanoseconds(&self) -> bool {
+        self.header().time_unit == TimeUnit::Nanoseconds
+    }
+
+    /// Returns what is known of its threads beside its events.
+    pub fn thread_facts(&self) -> &ThreadFacts {
+        &self.known
+    }
+
+    /// Returns the thread names it saved apart from its events.
+    pub fn saved_names(&self) -> impl Iterator<Item = (i32, &str)> + Clone {
+        let formats = self.reader.formats().into_iter();
+        formats.flat_map(|f| f.cmdlines.iter().map(|(tid, name)| (*tid, name.as_str())))
+    }
+
+    /// Returns its VMs, as an own walk finds them.
+    pub fn vms(&self) -> &[Vm] {
+        self.vms.get_or_init(|| {
+            let mut study = Study::default().with(Info::vcpus_only());
+            study.saved_names(self.saved_names());
+            study.told(&self.known);
+            self.reader.walk(&mut study);
+            study.walked().machine.vms()
+        })
+    }
+
+    /// Returns its VMs if they were looked for.
+    pub(crate) fn found_vms(&self) -> Option<&[Vm]> {
+        self.vms.get().map(Vec::as_slice)
+    }
+
+    /// Tells a study what is known beside the recording's events: names of threads, facts, and what its clock counts.
+    pub fn prepare(&self, study: &mut Study) {
+        study.saved_names(self.saved_names());
+        study.told(&self.known);
+        if !self.nanoseconds() {
+            study.counts_ticks();
+        }
+    }
+
+    /// Tells where the functions are that paths ask for, for the function tracer's events.
+    pub fn locate(&self, paths: &mut Paths) {
+        let Some(formats) = self.reader.formats() else {
+            return;
+        };
+        for function in paths.functions() {
+            if let Some(range) = formats.kallsyms.range(&function) {
+                paths.function_at(&function, range);
+            }
+        }
+    }
+
+    /// Returns the kernel's functions: by the recording's own symbols, or else those given beside it.
+    pub fn functions(&self) -> Functions<'_> {
+        let own = self.reader.formats().map(|formats| &formats.kallsyms);
+        Functions::new(own, self.session.kallsyms.as_ref())
+    }
+
+    /// Walks a sink over all events.
+    pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
+        self.reader.walk(sink)
+    }
+
+    /// Walks a sink over the events that the filters let through.
+    pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: Scope) -> Outcome {
+        let filters = &self.session.options().filters;
+        let cpus = filters.cpus.as_ref();
+        let filtered = Filtered::window(&mut *sink, self.time, cpus, &self.of_process);
+        let mut filtered = match scope {
+            Scope::Events => filtered.of(filters.pid, self.threads.as_deref()),
+            Scope::Window => filtered,
+        };
+        if filtered.is_idle() {
+            return self.reader.walk(sink);
+        }
+        self.reader.walk(&mut filtered)
+    }
+
+    /// Says in `quality` that a VM that was asked for is a guess, if it is one.
+    pub fn warn_of_guess(&self, quality: &mut Quality) {
+        let asked = self.session.options().filters.vm.is_some();
+        let vms = self.found_vms().filter(|_| asked);
+        if let Some(guesses) = vms.and_then(model::guesses) {
+            quality.warn(guesses);
+        }
+    }
+
+    /// Refuses a recording whose exits cannot be counted. `saw_exits` is what a walk found.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there were none, and says why.
+    pub fn require_exits(&self, saw_exits: bool) -> Result<(), Error> {
+        if saw_exits {
+            return Ok(());
+        }
+        Err(self.lacks(self.why_no_exits()))
+    }
+
+    /// Refuses a recording in which no task was seen to be switched. `saw_switches` is what a walk found.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there were none, and says why.
+    pub fn require_switches(&self, saw_switches: bool) -> Result<(), Error> {
+        if saw_switches {
+            return Ok(());
+        }
+        Err(self.lacks(self.why_no_switches()))
+    }
+
+    fn lacks(&self, reason: String) -> Error {
+        Error::Lacks {
+            name: self.name.to_owned(),
+            reason,
+        }
+    }
+
+    fn why_no_exits(&self) -> String {
+        let name = self.name;
+        let without_formats = self.reader.lacks_formats();
+        if self.header().unthreaded {
+            return "the text does not say which thread made its events, and nothing in them tells one vCPU's exits from \
+                    another's; print it with 'perf script -F comm,tid,cpu,time,event,trace'"
+                .to_owned();
+        }
+        if self.session.options().filters.any() && !without_formats {
+            return format!(
+                "no kvm_exit or kvm_entry event passes the filters; 'trapline info {name}' tells what is in it"
+            );
+        }
+        if without_formats {
+            return "the part of the file that has the event formats is missing, so exits cannot be told from other \
+                    events; name another recording of the same kernel with --formats"
+                .to_owned();
+        }
+        format!(
+            "holds no kvm_exit and kvm_entry events, which exits and vCPUs are told by ({}); record on the host with \
+             'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'",
+            holds(&self.reader)
+        )
+    }
+
+    fn why_no_switches(&self) -> String {
+        if self.reader.lacks_formats() {
+            return "the part of the file that has the event formats is missing, so the scheduler's events cannot be told \
+                    from others; name another recording of the same kernel with --formats"
+                .to_owned();
+        }
+        if self.session.options().filters.any() {
+            return "no sched_switch event passes the filters".to_owned();
+        }
+        format!(
+            "holds no sched_switch events, which scheduling latencies are made of ({}); record with 'perf sched record' or \
+             'trace-cmd record -e sched'",
+            holds(&self.reader)
+        )
+    }
+}

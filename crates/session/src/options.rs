@@ -1,0 +1,109 @@
+//! What is asked for.
+
+use std::path::{Path, PathBuf};
+
+use cpuset::CpuSet;
+use paths::lang;
+
+use crate::{Error, TimeRange};
+
+/// What inputs are read with. The default reads nothing beside them, and all of them.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What is kept at most of an input that is packed or comes through a pipe, in bytes.
+    pub spool_limit: Option<u64>,
+    /// Another recording of the same kernel, or (a copy of) its `/sys/kernel/tracing/events`, whose event formats are used
+    /// where a recording has lost its own.
+    pub formats: Option<PathBuf>,
+    /// Files with facts of the host; the first one counts more.
+    pub facts: Vec<PathBuf>,
+    /// The text of `info mtree` of QEMU's monitor, which names devices. Without it, the facts may have one.
+    pub mtree: Option<PathBuf>,
+    /// A copy of the host's `/proc/kallsyms`, for recordings without symbols.
+    pub kallsyms: Option<PathBuf>,
+    /// What of a recording is wanted.
+    pub filters: Filters,
+}
+
+impl Options {
+    /// Returns all files that stand beside inputs.
+    pub(crate) fn beside(&self) -> impl Iterator<Item = &Path> {
+        let options = [&self.formats, &self.mtree, &self.kallsyms];
+        let options = options.into_iter().flatten();
+        options.chain(&self.facts).map(PathBuf::as_path)
+    }
+
+    /// Checks, before anything is read, that standard input is named once at most. `inputs` are the paths that will be read
+    /// beside those in the options.
+    ///
+    /// # Errors
+    ///
+    /// Fails when `-` is named several times: the second reader would find it empty.
+    pub fn one_standard_input(&self, inputs: &[&Path]) -> Result<(), Error> {
+        let all = self.beside().chain(inputs.iter().copied());
+        match all.filter(|path| is_standard_input(path)).count() {
+            0 | 1 => Ok(()),
+            _ => Err(Error::StandardInputTwice),
+        }
+    }
+}
+
+/// Returns whether a path means standard input.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Which vCPUs, threads and events of a recording are wanted. The default is all of them.
+#[derive(Debug, Clone, Default)]
+pub struct Filters {
+    /// Those of this process or thread.
+    pub pid: Option<i32>,
+    /// Those of the VM with this name, UUID or process id, or whose process has this name.
+    pub vm: Option<String>,
+    /// Those of the vCPU with this number, of each VM without `vm`.
+    pub vcpu: Option<u32>,
+    /// Events on these CPUs.
+    pub cpus: Option<CpuSet>,
+    /// What happens in this time.
+    pub time: Option<TimeRange>,
+}
+
+impl Filters {
+    /// Returns whether anything is filtered.
+    pub fn any(&self) -> bool {
+        let threads = self.pid.is_some() || self.vm.is_some() || self.vcpu.is_some();
+        threads || self.cpus.is_some() || self.time.is_some()
+    }
+}
+
+/// What a picture has to show.
+#[derive(Debug, Clone)]
+pub struct PictureOptions {
+    /// The paths that are followed; by default those that rules look at.
+    pub paths: Vec<lang::Path>,
+    /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text with
+    /// several tables of one kind is refused.
+    pub comparing: bool,
+}
+
+impl Default for PictureOptions {
+    fn default() -> PictureOptions {
+        PictureOptions {
+            paths: rules::PATHS
+                .iter()
+                .filter_map(|name| paths::builtin(name))
+                .collect(),
+            comparing: false,
+        }
+    }
+}
+
+impl PictureOptions {
+    /// Returns what pictures need that are to be compared: all built-in paths, and sums by slices of time.
+    pub fn to_compare() -> PictureOptions {
+        PictureOptions {
+            paths: paths::all_builtin(),
+            comparing: true,
+        }
+    }
+}

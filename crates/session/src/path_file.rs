@@ -1,0 +1,67 @@
+//! Latency paths: built in, or from a file.
+
+use std::io;
+use std::path::Path;
+
+use paths::lang::{self, LangError};
+
+use crate::{Error, Kind, Wanted, sniff};
+
+/// Path files are not read beyond this many bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Returns the built-in path of a name, or reads the file that is called so.
+///
+/// ```
+/// assert_eq!(session::read_path("irqfd").unwrap().name, "irqfd");
+/// assert!(session::read_path("nowhere.toml").is_err());
+/// ```
+///
+/// # Errors
+///
+/// Fails when there is neither, or the file is not in the language of paths.
+pub fn read_path(name: &str) -> Result<lang::Path, Error> {
+    if let Some(path) = paths::builtin(name) {
+        return Ok(path);
+    }
+    let wanted = Wanted::PathFile;
+    let option = format!("--path {name}");
+    let bytes = source::read_beside(Path::new(name), MAX_FILE).map_err(|error| Error::Nothing {
+        name: option.clone(),
+        reason: format!("{}; built in are {}", why(&error), built_in()),
+        wanted,
+    })?;
+    let parsed = match std::str::from_utf8(&bytes) {
+        Ok(text) => lang::parse(text).map_err(Some),
+        Err(_) => Err(None),
+    };
+    let error: Option<LangError> = match parsed {
+        Ok(path) => return Ok(path),
+        Err(error) => error,
+    };
+    let kind = sniff(&bytes);
+    match error {
+        Some(error) if matches!(kind, Kind::Text | Kind::Empty) => Err(Error::PathFile {
+            name: option,
+            error,
+        }),
+        _ => Err(Error::WrongKind {
+            name: option,
+            kind,
+            wanted,
+        }),
+    }
+}
+
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no built-in path and no file of that name".to_owned(),
+        _ => crate::error::why(error),
+    }
+}
+
+fn built_in() -> String {
+    let all = paths::BUILTIN.iter().chain(&paths::FOR_RULES);
+    let known: Vec<&str> = all.map(|(name, _)| *name).collect();
+    known.join(", ")
+}

@@ -1,0 +1,221 @@
+//! All that an input has to tell, gathered in one walk.
+
+use std::path::PathBuf;
+
+use analysis::{
+    About, Continuity, Exits, ExitsReport, Faults, Info, Ipis, Moves, Picture, Recorder, Sched,
+    Signs, Sleeps, Slices, Stalls, Study, Timers, Unpaired, Vcpus,
+};
+use paths::Paths;
+use perftables::Table;
+use source::Header;
+
+use crate::{Error, Input, Opened, PictureOptions, Session};
+
+/// The picture of a recording, and what the recording says of itself.
+#[derive(Debug)]
+pub struct Taken {
+    /// What was found.
+    pub picture: Picture,
+    /// What the recording says of itself.
+    pub header: Header,
+}
+
+impl Session {
+    /// Returns a picture of each recording, and of all tables that perf printed together, each input walked once.
+    ///
+    /// # Errors
+    ///
+    /// Fails when an input cannot be read, is neither a recording nor a text with tables, or lacks what the filters ask
+    /// for.
+    pub fn pictures(
+        &self,
+        inputs: &[PathBuf],
+        options: &PictureOptions,
+    ) -> Result<Vec<Picture>, Error> {
+        let mut pictures = Vec::new();
+        let mut tables = Tables::default();
+        for path in inputs {
+            let input = self.input(path)?;
+            let only_tables = tables.take(&input, options)?;
+            if !only_tables {
+                pictures.push(input.picture(options)?.picture);
+            }
+        }
+        pictures.append(&mut self.of_tables(tables)?);
+        Ok(pictures)
+    }
+
+    /// Returns the pictures that tables of all inputs make together.
+    fn of_tables(&self, tables: Tables) -> Result<Vec<Picture>, Error> {
+        let Some((name, _)) = tables.tables.first() else {
+            return Ok(Vec::new());
+        };
+        if self.options().filters.any() {
+            return Err(Error::TablesFiltered { name: name.clone() });
+        }
+        let mut pictures = analysis::of_tables(tables.tables);
+        for picture in &mut pictures {
+            let devices = self.devices();
+            devices.name_rows(picture.isa, &mut picture.exits, &mut picture.quality);
+        }
+        if let Some(first) = pictures.first_mut() {
+            self.host_facts().warn(&mut first.quality);
+            for note in tables.notes {
+                first.quality.warn(note);
+            }
+        }
+        Ok(pictures)
+    }
+}
+
+/// Tables of all inputs, by input.
+#[derive(Default)]
+struct Tables {
+    tables: Vec<(String, Table)>,
+    notes: Vec<String>,
+}
+
+impl Tables {
+    /// Takes the tables of an input, and returns whether there is nothing else in it.
+    fn take(&mut self, input: &Input<'_>, options: &PictureOptions) -> Result<bool, Error> {
+        if !perftables::looks_like(input.bytes()) {
+            return Ok(false);
+        }
+        let name = || input.name().to_owned();
+        // A ticket may hold both.
+        let is_recording = input.is_recording();
+        let (found, notes) = perftables::read(input.bytes());
+        if found.is_empty() && !is_recording {
+            return Err(Error::TablesUnread { name: name() });
+        }
+        if options.comparing
+            && let Some(reason) = analysis::ambiguous(&found)
+        {
+            return Err(Error::TablesAmbiguous {
+                name: name(),
+                reason,
+            });
+        }
+        let notes = notes.into_iter();
+        self.notes
+            .extend(notes.map(|note| format!("{}: {note}", input.name())));
+        self.tables
+            .extend(found.into_iter().map(|table| (name(), table)));
+        Ok(!is_recording)
+    }
+}
+
+impl Input<'_> {
+    /// Takes a picture of a recording in one walk.
+    ///
+    /// # Errors
+    ///
+    /// Fails when it is no recording, or lacks what the filters ask for.
+    pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
+        let opened = self.recording_with_symbols()?;
+        opened.require_vcpus()?;
+        let mut study = opened.study(options);
+        let outcome = opened.walk(&mut study);
+        study.finish();
+        let keep = |tid: i32, pid: Option<i32>| opened.keeps(tid, pid);
+        let devices = self.session.devices();
+        let mut picture = Picture::of(
+            &mut study,
+            outcome.quality,
+            opened.chooses().then_some(&keep),
+            opened.functions(),
+            &|isa, quality| devices.names(isa, quality),
+        );
+        picture.names = vec![self.name().to_owned()];
+        picture.about = about(opened.header(), &picture);
+        for warning in picture.exits.iter().filter_map(ExitsReport::warning) {
+            picture.quality.warn(warning);
+        }
+        if options.comparing {
+            picture.only_asked();
+        }
+        let unpaired = study.get::<Exits>().map(Exits::unpaired);
+        for warning in unpaired.iter().flat_map(Unpaired::warnings) {
+            picture.quality.warn(warning);
+        }
+        if !opened.nanoseconds() {
+            picture.span_ns = None;
+            picture.quality.warn(
+                "The recording's clock counts ticks of unknown rate: what is told in seconds is in ticks.",
+            );
+        }
+        self.session.host_facts().warn(&mut picture.quality);
+        Ok(Taken {
+            picture,
+            header: opened.header().clone(),
+        })
+    }
+}
+
+impl Opened<'_> {
+    /// Returns the study of everything that rules and comparisons look at, ready to be walked.
+    fn study(&self, options: &PictureOptions) -> Study {
+        let mut follower = Paths::new(options.paths.clone());
+        follower.only(self.instances());
+        self.locate(&mut follower);
+        let mut sched = Sched::new();
+        sched.caller_at(self.functions().range(Sched::caller()));
+        let mut study = Study::default()
+            .with(Info::new())
+            .with(Exits::new(analysis::Options {
+                split: true,
+                ..analysis::Options::default()
+            }))
+            .with(Vcpus::new(self.window()))
+            .with(sched)
+            .with(Sleeps::new())
+            .with(Signs::new())
+            .with(Faults::new())
+            .with(Timers::new())
+            .with(Moves::new())
+            .with(Stalls::new())
+            .with(Recorder::new(has_agents(self.header())))
+            .with(Ipis::new(&mut follower));
+        if !options.paths.is_empty() {
+            study = study.with(follower);
+        }
+        // What a filter by CPU takes away is missing by the user's own wish.
+        if self.session.options().filters.cpus.is_none() {
+            study = study.with(Continuity::new());
+        }
+        if options.comparing {
+            study = study.slices(Slices::new());
+        }
+        self.prepare(&mut study);
+        study.choose(self.window(), self.left_out())
+    }
+}
+
+/// Returns whether a recording says that guests were recorded at the same time, each by an agent in it.
+fn has_agents(header: &Header) -> bool {
+    header.more.iter().any(|(what, _)| what == "guest")
+}
+
+/// Returns what a recording's header says of its machine and recorder.
+fn about(header: &Header, picture: &Picture) -> About {
+    let text = header.format.strip_prefix("text of ");
+    let recorder = match (&header.recorder, text) {
+        (Some(recorder), _) => recorder.split_whitespace().next(),
+        (None, Some(text)) => text.split_whitespace().next(),
+        (None, None) if header.format.starts_with("perf.data") => Some("perf"),
+        (None, None) if header.format.starts_with("trace.dat") => Some("trace-cmd"),
+        (None, None) => None,
+    };
+    let happened = picture.info.events.iter().filter(|kind| kind.count > 0);
+    let lists = header.format.starts_with("perf.data")
+        || text.is_none() && picture.info.recorded.len() > happened.count();
+    About {
+        arch: header.arch.clone(),
+        kernel: header.kernel.clone(),
+        cpus: header.cpus,
+        cpu: header.cpu_desc.clone(),
+        recorder: recorder.map(str::to_owned),
+        lists_events: lists,
+    }
+}

@@ -1,0 +1,71 @@
+//! What bytes are, by their beginning.
+
+use crate::text::HEAD;
+
+/// What the bytes of a file are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content {
+    /// A recording: of this container, or the text of this tool.
+    Recording(String),
+    /// A text in which no event was found.
+    Text,
+    /// Something that is known by its beginning, or by nothing, with an article before it.
+    Other(String),
+}
+
+/// The beginnings of files that people have at hand.
+const KNOWN: &[(&[u8], &str)] = &[
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"BZh", "a bzip2 file (unpack it first)"),
+    (b"\xfd7zXZ", "an xz file (unpack it first)"),
+    (b"\x04\x22\x4d\x18", "an lz4 file (unpack it first)"),
+    (b"QEMU", "a QEMU image"),
+    (b"QFI\xfb", "a qcow2 disk image"),
+    (b"\xc1\x1f\xfc\xc1", "a Common Trace Format (LTTng) stream"),
+    (b"/* CTF", "Common Trace Format (LTTng) metadata"),
+    (b"SQLite format", "an SQLite database"),
+];
+
+/// Says what bytes are. Only their beginning is looked at, so a recording may still turn out to be unusable.
+///
+/// ```
+/// use source::{Content, sniff};
+/// assert_eq!(sniff(b"PERFILE2"), Content::Recording("perf.data".to_owned()));
+/// assert_eq!(sniff(b"Dear all,\n"), Content::Text);
+/// assert_eq!(sniff(b"%PDF-1.7"), Content::Other("a PDF document".to_owned()));
+/// ```
+pub fn sniff(data: &[u8]) -> Content {
+    if perfdata::is_perf_data(data) {
+        return Content::Recording("perf.data".to_owned());
+    }
+    if tracedat::is_trace_dat(data) {
+        return Content::Recording("trace.dat".to_owned());
+    }
+    if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| data.starts_with(magic)) {
+        return Content::Other((*what).to_owned());
+    }
+    let head = data.get(..HEAD).unwrap_or(data);
+    if let Some(style) = tracetext::sniff(head) {
+        let name = style.name();
+        return match style.is_table() {
+            true => Content::Other(format!("a table that {name} printed")),
+            false => Content::Recording(format!("text of {name}")),
+        };
+    }
+    let head = data.get(..4096).unwrap_or(data);
+    let text = std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |_| true);
+    if text && !head.contains(&0) {
+        return Content::Text;
+    }
+    let first: Vec<String> = head.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    Content::Other(format!(
+        "a binary file of unknown kind, beginning {}",
+        first.join(" ")
+    ))
+}
