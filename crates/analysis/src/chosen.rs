@@ -58,6 +58,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// Returns whether everything is in it.
+    pub(crate) fn is_all(&self) -> bool {
+        self.time.is_none() && self.cpus.is_none()
+    }
+
     pub(crate) fn has_cpu(&self, cpu: i32) -> bool {
         self.cpus.as_ref().is_none_or(|cpus| cpus.has(cpu))
     }
@@ -91,6 +96,14 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// An event where nothing is left out.
+    pub(crate) const ALL: Chosen = Chosen {
+        in_time: true,
+        inside: true,
+        counts: true,
+        follows: true,
+    };
+
     /// Looks at an event.
     #[inline]
     pub(crate) fn of(event: &Event<'_>, window: &Window, left_out: &LeftOut) -> Chosen {

@@ -31,6 +31,8 @@ pub struct Study {
     window: Window,
     /// vCPUs whose events do not.
     left_out: LeftOut,
+    /// Whether either of these leaves anything out.
+    chooses: bool,
     /// What the event now has ended, and what is noted about it.
     spans: Vec<Span>,
     notes: Notes,
@@ -105,6 +107,7 @@ impl Default for Study {
             slices: None,
             window: Window::default(),
             left_out: LeftOut::default(),
+            chooses: false,
             spans: Vec::new(),
             notes: Notes::default(),
         }
@@ -156,6 +159,7 @@ impl Study {
     /// followed everywhere all the same, since what a vCPU does may be told by any thread's events, and before or after.
     pub fn choose(self, window: Window, left_out: LeftOut) -> Study {
         Study {
+            chooses: !window.is_all() || !left_out.is_empty(),
             window,
             left_out,
             ..self
@@ -356,7 +360,10 @@ impl Sink for Study {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        let chosen = Chosen::of(event, &self.window, &self.left_out);
+        let chosen = match self.chooses {
+            true => Chosen::of(event, &self.window, &self.left_out),
+            false => Chosen::ALL,
+        };
         if chosen.inside
             && let Some(slices) = &mut self.slices
             && slices.is_due(event.time)
