@@ -323,6 +323,55 @@ impl Study {
     }
 }
 
+impl Study {
+    /// Hands an event to those that read what it says. By itself, so that events that are only counted stay cheap.
+    #[inline(never)]
+    fn read(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
+        let Some(followed) = self.machines.get_mut(usize::from(event.machine())) else {
+            return;
+        };
+        let learns = match kind.follows {
+            Follows::Nothing => false,
+            Follows::Threads => followed.machine.learns(event),
+            Follows::States => true,
+        };
+        if !learns && !kind.is_read() {
+            return;
+        }
+        let mut context = Context {
+            machine: &mut followed.machine,
+            chosen,
+            left_out: &self.left_out,
+            notes: &mut self.notes,
+        };
+        let data = event.data();
+        let members = self.members.as_mut_slice();
+        let take = |members: &mut [Member], set: Set, context: &mut Context<'_>| {
+            each(members, set, |one| one.event(event, &data, context));
+        };
+        take(members, kind.before, &mut context);
+        match kind.follows {
+            Follows::States if followed.spans != 0 => {
+                context.machine.event(event, &data, &mut self.spans);
+                if !self.spans.is_empty() {
+                    each(members, followed.spans, |one| one.spans(&self.spans));
+                    self.spans.clear();
+                }
+            }
+            Follows::States => context.machine.event(event, &data, &mut ()),
+            Follows::Threads if learns => context.machine.learn(event, &data),
+            Follows::Threads | Follows::Nothing => {}
+        }
+        take(members, kind.after, &mut context);
+        if context.notes.list.is_empty() {
+            take(members, kind.last, &mut context);
+        } else {
+            take(members, followed.last, &mut context);
+            context.notes.list.clear();
+        }
+    }
+}
+
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let mut wanted = Wanted::default();
@@ -370,50 +419,25 @@ impl Sink for Study {
         {
             self.cut(event.time);
         }
-        let kind = self.kinds.get(event.ty.index as usize);
-        let followed = self.machines.get_mut(usize::from(event.machine()));
-        let (Some(kind), Some(followed)) = (kind, followed) else {
+        let Some(&kind) = self.kinds.get(event.ty.index as usize) else {
             return ControlFlow::Continue(());
         };
-        let mut context = Context {
-            machine: &mut followed.machine,
-            chosen,
-            left_out: &self.left_out,
-            notes: &mut self.notes,
-        };
-        let members = self.members.as_mut_slice();
-        let learns = match kind.follows {
-            Follows::Nothing => false,
-            Follows::Threads => context.machine.learns(event),
-            Follows::States => true,
-        };
-        if kind.is_read() || learns {
-            let data = event.data();
-            let take = |members: &mut [Member], set: Set, context: &mut Context<'_>| {
-                each(members, set, |one| one.event(event, &data, context));
-            };
-            take(members, kind.before, &mut context);
-            match kind.follows {
-                Follows::States if followed.spans != 0 => {
-                    context.machine.event(event, &data, &mut self.spans);
-                    if !self.spans.is_empty() {
-                        each(members, followed.spans, |one| one.spans(&self.spans));
-                        self.spans.clear();
-                    }
-                }
-                Follows::States => context.machine.event(event, &data, &mut ()),
-                Follows::Threads if learns => context.machine.learn(event, &data),
-                Follows::Threads | Follows::Nothing => {}
-            }
-            take(members, kind.after, &mut context);
-            if context.notes.list.is_empty() {
-                take(members, kind.last, &mut context);
-            } else {
-                take(members, followed.last, &mut context);
-                context.notes.list.clear();
-            }
+        if kind.is_read() || kind.follows != Follows::Nothing {
+            self.read(event, &kind, chosen);
         }
-        each(members, kind.counts, |one| one.count(event, &mut context));
+        if kind.counts != 0
+            && let Some(followed) = self.machines.get_mut(usize::from(event.machine()))
+        {
+            let mut context = Context {
+                machine: &mut followed.machine,
+                chosen,
+                left_out: &self.left_out,
+                notes: &mut self.notes,
+            };
+            each(&mut self.members, kind.counts, |one| {
+                one.count(event, &mut context);
+            });
+        }
         ControlFlow::Continue(())
     }
 
