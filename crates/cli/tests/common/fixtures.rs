@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Returns the folder that has a folder for each rule.
 pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
+    // Tests of other crates use them too.
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/rules")
 }
 
 /// Returns the fixtures of a rule whose names begin so.
