@@ -151,8 +151,8 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
     if !seen.userspace_exits {
         out.push(Unknowable {
             fields: &["kernel_ns", "user_ns"],
-            why: "there are no kvm_userspace_exit events: handling by KVM and by the VMM cannot be told \
-                  apart, and is in unknown_ns but for exits in which the guest asked to wait (all of it is KVM's \
+            why: "there are no kvm_userspace_exit events: handling by KVM and by the VMM cannot be \
+                  separated, and is in unknown_ns but for exits in which the guest asked to wait (all of it is KVM's \
                   if they were recorded and none came)",
         });
     }

@@ -159,7 +159,7 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
                 _ => first(),
             };
             Crowd {
-                name: name.unwrap_or_else(|| "tasks of which nothing tells".to_owned()),
+                name: name.unwrap_or_else(|| "unknown tasks".to_owned()),
                 threads: most.len() as u64,
                 count: most.iter().map(|one| one.count).sum(),
                 ns: most.iter().fold(0, |sum, one| sum.saturating_add(one.ns)),

@@ -207,7 +207,7 @@ fn case_2_loses_its_port_exits() {
         (Some(351_826.0), Some(151_854.0))
     );
     assert_eq!(exits["unit"], "count");
-    assert!(notes(&document).contains("do not say how long they are of"));
+    assert!(notes(&document).contains("do not say how much time they cover"));
     // With the table of ports the finding goes as well, behind what it is of.
     let document = groups(
         &[
@@ -255,7 +255,7 @@ fn case_4_moves_its_back_end() {
     );
     assert!(text(&find(&document, "exits waiting")["text"]).starts_with("Waiting (halted) fell"));
     find(&document, "finding userspace-virtio-backend");
-    assert!(notes(&document).contains("perf kvm stat of arm64 times the guest before each exit"));
+    assert!(notes(&document).contains("perf kvm stat measures how long the guest ran before each exit"));
     // One loop says nothing of shares of time.
     let shares = list(&document["changes"])
         .iter()
@@ -358,7 +358,7 @@ fn a_recording_against_a_table_is_compared_by_shares() {
     let table = seed("case2-windows-before.perf-kvm-stat-vmexit");
     let document = document(&[&a, &table], &[]);
     assert!(
-        notes(&document).contains("shares and mean times are compared, and not counts"),
+        notes(&document).contains("shares and mean times are compared, not counts"),
         "{}",
         notes(&document)
     );

@@ -444,7 +444,7 @@ fn time_that_nothing_tells_is_no_change() {
     }
     let notes = joined(&document, "notes");
     assert!(
-        notes.contains("is not known for 1.5 % of their time in A, and 21 % in B"),
+        notes.contains("is unknown for 1.5 % of their time in A and 21 % in B"),
         "{notes}"
     );
     let first = text(&list(&document["changes"])[0]["text"]);

@@ -22,10 +22,10 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         _ => 1.0,
     };
     if timed {
-        notes.push("What perf stat counted is for each second that it counted.".to_owned());
+        notes.push("Counts of perf stat are for each second that it counted.".to_owned());
     } else {
         notes.push(
-            "Not every block of perf stat says how long it counted: counts are compared as they stand."
+            "Not every block of perf stat says how long it counted: counts are compared as they are."
                 .to_owned(),
         );
     }

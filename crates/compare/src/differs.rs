@@ -55,7 +55,7 @@ pub(crate) fn all(sides: [&[Picture]; 2]) -> Vec<Difference> {
         add(
             "lost",
             (lost > 0).then(|| {
-                format!("{name} lost {lost} events: what there is less of may have been lost.")
+                format!("{name} lost {lost} events: what there is less of may be among them.")
             }),
         );
     }
@@ -109,7 +109,9 @@ fn machines(sides: [&[Picture]; 2]) -> Option<String> {
     } else {
         &list
     };
-    Some(format!("{what}: {list}. What differs below may be theirs."))
+    Some(format!(
+        "{what}: {list}. They may cause the differences below."
+    ))
 }
 
 fn vms(sides: &[Vec<&Picture>; 2]) -> Option<String> {
@@ -156,8 +158,8 @@ fn recorders(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     });
     (!a.is_empty() && !b.is_empty() && a != b).then(|| {
         format!(
-            "Different recorders: A is of {}, B of {}. An event costs each another time, so durations of some \
-             microseconds differ by that alone.",
+            "Different recorders: A is of {}, B of {}. Each adds its own cost to an event, so durations \
+             of a few microseconds differ by that alone.",
             a.join(", "),
             b.join(", ")
         )
@@ -176,7 +178,7 @@ fn stacks(sides: &[Vec<&Picture>; 2]) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "Stacks were recorded in {side} alone. Taking them lengthens what it is that they are taken in."
+        "Stacks were recorded in {side} alone. Taking a stack lengthens what is measured."
     ))
 }
 
@@ -353,7 +355,7 @@ fn events(sides: &[Vec<&Picture>; 2]) -> Option<String> {
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "Different events were recorded: {}. What only they tell is not compared.",
+            "Different events were recorded: {}. What depends on them is not compared.",
             parts.join("; ")
         )
     })

@@ -47,15 +47,15 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             notes.extend(note(&basis));
             if reversed(&basis) {
                 notes.push(
-                    "perf kvm stat of arm64 times the guest before each exit, not the exit's handling: that is what the \
-                     times in its tables are of."
+                    "On arm64 perf kvm stat measures how long the guest ran before each exit, not how long the exit \
+                     was handled: its tables have those times."
                         .to_owned(),
                 );
             }
             whole(pair, &basis, out);
             if let Some((a, b)) = pair.apart() {
                 notes.push(format!(
-                    "A is of {}, B of {}: their exits have other reasons each, and are compared as a whole only.",
+                    "A is of {}, B of {}: their exit reasons differ, so exits are only compared as a whole.",
                     a.name(),
                     b.name()
                 ));
@@ -88,17 +88,17 @@ fn note(basis: &Basis<'_>) -> Option<String> {
     match basis.per {
         Per::Second => None,
         Per::Table => Some(
-            "Printed tables do not say how long they are of: counts and times of exits are compared as they stand, which \
-             is right if both took as long."
+            "Printed tables do not say how much time they cover: counts and times of exits are compared as they are, which \
+             is right if both cover the same time."
                 .to_owned(),
         ),
         Per::All if basis.timed && !reversed(basis) => Some(
-            "The two sides do not both say how long they are of: of exits, shares and mean times are compared, and not \
+            "It is not known of both sides how long they are: of exits, shares and mean times are compared, not \
              counts."
                 .to_owned(),
         ),
         Per::All => {
-            Some("Of exits, shares are compared, and neither counts nor times.".to_owned())
+            Some("Of exits, only shares are compared, not counts or times.".to_owned())
         }
     }
 }

@@ -151,7 +151,7 @@ pub(crate) fn changes(
                 .map(|(step, why)| format!("'{step}' ({why})"))
                 .collect();
             notes.push(format!(
-                "Of the path {name}, stages are not compared that begin or end with {}.",
+                "Stages of the path {name} that begin or end with {} are not compared.",
                 each.join(" or ")
             ));
         }

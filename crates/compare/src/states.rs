@@ -24,7 +24,7 @@ fn words(state: State) -> (&'static str, f64) {
         State::Poll => ("polling in halts", 0.9 * SPENT),
         State::Halted => ("halted", 0.1 * SPENT),
         State::Runnable => ("waiting for a CPU", 1.0),
-        State::Unknown => ("in a state that nothing tells", 0.0),
+        State::Unknown => ("in an unknown state", 0.0),
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             let [a, b] = [sums[0] / all[0], sums[1] / all[1]];
             if a.max(b) >= 0.01 {
                 notes.push(format!(
-                    "What vCPUs did is not known for {} of their time in A, and {} in B: that is no change.",
+                    "What vCPUs did is unknown for {} of their time in A and {} in B: this is not counted as a change.",
                     share::rough(a),
                     share::rough(b)
                 ));

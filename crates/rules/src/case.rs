@@ -152,8 +152,8 @@ impl<'a> Case<'a> {
         let ticks = !self.printed() && self.picture.span_ns.is_none();
         ticks.then(|| {
             Verdict::Lacks(
-                "The recording's clock counts ticks, and how many make a second is not known; record with another one \
-                 (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to know how long and how often."
+                "The recording's clock counts ticks of unknown length; record with another one \
+                 (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to measure how long and how often."
                     .to_owned(),
             )
         })
@@ -166,7 +166,7 @@ impl<'a> Case<'a> {
             .span_ns
             .filter(|ns| *ns < LEAST_SPAN_NS && !self.printed())?;
         Some(Verdict::Lacks(format!(
-            "The recording is of {} only, which is too short to tell how often or what share; record a second or more.",
+            "The recording is only {} long, which is too short for a rate or a share; record a second or more.",
             words::duration::human(span)
         )))
     }
@@ -176,7 +176,7 @@ impl<'a> Case<'a> {
         let brief = |ns: &u64| *ns < LEAST_SPAN_NS && !self.printed();
         match self.picture.span_ns.filter(brief) {
             Some(span) => finding.evidence(says!(
-                "The recording is of {span} only: the share may be that of a moment.",
+                "The recording is only {span} long: the share may not be typical.",
                 span = Ns(span),
             )),
             None => finding,
@@ -208,8 +208,8 @@ impl<'a> Case<'a> {
         let lost = self.picture.quality.lost_events;
         (lost > 0).then(|| {
             says!(
-                "The recording lost {lost} events: counts are lower bounds, and the cost is what was counted at the mean of what \
-                 was timed.",
+                "The recording lost {lost} events: counts are lower bounds, and the cost is the counted exits times the mean of those \
+                 that were timed.",
                 lost = lost,
             )
         })

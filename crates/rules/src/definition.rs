@@ -55,7 +55,7 @@ fn pins(domain: &Domain, out: &mut Vec<String>) {
             ));
         }
         None if !used.is_empty() => out.push(
-            "vCPUs are pinned and the VMM's own threads are not (<emulatorpin>): these run on the vCPUs' CPUs as well."
+            "vCPUs are pinned and the VMM's own threads are not (<emulatorpin>): they may run on the vCPUs' CPUs."
                 .to_owned(),
         ),
         _ => {}
@@ -82,7 +82,7 @@ fn topology(domain: &Domain, host: &Host, out: &mut Vec<String>) {
         .collect();
     if nodes.len() > 1 && domain.cells.len() < 2 {
         out.push(format!(
-            "vCPUs are pinned to CPUs of the NUMA nodes {nodes:?}, and the guest is told of one node only (<numa>): it cannot \
+            "vCPUs are pinned to CPUs of the NUMA nodes {nodes:?}, and the guest sees only one node (<numa>): it cannot \
              place its memory."
         ));
     }
@@ -111,7 +111,7 @@ fn topology(domain: &Domain, host: &Host, out: &mut Vec<String>) {
         .and_then(|topology| topology.threads);
     if shared > 0 && threads.unwrap_or(1) < 2 {
         out.push(
-            "vCPUs are pinned to hyperthreads of one core, and the guest is told that each has a core of its own \
+            "vCPUs are pinned to hyperthreads of one core, and the guest sees each as a core of its own \
              (<topology threads='2'/> would say so)."
                 .to_owned(),
         );
@@ -142,10 +142,13 @@ fn clocks(domain: &Domain, out: &mut Vec<String>) {
         }
     }
     if present("hpet") == Some(true) {
-        out.push("The guest is given an HPET, of which each look is an exit where it is used as the clock.".to_owned());
+        out.push(
+            "The guest has an HPET: where it is used as the clock, each read is an exit."
+                .to_owned(),
+        );
     }
     if present("kvmclock") == Some(false) {
-        out.push("kvmclock is taken from the guest.".to_owned());
+        out.push("The guest has no kvmclock.".to_owned());
     }
 }
 
@@ -210,8 +213,8 @@ fn memory(domain: &Domain, host: Option<&Host>, out: &mut Vec<String>) {
     {
         let model = domain.cpu_model.as_deref().unwrap_or("the default");
         out.push(format!(
-            "The guest's CPU is {model}, not the host's (<cpu mode='host-passthrough'/> or 'host-model'): it may lack what makes \
-             exits rare, as an invariant TSC."
+            "The guest's CPU is {model}, not the host's (<cpu mode='host-passthrough'/> or 'host-model'): it may not have what \
+             makes exits rare, such as an invariant TSC."
         ));
     }
 }

@@ -27,31 +27,31 @@ impl Case<'_> {
         let lost = self.picture.quality.lost_events;
         if lost > 0 && lost > all / 100 {
             return Some(says!(
-                "The recorder lost {lost} events beside {all} that are there: some of it may be that.",
+                "The recorder lost {lost} events and kept {all}: that may explain part of this.",
                 lost = lost,
                 all = all,
             ));
         }
         if many(&told.exits) {
             return Some(says!(
-                "{missed} of {all} exits are followed by another without an entry between: events are missing, and some of \
-                 it may be that.",
+                "{missed} of {all} exits are followed by another without an entry between: events are missing, which may explain \
+                 part of this.",
                 missed = told.exits.missed,
                 all = told.exits.all,
             ));
         }
         if many(&told.chain) {
             return Some(says!(
-                "{missed} of {all} switches leave another task than the one before had switched to: events are missing, and \
-                 some of it may be that.",
+                "{missed} of {all} switches leave another task than the one before had switched to: events are missing, which \
+                 may explain part of this.",
                 missed = told.chain.missed,
                 all = told.chain.all,
             ));
         }
         if let Some(cpu) = told.absent_cpus.first() {
             return Some(says!(
-                "Tasks went to CPU {cpu}, of which nothing was recorded: what happened there is not seen, and some of \
-                 it may be that.",
+                "Tasks went to CPU {cpu}, of which nothing was recorded: what happened there is unknown, which may explain part \
+                 of this.",
                 cpu = Id(u64::from(*cpu)),
             ));
         }

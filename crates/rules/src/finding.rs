@@ -161,7 +161,7 @@ pub(crate) fn disturbed(findings: &mut [Finding]) {
         let same = other.inputs.iter().any(|name| first.inputs.contains(name));
         if other.cost.is_some() && (same || first.inputs.is_empty()) {
             other.evidence.push(says!(
-                "Recording itself took a visible share here ({rule}, above): some of this may be its doing.",
+                "Recording itself cost time here ({rule}, above): it may have caused part of this.",
                 rule = first.rule.id
             ));
         }

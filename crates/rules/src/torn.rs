@@ -22,7 +22,7 @@ pub(crate) fn lower(case: &Case<'_>, finding: &mut Finding) {
     finding.confidence = finding.confidence.min(MOST);
     finding.at_most = Severity::Low;
     finding.evidence.push(says!(
-        "It is no surer than {most}, and its cost is not known, because events are missing in the recording: {holes}.",
+        "Confidence is at most {most}, and the cost is unknown, because events are missing in the recording: {holes}.",
         most = format!("{MOST:.2}"),
         holes = continuity.holes().join("; ")
     ));

@@ -25,10 +25,10 @@ pub(crate) static RULE: Rule = Rule {
          only (`EOI_INDUCED`, `APIC_WRITE`, `AVIC_INCOMPLETE_IPI`) are more.",
     ],
     limits: &[],
-    unknown: "*exits*, or printed `vmexit`, `msr` and `mmio` tables; *facts* tells `enable_apicv` and `avic`. 1000 MSR writes \
+    unknown: "*exits*, or printed `vmexit`, `msr` and `mmio` tables; *facts* has `enable_apicv` and `avic`. 1000 MSR writes \
      that matter and no table names, or 1000 such faults (`EPT_VIOLATION`, `EPT_MISCONFIG`, `npf`) without addresses in \
      a guest that was not seen to use the x2APIC's registers: not known.",
-    advice: "The host's facts choose: of the first two only the one that fits is told.",
+    advice: "The host's facts decide which of the first two is offered.",
     looks_alike: "A guest with SynIC, whose AutoEOI is what sets APICv aside: [hyperv-synic-autoeoi](#hyperv-synic-autoeoi).",
     remedies: &[
         Remedy {

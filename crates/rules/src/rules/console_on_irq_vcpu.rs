@@ -24,11 +24,11 @@ pub(crate) static RULE: Rule = Rule {
         "A vCPU that was in the VMM for a serial port: {exits} exits and 2 % of its observed time; and {met} device interrupts (path `device-irq`: messages, whoever sends them) that came to it meanwhile. Their median is twice \
          that of the *same vCPU's* other interrupts and more than nine of ten of those took: confidence 0.95, at least \
          `medium`. That the median of {met} is so by chance happens once in a hundred times. With less than {met} others \
-         it has to be five times what one exit for the port takes: 0.5. Where nothing tells when the guest takes an \
-         interrupt (arm64; APICv, which delivers without `kvm_inj_virq`; or that event is not recorded): 0.5. So it is \
+         it has to be five times what one exit for the port takes: 0.5. Where no event shows when the guest takes \
+         an interrupt (arm64; APICv, which delivers without `kvm_inj_virq`; or that event is not recorded): 0.5. So it is \
          where one event in a hundred was lost. A vCPU that prints and takes no interrupts meanwhile is no finding; nor \
-         is one whose interrupts do not wait for it. Where more than a tenth of the interrupts are of a VM that nothing \
-         tells, or messages are not recorded: not known. Tables of ports or memory with {exits} accesses of a serial port \
+         is one whose interrupts do not wait for it. Where more than a tenth of the interrupts are of an unknown VM, \
+         or messages are not recorded: not known. Tables of ports or memory with {exits} accesses of a serial port \
          do not say which vCPU that was: not known.",
         "From the scheduler alone: after an interrupt for a vCPU that was running already, the answer took 0.5 ms or \
          more and five times what waking a vCPU takes: 0.4, at least `medium`. What the vCPU was busy with is then not \
@@ -292,7 +292,7 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
     .thread(row.tid);
     finding = match (timed, met.is_compared()) {
         (false, _) => finding.evidence(of.then(
-            ". How long they waited is not recorded: nothing tells when the guest takes an interrupt here.".into(),
+            ". How long they waited is not recorded: no event shows when the guest takes an interrupt here.".into(),
         )),
         (true, false) => finding.evidence(of.then(says!(
             ", and half of them took {p50} or more up to the guest. There are too few others to compare them with.",

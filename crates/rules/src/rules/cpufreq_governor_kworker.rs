@@ -168,7 +168,7 @@ fn look(case: &Case<'_>) -> Verdict {
         }
         None => {
             finding = finding.evidence(
-                "Which function they run is not recorded; workqueue:workqueue_execute_start, or a stack, tells.",
+                "Which function they run is not recorded; workqueue:workqueue_execute_start, or a stack, shows it.",
             );
         }
     }
@@ -184,7 +184,7 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     } else {
         finding = finding.evidence(
-            "The host's cpufreq governor is not told; trapline facts on the host has it.",
+            "The host's cpufreq governor is unknown; trapline facts on the host shows it.",
         );
     }
     // Rates are not known of a table that does not say how long it is of.

@@ -21,10 +21,10 @@ pub(crate) static RULE: Rule = Rule {
             pages are 4 KiB where they could be 2 MiB.",
     found: &[
         "`EPT_VIOLATION`; AMD's `npf`, arm64's `DABT_LOW` and `IABT_LOW`, each without the accesses of devices and of \
-         the local APIC's page (0xfee00000): what an exit was about is told by the `kvm_page_fault`, `kvm_guest_fault` \
+         the local APIC's page (0xfee00000): what an exit was about is known from the `kvm_page_fault`, `kvm_guest_fault` \
          or `kvm_mmio` within it, and by the pages in which a device answered before. {faults} of them and {many} a second ({printed} in a printed table, which does not say how long it is of), a tenth of the time of exits without waiting. \
          Confidence 0.85; 0.7 without addresses where APICv is in use, and from tables; 0.5 from a table that does not \
-         tell whether it is. THP, KSM and NUMA balancing of the host are told beside it.",
+         show whether it is. The evidence lists THP, KSM and NUMA balancing of the host.",
     ],
     limits: &[
         ("faults", Value::Count(LEAST)),
@@ -33,7 +33,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     unknown: "*exits* with `kvm_mmio` or `kvm_page_fault` (*all*). Without addresses it is not known: on AMD and arm64, because \
      devices' accesses have the same reason; on Intel, unless APICv is in use (`EOI_INDUCED`, `APIC_WRITE`, \
-     `APIC_ACCESS` tell), because without it accesses of the local APIC's page have it. A printed table with \
+     `APIC_ACCESS` show it), because without it accesses of the local APIC's page have it. A printed table with \
      `TPR_BELOW_THRESHOLD` and none of those is of a host that emulates the local APIC, and cannot tell.",
     advice: "",
     looks_alike: "A guest that has just started maps its memory once, and it ends; look again later. Where APICv is off or set \
@@ -216,12 +216,12 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
         (sum(&[told.memory, told.untold]), 0.7)
     } else if intel {
         return Err(
-            "Record kvm:kvm_page_fault and kvm:kvm_mmio to tell memory from the local APIC's page (0xfee00000), whose accesses have \
+            "Record kvm:kvm_page_fault and kvm:kvm_mmio to separate memory from the local APIC's page (0xfee00000), whose accesses have \
              the same reason where APICv is not in use.",
         );
     } else {
         return Err(
-            "Record kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) to tell memory from devices.",
+            "Record kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) to separate memory from devices.",
         );
     };
     Ok(Faults {
@@ -259,7 +259,7 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
     let (confidence, note) = match (intel, table, case.exits(&WITH_APICV).count) {
         (true, false, 0) if case.exits(&["TPR_BELOW_THRESHOLD"]).count > 0 => {
             return Err(
-                "TPR_BELOW_THRESHOLD tells that KVM emulates the local APIC, whose page then is among these exits; record \
+                "TPR_BELOW_THRESHOLD shows that KVM emulates the local APIC, whose page then is among these exits; record \
                  kvm:kvm_page_fault and kvm:kvm_mmio, or add what perf kvm stat report --event=mmio prints, which have its address \
                  (0xfee00000).",
             );
@@ -267,7 +267,7 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
         (true, false, 0) => (
             0.5,
             Some(
-                "Whether APICv is in use this table does not tell (no EOI_INDUCED, APIC_WRITE or APIC_ACCESS): without it accesses of the \
+                "This table does not show whether APICv is in use (no EOI_INDUCED, APIC_WRITE or APIC_ACCESS): without it accesses of the \
                  local APIC's page (0xfee00000) are among these exits; perf kvm stat report --event=mmio has them."
                     .to_owned(),
             ),

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
     title: "Halt polling burns CPU time in polls that fail",
     looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile",
-    needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to tell polling from \
+    needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate polling from \
             sleeping; or the host's KVM debug statistics (--facts)",
     measures: &["vcpus poll"],
     cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than that, \
@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
         "{polls} polls failed and burnt {costs} of the vCPUs' time. That is the cost, whatever share of the polls succeeds. \
          Those that succeed save a wake-up each: below {whatever} of the vCPUs' time polling pays, and is no finding, \
          where they took more time than those that failed (that is time in which the vCPU would have slept, and been \
-         woken late); above, it is told all the same, and the remedy says how many wake-ups it saved and what a woken \
+         woken late); above, it is a finding all the same, and the remedy says how many wake-ups it saved and what a woken \
          vCPU waited for its CPU. Confidence 0.9. Without events, from the host's statistics (`--facts`): 1000 polls \
          since the VMs' start, failed ones took twice as long as those that succeeded: 0.6, without a cost. Halts that \
          were recorded and in which nobody polled are an all-clear.",
@@ -31,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     unknown: "`kvm_vcpu_wakeup`, `kvm_halt_poll_ns`, exits and `sched_switch` (*all*), or *facts* of a host whose KVM statistics \
      are readable. Without `kvm_halt_poll_ns` a poll that fails looks like a slow way to sleep: where none succeeds \
-     either, and the host's `halt_poll_ns` is not told, it is not known.",
+     either, and the host's `halt_poll_ns` is unknown, it is not known.",
     advice: "",
     looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns in its guest time, and is no halt polling. A host that is \
      slow to put a thread to sleep is on its CPU meanwhile, and polls nothing ([vcpus.md](vcpus.md)).",
@@ -94,7 +94,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !seen.is_some_and(|seen| seen.poll_lengths) && doubtful(case) {
         return Verdict::Lacks(format!(
-            "vCPUs were on their CPU for {} before they slept, and nothing tells whether KVM polled then or was only slow to sleep; record \
+            "vCPUs were on their CPU for {} before they slept, and whether KVM polled then or was only slow to sleep was not recorded; record \
              kvm:kvm_halt_poll_ns too, which every poll that fails makes.",
             human(burnt)
         ));
@@ -116,7 +116,7 @@ fn look(case: &Case<'_>) -> Verdict {
             polled = Ns(polled),
         ))
         .evidence(says!(
-            "Halted beyond polling they were {halted}.",
+            "They were halted without polling for {halted}.",
             halted = Ns(case.picture.state_ns(State::Halted)),
         ));
     if hits > 0 {
@@ -182,8 +182,8 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
     Finding::new(&RULE, 0.6)
         .title(format!("Halt polling failed {} of {tries} times, by the host's statistics", tries - hits.min(tries)))
         .evidence(says!(
-            "Since the VMs' start polls that failed took {failed}, those that succeeded {succeeded}; how long that is a share of \
-             is not in these sums.",
+            "Since the VMs' start polls that failed took {failed}, those that succeeded {succeeded}; these sums do not say in how \
+             much time.",
             failed = Ns(fail_ns),
             succeeded = Ns(success_ns),
         ))

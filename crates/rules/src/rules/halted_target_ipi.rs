@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "Inter-processor interrupts have to wake vCPUs that are halted",
     looks_at: "each inter-processor interrupt, from the write to the interrupt controller to the target's entry, and what the target \
                was doing then: what those to halted vCPUs take longer than others, without waits for a CPU that a task has",
-    needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr tell who was in a halt; sums do not",
+    needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr show who was in a halt; sums do not",
     measures: &[],
     cause: "The target had nothing to do and halted, so its thread gave its CPU away. The interrupt then wakes that \
             thread (kvm_vcpu_kick, schedule), it waits until its CPU is out of idle, and enters its guest: many times \
@@ -38,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         ("of_all", Value::Share(OF_ALL)),
         ("compared", Value::Count(COMPARED)),
     ],
-    unknown: "*all* (arm64: `kvm_sys_access` is in it), or *exits* with `kvm_msr`. Sums of a printed table cannot tell: halts \
+    unknown: "*all* (arm64: `kvm_sys_access` is in it), or *exits* with `kvm_msr`. Sums of a printed table do not show it: halts \
      and writes go together as well where vCPUs that run are interrupted while others halt. The rule then says what to \
      record.",
     advice: "",
@@ -218,7 +218,7 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
     }
     if !followed {
         finding = finding.evidence(
-            "Whether a vCPU in a halt slept or polled is not in exits and entries; kvm:kvm_vcpu_wakeup and sched:* tell.",
+            "Whether a vCPU in a halt slept or polled is not in exits and entries; kvm:kvm_vcpu_wakeup and sched:* show it.",
         );
     }
     finding = stages(case, finding, halted);

@@ -9,8 +9,8 @@ pub(crate) static RULE: Rule = Rule {
     id: "host-tick-on-isolated-cpu",
     title: "The host's tick interrupts vCPUs on isolated CPUs",
     looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line isolates",
-    needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry tells the timer's \
-            own",
+    needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry shows which are \
+            the timer's own",
     measures: &[],
     cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes on on every \
             CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",
@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
         "A CPU of the host's isolated ones with {ticks} exits for interrupts (or timer interrupts) a second, which is a tick \
          of the slowest kernel (100 Hz) with some missing; {exits} exits in all. On a CPU of `nohz_full` only what goes \
          beyond the guest's own timer counts: AMD has no timer that counts while a guest runs, and on arm64 the guest's \
-         timer interrupts the host, so each expiry is such an exit. `kvm_msr` (arm64: `kvm_timer_update_irq`) tells how \
+         timer interrupts the host, so each expiry is such an exit. `kvm_msr` (arm64: `kvm_timer_update_irq`) shows how \
          often the guest started it; without, it is not known. Confidence 0.9 where `local_timer_entry` was recorded, \
          else 0.7. The cost is by the mean of all exits for interrupts.",
     ],
@@ -160,7 +160,7 @@ fn look(case: &Case<'_>) -> Verdict {
             .only(&[1]);
     }
     if timer == 0 {
-        finding = finding.evidence("Which interrupts these are is not recorded; irq_vectors:local_timer_entry and irq:irq_handler_entry tell.");
+        finding = finding.evidence("Which interrupts these are is not recorded; irq_vectors:local_timer_entry and irq:irq_handler_entry show it.");
     }
     finding.found()
 }

@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
             the guest, goes on to user space and back. kvm-clock and the TSC are read without an exit.",
     found: &[
         "Rows of the `mmio` table. From {reads} reads on that matter; with a table of memory alone, half of all accesses. \
-         Writes set the HPET's timers: they are told beside, and not in the cost. Accesses that were recorded without \
+         Writes set the HPET's timers: the evidence lists them, and they are not in the cost. Accesses that were recorded without \
          their exit or entry (more `kvm_mmio` than the table's rows account for) are in the cost at the mean of the \
          others. Confidence 0.95. Without addresses, in printed tables of Intel: {faults} `EPT_MISCONFIG` that matter, are \
          a quarter of the time of exits without waiting, and take {each} or more each and twice as long as all other \
@@ -130,7 +130,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if writes.count > 0 {
         finding = finding.evidence(says!(
-            "Beside them {writes} set its timers and took {time}; they are not in the cost.",
+            "In addition, {writes} set its timers and took {time}; they are not in the cost.",
             writes = Many(writes.count, "write"),
             time = Ns(writes.ns),
         ));
@@ -164,7 +164,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
     let told = case.picture.events("kvm_mmio").is_some();
     if faults.count >= FITS && case.matters(faults.ns) && !told {
         return Verdict::Lacks(format!(
-            "{} npf exits took {}, and nothing tells devices from memory; record kvm:kvm_mmio too (perf kvm stat record does), \
+            "{} npf exits took {}, and the recording does not separate devices from memory; record kvm:kvm_mmio too (perf kvm stat record does), \
              or add what perf kvm stat report --event=mmio prints.",
             faults.count,
             human(faults.ns)
@@ -186,7 +186,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         && each >= case.others_mean_ns(emulated).saturating_mul(2);
     if !case.printed() || !fits {
         return Verdict::Lacks(format!(
-            "{} exits for emulated memory took {}, and nothing tells where; record kvm:kvm_mmio too (perf kvm stat \
+            "{} exits for emulated memory took {}, and their addresses were not recorded; record kvm:kvm_mmio too (perf kvm stat \
              record does), or add what perf kvm stat report --event=mmio prints.",
             emulated.count,
             human(emulated.ns)

@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
             all its interrupts are then emulated.",
     found: &[
         "Writes of `HV_X64_MSR_SINT0` to `SINT15` that are not masked and have the AutoEOI bit: confidence 0.95 and at \
-         least `medium` if the host offers APICv or AVIC, 0.75 if that is not told; nothing if the host has it off. \
+         least `medium` if the host offers APICv or AVIC, 0.75 if that is unknown; nothing if the host has it off. \
          Without such writes: the definition has `<synic/>` and no `<avic/>`, the host offers it, and writes of 0x80b \
          exit all the same: 0.6, at least `medium`. Without a definition it is not known, unless registers were \
          recorded and the guest touches none of Hyper-V's for it (0x40000080 to 0x400000b7), or a table of 1000 exits \
@@ -86,7 +86,7 @@ fn look(case: &Case<'_>) -> Verdict {
                 name = name,
                 value = value,
             )),
-            None => finding.evidence("Whether the host has APICv or AVIC at all is not told; trapline facts on the host has it."),
+            None => finding.evidence("Whether the host has APICv or AVIC is unknown; trapline facts on the host shows it."),
         };
         finding = inhibited(case, finding);
         finding.at_least = if on { Severity::Medium } else { Severity::Low };

@@ -71,7 +71,7 @@ fn look(case: &Case<'_>) -> Verdict {
         finding = finding
             .title(format!("{} events were lost", quality.lost_events))
             .evidence(says!(
-                "perf said that {lost} events were lost, with the table; of how many it did not say.",
+                "perf reported {lost} lost events with the table, but not of how many.",
                 lost = quality.lost_events,
             ));
         finding.at_least = Severity::Medium;

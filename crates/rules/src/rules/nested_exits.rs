@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     id: "nested-exits",
     title: "The guest runs guests of its own, and their exits are emulated",
     looks_at: "exits for instructions of virtualization (VMRESUME, VMREAD, vmrun, ERET...), and nested entries and exits",
-    needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit tells the inner guest's reasons",
+    needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit has the inner guest's reasons",
     measures: &[],
     cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor and emulates \
             what that does with virtualization instructions: one exit inside becomes several outside.",

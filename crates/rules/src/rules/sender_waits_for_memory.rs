@@ -149,7 +149,7 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     } else {
         finding = finding.evidence(
-            "No receiver is in the recording: whether it is slow, or the buffer is too small, its own recording tells.",
+            "No receiver is in the recording: record it as well to see whether it is slow or the buffer is too small.",
         );
     }
     if by_task.first().is_some_and(|task| task.4 != WAITS[0]) {
@@ -217,7 +217,7 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
         )
         .evidence(
             "Where it sleeps is not in this table: a sender mostly does in tcp_sendmsg_locked, for memory, and a receiver until \
-             there is data. Stacks of sched:sched_switch (perf record -g) tell.",
+             there is data. Stacks of sched:sched_switch (perf record -g) show it.",
         );
     finding.at_least = Severity::Medium;
     finding.found()
@@ -278,8 +278,8 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
         .cost(cost)
         .title(format!("Threads of {comm} wait for each other: {waits} sleeps of senders, {starved} of receivers"))
         .evidence(says!(
-            "Threads of {task} slept {waits} times with one stack, {time} in all, and others {starved} times with another: those \
-             run out of data {ratio} times for each time that these get room.",
+            "Threads of {task} slept {waits} times with one stack, {time} in all, and others {starved} times with another: the \
+             latter ran out of data {ratio} times for each time that the former got room.",
             task = comm,
             waits = waits,
             time = Ns(ns),
@@ -287,7 +287,7 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
             ratio = Ratio(starved as f64 / waits as f64),
         ))
         .evidence(
-            "The stacks have no symbols, so this only fits; --kallsyms with a copy of the host's /proc/kallsyms tells whether it is \
+            "The stacks have no symbols, so this is a guess; --kallsyms with a copy of the host's /proc/kallsyms shows whether it is \
              sk_stream_wait_memory.",
         )
         .found()

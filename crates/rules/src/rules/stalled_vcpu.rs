@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "A vCPU stood still for long, and its guest had not asked to wait",
     looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was stopped, slept and who \
                woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits are handled",
-    needs: "kvm_exit and kvm_entry; sched:sched_switch tells waiting for a CPU from being handled",
+    needs: "kvm_exit and kvm_entry; sched:sched_switch separates waiting for a CPU from being handled",
     measures: &[],
     cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds it is the \
             VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the host (memory that \
@@ -26,21 +26,21 @@ pub(crate) static RULE: Rule = Rule {
         "| what | how it is known | confidence |\n\
          | --- | --- | --- |\n\
          | a signal stopped the VMM | its threads left their CPUs in state `T` or `t`. In halts too: the guest's timers wait as well | 0.95 |\n\
-         | asleep in the VMM | after `kvm_userspace_exit`; who woke it had its lock, or did its work: how long that one ran meanwhile is told. If it hardly ran, it waited itself, or the VM was paused | 0.85; 0.7 |\n\
+         | asleep in the VMM | after `kvm_userspace_exit`; who woke it had its lock, or did its work: the evidence says how long that one ran meanwhile. If it hardly ran, it waited itself, or the VM was paused | 0.85; 0.7 |\n\
          | asleep in KVM | uninterruptibly (`D`): memory, as a rule | 0.85 |\n\
-         | busy | it had its CPU, and was told of there (`sched_stat_runtime`) | 0.7 |\n\
-         | the host stood still | it had its CPU, or an idle one was there for it, and for most of the stall no event at all came from that CPU, though a task that runs is told of at every tick. `low`, no cost: nothing in the VM mends it | 0.6 |\n\
-         | not told | without `sched_switch`, or without anything that tells a busy task from a silent CPU | 0.5 |",
+         | busy | it had its CPU, and events show that it ran there (`sched_stat_runtime`) | 0.7 |\n\
+         | the host stood still | it had its CPU, or an idle one was there for it, and for most of the stall no event at all came from that CPU, though a running task has an event at every tick. `low`, no cost: nothing in the VM mends it | 0.6 |\n\
+         | unknown | without `sched_switch`, or without events that separate a busy task from a silent CPU | 0.5 |",
         "A wait for a CPU that another task had is [vcpu-preempted](#vcpu-preempted)'s. KVM sleeps interruptibly where \
          the guest asked for it: in halts, and in vCPUs that are off (INIT, PSCI); such sleeps are no stalls whatever \
          exit they seem to be in, since the event that would say so may be missing.",
-        "A stall that the recording's end cuts off is not told: nothing says what became of it.",
+        "A stall that the recording's end cuts off is not counted: how it ended is unknown.",
         "Without a stall: asleep in KVM uninterruptibly for {long} in all and a twentieth of the vCPU's time. 0.85.",
         "Of a printed table: the longest exit of each reason, 0.5. A table of perf's of arm64 has other times: not \
          known.",
     ],
     limits: &[("long", Value::Nanoseconds(LONG_NS))],
-    unknown: "*exits*, or a printed table; *all* tells the cases apart.",
+    unknown: "*exits*, or a printed table; *all* separates the cases.",
     advice: "",
     looks_alike: "A snapshot, the end of a migration, a suspended host; and events that were lost \
      ([lossy-recording](#lossy-recording)): an exit whose entry was lost looks long.",
@@ -255,7 +255,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     });
     if count != of_host && of_host > 0 {
         finding = finding.evidence(says!(
-            "Beside them the host itself stood still {stalls}, {time} in all.",
+            "In addition, the host itself stood still {stalls}, {time} in all.",
             stalls = Times(of_host),
             time = Ns(host_ns),
         ));
@@ -263,7 +263,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     let (behind, behind_ns) = stalls.sum(Held::Behind);
     if behind > 0 {
         finding = finding.evidence(says!(
-            "Beside them vCPUs waited so long for a CPU that another task had {waits}, {time} in all: that is vcpu-preempted's.",
+            "In addition, vCPUs waited as long for a CPU that another task had {waits}, {time} in all: see vcpu-preempted.",
             waits = Times(behind),
             time = Ns(behind_ns),
         ));
@@ -293,7 +293,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
             &[HOST],
         ),
         Held::Untold | Held::Behind => (
-            "What it was here the recording does not tell.",
+            "The recording does not show what it was here.",
             &[LOOK, VMM, MEMORY],
         ),
     };
@@ -349,8 +349,8 @@ fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
         Held::Busy => says!(", {held} of it on its CPU", held = held),
         Held::Host => says!(", {held} of it without any event on its CPU", held = held),
         Held::Untold if switches(case) => says!(
-            ", {held} of it on its CPU, or while its CPU was idle: whether it worked there or the host stood still \
-             sched:sched_stat_runtime would tell",
+            ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime would show whether it worked there or the \
+             host stood still)",
             held = held,
         ),
         Held::Untold | Held::Behind => Evidence::default(),

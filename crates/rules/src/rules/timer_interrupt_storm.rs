@@ -28,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
          cost is the time of these exits, without waits.",
         "x86: the vector, in `kvm_inj_virq` and `kvm_apic_accept_irq`: 236 (0xec) and 237 of Linux, 239 before 4.11, \
          209 of Windows, or another one that came about as often as the preemption timer or the deadline timer expired: \
-         0.95. Without vectors `PREEMPTION_TIMER` tells: 0.95.",
+         0.95. Without vectors `PREEMPTION_TIMER` shows it: 0.95.",
         "arm64: `kvm_timer_update_irq` that raises the line of a private timer (IRQ below 32) before an `IRQ` exit, or \
          at the end of a wait; KVM raises it again at every load, which is not counted: 0.95.",
         "Neither: the timer was set 3000 times a second, without two for each halt (a vCPU that idles stops its tick \
@@ -43,7 +43,7 @@ pub(crate) static RULE: Rule = Rule {
         ("least", Value::Count(LEAST)),
         ("least_time", Value::Nanoseconds(LEAST_NS)),
     ],
-    unknown: "*all*. A printed table tells neither which timer nor in how long: not known, unless interrupts, windows and writes \
+    unknown: "*all*. A printed table shows neither which timer it was nor how long it took: not known, unless interrupts, windows and writes \
      of registers are fewer than {least}, a tenth of the exits without waits, or a twentieth of the time. A recording of \
      exits alone in which such exits are half of a vCPU's and {many} a second: not known.",
     advice: "",

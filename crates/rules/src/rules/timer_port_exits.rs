@@ -20,8 +20,8 @@ pub(crate) static RULE: Rule = Rule {
             on to the VMM and back. A paravirtual clock is read from memory or from the TSC, without an exit.",
     found: &[
         "Rows of the `ioport` table. Reads count, and writes that choose what is read next (the RTC's index 0x70, the \
-         PIT's latch 0x43), each at most as often as what they choose is read; other writes set a timer or do nothing, \
-         and are told and not counted. From {reads} reads on, whose exits matter; with a table of ports alone, when they \
+         PIT's latch 0x43), each at most as often as what they choose is read; other writes set a timer or do nothing; \
+         the evidence lists them, and they are not counted. From {reads} reads on, whose exits matter; with a table of ports alone, when they \
          are half of all port accesses. The cost is the number of reads × the mean of the exits for these ports, from \
          exit to entry (of tables: of all exits for ports, `io`, `IO_INSTRUCTION`), since perf's port times begin at \
          `kvm_pio` only. Reads whose exit or entry was lost are in it at that mean, and the evidence says how many they \
@@ -31,10 +31,10 @@ pub(crate) static RULE: Rule = Rule {
     limits: &[("reads", Value::Count(LEAST))],
     unknown: "*exits*, or printed `vmexit` and `ioport` tables. 100 port exits that matter without a table of ports: \
      not known.",
-    advice: "Which one is offered is told by the definition. Without one, reads of the RTC that are a twentieth of the timers' \
+    advice: "The guest's definition decides which one is offered. Without one, reads of the RTC that are a twentieth of the timers' \
      mean Windows (Linux reads the RTC at its start only); else Linux's comes first and nothing is patched.",
     looks_alike: "Other ports are no clock: a serial console (0x3f8) is [console-on-irq-vcpu](#console-on-irq-vcpu), a virtio \
-     device's notification port is [userspace-virtio-backend](#userspace-virtio-backend). Only a table of ports tells.",
+     device's notification port is [userspace-virtio-backend](#userspace-virtio-backend). Only a table of ports shows which.",
     remedies: &[
         Remedy {
             what: "Windows: give the guest Hyper-V's clock and timers: <timer name='hypervclock' present='yes'/> in \
@@ -100,8 +100,8 @@ fn look(case: &Case<'_>) -> Verdict {
         let much = case.has_exits() && exits.count >= LEAST && case.matters(exits.ns);
         return if much {
             Verdict::Lacks(format!(
-                "{} exits for I/O ports took {} ({} of the time of exits without waiting), and nothing tells which \
-                 ports; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report \
+                "{} exits for I/O ports took {} ({} of the time of exits without waiting), and the ports were \
+                 not recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report \
                  --event=ioport prints.",
                 exits.count,
                 human(exits.ns),

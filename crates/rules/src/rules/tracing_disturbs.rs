@@ -22,11 +22,11 @@ pub(crate) static RULE: Rule = Rule {
          it ran around those is left out.",
         "A bound: what an event costs lies between its time stamp and that of the thread's next one. So the 1st \
          percentile of the gaps between events of a thread, on one CPU and with no other thread's between, times the \
-         events of the busiest CPU, is what recording takes there *at most*: told from {share} on as \"up to\", `low`, 0.4, \
+         events of the busiest CPU, is what recording takes there *at most*: reported from {share} on as \"up to\", `low`, 0.4, \
          without a cost. If {event} for a tracepoint and {probe} for a probe are {share} as well, it is certain: 0.7. (No \
          kernel does it for less: `kernel/trace/trace_benchmark.c` measures that. On a slow or an emulated CPU it is \
          many times that.)",
-        "A recording of less than {span}, or with fewer than {events} events on its busiest CPU, does not tell a share.",
+        "A recording of less than {span}, or with fewer than {events} events on its busiest CPU, is too short for a share.",
     ],
     limits: &[
         ("share", Value::Share(SHARE)),
@@ -36,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         ("event", Value::Nanoseconds(EVENT_NS)),
         ("probe", Value::Nanoseconds(PROBE_NS)),
     ],
-    unknown: "Nothing; `sched_switch` shows the recorder's threads. Printed tables do not tell.",
+    unknown: "Nothing; `sched_switch` shows the recorder's threads. Printed tables do not show it.",
     advice: "",
     looks_alike: "",
     remedies: &[
@@ -90,7 +90,7 @@ const WAITS: f64 = 0.02;
 fn look(case: &Case<'_>) -> Verdict {
     if case.printed() {
         return Verdict::Lacks(
-            "A printed table does not say what recording took: give the recording itself."
+            "A printed table does not show what recording cost: give the recording itself."
                 .to_owned(),
         );
     }
@@ -102,7 +102,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let all: u64 = events.map(|event| event.count).sum();
     if span < LEAST_NS {
         return Verdict::Lacks(format!(
-            "{all} events in {} are too few to tell what recording takes: record for longer.",
+            "{all} events in {} are too few to measure what recording costs: record for longer.",
             human(span)
         ));
     }
@@ -297,8 +297,8 @@ impl Bound {
         ));
         if title && !certain {
             finding = finding.evidence(
-                "That is a bound, and what it takes may be far less: the guest's own measure with and without recording \
-                 tells.",
+                "That is a bound: the real cost may be far lower. Measure in the guest with and without \
+                 recording.",
             );
         }
         let all: u64 = case

@@ -24,14 +24,14 @@ pub(crate) static RULE: Rule = Rule {
          the CPU was idle is the way out of idling and does not count.",
         "The threads of a process are summed before one is named; where processes are not recorded (ftrace), those of a \
          name; vCPUs by VM; kworkers together. What the recorder and its helpers had ([below](#who-is-the-recorder)) \
-         does not count, and is told apart: a recording whose vCPUs wait for the recorder alone is \
+         does not count, and is listed separately: a recording whose vCPUs wait for the recorder alone is \
          [tracing-disturbs](#tracing-disturbs).",
     ],
     limits: &[("long", Value::Nanoseconds(LONG_NS))],
     unknown: "*all*, of the whole host (`-a`): exits, `sched_switch`, `sched_wakeup`.",
     advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if the \
      definition pins already or a node (else the host) has too few. Look that no other guest has them.",
-    looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU's idle state, which `trapline vcpus` tells as \
+    looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU's idle state, which `trapline vcpus` shows as \
      \"nothing: the CPU was idle\".",
     remedies: &[
         Remedy {
@@ -104,7 +104,7 @@ fn look(case: &Case<'_>) -> Verdict {
         )),
     };
     finding = finding.evidence(says!(
-        "{share} of the time that vCPUs were observed they could run and another task had the CPU; worst was {worst} with \
+        "For {share} of the time that vCPUs were observed they could run while another task had the CPU; the worst was {worst} with \
          {time} ({share_of_worst}){waits}.",
         share = Of(total, case.picture.observed_ns()),
         worst = case.vcpu_called(worst.tid),
@@ -155,7 +155,10 @@ fn look(case: &Case<'_>) -> Verdict {
     let rows = report.rows.iter();
     let guest = rows.map(|row| row.times.get(State::Guest));
     let guest = guest.fold(0, u64::saturating_add);
-    finding = finding.evidence(says!("In their guests they were {time}.", time = Ns(guest)));
+    finding = finding.evidence(says!(
+        "They were in their guests for {time}.",
+        time = Ns(guest)
+    ));
     if let Some(doubt) = case.doubt() {
         finding = finding.evidence(doubt);
     }
