@@ -255,7 +255,9 @@ fn case_4_moves_its_back_end() {
     );
     assert!(text(&find(&document, "exits waiting")["text"]).starts_with("Waiting (halted) fell"));
     find(&document, "finding userspace-virtio-backend");
-    assert!(notes(&document).contains("perf kvm stat measures how long the guest ran before each exit"));
+    assert!(
+        notes(&document).contains("perf kvm stat measures how long the guest ran before each exit")
+    );
     // One loop says nothing of shares of time.
     let shares = list(&document["changes"])
         .iter()

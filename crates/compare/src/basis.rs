@@ -6,8 +6,8 @@
 
 use analysis::{Amount, Measured, Origin, Picture};
 
-use crate::Unit;
 use crate::chance::Run;
+use crate::change::Unit;
 
 /// What sums are divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

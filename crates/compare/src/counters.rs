@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use analysis::Picture;
 
 use crate::basis::Basis;
+use crate::chance;
+use crate::change::{Change, Unit, Which};
 use crate::side::{Pair, push, value};
-use crate::{Change, Unit, Which, chance};
 use words::{change, number};
 
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {

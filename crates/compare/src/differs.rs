@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::{About, Origin, Picture};
 use paths::lang::{Pattern, Step};
 
+use crate::change::Difference;
 use crate::side::WORK;
 use words::{counted, number, share};
 
@@ -18,15 +19,6 @@ const LISTED: usize = 5;
 const LEAST: f64 = 0.01;
 /// Rates of work that differ by less are called the same.
 const APART: f64 = 1.5;
-
-/// One thing in which the two sides differ as recordings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// `machine`, `recorder`, `events`, `lost`, `work`.
-    pub what: &'static str,
-    /// A full sentence.
-    pub text: String,
-}
 
 /// Returns all of them, what matters most first.
 pub(crate) fn all(sides: [&[Picture]; 2]) -> Vec<Difference> {

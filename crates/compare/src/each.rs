@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Bounds, Change, Comparison, Difference, Options, Side, Unit, Value, against};
+use crate::change::{Bounds, Change, Comparison, Difference, Options, Side, Unit, Value};
+use crate::whole::against;
 
 /// One side's value of a row.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -6,9 +6,10 @@ use analysis::{Amount, ExitTable, Measured, Picture};
 use event::Isa;
 
 use crate::basis::{Basis, Kind, Per, kind};
+use crate::chance;
+use crate::change::{Change, Level, Unit, Which};
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, Row, SPENT, count, durations, push, rows, value};
-use crate::{Change, Level, Unit, Which, chance};
 use words::{change, duration, number, rose, share};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.

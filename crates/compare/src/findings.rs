@@ -2,8 +2,8 @@
 
 use rules::{Diagnosis, Finding};
 
+use crate::change::{Change, Comparison, Unit, Value, Which};
 use crate::side::{Pair, SPENT};
-use crate::{Change, Comparison, Unit, Value, Which};
 use words::share;
 
 /// What a finding's time counts in the ranking: behind the row that tells of the same time.

@@ -6,10 +6,11 @@ use analysis::{Measured, Picture};
 use stats::{Longest, Stats};
 
 use crate::basis::{Basis, Kind, kind, slices};
+use crate::chance;
+use crate::change::{Bounds, Change, Level, Unit, Value, Which};
 use crate::differs::{lacking_of_path, steps_apart};
 use crate::side::{Pair, SPENT, value};
 use crate::tails::{Sample, Tail, tail};
-use crate::{Bounds, Change, Level, Unit, Value, Which, chance};
 use words::{change, counted, duration, rose, share};
 
 /// Fewer instances on both sides together are not told to have come or gone.

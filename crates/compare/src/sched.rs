@@ -6,9 +6,10 @@ use analysis::{Amount, Measured, Picture, TaskRow};
 use stats::Stats;
 
 use crate::basis::{Basis, Per};
+use crate::chance;
+use crate::change::{Change, Unit, Which};
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, SPENT, count, push, value};
-use crate::{Change, Unit, Which, chance};
 use words::{change, duration, number, share};
 
 /// Tasks with fewer switches on either side are not compared.
@@ -407,7 +408,7 @@ mod tests {
     use stats::Stats;
 
     use super::{Task, group, worse};
-    use crate::Which;
+    use crate::change::Which;
 
     #[test]
     fn tasks_are_compared_by_what_they_are() {

@@ -8,7 +8,7 @@ use model::State;
 use stats::Stats;
 
 use crate::basis::{Basis, Kind, Per, kind};
-use crate::{Change, PerWork, Value, Which};
+use crate::change::{Change, PerWork, Value, Which};
 use words::{counted, duration, number};
 
 /// What time that is spent counts in the ranking, beside time that is waited: an exit that is handled takes a vCPU's time,

@@ -4,9 +4,10 @@ use analysis::{Amount, Measured, Picture};
 use model::State;
 
 use crate::basis::{Basis, Per};
+use crate::chance;
+use crate::change::{Change, Level, PerWork, Unit, Which};
 use crate::differs::lacking;
 use crate::side::{GUEST_TIME, Pair, SPENT, push, value};
-use crate::{Change, Level, PerWork, Unit, Which, chance};
 use words::{duration, share};
 
 /// Spans of a state in a slice of time, at a guess.

@@ -4,11 +4,8 @@ use std::cmp::Ordering;
 
 use domain::Change;
 
-use crate::evidence::{Evidence, says};
-use crate::{Remedy, Rule, Verdict};
-
-/// Findings with less confidence are no reason to change a definition.
-const SURE: f64 = 0.6;
+use crate::evidence::Evidence;
+use crate::rule::{Remedy, Rule, Verdict};
 
 /// How much a finding matters, by the time it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,26 +145,6 @@ pub struct Finding {
     pub foremost: bool,
 }
 
-/// Says of findings that may be the doing of one that stands above them.
-pub(crate) fn disturbed(findings: &mut [Finding]) {
-    let Some((first, others)) = findings.split_first_mut() else {
-        return;
-    };
-    if !first.foremost {
-        return;
-    }
-    for other in others {
-        // What has no cost is no matter of time.
-        let same = other.inputs.iter().any(|name| first.inputs.contains(name));
-        if other.cost.is_some() && (same || first.inputs.is_empty()) {
-            other.evidence.push(says!(
-                "Recording itself cost time here ({rule}, above): it may have caused part of this.",
-                rule = first.rule.id
-            ));
-        }
-    }
-}
-
 impl Finding {
     /// Returns a finding of a rule, with its cause and its remedies as they stand.
     pub fn new(rule: &'static Rule, confidence: f64) -> Finding {
@@ -271,50 +248,5 @@ impl Finding {
             .then(b.severity().cmp(&a.severity()))
             .then(b.confidence.total_cmp(&a.confidence))
             .then(a.rule.id.cmp(b.rule.id))
-    }
-}
-
-/// A rule that cannot tell.
-#[derive(Debug, Clone)]
-pub struct Lack {
-    /// Which.
-    pub rule: &'static Rule,
-    /// What to record to know.
-    pub what: String,
-}
-
-/// What all rules say.
-#[derive(Debug, Clone, Default)]
-pub struct Diagnosis {
-    /// What was found, most time first.
-    pub findings: Vec<Finding>,
-    /// Rules that cannot tell, and what they lack.
-    pub lacks: Vec<Lack>,
-    /// Rules that found nothing.
-    pub clear: Vec<&'static Rule>,
-}
-
-impl Diagnosis {
-    /// Returns all changes of the guest's definition that remedies ask for, each once: of every finding those of the
-    /// first remedy that has any.
-    pub fn changes(&self) -> Vec<Change> {
-        let mut out: Vec<Change> = Vec::new();
-        // A definition is not changed on a guess.
-        let sure = self
-            .findings
-            .iter()
-            .filter(|finding| finding.confidence >= SURE);
-        for finding in sure {
-            let first = finding
-                .remedies
-                .iter()
-                .find(|advice| !advice.changes.is_empty());
-            for change in first.iter().flat_map(|advice| &advice.changes) {
-                if !out.contains(change) {
-                    out.push(change.clone());
-                }
-            }
-        }
-        out
     }
 }

@@ -4,7 +4,8 @@ use analysis::ExitTable;
 use event::Isa;
 use words::duration::human;
 
-use crate::case::{Sum, listed};
+use crate::case::Sum;
+use crate::common::listed;
 use crate::evidence::{Of, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 

@@ -4,7 +4,7 @@ use analysis::{ExitRow, ExitTable, Held, LONG_NS, Ran, Stall, StallsReport};
 use event::Isa;
 use words::{capital, duration::human};
 
-use crate::case::called;
+use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, Thread, Times, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
 

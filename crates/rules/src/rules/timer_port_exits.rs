@@ -4,7 +4,8 @@ use analysis::{ExitRow, ExitTable};
 use domain::{Change, Domain, GuestOs};
 use words::{duration::human, share};
 
-use crate::case::{Sum, listed};
+use crate::case::Sum;
+use crate::common::listed;
 use crate::evidence::{Of, says};
 use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
 

@@ -1,0 +1,218 @@
+//! What a comparison is of, and what it finds.
+
+use analysis::Picture;
+use rules::Diagnosis;
+
+/// One side of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// What its recordings and tables tell.
+    pub pictures: &'a [Picture],
+    /// What rules find in them.
+    pub diagnosis: &'a Diagnosis,
+}
+
+/// What a number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// Events for each second.
+    PerSecond,
+    /// Events of a printed table, where nothing tells in how long; the mean of several.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// A share, 0 to 1.
+    Share,
+    /// No number: a word.
+    #[default]
+    Word,
+}
+
+impl Unit {
+    /// Returns its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::PerSecond => "per_second",
+            Unit::Count => "count",
+            Unit::Nanoseconds => "ns",
+            Unit::Share => "share",
+            Unit::Word => "word",
+        }
+    }
+}
+
+/// A value of one side.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Value {
+    /// A number of the change's unit.
+    Number(f64),
+    /// A word.
+    Word(String),
+    /// Nothing: it is not there.
+    #[default]
+    Absent,
+}
+
+impl Value {
+    fn number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Word(_) | Value::Absent => None,
+        }
+    }
+}
+
+/// The same for each unit of work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerWork {
+    /// What one is: `tun_get_user`, `second of guest time`.
+    pub of: String,
+    /// On the one side.
+    pub a: f64,
+    /// On the other.
+    pub b: f64,
+}
+
+/// One of the two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+impl Which {
+    /// Returns its name, as texts have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Which::A => "A",
+            Which::B => "B",
+        }
+    }
+
+    /// Returns the side that has more of something of which less is better.
+    pub(crate) fn more(a: f64, b: f64) -> Option<Which> {
+        if b > a {
+            Some(Which::B)
+        } else if a > b {
+            Some(Which::A)
+        } else {
+            None
+        }
+    }
+}
+
+/// What is compared together: how much was compared is taken into account among questions of one kind, so that the
+/// hundreds of rows of a table do not drown the few sums above them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Level {
+    /// Sums: exits, states, paths.
+    Whole,
+    /// Rows of tables.
+    #[default]
+    Row,
+    /// Stages of paths.
+    Stage,
+}
+
+/// One thing that changed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Change {
+    /// What: `vmexit IO_INSTRUCTION`, `path kick p50`, `finding timer-port-exits`.
+    pub what: String,
+    /// What the values are.
+    pub unit: Unit,
+    /// On the first side.
+    pub a: Value,
+    /// On the second.
+    pub b: Value,
+    /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes told from a
+    /// confidence of 0.99 on, one in a hundred is noise. `None` where nothing tells.
+    pub confidence: Option<f64>,
+    /// By how much the time changed for each second recorded (or in all, where nothing tells in how long), in
+    /// nanoseconds. What ranks: time that nobody lacks counts less than what is lost.
+    pub effect_ns: f64,
+    /// The same for each unit of work, where both sides have one.
+    pub per_work: Vec<PerWork>,
+    /// The side that is worse off; `None` where that depends on what the guest or the task does.
+    pub worse: Option<Which>,
+    /// One sentence.
+    pub text: String,
+    /// Of a tail, from which duration on instances are counted.
+    pub bound_ns: Option<u64>,
+    pub(crate) level: Level,
+    /// Too few to be compared: nothing was tested.
+    pub(crate) few: bool,
+    /// The same by its time where `what` is by number, or the other way round: what, unit, and both values.
+    pub(crate) also: Option<(String, Unit, Value, Value)>,
+}
+
+impl Change {
+    /// Returns the difference of the values, of numbers.
+    pub fn delta(&self) -> Option<f64> {
+        match (&self.a, &self.b) {
+            (Value::Absent, Value::Number(b)) => Some(*b),
+            (Value::Number(a), Value::Absent) => Some(-a),
+            (a, b) => Some(b.number()? - a.number()?),
+        }
+    }
+
+    /// Returns the second value as a multiple of the first; `None` where the first is nothing.
+    pub fn ratio(&self) -> Option<f64> {
+        let a = self.a.number().filter(|a| *a != 0.0)?;
+        match &self.b {
+            Value::Number(b) => Some(b / a),
+            Value::Absent => Some(0.0),
+            Value::Word(_) => None,
+        }
+    }
+}
+
+/// What is told, and what is not.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Changes with less confidence are not certain.
+    pub confidence: f64,
+    /// Changes with less confidence are noise; those from here to `confidence` are likely.
+    pub likely: f64,
+    /// Changes by less than this share of a value are not worth a word.
+    pub least: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            confidence: 0.99,
+            likely: 0.8,
+            least: 0.1,
+        }
+    }
+}
+
+/// What changed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Comparison {
+    /// Changes, largest effect on time first.
+    pub changes: Vec<Change>,
+    /// Changes that are likely and not certain, in the same order.
+    pub likely: Vec<Change>,
+    /// Differences that are not told, since they may be noise or are small.
+    pub untold: Vec<Change>,
+    /// In what the recordings differ before anything is measured: machines, recorders, events, work. To be told first.
+    pub differs: Vec<Difference>,
+    /// What is to be known of the comparison, a full sentence each.
+    pub notes: Vec<String>,
+}
+
+/// By path, the bound of its tail, where it is told.
+pub(crate) type Bounds = std::collections::BTreeMap<String, u64>;
+
+/// One thing in which the two sides differ as recordings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// `machine`, `recorder`, `events`, `lost`, `work`.
+    pub what: &'static str,
+    /// A full sentence.
+    pub text: String,
+}

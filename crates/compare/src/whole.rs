@@ -1,0 +1,109 @@
+//! A whole comparison: all that is compared, what of it is noise, what comes first.
+
+use crate::change::{Bounds, Change, Comparison, Level, Options, Side, Which};
+use crate::{chance, counters, differs, exits, findings, latency, sched, side, states};
+
+/// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
+///
+/// # Errors
+/// A sentence, if the work that was asked for is not counted on both sides.
+pub fn compare(
+    a: Side<'_>,
+    b: Side<'_>,
+    work: Option<&str>,
+    options: Options,
+) -> Result<Comparison, String> {
+    against(a, b, work, options, &Bounds::new())
+}
+
+/// Compares two sides, with these bounds of tails.
+pub(crate) fn against(
+    a: Side<'_>,
+    b: Side<'_>,
+    work: Option<&str>,
+    options: Options,
+    bounds: &Bounds,
+) -> Result<Comparison, String> {
+    let sides = [a.pictures, b.pictures];
+    let pair = side::Pair {
+        sides,
+        work: side::work(sides, work)?,
+    };
+    let mut all = Vec::new();
+    let mut notes = pair.notes();
+    exits::changes(&pair, &mut all, &mut notes);
+    states::changes(&pair, &mut all, &mut notes);
+    latency::changes(&pair, bounds, &mut all, &mut notes);
+    sched::changes(&pair, &mut all, &mut notes);
+    counters::changes(&pair, &mut all, &mut notes);
+    adjust(&mut all);
+    let mut out = Comparison {
+        notes,
+        differs: differs::all(sides),
+        ..Comparison::default()
+    };
+    for change in all {
+        let sure = |bound: f64| change.confidence.is_none_or(|c| c >= bound);
+        let large = change
+            .ratio()
+            .is_none_or(|ratio| (ratio - 1.0).abs() >= options.least);
+        if change.a == change.b || !large {
+            out.untold.push(change);
+        } else if sure(options.confidence) {
+            out.changes.push(change);
+        } else if sure(options.likely) {
+            out.likely.push(change);
+        } else {
+            out.untold.push(change);
+        }
+    }
+    let mut found = Vec::new();
+    findings::changes(&pair, a.diagnosis, b.diagnosis, &mut found);
+    let (mut news, mut threshold): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|finding| findings::is_news(finding, &out));
+    out.changes.append(&mut news);
+    out.untold.append(&mut threshold);
+    for change in out.changes.iter_mut().chain(&mut out.likely) {
+        change.text.push_str(match change.worse {
+            Some(Which::A) => " A is worse.",
+            Some(Which::B) => " B is worse.",
+            None => " Neither is worse by that alone.",
+        });
+    }
+    for list in [&mut out.changes, &mut out.likely, &mut out.untold] {
+        list.sort_by(|x, y| {
+            let effect = y.effect_ns.abs().total_cmp(&x.effect_ns.abs());
+            effect.then_with(|| x.what.cmp(&y.what))
+        });
+    }
+    Ok(out)
+}
+
+/// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of it
+/// is surer than all of it. Then of each level by itself. What is too few to be told apart at all was not compared.
+fn adjust(all: &mut [Change]) {
+    let tested = |change: &Change| !change.few;
+    let chances: Vec<f64> = all
+        .iter()
+        .filter(|change| tested(change))
+        .filter_map(|change| Some(1.0 - change.confidence?))
+        .collect();
+    let joint = chance::adjust(&chances).into_iter().fold(1.0, f64::min);
+    for level in [Level::Whole, Level::Row, Level::Stage] {
+        let of_level = |change: &Change| tested(change) && change.level == level;
+        let chances: Vec<f64> = all
+            .iter()
+            .filter(|change| of_level(change))
+            .filter_map(|change| Some(1.0 - change.confidence?))
+            .collect();
+        let mut adjusted = chance::adjust(&chances).into_iter();
+        for confidence in all
+            .iter_mut()
+            .filter(|change| of_level(change))
+            .filter_map(|change| change.confidence.as_mut())
+        {
+            *confidence = 1.0 - adjusted.next().unwrap_or(1.0).max(joint);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What several rules say in the same words: costs, recordings that are too short or lost events, rows of tables.
+
+use analysis::{ExitRow, ExitTable};
+
+use crate::evidence::{Evidence, Ns, Of, says};
+use crate::{Base, Case, Cost, Finding, Verdict};
+
+/// A rate takes a tenth of a second: the tick of the slowest kernel comes ten times in it, and what happens at a start or at
+/// an end no longer is most of it.
+const LEAST_SPAN_NS: u64 = 100_000_000;
+
+impl Case<'_> {
+    /// Returns a cost that the vCPUs bear: a share of their time, or where that is not known of all exits'.
+    pub fn vcpu_cost(&self, ns: u64) -> Cost {
+        match self.picture.observed_ns() {
+            0 => Cost::of(ns, self.handling_ns(), Base::Handling),
+            observed => Cost::of(ns, observed, Base::VcpuTime),
+        }
+    }
+
+    /// Returns a cost in latency: a share of the time from the first event to the last.
+    pub fn span_cost(&self, ns: u64) -> Cost {
+        Cost::of(ns, self.picture.span_ns.unwrap_or(0), Base::Span)
+    }
+
+    /// Returns a cost of the host's CPUs.
+    pub fn cpu_cost(&self, ns: u64) -> Cost {
+        let cpus = self.picture.sched.iter().flat_map(|report| &report.cpus);
+        let known = cpus.map(|cpu| cpu.busy_ns.saturating_add(cpu.idle_ns));
+        match known.fold(0, u64::saturating_add) {
+            0 => self.span_cost(ns),
+            all => Cost::of(ns, all, Base::CpuTime),
+        }
+    }
+
+    /// Returns what a rule has to say that asks how long or how often, where the recording's clock counts ticks of which
+    /// nobody knows how many make a second.
+    pub(crate) fn in_ticks(&self) -> Option<Verdict> {
+        let ticks = !self.printed() && self.picture.span_ns.is_none();
+        ticks.then(|| {
+            Verdict::Lacks(
+                "The recording's clock counts ticks of unknown length; record with another one \
+                 (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to measure how long and how often."
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Returns what a rule has to say that would find something in a recording that is too short for a rate or a share.
+    pub(crate) fn too_brief(&self) -> Option<Verdict> {
+        let span = self
+            .picture
+            .span_ns
+            .filter(|ns| *ns < LEAST_SPAN_NS && !self.printed())?;
+        Some(Verdict::Lacks(format!(
+            "The recording is only {} long, which is too short for a rate or a share; record a second or more.",
+            words::duration::human(span)
+        )))
+    }
+
+    /// Says in a finding that stands on counts that its share is of a short recording, if that is so.
+    pub(crate) fn tell_brief(&self, finding: Finding) -> Finding {
+        let brief = |ns: &u64| *ns < LEAST_SPAN_NS && !self.printed();
+        match self.picture.span_ns.filter(brief) {
+            Some(span) => finding.evidence(says!(
+                "The recording is only {span} long: the share may not be typical.",
+                span = Ns(span),
+            )),
+            None => finding,
+        }
+    }
+
+    /// Returns a sentence on what the recording lost, if it lost anything.
+    pub(crate) fn losses(&self) -> Option<Evidence> {
+        let lost = self.picture.quality.lost_events;
+        (lost > 0).then(|| {
+            says!(
+                "The recording lost {lost} events: counts are lower bounds, and the cost is the counted exits times the mean of those \
+                 that were timed.",
+                lost = lost,
+            )
+        })
+    }
+}
+
+/// Returns what a row is called: its key, and its name where it has one.
+pub(crate) fn called(row: &ExitRow) -> String {
+    match &row.name {
+        Some(name) => format!("{} ({name})", row.key),
+        None => row.key.clone(),
+    }
+}
+
+/// Returns evidence for the rows of a table that count most.
+pub(crate) fn listed(
+    table: impl Fn(&ExitRow) -> ExitTable,
+    rows: &[&ExitRow],
+    whole: u64,
+    most: usize,
+) -> Vec<Evidence> {
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.stats.total(), row.stats.count())));
+    let line = |row: &&ExitRow| {
+        says!(
+            "{row}: {count} of them ({share}), {all} in all, {each} each.",
+            row = called(row),
+            count = row.stats.count(),
+            share = Of(row.stats.count(), whole),
+            all = Ns(row.stats.total()),
+            each = Ns(row.stats.mean()),
+        )
+        .row(table(row), row)
+    };
+    rows.iter().take(most).map(line).collect()
+}

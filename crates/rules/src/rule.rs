@@ -1,0 +1,62 @@
+//! What a rule is.
+
+use crate::{Case, Finding, Value};
+
+/// What to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remedy {
+    /// What to do.
+    pub what: &'static str,
+    /// What that costs.
+    pub price: &'static str,
+    /// When not to.
+    pub unless: &'static str,
+    /// How to see afterwards that it helped.
+    pub check: &'static str,
+}
+
+/// What a rule says of a case.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It is so.
+    Found(Box<Finding>),
+    /// It is not so.
+    Clear,
+    /// The recording lacks what would tell: what to record, a full sentence.
+    Lacks(String),
+}
+
+/// One cause that is looked for.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name in documents and scripts.
+    pub id: &'static str,
+    /// What it finds, in one line.
+    pub title: &'static str,
+    /// What it looks at.
+    pub looks_at: &'static str,
+    /// The events, tables or facts it needs.
+    pub needs: &'static str,
+    /// What a comparison calls the changes of what it measures, as they begin: a finding is no news while these are
+    /// not. Empty where it measures several things.
+    pub measures: &'static [&'static str],
+    /// Why that makes a VM slow.
+    pub cause: &'static str,
+    /// When it finds, how sure it is then and how severe, what does not count: paragraphs of Markdown, in which `{name}` is one
+    /// of [`Rule::limits`]. A table is a paragraph of its own.
+    pub found: &'static [&'static str],
+    /// The limits that its code goes by, with their names in texts.
+    pub limits: &'static [(&'static str, Value)],
+    /// With which recipe of `docs/diagnose.md` to record, and when it cannot tell; Markdown.
+    pub unknown: &'static str,
+    /// How remedies are chosen; Markdown. Empty where all are offered.
+    pub advice: &'static str,
+    /// What else looks like it, and how to tell them apart; Markdown.
+    pub looks_alike: &'static str,
+    /// What to change, best first.
+    pub remedies: &'static [Remedy],
+    /// Where the knowledge is from.
+    pub sources: &'static [&'static str],
+    /// Looks at a case.
+    pub look: fn(&Case<'_>) -> Verdict,
+}
