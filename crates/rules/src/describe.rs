@@ -92,7 +92,7 @@ fn plain(text: &str) -> String {
 /// Returns a remedy as a row of a table.
 fn row(remedy: &Remedy) -> String {
     let cells = [remedy.what, remedy.price, remedy.unless, remedy.check];
-    let cells = cells.map(|cell| plain(cell));
+    let cells = cells.map(plain);
     format!("| {} |\n", cells.join(" | "))
 }
 

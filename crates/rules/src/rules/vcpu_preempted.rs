@@ -206,13 +206,13 @@ fn members(crowd: &Crowd) -> Evidence {
             "{task} ({process}, {threads} threads)",
             task = called(crowd),
             process = format!("process {pid}"),
-            threads = crowd.threads as u64,
+            threads = crowd.threads,
         ),
         (Who::Unknown, _) => says!("{task}", task = called(crowd)),
         _ => says!(
             "{task} ({threads} threads)",
             task = called(crowd),
-            threads = crowd.threads as u64,
+            threads = crowd.threads,
         ),
     }
 }
