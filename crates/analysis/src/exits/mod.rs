@@ -112,6 +112,8 @@ struct VcpuState {
     msr: Begun,
     /// The reason of an exit that has not been followed by an entry.
     open: Option<ExitReason>,
+    /// The row of the first port that was accessed since the exit: the exit was made for it.
+    first_port: Option<u32>,
 }
 
 /// What the machine tells of a vCPU at an event.
@@ -214,6 +216,7 @@ impl Exits {
                 mmio: Begun::default(),
                 msr: Begun::default(),
                 open: None,
+                first_port: None,
             });
             vcpus.len() as u32 - 1
         });
@@ -260,6 +263,7 @@ impl Exits {
             .wanted
             .then(|| self.tables[VMEXIT].row(Key::Reason(reason), group));
         let state = &mut self.vcpus[slot];
+        state.first_port = None;
         if inverted {
             let begun = std::mem::take(&mut state.exit);
             if begun.time != 0
@@ -292,7 +296,7 @@ impl Exits {
         let state = &mut self.vcpus[slot];
         state.open = None;
         let time = event.time;
-        if let Some(row) = state.pio.row
+        if let Some(row) = state.first_port.take()
             && state.exit.time != 0
             && let Some(ns) = time.checked_sub(state.exit.time)
         {
@@ -336,7 +340,10 @@ impl Exits {
         };
         let state = &mut self.vcpus[slot];
         match table {
-            IOPORT => state.pio = begun,
+            IOPORT => {
+                state.pio = begun;
+                state.first_port = state.first_port.or(begun.row);
+            }
             MSR => state.msr = begun,
             _ => state.mmio = begun,
         }
