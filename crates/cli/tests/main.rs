@@ -23,6 +23,7 @@ mod forms_agree;
 mod golden;
 mod holes;
 mod hostile_names;
+mod house;
 mod intel_truth;
 mod json_contract;
 mod names;
