@@ -1,5 +1,6 @@
 //! What an input is, and what to say where something else was wanted.
 
+use perftables::Table;
 use source::Content;
 use tracefmt::Kallsyms;
 
@@ -215,9 +216,19 @@ fn printers(bytes: &[u8]) -> Option<Vec<&'static str>> {
         return None;
     }
     let (tables, _) = perftables::read(bytes);
-    let mut names: Vec<&str> = tables.iter().map(crate::tables::printer).collect();
+    let mut names: Vec<&str> = tables.iter().map(printer).collect();
     names.dedup();
     Some(names)
+}
+
+/// Returns the tool that printed a table.
+fn printer(table: &Table) -> &'static str {
+    match table {
+        Table::KvmStat(_) => "perf kvm stat report",
+        Table::SchedLatency(_) => "perf sched latency",
+        Table::PerfStat(_) => "perf stat",
+        _ => "perf",
+    }
 }
 
 /// Says of what there are facts.

@@ -2,19 +2,8 @@
 
 use analysis::{ExitTable, Picture};
 use event::Isa;
-use perftables::Table;
 
 use crate::{Error, Input};
-
-/// Returns the tool that printed a table.
-pub(crate) fn printer(table: &Table) -> &'static str {
-    match table {
-        Table::KvmStat(_) => "perf kvm stat report",
-        Table::SchedLatency(_) => "perf sched latency",
-        Table::PerfStat(_) => "perf stat",
-        _ => "perf",
-    }
-}
 
 impl Input<'_> {
     /// Returns the pictures that its tables make; `None` where it is a recording, or holds no tables. The first has warnings

@@ -7,7 +7,7 @@ use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
 use tracefmt::Formats;
 
 use crate::header::{GuestMap, Header, TimeUnit};
-use crate::reader::{Outcome, Watch};
+use crate::walked::{Outcome, Watch};
 
 /// A trace.dat whose header is read.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::OpenError;
+use crate::bytes::Bytes;
 use crate::layers::{self, MAX_LAYERS};
 use crate::map::FileMap;
 use crate::spool::spool;
@@ -24,12 +25,6 @@ pub struct Recording {
     name: String,
     bytes: Bytes,
     warnings: Vec<String>,
-}
-
-#[derive(Debug)]
-pub(crate) enum Bytes {
-    Mapped(FileMap),
-    Memory(Vec<u8>),
 }
 
 impl Recording {
@@ -125,7 +120,7 @@ impl Recording {
             });
         };
         let mut warnings = Vec::new();
-        let bytes = spool(&name, &mut input, options, &mut warnings)?;
+        let bytes = spool(&name, &mut input, options.spool_limit, &mut warnings)?;
         if bytes.get().is_empty() {
             return Err(OpenError::Empty(name));
         }
@@ -169,15 +164,6 @@ impl Recording {
     pub(crate) fn release(&self, range: Range<usize>) {
         if let Bytes::Mapped(map) = &self.bytes {
             map.release(range);
-        }
-    }
-}
-
-impl Bytes {
-    fn get(&self) -> &[u8] {
-        match self {
-            Bytes::Mapped(map) => map.bytes(),
-            Bytes::Memory(bytes) => bytes,
         }
     }
 }

@@ -6,6 +6,7 @@ content what a recording is, and binds the containers' records to the event voca
 */
 
 mod beside;
+mod bytes;
 mod dat;
 mod error;
 mod formats_dir;
@@ -19,6 +20,7 @@ mod sniff;
 mod spool;
 mod text;
 mod unthreaded;
+mod walked;
 
 pub use beside::read_beside;
 pub use error::OpenError;
@@ -26,5 +28,6 @@ pub use formats_dir::formats_of_dir;
 pub use header::{GuestMap, Header, TimeUnit};
 pub use input::{OpenOptions, Recording};
 pub use map::outlive_truncation;
-pub use reader::{Outcome, Reader, ReaderOptions};
+pub use reader::{Reader, ReaderOptions};
 pub use sniff::{Content, sniff};
+pub use walked::Outcome;

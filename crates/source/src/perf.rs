@@ -7,7 +7,7 @@ use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor};
 use tracefmt::{Endian, Formats};
 
 use crate::header::{Header, TimeUnit};
-use crate::reader::{Outcome, Watch};
+use crate::walked::{Outcome, Watch};
 
 /// A perf.data whose definitions are read.
 #[derive(Debug)]

@@ -1,9 +1,6 @@
 //! One reader for every container.
 
-use std::cell::Cell;
-use std::ops::Range;
-
-use event::{Quality, Sink};
+use event::Sink;
 use tracefmt::Formats;
 
 use crate::dat::DatReader;
@@ -11,6 +8,7 @@ use crate::header::Header;
 use crate::perf::PerfReader;
 use crate::sniff::{Content, sniff};
 use crate::text::TextReader;
+use crate::walked::{Outcome, Watch};
 use crate::{OpenError, Recording};
 
 /// A recording, decided and with its header read.
@@ -37,15 +35,6 @@ pub struct ReaderOptions<'r> {
     pub lent: Option<&'r Formats>,
     /// Whether events will be printed, which needs the kernel's symbols.
     pub symbols: bool,
-}
-
-/// What a walk leaves behind.
-#[derive(Debug, Clone, Default)]
-pub struct Outcome {
-    /// What the recording lacks.
-    pub quality: Quality,
-    /// Resolution of the time stamps in nanoseconds, as the walk found it.
-    pub resolution_ns: u64,
 }
 
 impl Recording {
@@ -180,52 +169,5 @@ impl<'r> Reader<'r> {
             Kind::Dat(dat) => dat.walk(sink, &watch),
             Kind::Text(text) => text.walk(sink, &watch),
         }
-    }
-}
-
-/// Lets pages go that were read, and looks from time to time whether the file is still as long as it was.
-pub(crate) struct Watch<'r> {
-    recording: &'r Recording,
-    length: usize,
-    events: Cell<u32>,
-    cut: Cell<bool>,
-}
-
-/// Events between two looks: asking the system costs as much as some events do.
-const EVENTS: u32 = 256;
-
-impl<'r> Watch<'r> {
-    fn new(recording: &'r Recording, length: usize) -> Watch<'r> {
-        Watch {
-            recording,
-            length,
-            events: Cell::new(0),
-            cut: Cell::new(false),
-        }
-    }
-
-    /// Lets pages go.
-    pub(crate) fn release(&self, range: Range<usize>) {
-        self.recording.release(range);
-        self.look();
-    }
-
-    /// Whether the file is shorter now, as far as is known.
-    #[cold]
-    pub(crate) fn look(&self) -> bool {
-        let shorter = || self.recording.cut_at().is_some_and(|at| at < self.length);
-        self.cut.set(self.cut.get() || shorter());
-        self.cut.get()
-    }
-
-    /// Takes note of an event, and returns whether it is to be the last one.
-    #[inline]
-    pub(crate) fn event(&self) -> bool {
-        let events = self.events.get().wrapping_add(1);
-        self.events.set(events);
-        if events.is_multiple_of(EVENTS) {
-            self.look();
-        }
-        self.cut.get()
     }
 }

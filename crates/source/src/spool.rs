@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
+use crate::OpenError;
+use crate::bytes::Bytes;
 use crate::layers::Unpacked;
 use crate::map::FileMap;
-use crate::{OpenError, OpenOptions};
-
-use crate::input::Bytes;
 
 /// Unpacked inputs up to this size stay in memory; larger ones go to a temporary file, so that memory does
 /// not grow with the recording. Inputs that do not begin as a recording are not read further at all.
@@ -26,14 +25,14 @@ const ALWAYS: u64 = 256 << 20;
 pub(crate) fn spool(
     name: &str,
     input: &mut Unpacked<'_>,
-    options: OpenOptions,
+    limit_given: Option<u64>,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, OpenError> {
     let head = input.stream.look(HEAD);
     let recording = perfdata::is_perf_data(head)
         || tracedat::is_trace_dat(head)
         || tracetext::sniff(head).is_some();
-    let limit = options.spool_limit.unwrap_or(LIMIT);
+    let limit = limit_given.unwrap_or(LIMIT);
     let mut memory = Vec::new();
     let mut file: Option<File> = None;
     let mut total = 0u64;
@@ -71,7 +70,7 @@ pub(crate) fn spool(
         }
         let packed = input.packed_bytes.get();
         if input.layers > 0
-            && options.spool_limit.is_none()
+            && limit_given.is_none()
             && total > ALWAYS.max(packed.saturating_mul(MAX_RATIO))
         {
             return Err(OpenError::Bomb {

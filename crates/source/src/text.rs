@@ -7,8 +7,8 @@ use tracetext::{Style, Unit};
 
 use crate::header::{Header, TimeUnit};
 use crate::map::PAGE;
-use crate::reader::{Outcome, Watch};
 use crate::unthreaded::{Column, Scan, Threaded};
+use crate::walked::{Outcome, Watch};
 
 /// A text is recognized by its beginning: this many bytes of it.
 pub(crate) const HEAD: usize = 64 << 10;

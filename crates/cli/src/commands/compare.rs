@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::Picture;
 use anyhow::{Result, bail};
 use compare::{Options, Side};
 use event::Quality;
 use render::{Layout, compare as render_compare, json};
-use rules::{Case, Diagnosis};
-use session::{PictureOptions, Session};
+
+use session::PictureOptions;
 
 use crate::args::{CompareArgs, Format};
+use crate::commands::compare_sides::{Ready, diagnose};
 use crate::commands::{VERSION, compare_each};
 use crate::opening::{self, Beside};
 use crate::output;
@@ -91,26 +91,6 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         }
         Format::Csv => output::print(&render_compare::csv(&comparison, args.all)),
     }
-}
-
-/// What recordings are read and compared with.
-pub(crate) struct Ready<'a> {
-    pub session: &'a Session,
-    pub pictures: PictureOptions,
-    pub options: Options,
-}
-
-/// Returns what rules find in a side.
-pub(crate) fn diagnose(pictures: &[Picture], session: &Session) -> Diagnosis {
-    let cases: Vec<Case<'_>> = pictures
-        .iter()
-        .map(|picture| Case {
-            picture,
-            facts: Some(session.facts()),
-            domain: None,
-        })
-        .collect();
-    rules::diagnose(&cases)
 }
 
 /// Returns what is on each side.

@@ -11,7 +11,7 @@ use render::json;
 
 use crate::args::{CompareArgs, Format};
 use crate::commands::VERSION;
-use crate::commands::compare::{Ready, diagnose};
+use crate::commands::compare_sides::{Ready, diagnose};
 use crate::output;
 
 /// Files of scores are not read beyond this many bytes.

@@ -12,7 +12,7 @@ use session::{HostFacts, Opened, Scope};
 
 use crate::args::{EventsArgs, Format};
 use crate::commands::VERSION;
-use crate::commands::events::Nothing;
+use crate::commands::no_events::NoEvents;
 use crate::output;
 
 /// Lines are written out when this many bytes have gathered.
@@ -44,7 +44,9 @@ pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) 
     let mut pending: Vec<u8> = Vec::with_capacity(BUFFER + (8 << 10));
     if format == Format::Json {
         // Quality stands first in every document and is known last: the recording is walked once more.
-        let mut quality = recording.walk_filtered(&mut Nothing, Scope::Events).quality;
+        let mut quality = recording
+            .walk_filtered(&mut NoEvents, Scope::Events)
+            .quality;
         facts.warn(&mut quality);
         let inputs = [name.to_owned()];
         let document = json::text(json::envelope(VERSION, "events", &inputs, &quality));

@@ -16,6 +16,7 @@ use tracefmt::Formats;
 use wildmatch::WildMatch;
 
 use crate::args::{As, EventsArgs, Format};
+use crate::commands::no_events::NoEvents;
 use crate::commands::{VERSION, console};
 use crate::opening::{self, Beside};
 use crate::output;
@@ -49,7 +50,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             .extend_from_slice(b"time_ns,cpu,pid,tid,comm,event,text\n"),
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
-            let mut quality = recording.walk_filtered(&mut Nothing, Scope::Events).quality;
+            let mut quality = recording
+                .walk_filtered(&mut NoEvents, Scope::Events)
+                .quality;
             facts.warn(&mut quality);
             let document = json::text(json::envelope(
                 VERSION,
@@ -139,19 +142,6 @@ pub(super) fn printer<'f>(
         });
     }
     EventPrinter::perf(formats, printer)
-}
-
-/// Wants no event: what is left is what the recording lacks.
-pub(super) struct Nothing;
-
-impl Sink for Nothing {
-    fn wants(&mut self, _ty: &EventType<'_>) -> bool {
-        false
-    }
-
-    fn event(&mut self, _event: &Event<'_>) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
 }
 
 struct Events<'f> {

@@ -1,13 +1,15 @@
 //! The commands: one file each, and its line in [`Command`].
 
 pub(crate) mod compare;
-pub(crate) mod compare_each;
+mod compare_each;
+mod compare_sides;
 mod console;
 pub(crate) mod diagnose;
 pub(crate) mod events;
 pub(crate) mod exits;
 pub(crate) mod facts;
 pub(crate) mod info;
+mod no_events;
 pub(crate) mod paths;
 pub(crate) mod report;
 pub(crate) mod rules;
