@@ -171,7 +171,7 @@ fn table_commands(printers: &[&str]) -> String {
 /// ```
 /// use session::{Kind, sniff};
 /// assert_eq!(sniff(b"<domain><name>web</name></domain>"), Kind::Definition("web".to_owned()));
-/// assert_eq!(sniff(b"* CPU #0: thread_id=1700\n"), Kind::Facts("1 thread, 1 VM".to_owned()));
+/// assert_eq!(sniff(b"* CPU #0: thread_id=1700\n"), Kind::Facts("1 VM".to_owned()));
 /// ```
 pub fn sniff(bytes: &[u8]) -> Kind {
     let bytes = bytes.get(..MAX_TEXT).unwrap_or(bytes);
