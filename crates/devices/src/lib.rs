@@ -51,13 +51,14 @@ mod name;
 mod pc;
 mod pci;
 mod ports;
+mod region;
 mod regs;
 mod uart;
 mod virt;
 mod virtio;
 
-use map::{Place, Region};
 use mtree::Mtree;
+use region::{Place, Region};
 
 pub use name::Name;
 
@@ -148,7 +149,7 @@ impl Names {
         self.mtree
             .as_ref()
             .and_then(|tree| tree.find(space, addr))
-            .or_else(|| map::find(builtin, addr))
+            .or_else(|| region::find(builtin, addr))
             .and_then(|place: Place<'_>| map::describe(space, &place, write))
     }
 }

@@ -1,47 +1,11 @@
-//! From an address to a region, and from a region's name to the register table that applies.
+//! From a region's name to the register table that applies.
 //!
 //! The names are QEMU's (`memory_region_init_io` and its kin, one per device source file). KVM's in-kernel
 //! devices have the same name with `kvm-` before it.
 
 use crate::name::Name;
+use crate::region::{Place, WINDOW};
 use crate::{Space, apic, gic, hpet, pci, ports, uart, virt, virtio};
-
-/// A region of a built-in machine: first and last address, and the name QEMU gives it.
-pub(crate) struct Region(pub u64, pub u64, pub &'static str);
-
-/// A region found for an address.
-#[derive(Clone, Debug)]
-pub(crate) struct Place<'a> {
-    /// QEMU's name of the region.
-    pub name: &'a str,
-    /// The name of the region around it; empty if there is none or it is not known.
-    pub parent: &'a str,
-    /// Where the region begins in the address space.
-    pub base: u64,
-    /// Bytes in the region, less one.
-    pub last: u64,
-    /// Bytes from the region's beginning to the address.
-    pub offset: u64,
-    /// Where the first region of that name begins, for devices that are counted: see `virtio-mmio`.
-    pub first: u64,
-}
-
-/// The smallest region of `regions` that holds `addr`.
-pub(crate) fn find(regions: &[Region], addr: u64) -> Option<Place<'static>> {
-    let Region(base, end, name) = regions
-        .iter()
-        .filter(|Region(low, high, _)| (*low..=*high).contains(&addr))
-        .min_by_key(|Region(low, high, _)| high - low)?;
-    let first = regions.iter().filter(|r| r.2 == *name).map(|r| r.0).min();
-    Some(Place {
-        name,
-        parent: "",
-        base: *base,
-        last: end - base,
-        offset: addr - base,
-        first: first.unwrap_or(*base),
-    })
-}
 
 /// Regions that hold others and are no device.
 pub(crate) fn is_container(name: &str) -> bool {
@@ -87,7 +51,7 @@ pub(crate) fn describe(space: Space, place: &Place<'_>, write: bool) -> Option<N
         (Space::Memory, "msix-table") => pci::msix_table(place),
         (Space::Memory, "ahci") => pci::ahci(off),
         (Space::Memory, "pcie-mmcfg-mmio" | "pcie-ecam") => pci::ecam(off),
-        (Space::Memory, pci::WINDOW) => pci::window(place, write),
+        (Space::Memory, WINDOW) => pci::window(place, write),
         (Space::Memory, name) if name.starts_with("gicv3_redist_region") => {
             gic::redistributor(name, off)
         }

@@ -9,7 +9,7 @@ mod line;
 mod tree;
 
 use crate::Space;
-use crate::map::Place;
+use crate::region::Place;
 
 use line::Line;
 use tree::{Tree, Views};

@@ -1,7 +1,6 @@
 //! The PC's physical addresses: QEMU's `pc` and `q35` machines (`hw/i386`, `hw/pci-host/q35.c`), with SeaBIOS.
 
-use crate::map::Region;
-use crate::pci;
+use crate::region::{Region, WINDOW};
 
 #[rustfmt::skip]
 pub(crate) const REGIONS: &[Region] = &[
@@ -9,7 +8,7 @@ pub(crate) const REGIONS: &[Region] = &[
     // q35: configuration space. With OVMF it is elsewhere.
     Region(0xb000_0000, 0xbfff_ffff, "pcie-mmcfg-mmio"),
     // From the end of low memory, which depends on the VM, to the I/O APIC.
-    Region(0x8000_0000, 0xfebf_ffff, pci::WINDOW),
+    Region(0x8000_0000, 0xfebf_ffff, WINDOW),
     Region(0xfec0_0000, 0xfec0_0fff, "ioapic"),
     Region(0xfed0_0000, 0xfed0_03ff, "hpet"),
     Region(0xfed1_c000, 0xfed1_ffff, "lpc-rcrb-mmio"),
@@ -18,7 +17,7 @@ pub(crate) const REGIONS: &[Region] = &[
     Region(0xfee0_0000, 0xfeef_ffff, "apic-msi"),
     Region(0xffc0_0000, 0xffff_ffff, "pc.bios"),
     // Memory never exits as MMIO, so above 4 GiB it can only be the 64-bit window, wherever that is.
-    Region(0x1_0000_0000, 0xf_ffff_ffff_ffff, pci::WINDOW),
+    Region(0x1_0000_0000, 0xf_ffff_ffff_ffff, WINDOW),
 ];
 
 #[cfg(test)]

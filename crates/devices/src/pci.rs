@@ -2,12 +2,9 @@
 //! memory (ECAM, section 7.2.2), and AHCI controllers (Serial ATA AHCI specification 1.3.1, section 3), which
 //! `q35` always has.
 
-use crate::map::Place;
 use crate::name::Name;
+use crate::region::{Place, WINDOW};
 use crate::regs::{self, Reg};
-
-/// The name given to the windows of the built-in machines in which firmware places PCI devices.
-pub(crate) const WINDOW: &str = "PCI device memory";
 
 /// Bytes of the four areas of QEMU's virtio devices: common, ISR, device configuration, notification
 /// (`hw/virtio/virtio-pci.c`, `virtio_pci_realize`). The whole is aligned to its size.
@@ -90,8 +87,8 @@ pub(crate) fn ahci(offset: u64) -> Name {
 
 #[cfg(test)]
 mod tests {
-    use super::{WINDOW, ahci, ecam, msix_table, window};
-    use crate::map::Place;
+    use super::{ahci, ecam, msix_table, window};
+    use crate::region::{Place, WINDOW};
 
     fn place<'a>(name: &'a str, parent: &'a str, offset: u64) -> Place<'a> {
         Place {

@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 
 use crate::Space;
-use crate::map::{Place, Region};
 use crate::name::Name;
+use crate::region::{Place, Region};
 use crate::regs;
 
 #[rustfmt::skip]

@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 
 use crate::Space;
-use crate::map::Place;
 use crate::name::Name;
+use crate::region::Place;
 use crate::regs::{self, Reg};
 
 /// The I/O ports of the PC's serial lines.
@@ -75,7 +75,7 @@ pub(crate) fn pl011(offset: u64) -> Name {
 mod tests {
     use super::{pl011, serial};
     use crate::Space;
-    use crate::map::Place;
+    use crate::region::Place;
 
     fn place(base: u64, last: u64, offset: u64) -> Place<'static> {
         Place {

@@ -4,9 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::map::Region;
 use crate::name::Name;
-use crate::pci;
+use crate::region::{Region, WINDOW};
 use crate::regs::{self, Reg};
 
 /// Transports of virtio-mmio in the machine, 0x200 bytes each.
@@ -33,12 +32,12 @@ const FIXED: [Region; 24] = [
     Region(0x0907_0000, 0x0907_0017, "acpi-mem-hotplug"),
     Region(0x0908_0000, 0x0908_0003, "acpi-ged"),
     Region(0x0c00_0000, 0x0dff_ffff, "platform bus device"),
-    Region(0x1000_0000, 0x3efe_ffff, pci::WINDOW),
+    Region(0x1000_0000, 0x3efe_ffff, WINDOW),
     Region(0x3eff_0000, 0x3eff_ffff, "PCI device I/O"),
     Region(0x3f00_0000, 0x3fff_ffff, "pcie-ecam"),
     Region(0x40_0000_0000, 0x40_03ff_ffff, "gicv3_redist_region[1]"),
     Region(0x40_1000_0000, 0x40_1fff_ffff, "pcie-ecam"),
-    Region(0x80_0000_0000, 0xff_ffff_ffff, pci::WINDOW),
+    Region(0x80_0000_0000, 0xff_ffff_ffff, WINDOW),
 ];
 
 /// All of the machine.

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::map::Place;
 use crate::name::Name;
+use crate::region::Place;
 use crate::regs::{self, Reg};
 
 const MMIO: &[Reg] = &[
@@ -133,7 +133,7 @@ pub(crate) fn pci(place: &Place<'_>) -> Option<Name> {
 #[cfg(test)]
 mod tests {
     use super::{legacy, mmio, pci};
-    use crate::map::Place;
+    use crate::region::Place;
 
     fn place(name: &str, base: u64, last: u64, offset: u64) -> Place<'_> {
         Place {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use super::line::Region;
 use crate::Space;
-use crate::map::{self, Place};
+use crate::map;
+use crate::region::Place;
 
 /// Longest name kept, in bytes: QEMU's are below a hundred.
 const MAX_NAME: usize = 200;

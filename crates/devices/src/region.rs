@@ -1,0 +1,41 @@
+//! Regions of an address space, and from an address to the region that holds it.
+
+/// The name given to the windows of the built-in machines in which firmware places PCI devices.
+pub(crate) const WINDOW: &str = "PCI device memory";
+
+/// A region of a built-in machine: first and last address, and the name QEMU gives it.
+pub(crate) struct Region(pub u64, pub u64, pub &'static str);
+
+/// A region found for an address.
+#[derive(Clone, Debug)]
+pub(crate) struct Place<'a> {
+    /// QEMU's name of the region.
+    pub name: &'a str,
+    /// The name of the region around it; empty if there is none or it is not known.
+    pub parent: &'a str,
+    /// Where the region begins in the address space.
+    pub base: u64,
+    /// Bytes in the region, less one.
+    pub last: u64,
+    /// Bytes from the region's beginning to the address.
+    pub offset: u64,
+    /// Where the first region of that name begins, for devices that are counted: see `virtio-mmio`.
+    pub first: u64,
+}
+
+/// The smallest region of `regions` that holds `addr`.
+pub(crate) fn find(regions: &[Region], addr: u64) -> Option<Place<'static>> {
+    let Region(base, end, name) = regions
+        .iter()
+        .filter(|Region(low, high, _)| (*low..=*high).contains(&addr))
+        .min_by_key(|Region(low, high, _)| high - low)?;
+    let first = regions.iter().filter(|r| r.2 == *name).map(|r| r.0).min();
+    Some(Place {
+        name,
+        parent: "",
+        base: *base,
+        last: end - base,
+        offset: addr - base,
+        first: first.unwrap_or(*base),
+    })
+}
