@@ -7,8 +7,9 @@ mod features;
 mod memory;
 
 use crate::change::Change;
+use crate::element::Element;
 use crate::error::{Error, ErrorKind, Note, NoteKind, position, quoted};
-use crate::page::{Edit, Element, Page, edited};
+use crate::page::{Edit, Page, edited};
 use crate::tree::{self, Node, attr, child, is};
 
 /// What becomes of a change.

@@ -29,6 +29,7 @@ mod change;
 mod data;
 mod devices;
 mod diff;
+mod element;
 mod error;
 mod order;
 mod os;

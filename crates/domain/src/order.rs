@@ -3,7 +3,7 @@ Where libvirt writes an element among its siblings (`virDomainDefFormatInternalS
 `src/conf/domain_conf.c`). Its schema takes most of them in any order, so this decides where a reader looks for it.
 */
 
-use crate::page::Element;
+use crate::element::Element;
 use crate::tree::{Node, attr};
 
 /// A place among siblings: by name, then by number.

@@ -3,8 +3,8 @@
 use cpuset::CpuSet;
 
 use super::{Outcome, Target};
+use crate::element::Element;
 use crate::error::quoted;
-use crate::page::Element;
 use crate::read::MAX_VCPUS;
 use crate::tree::{self, Node, attr, elements, is};
 

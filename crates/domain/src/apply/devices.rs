@@ -2,7 +2,7 @@
 
 use super::{Outcome, Target};
 use crate::change::Which;
-use crate::page::Element;
+use crate::element::Element;
 use crate::read::MAX_VCPUS;
 use crate::tree::{Node, attr, child};
 

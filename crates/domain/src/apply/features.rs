@@ -1,8 +1,8 @@
 //! `<features>` and `<clock>`.
 
 use super::{Outcome, Target};
+use crate::element::Element;
 use crate::order::{HYPERV, KVM};
-use crate::page::Element;
 use crate::tree::{attr, child, elements, is};
 
 /// Timers of libvirt (`virDomainTimerName`), but for `armvtimer`, which is only ever told a tick policy.

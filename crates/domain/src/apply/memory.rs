@@ -3,7 +3,7 @@
 use cpuset::CpuSet;
 
 use super::{Outcome, Target};
-use crate::page::Element;
+use crate::element::Element;
 use crate::read::scale;
 use crate::tree::attr;
 
