@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use cpuset::CpuSet;
 
-use crate::data::fill;
+use crate::keep::fill;
 
 /// Most paths that are listed as unreadable.
 pub(crate) const MAX_UNREADABLE: usize = 1024;

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, StreamDeserializer, Value, de::StrRead};
 
-use crate::data::id;
+use crate::keep::id;
 use crate::reader::{Reader, Session};
 use crate::{Vcpu, document};
 

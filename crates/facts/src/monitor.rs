@@ -46,7 +46,7 @@ fn cpu(line: &str) -> Option<Option<Vcpu>> {
     let tid = rest
         .split_ascii_whitespace()
         .find_map(|word| word.strip_prefix("thread_id="));
-    let tid = tid.and_then(|tid| crate::data::id(tid.parse().ok()?));
+    let tid = tid.and_then(|tid| crate::keep::id(tid.parse().ok()?));
     Some(tid.map(|tid| Vcpu::new(id, tid)))
 }
 

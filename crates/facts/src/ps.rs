@@ -114,7 +114,7 @@ impl Columns {
         let values = self.values(line)?;
         let value = |at: usize| values.get(at).copied().filter(|v: &&str| !v.is_empty());
         let number = |at: Option<usize>| match at {
-            Some(at) => Some(crate::data::id(value(at)?.parse().ok()?)?),
+            Some(at) => Some(crate::keep::id(value(at)?.parse().ok()?)?),
             None => None,
         };
         let pid = number(self.pid);
@@ -214,7 +214,7 @@ impl Bare {
     /// Reads a line; none if it does not begin with two numbers that can be thread ids.
     pub(crate) fn of(line: &str) -> Option<Bare> {
         let mut rest = Rest::new(line);
-        let mut number = || crate::data::id(rest.word()?.parse().ok()?);
+        let mut number = || crate::keep::id(rest.word()?.parse().ok()?);
         let (first, second) = (number()?, number()?);
         // The CPU it ran on last.
         if rest.text.starts_with(|c: char| c.is_ascii_digit()) {

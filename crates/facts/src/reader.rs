@@ -6,27 +6,10 @@ use crate::data::Gather;
 use crate::monitor::{self, Line};
 use crate::notes::Notes;
 use crate::ps::{Bare, Columns, Row};
-use crate::{Facts, Thread, Vcpu, Vm, json, vmm};
+use crate::{Thread, Vcpu, Vm, vmm};
 
 /// Most lines without a header that wait for the end of their list.
 const MAX_BARE: usize = 1 << 14;
-/// JSON that cannot be read is tried at so many lines: each try may read far.
-const MAX_JSON_FAILURES: usize = 16;
-
-/// Reads a text. What was not understood is noted with line numbers, everything else was taken.
-pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
-    let text = String::from_utf8_lossy(text);
-    let mut reader = Reader {
-        number: 1,
-        ..Reader::default()
-    };
-    reader.text(text.strip_prefix('\u{feff}').unwrap_or(&text));
-    reader.end_of_part();
-    let (facts, left_out) = reader.gather.finish();
-    let mut notes = reader.notes.finish();
-    notes.extend(left_out);
-    (facts, notes)
-}
 
 /// What the lines are part of.
 #[derive(Debug, Default)]
@@ -59,52 +42,35 @@ pub(crate) struct Reader {
     pub(crate) number: usize,
     pub(crate) session: Session,
     part: Part,
-    /// Whether the text stands in a string of JSON.
-    inside: bool,
-    json_failures: usize,
 }
 
 impl Reader {
-    fn text(&mut self, text: &str) {
-        let mut at = 0;
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            if rest.starts_with(['{', '['])
-                && !self.inside
-                && self.json_failures < MAX_JSON_FAILURES
-            {
-                if let Some(used) = json::read(rest, self) {
-                    self.number += lines_in(&rest[..used]);
-                    at += used;
-                    continue;
-                }
-                self.json_failures += 1;
-            }
-            // Blanks before JSON are no part of it; the columns of other lines count from the line's begin.
-            let text = rest.trim_start_matches([' ', '\t']);
-            if text.len() < rest.len() && text.starts_with(['{', '[']) {
-                at += rest.len() - text.len();
-                continue;
-            }
-            let end = rest.find('\n').unwrap_or(rest.len());
-            let line = &rest[..end];
-            self.line(line.trim_end());
-            at += end + 1;
-            if !self.inside {
-                self.number += 1;
-            }
+    /// Returns a reader at the first line of a text.
+    pub(crate) fn new() -> Reader {
+        Reader {
+            number: 1,
+            ..Reader::default()
         }
     }
 
-    /// Takes a text that stands in a string of JSON.
+    /// Takes a text that stands in a string of JSON: its lines are of the line that the JSON begins in.
     pub(crate) fn text_inside(&mut self, text: &str) {
         self.end_of_part();
-        self.inside = true;
-        self.text(text);
+        for line in text.split('\n') {
+            // Blanks before a brace are no part of the line, as outside of JSON.
+            let unindented = line.trim_start_matches([' ', '\t']);
+            let line = if unindented.starts_with(['{', '[']) {
+                unindented
+            } else {
+                line
+            };
+            self.line(line.trim_end());
+        }
         self.end_of_part();
-        self.inside = false;
     }
 
-    fn line(&mut self, line: &str) {
+    /// Takes a line.
+    pub(crate) fn line(&mut self, line: &str) {
         if line.trim().is_empty() {
             return;
         }
@@ -296,8 +262,4 @@ fn is_virsh(line: &str) -> bool {
     let keys = ["VCPU:", "CPU:", "State:", "CPU time:", "CPU Affinity:"];
     keys.iter().any(|key| text.starts_with(key))
         || (text.starts_with("VCPU ") && text.contains("CPU Affinity"))
-}
-
-fn lines_in(text: &str) -> usize {
-    text.bytes().filter(|b| *b == b'\n').count()
 }

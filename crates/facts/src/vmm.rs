@@ -5,7 +5,7 @@
 //! Hypervisor has no name on its command line, but `--platform uuid=`. `ps` prints arguments with blanks
 //! between them and no quotes, so a name with a blank in it ends there.
 
-use crate::data::name;
+use crate::keep::name;
 use crate::{Vm, mask};
 
 /// Longest command line that is looked at, in words; libvirt's have some hundred.

@@ -3,7 +3,7 @@
 use cpuset::CpuSet;
 use serde_json::{Map, Value};
 
-use crate::data::id;
+use crate::keep::id;
 use crate::reader::Reader;
 
 /// Longest text that is kept, in bytes: the longest are words of command lines.

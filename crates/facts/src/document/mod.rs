@@ -8,7 +8,7 @@ mod members;
 
 use serde_json::{Map, Value};
 
-use crate::data::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS};
+use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS};
 use crate::reader::Reader;
 use crate::write::FACTS_VERSION;
 use crate::{Policy, Thread, Vcpu, Vm};
@@ -71,7 +71,7 @@ fn take_vm(vm: &Members<'_>, reader: &mut Reader) {
         vcpus: Vec::new(),
     };
     let vhost = vm.list("vhost", MAX_VHOST, reader);
-    let ids = vhost.iter().filter_map(|v| crate::data::id(v.as_i64()?));
+    let ids = vhost.iter().filter_map(|v| crate::keep::id(v.as_i64()?));
     told.vhost.extend(ids);
     if told.vhost.len() < vhost.len() {
         vm.wrong("vhost", "a list of thread ids", reader);

@@ -1,0 +1,50 @@
+//! A text as a whole: lines, and JSON between them.
+
+use crate::reader::Reader;
+use crate::{Facts, json};
+
+/// JSON that cannot be read is tried at so many lines: each try may read far.
+const MAX_JSON_FAILURES: usize = 16;
+
+/// Reads a text. What was not understood is noted with line numbers, everything else was taken.
+pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
+    let text = String::from_utf8_lossy(text);
+    let mut reader = Reader::new();
+    take(text.strip_prefix('\u{feff}').unwrap_or(&text), &mut reader);
+    reader.end_of_part();
+    let (facts, left_out) = reader.gather.finish();
+    let mut notes = reader.notes.finish();
+    notes.extend(left_out);
+    (facts, notes)
+}
+
+/// Takes a text, line by line, with the JSON that stands between the lines.
+fn take(text: &str, reader: &mut Reader) {
+    let mut json_failures = 0;
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with(['{', '[']) && json_failures < MAX_JSON_FAILURES {
+            if let Some(used) = json::read(rest, reader) {
+                reader.number += lines_in(&rest[..used]);
+                at += used;
+                continue;
+            }
+            json_failures += 1;
+        }
+        // Blanks before JSON are no part of it; the columns of other lines count from the line's begin.
+        let text = rest.trim_start_matches([' ', '\t']);
+        if text.len() < rest.len() && text.starts_with(['{', '[']) {
+            at += rest.len() - text.len();
+            continue;
+        }
+        let end = rest.find('\n').unwrap_or(rest.len());
+        let line = &rest[..end];
+        reader.line(line.trim_end());
+        at += end + 1;
+        reader.number += 1;
+    }
+}
+
+fn lines_in(text: &str) -> usize {
+    text.bytes().filter(|b| *b == b'\n').count()
+}
