@@ -1,18 +1,12 @@
-//! What stands around the data: file header, attributes, feature sections.
+//! A recording, and what stands around its data.
 
 use tracefmt::{Diagnostic, Endian, Formats};
 
-use crate::Error;
 use crate::attr::{Attr, AttrType};
 use crate::feature::{self, Info};
-use crate::pipe;
 
-/// Bytes of `struct perf_file_header`.
-const FILE_HEADER: usize = 104;
-/// Bytes of `struct perf_pipe_file_header`.
-pub(crate) const PIPE_HEADER: usize = 16;
 /// Attributes of one recording are not believed beyond this: perf opens a few hundred tracepoints at most.
-const MAX_ATTRS: usize = 60_000;
+pub(crate) const MAX_ATTRS: usize = 60_000;
 
 /// A recording of `perf record`.
 #[derive(Debug)]
@@ -28,157 +22,26 @@ pub struct PerfData<'a> {
     formats: Formats,
     has_formats: bool,
     info: Info,
-    truncated: bool,
+    pub(crate) truncated: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Returns whether these first bytes of a file are perf.data's.
-pub fn is_perf_data(head: &[u8]) -> bool {
-    magic(head).is_some()
-}
-
-/// Returns the byte order the magic tells.
-fn magic(head: &[u8]) -> Option<Endian> {
-    match head.first_chunk::<8>()? {
-        b"PERFILE2" => Some(Endian::Little),
-        b"2ELIFREP" => Some(Endian::Big),
-        _ => None,
-    }
-}
-
 impl<'a> PerfData<'a> {
-    /// Parses everything but the records.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the magic is not there or no attribute can be read, without which no record can be
-    /// understood. Everything else that is missing is told by [`PerfData::diagnostics`].
-    pub fn parse(data: &'a [u8]) -> Result<PerfData<'a>, Error> {
-        let endian = magic(data).ok_or(Error::Magic)?;
-        let header_size = endian.u64(data, 8).ok_or(Error::Header {
-            expected: PIPE_HEADER as u64,
-            found: data.len() as u64,
-        })?;
-        let mut recording = PerfData {
+    /// Returns a recording of which nothing has been read.
+    pub(crate) fn unread(data: &'a [u8], endian: Endian, pipe: bool) -> PerfData<'a> {
+        PerfData {
             data,
             endian,
             attrs: Vec::new(),
-            start: PIPE_HEADER,
+            start: 0,
             end: data.len(),
-            pipe: header_size == PIPE_HEADER as u64,
+            pipe,
             formats: Formats::default(),
             has_formats: false,
             info: Info::default(),
             truncated: false,
             diagnostics: Vec::new(),
-        };
-        if recording.pipe {
-            recording.parse_pipe();
-        } else {
-            recording.parse_file(header_size)?;
         }
-        if recording.attrs.is_empty() {
-            let place = if recording.pipe {
-                "before the first sample"
-            } else {
-                "in its header"
-            };
-            return Err(Error::Attributes(format!("none {place}")));
-        }
-        recording.name_attrs();
-        Ok(recording)
-    }
-
-    fn parse_file(&mut self, header_size: u64) -> Result<(), Error> {
-        let (data, endian) = (self.data, self.endian);
-        if data.len() < FILE_HEADER {
-            return Err(Error::Header {
-                expected: FILE_HEADER as u64,
-                found: data.len() as u64,
-            });
-        }
-        if header_size != FILE_HEADER as u64 {
-            self.diagnostics.push(Diagnostic::at(
-                8,
-                format!("header size is {header_size}, expected {FILE_HEADER}"),
-            ));
-        }
-        let word = |offset: usize| endian.u64(data, offset).unwrap_or(0);
-        let (attr_size, attrs_at, attrs_size) = (word(16), word(24), word(32));
-        let (data_at, data_size) = (word(40), word(48));
-        self.parse_attrs(attr_size, attrs_at, attrs_size)?;
-
-        let len = data.len() as u64;
-        let start = data_at.min(len);
-        let mut end = start.saturating_add(data_size);
-        if data_size == 0 {
-            // perf writes the size when it ends: this recorder was killed.
-            self.truncated = true;
-            self.diagnostics.push(Diagnostic::at(
-                48,
-                "the data size in the header is 0: the recorder did not end in order, and left no \
-                 feature sections",
-            ));
-            end = len;
-        } else if end > len {
-            self.truncated = true;
-            self.diagnostics.push(Diagnostic::at(
-                len,
-                format!(
-                    "the file ends {} bytes before the end of its data, and its feature sections \
-                     are missing",
-                    end - len
-                ),
-            ));
-        }
-        self.start = start as usize;
-        self.end = end.min(len) as usize;
-        if data_size != 0 {
-            self.parse_features(end);
-        }
-        Ok(())
-    }
-
-    fn parse_attrs(&mut self, attr_size: u64, at: u64, size: u64) -> Result<(), Error> {
-        // Behind the attribute itself: offset and size of its list of ids.
-        const IDS: u64 = 16;
-        if attr_size <= IDS || attr_size > 4096 {
-            return Err(Error::Attributes(format!(
-                "an attribute of {attr_size} bytes at byte 16"
-            )));
-        }
-        let count = (size / attr_size).min(MAX_ATTRS as u64);
-        // Lists of ids do not overlap; a crafted file could name the same bytes for every attribute.
-        let mut ids_left = self.data.len() as u64;
-        for index in 0..count {
-            let from = at.saturating_add(index * attr_size);
-            let Some(bytes) = slice(self.data, from, attr_size) else {
-                self.truncated = true;
-                self.diagnostics
-                    .push(Diagnostic::at(from, "the file ends in its attributes"));
-                break;
-            };
-            let body = &bytes[..(attr_size - IDS) as usize];
-            let Some((mut attr, _)) = Attr::parse(body, self.endian) else {
-                self.diagnostics
-                    .push(Diagnostic::at(from, "attribute too short"));
-                continue;
-            };
-            let tail = (attr_size - IDS) as usize;
-            let ids_at = self.endian.u64(bytes, tail).unwrap_or(0);
-            let ids_size = self.endian.u64(bytes, tail + 8).unwrap_or(0);
-            match slice(self.data, ids_at, ids_size).filter(|_| ids_size <= ids_left) {
-                Some(ids) => {
-                    ids_left -= ids_size;
-                    attr.ids = self.ids(ids);
-                }
-                None => self
-                    .diagnostics
-                    .push(Diagnostic::at(from, "ids of an attribute are cut off")),
-            }
-            self.attrs.push(attr);
-        }
-        Ok(())
     }
 
     pub(crate) fn ids(&self, bytes: &[u8]) -> Vec<u64> {
@@ -186,39 +49,6 @@ impl<'a> PerfData<'a> {
             .chunks_exact(8)
             .filter_map(|c| self.endian.u64(c, 0))
             .collect()
-    }
-
-    /// Feature sections are listed right behind the data, one place and size for each bit of the header's
-    /// bitmap, lowest bit first.
-    fn parse_features(&mut self, data_end: u64) {
-        let mut entry = data_end;
-        for bit in 0..256u32 {
-            let byte = match self.endian {
-                Endian::Little => self.data[72 + bit as usize / 8],
-                // Words of 64 bits in the machine's order.
-                Endian::Big => {
-                    self.data[72 + (bit as usize / 64) * 8 + 7 - (bit as usize % 64) / 8]
-                }
-            };
-            if byte >> (bit % 8) & 1 == 0 {
-                continue;
-            }
-            let place = slice(self.data, entry, 16)
-                .and_then(|e| slice(self.data, self.endian.u64(e, 0)?, self.endian.u64(e, 8)?));
-            match place {
-                Some(section) => self.feature(bit, section),
-                None => {
-                    if !self.truncated {
-                        self.diagnostics.push(Diagnostic::at(
-                            entry,
-                            format!("feature section {bit} lies outside the file"),
-                        ));
-                    }
-                    self.truncated = true;
-                }
-            }
-            entry = entry.saturating_add(16);
-        }
     }
 
     pub(crate) fn feature(&mut self, bit: u32, section: &[u8]) {
@@ -242,12 +72,8 @@ impl<'a> PerfData<'a> {
         self.has_formats = true;
     }
 
-    fn parse_pipe(&mut self) {
-        pipe::read_definitions(self);
-    }
-
     /// Names events that have none: tracepoints by their format, the generalised ones by their number.
-    fn name_attrs(&mut self) {
+    pub(crate) fn name_attrs(&mut self) {
         for attr in &mut self.attrs {
             if !attr.name.is_empty() {
                 continue;
@@ -315,17 +141,6 @@ impl<'a> PerfData<'a> {
     pub(crate) fn info_mut(&mut self) -> &mut Info {
         &mut self.info
     }
-
-    pub(crate) fn max_attrs() -> usize {
-        MAX_ATTRS
-    }
-}
-
-/// Returns a range of the file given by 64-bit numbers out of it.
-fn slice(data: &[u8], at: u64, len: u64) -> Option<&[u8]> {
-    let start = usize::try_from(at).ok()?;
-    let end = start.checked_add(usize::try_from(len).ok()?)?;
-    data.get(start..end)
 }
 
 /// `PERF_COUNT_HW_*`, as perf prints them.

@@ -6,9 +6,11 @@ use tracefmt::{Diagnostic, parse_tracing_data};
 
 use crate::attr::Attr;
 use crate::feature;
-use crate::file::{PIPE_HEADER, PerfData};
+use crate::file::{MAX_ATTRS, PerfData};
 use crate::record::{HEADER, Header, kind};
 
+/// Bytes of `struct perf_pipe_file_header`.
+pub(crate) const PIPE_HEADER: usize = 16;
 /// `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
@@ -80,7 +82,7 @@ fn take_attr(
     at: usize,
     by_id: &mut HashMap<u64, usize>,
 ) {
-    if recording.attrs.len() >= PerfData::max_attrs() {
+    if recording.attrs.len() >= MAX_ATTRS {
         return;
     }
     let Some((mut attr, size)) = Attr::parse(body, recording.endian) else {
