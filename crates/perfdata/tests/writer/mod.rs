@@ -5,10 +5,14 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::ops::ControlFlow;
+mod numbers;
+mod told;
 
-use perfdata::{LostSource, SideRecord, Totals, Visitor};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+pub(crate) use numbers::{Numbers, framed, magic};
+#[allow(unused_imports, reason = "each test uses a part")]
+pub(crate) use told::{Collect, Out, walk};
 
 pub(crate) const IP: u64 = 1 << 0;
 pub(crate) const TID: u64 = 1 << 1;
@@ -123,77 +127,6 @@ pub(crate) struct Written {
     pub start: usize,
     /// Where each item ends, if records are stored plainly.
     pub ends: Vec<usize>,
-}
-
-/// Numbers in a byte order.
-#[derive(Debug, Clone)]
-pub(crate) struct Numbers {
-    pub big: bool,
-    pub out: Vec<u8>,
-}
-
-impl Numbers {
-    pub(crate) fn new(big: bool) -> Numbers {
-        Numbers {
-            big,
-            out: Vec::new(),
-        }
-    }
-
-    pub(crate) fn u16(&mut self, n: u16) -> &mut Self {
-        let bytes = if self.big {
-            n.to_be_bytes()
-        } else {
-            n.to_le_bytes()
-        };
-        self.out.extend(bytes);
-        self
-    }
-
-    pub(crate) fn u32(&mut self, n: u32) -> &mut Self {
-        let bytes = if self.big {
-            n.to_be_bytes()
-        } else {
-            n.to_le_bytes()
-        };
-        self.out.extend(bytes);
-        self
-    }
-
-    pub(crate) fn u64(&mut self, n: u64) -> &mut Self {
-        let bytes = if self.big {
-            n.to_be_bytes()
-        } else {
-            n.to_le_bytes()
-        };
-        self.out.extend(bytes);
-        self
-    }
-
-    pub(crate) fn u64s(&mut self, numbers: &[u64]) -> &mut Self {
-        for &n in numbers {
-            self.u64(n);
-        }
-        self
-    }
-
-    /// Bytes, and NULs up to a multiple of 8, one at least.
-    fn name(&mut self, name: &[u8]) {
-        self.out.extend(name);
-        self.out.push(0);
-        while !self.out.len().is_multiple_of(8) {
-            self.out.push(0);
-        }
-    }
-}
-
-/// A record with its header.
-pub(crate) fn framed(big: bool, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-    let mut n = Numbers::new(big);
-    let size = u16::try_from(8 + body.len()).expect("records are below 64 KiB");
-    n.u32(kind).u16(misc).u16(size);
-    n.out.extend(body);
-    n.out
 }
 
 impl Attr {
@@ -501,170 +434,4 @@ impl Recording {
         n.out.extend(b"machine\0");
         n.out
     }
-}
-
-pub(crate) fn magic(big: bool) -> [u8; 8] {
-    *if big { b"2ELIFREP" } else { b"PERFILE2" }
-}
-
-/// What a walk told, as values of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Out {
-    Sample {
-        attr: u32,
-        misc: u16,
-        time: u64,
-        pid: i32,
-        tid: i32,
-        cpu: i32,
-        ip: Option<u64>,
-        addr: Option<u64>,
-        period: Option<u64>,
-        callchain: Option<Vec<u8>>,
-        raw: Option<Vec<u8>>,
-    },
-    Side {
-        time: u64,
-        cpu: i32,
-        misc: u16,
-        text: String,
-    },
-}
-
-impl Out {
-    pub(crate) fn time(&self) -> u64 {
-        match self {
-            Out::Sample { time, .. } | Out::Side { time, .. } => *time,
-        }
-    }
-
-    /// What a walk has to tell of a record; `None` for kinds that it tells nothing of.
-    pub(crate) fn expected(record: &Record, recording: &Recording) -> Option<Out> {
-        let attr = &recording.attrs[record.attr];
-        let known = |bit: u64, value: u32| if attr.has(bit) { value as i32 } else { -1 };
-        let time = if record.timed(&recording.attrs) {
-            record.time
-        } else {
-            0
-        };
-        if let Body::Sample {
-            ip,
-            addr,
-            period,
-            callchain,
-            raw,
-            ..
-        } = &record.body
-        {
-            let opt = |bit: u64, value: u64| attr.has(bit).then_some(value);
-            let mut chain = Numbers::new(recording.big);
-            chain.u64s(callchain);
-            return Some(Out::Sample {
-                attr: record.attr as u32,
-                misc: record.misc,
-                time,
-                pid: known(TID, record.pid),
-                tid: known(TID, record.tid),
-                cpu: known(CPU, record.cpu),
-                ip: opt(IP, *ip),
-                addr: opt(ADDR, *addr),
-                period: opt(PERIOD, *period),
-                callchain: attr.has(CALLCHAIN).then_some(chain.out),
-                raw: attr.has(RAW).then(|| raw.clone()),
-            });
-        }
-        let (pid, tid) = (record.pid as i32, record.tid as i32);
-        let side = match &record.body {
-            Body::Comm(name) => SideRecord::Comm {
-                pid,
-                tid,
-                comm: name,
-                exec: record.misc & 1 << 13 != 0,
-            },
-            Body::Fork => SideRecord::Fork {
-                pid,
-                tid,
-                ppid: pid + 1,
-                ptid: tid + 1,
-            },
-            Body::Exit => SideRecord::Exit { pid, tid },
-            Body::Mmap(path) | Body::Mmap2(path) => SideRecord::Mmap {
-                pid,
-                tid,
-                start: 0x1000,
-                len: 0x2000,
-                pgoff: 0x3000,
-                // The second kind has a protection of its own, 5: it may be read and run.
-                exec: matches!(&record.body, Body::Mmap2(_)) || record.misc & 1 << 13 == 0,
-                huge: false,
-                path,
-            },
-            Body::Ksymbol(name) => SideRecord::Ksymbol {
-                start: 0x4000,
-                len: 0x500,
-                name,
-                gone: true,
-            },
-            Body::Lost(count) => SideRecord::Lost {
-                count: *count,
-                source: LostSource::Ring,
-            },
-            Body::LostSamples(count) => SideRecord::Lost {
-                count: *count,
-                source: LostSource::Samples,
-            },
-            Body::Aux | Body::Sample { .. } => return None,
-        };
-        Some(Out::Side {
-            time,
-            cpu: if attr.sample_id_all {
-                known(CPU, record.cpu)
-            } else {
-                -1
-            },
-            misc: record.misc,
-            text: format!("{side:?}"),
-        })
-    }
-}
-
-/// Collects what a walk tells.
-#[derive(Debug, Default)]
-pub(crate) struct Collect(pub Vec<Out>);
-
-impl Visitor for Collect {
-    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
-        self.0.push(Out::Sample {
-            attr: sample.attr,
-            misc: sample.misc,
-            time: sample.time,
-            pid: sample.pid,
-            tid: sample.tid,
-            cpu: sample.cpu,
-            ip: sample.ip(),
-            addr: sample.addr(),
-            period: sample.period(),
-            callchain: sample.callchain().map(<[u8]>::to_vec),
-            raw: sample.raw().map(<[u8]>::to_vec),
-        });
-        ControlFlow::Continue(())
-    }
-
-    fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {
-        self.0.push(Out::Side {
-            time,
-            cpu,
-            misc,
-            text: format!("{record:?}"),
-        });
-    }
-}
-
-/// Parses and walks, everything wanted.
-pub(crate) fn walk(bytes: &[u8]) -> (Vec<Out>, Totals, bool) {
-    let data = perfdata::PerfData::parse(bytes).expect("a header that can be read");
-    let mut collect = Collect::default();
-    let totals = data.walk(&[], &mut collect);
-    let truncated = data.truncated() || totals.truncated;
-    (collect.0, totals, truncated)
 }

@@ -1,0 +1,169 @@
+//! What a walk over a recording tells, and what it has to tell of a record.
+
+use std::ops::ControlFlow;
+
+use perfdata::{LostSource, SideRecord, Totals, Visitor};
+
+use super::{ADDR, Body, CALLCHAIN, CPU, IP, Numbers, PERIOD, RAW, Record, Recording, TID};
+
+/// What a walk told, as values of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Out {
+    Sample {
+        attr: u32,
+        misc: u16,
+        time: u64,
+        pid: i32,
+        tid: i32,
+        cpu: i32,
+        ip: Option<u64>,
+        addr: Option<u64>,
+        period: Option<u64>,
+        callchain: Option<Vec<u8>>,
+        raw: Option<Vec<u8>>,
+    },
+    Side {
+        time: u64,
+        cpu: i32,
+        misc: u16,
+        text: String,
+    },
+}
+
+impl Out {
+    pub(crate) fn time(&self) -> u64 {
+        match self {
+            Out::Sample { time, .. } | Out::Side { time, .. } => *time,
+        }
+    }
+
+    /// What a walk has to tell of a record; `None` for kinds that it tells nothing of.
+    pub(crate) fn expected(record: &Record, recording: &Recording) -> Option<Out> {
+        let attr = &recording.attrs[record.attr];
+        let known = |bit: u64, value: u32| if attr.has(bit) { value as i32 } else { -1 };
+        let time = if record.timed(&recording.attrs) {
+            record.time
+        } else {
+            0
+        };
+        if let Body::Sample {
+            ip,
+            addr,
+            period,
+            callchain,
+            raw,
+            ..
+        } = &record.body
+        {
+            let opt = |bit: u64, value: u64| attr.has(bit).then_some(value);
+            let mut chain = Numbers::new(recording.big);
+            chain.u64s(callchain);
+            return Some(Out::Sample {
+                attr: record.attr as u32,
+                misc: record.misc,
+                time,
+                pid: known(TID, record.pid),
+                tid: known(TID, record.tid),
+                cpu: known(CPU, record.cpu),
+                ip: opt(IP, *ip),
+                addr: opt(ADDR, *addr),
+                period: opt(PERIOD, *period),
+                callchain: attr.has(CALLCHAIN).then_some(chain.out),
+                raw: attr.has(RAW).then(|| raw.clone()),
+            });
+        }
+        let (pid, tid) = (record.pid as i32, record.tid as i32);
+        let side = match &record.body {
+            Body::Comm(name) => SideRecord::Comm {
+                pid,
+                tid,
+                comm: name,
+                exec: record.misc & 1 << 13 != 0,
+            },
+            Body::Fork => SideRecord::Fork {
+                pid,
+                tid,
+                ppid: pid + 1,
+                ptid: tid + 1,
+            },
+            Body::Exit => SideRecord::Exit { pid, tid },
+            Body::Mmap(path) | Body::Mmap2(path) => SideRecord::Mmap {
+                pid,
+                tid,
+                start: 0x1000,
+                len: 0x2000,
+                pgoff: 0x3000,
+                // The second kind has a protection of its own, 5: it may be read and run.
+                exec: matches!(&record.body, Body::Mmap2(_)) || record.misc & 1 << 13 == 0,
+                huge: false,
+                path,
+            },
+            Body::Ksymbol(name) => SideRecord::Ksymbol {
+                start: 0x4000,
+                len: 0x500,
+                name,
+                gone: true,
+            },
+            Body::Lost(count) => SideRecord::Lost {
+                count: *count,
+                source: LostSource::Ring,
+            },
+            Body::LostSamples(count) => SideRecord::Lost {
+                count: *count,
+                source: LostSource::Samples,
+            },
+            Body::Aux | Body::Sample { .. } => return None,
+        };
+        Some(Out::Side {
+            time,
+            cpu: if attr.sample_id_all {
+                known(CPU, record.cpu)
+            } else {
+                -1
+            },
+            misc: record.misc,
+            text: format!("{side:?}"),
+        })
+    }
+}
+
+/// Collects what a walk tells.
+#[derive(Debug, Default)]
+pub(crate) struct Collect(pub Vec<Out>);
+
+impl Visitor for Collect {
+    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
+        self.0.push(Out::Sample {
+            attr: sample.attr,
+            misc: sample.misc,
+            time: sample.time,
+            pid: sample.pid,
+            tid: sample.tid,
+            cpu: sample.cpu,
+            ip: sample.ip(),
+            addr: sample.addr(),
+            period: sample.period(),
+            callchain: sample.callchain().map(<[u8]>::to_vec),
+            raw: sample.raw().map(<[u8]>::to_vec),
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {
+        self.0.push(Out::Side {
+            time,
+            cpu,
+            misc,
+            text: format!("{record:?}"),
+        });
+    }
+}
+
+/// Parses and walks, everything wanted.
+pub(crate) fn walk(bytes: &[u8]) -> (Vec<Out>, Totals, bool) {
+    let data = perfdata::PerfData::parse(bytes).expect("a header that can be read");
+    let mut collect = Collect::default();
+    let totals = data.walk(&[], &mut collect);
+    let truncated = data.truncated() || totals.truncated;
+    (collect.0, totals, truncated)
+}
