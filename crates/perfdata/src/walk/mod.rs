@@ -4,9 +4,12 @@
 //! is older than the newest record of the round before the last can then no longer be overtaken, and goes
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
+mod push;
+mod resync;
+mod stream;
+mod visitor;
+
 use std::collections::VecDeque;
-use std::ops::{ControlFlow, Range};
-use std::rc::Rc;
 
 use tracefmt::{Diagnostic, Endian};
 
@@ -15,71 +18,20 @@ use crate::chunks::Chunks;
 use crate::compressed::ZstdStream;
 use crate::file::PerfData;
 use crate::ids::IdMap;
-use crate::merge::{Entry, Queue, Run};
+use crate::merge::{Entry, Queue};
 use crate::pipe::payload_behind;
-use crate::record::{HEADER, Header, SideRecord, kind, parse_side, u64_at};
-use crate::sample::Sample;
+use crate::record::{HEADER, Header, kind, u64_at};
 
-/// Receives a recording's records in time order.
-pub trait Visitor {
-    /// Takes one sample. Returning `Break` ends the walk.
-    fn sample(&mut self, sample: &Sample<'_>) -> ControlFlow<()>;
-
-    /// Takes a record that is no sample; `time` is 0 and `cpu` -1 when it carries none.
-    fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {
-        let _ = (time, cpu, misc, record);
-    }
-
-    /// Tells that this range of the input was read and is not needed for now. It may be read again, if
-    /// rarely: dropping its pages costs time but nothing else.
-    fn release(&mut self, range: Range<usize>) {
-        let _ = range;
-    }
-}
-
-/// What a walk counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Samples by attribute, wanted or not.
-    pub samples: Vec<u64>,
-    /// Events lost, as the ring buffer's own records told.
-    pub lost_ring: u64,
-    /// Records that told so: what perf calls lost chunks.
-    pub lost_records: u64,
-    /// Events lost, as the sums by event told.
-    pub lost_samples: u64,
-    /// Samples whose id belongs to no attribute.
-    pub unknown_id: u64,
-    /// Samples that came after a later one had gone out.
-    pub out_of_order: u64,
-    /// Bytes of AUX data, which are not read.
-    pub aux_bytes: u64,
-    /// Bytes skipped because no record could be found in them.
-    pub skipped_bytes: u64,
-    /// Whether the records end in the middle of one.
-    pub truncated: bool,
-    /// What was odd, with byte offsets; the first few.
-    pub diagnostics: Vec<Diagnostic>,
-}
+use push::BLOCKS;
+pub use visitor::{Totals, Visitor};
 
 /// Diagnostics kept of one walk.
 const MAX_DIAGNOSTICS: usize = 32;
-/// Decompressed bytes held back for the merge before it is forced on.
-const MAX_HELD: usize = 48 << 20;
 /// Pages are released in steps of this many bytes.
 const RELEASE_STEP: usize = 4 << 20;
 /// Runs held back for the merge before it is forced on: no more than 2^20 together with those that one step
 /// can add, whose samples have 16 bytes at least.
 const MAX_RUNS: usize = (1 << 20) - RELEASE_STEP / 16;
-/// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
-const BLOCK_SHIFT: u32 = 16;
-/// Blocks told apart, a power of two, and how many may be in use again before they are released.
-const BLOCKS: usize = 1024;
-const MAX_BLOCKS: usize = 160;
-/// Decompressed bytes gathered before they are looked at.
-const CHUNK: usize = 256 << 10;
-/// How far a reader looks for the next record behind garbage, in bytes.
-const MAX_RESYNC: usize = 1 << 20;
 
 impl PerfData<'_> {
     /// Pushes all records to `visitor`, in time order.
@@ -235,12 +187,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             }
             at = next;
             if header.kind == kind::HEADER_TRACING_DATA || header.kind == kind::AUXTRACE {
-                let body = &data[at - header.size + HEADER..at];
-                let behind = payload_behind(header.kind, body, self.endian);
-                if header.kind == kind::AUXTRACE {
-                    self.totals.aux_bytes = self.totals.aux_bytes.saturating_add(behind as u64);
-                }
-                at = at.saturating_add(behind);
+                at = self.pass_payload(header, &data[at - header.size + HEADER..at], at);
                 if at > end {
                     self.cut(end, end);
                 }
@@ -249,6 +196,11 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 self.release_behind(at);
             }
         }
+        self.finish(end)
+    }
+
+    /// Lets everything out that is held back.
+    fn finish(mut self, end: usize) -> Totals {
         self.finish_stream();
         self.queue.close();
         self.flush(u64::MAX);
@@ -256,6 +208,16 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             .release(self.recording.start..end.max(self.recording.start));
         self.totals.samples = self.counters.iter().map(|c| c.count).collect();
         self.totals
+    }
+
+    /// Returns where the next record begins, behind the payload that follows a record and is not part of it.
+    #[cold]
+    fn pass_payload(&mut self, header: Header, body: &[u8], at: usize) -> usize {
+        let behind = payload_behind(header.kind, body, self.endian);
+        if header.kind == kind::AUXTRACE {
+            self.totals.aux_bytes = self.totals.aux_bytes.saturating_add(behind as u64);
+        }
+        at.saturating_add(behind)
     }
 
     fn cut(&mut self, at: usize, end: usize) {
@@ -280,32 +242,6 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             self.visitor.release(self.released..keep);
             self.released = keep;
         }
-    }
-
-    /// Looks for the next place where two plausible records follow each other.
-    fn resync(&mut self, data: &[u8], at: usize, end: usize) -> Option<usize> {
-        self.note(
-            at,
-            "no record here: its kind or size is impossible".to_owned(),
-        );
-        let plausible = |at: usize| {
-            let header = Header::read::<BIG>(&data[..end], at)?;
-            let known = header.kind != 0 && header.kind <= kind::HIGHEST;
-            let next = at.checked_add(header.size)?;
-            (known && header.size > HEADER && header.size % 8 == 0 && next <= end).then_some(next)
-        };
-        let limit = end.min(at.saturating_add(MAX_RESYNC));
-        // Records begin at multiples of 8 from the first one.
-        let mut try_at = at + 8;
-        while try_at < limit {
-            if let Some(next) = plausible(try_at)
-                && (next == end || plausible(next).is_some())
-            {
-                return Some(try_at);
-            }
-            try_at += 8;
-        }
-        None
     }
 
     /// Returns the time stamp of a record of the kernel, 0 when it has none.
@@ -468,280 +404,5 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         self.flush(self.flush_to);
         self.flush_to = self.queue.newest;
         self.queue.compact();
-    }
-
-    fn compressed(&mut self, payload: &[u8], at: usize) {
-        let mut zstd = match self.zstd.take() {
-            Some(zstd) => zstd,
-            None => ZstdStream::new(),
-        };
-        zstd.feed(payload);
-        loop {
-            match zstd.step(&mut self.tail) {
-                Ok(true) if self.tail.len() < CHUNK => {}
-                Ok(true) => self.cut_tail(),
-                Ok(false) => break,
-                Err(reason) => {
-                    self.note(at, format!("compressed data cannot be read: {reason}"));
-                    self.totals.truncated = true;
-                    self.stop_reading = true;
-                    break;
-                }
-            }
-        }
-        if !self.tail.is_empty() {
-            self.cut_tail();
-        }
-        self.zstd = Some(zstd);
-    }
-
-    fn finish_stream(&mut self) {
-        let Some(mut zstd) = self.zstd.take() else {
-            return;
-        };
-        if let Err(reason) = zstd.finish(&mut self.tail) {
-            self.note(
-                self.recording.end,
-                format!("end of compressed data cannot be read: {reason}"),
-            );
-        }
-        self.cut_tail();
-        if !self.tail.is_empty() {
-            self.totals.truncated = true;
-            let left = self.tail.len();
-            self.note(
-                self.recording.end,
-                format!("the compressed data ends in the middle of a record, {left} bytes of it"),
-            );
-        }
-    }
-
-    /// Cuts what was decompressed into records; what is left of the last one waits for the rest.
-    fn cut_tail(&mut self) {
-        let data = Rc::new(std::mem::take(&mut self.tail));
-        let number = self.chunks.begin(&data);
-        let mut at = 0;
-        loop {
-            while self
-                .rounds
-                .front()
-                .is_some_and(|&r| r <= self.tail_at + at as u64)
-            {
-                self.rounds.pop_front();
-                self.finish_round();
-            }
-            let Some(header) = Header::read::<BIG>(&data, at) else {
-                break;
-            };
-            if header.size < HEADER {
-                self.note(
-                    self.recording.start,
-                    "no record in the compressed data".to_owned(),
-                );
-                self.totals.truncated = true;
-                self.stop_reading = true;
-                at = data.len();
-                break;
-            }
-            let next = at + header.size;
-            if next > data.len() {
-                break;
-            }
-            if header.kind < kind::USER_START {
-                self.take(number, header, &data[at + HEADER..next], at);
-            } else if header.kind == kind::FINISHED_ROUND {
-                self.finish_round();
-            }
-            at = next;
-        }
-        self.tail = data[at..].to_vec();
-        self.tail_at += at as u64;
-        self.chunks.end();
-        if self.chunks.held() > MAX_HELD {
-            self.queue.close();
-            self.note(
-                self.recording.start,
-                "rounds of compressed records are too long: order is not certain".to_owned(),
-            );
-            self.flush(self.queue.newest);
-        }
-    }
-
-    /// Pushes everything up to and including `limit`.
-    fn flush(&mut self, limit: u64) {
-        while let Some(&run) = self.queue.first() {
-            if run.time > limit || self.stop {
-                break;
-            }
-            let chunk = self.chunks.get(run.buffer);
-            let data: &[u8] = match &chunk {
-                Some(chunk) => chunk,
-                None if run.buffer == 0 => self.recording.data,
-                None => &[],
-            };
-            let rest = if run.entry < run.entry_end {
-                self.push_indexed(data, run, limit)
-            } else {
-                self.push_range(data, run, limit)
-            };
-            match rest {
-                Some(rest) => self.queue.replace_first(rest),
-                None => {
-                    self.queue.remove_first();
-                    if run.buffer != 0 {
-                        self.chunks.unused(run.buffer);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Pushes records of a run while they are the earliest of all and not later than `limit`, and returns
-    /// what is left of it.
-    #[inline]
-    fn push_indexed(&mut self, data: &[u8], mut run: Run, limit: u64) -> Option<Run> {
-        let second = self.queue.second();
-        let mut entry = *self.queue.entries.get(run.entry as usize)?;
-        loop {
-            let at = entry.at();
-            let header = Header::read::<BIG>(data, at)?;
-            self.push(header, data, run.buffer, at, entry.time, entry.attr());
-            run.entry += 1;
-            if self.stop || run.entry >= run.entry_end {
-                return None;
-            }
-            entry = *self.queue.entries.get(run.entry as usize)?;
-            if entry.time > limit || (entry.time, run.seq) > second {
-                run.time = entry.time;
-                run.at = entry.at();
-                return Some(run);
-            }
-        }
-    }
-
-    /// The same for a run without an index: walks its bytes again.
-    #[cold]
-    fn push_range(&mut self, data: &[u8], mut run: Run, limit: u64) -> Option<Run> {
-        let second = self.queue.second();
-        let mut first = true;
-        while run.at < run.end && !self.stop {
-            let header = Header::read::<BIG>(data, run.at)?;
-            let next = run.at + header.size.max(HEADER);
-            let body = data.get(run.at + HEADER..next)?;
-            let attr = if header.kind == kind::SAMPLE {
-                self.attr_of(body)
-                    .filter(|&attr| self.counters[attr as usize].wanted)
-            } else {
-                Some(Entry::SIDE)
-            };
-            if let Some(attr) = attr {
-                run.time = self.time_of(header, body, attr);
-                if !first && (run.time > limit || (run.time, run.seq) > second) {
-                    return Some(run);
-                }
-                first = false;
-                self.push(header, data, run.buffer, run.at, run.time, attr);
-            }
-            run.at = next;
-        }
-        None
-    }
-
-    #[inline(always)]
-    fn push(&mut self, header: Header, data: &[u8], buffer: u32, at: usize, time: u64, attr: u32) {
-        let next = at + header.size;
-        let body = data.get(at + HEADER..next).unwrap_or_default();
-        if attr == Entry::SIDE {
-            self.push_side(header, body, time);
-        } else if self.push_sample(header, body, time, attr).is_break() {
-            self.stop = true;
-        }
-        if buffer == 0 && at < self.released {
-            self.read_again(at);
-        }
-    }
-
-    /// Keeps count of pages that were released and are in use again, and releases them before they are many:
-    /// in a recording with few rounds, or none, that could be the whole file.
-    #[inline]
-    fn read_again(&mut self, at: usize) {
-        let block = at >> BLOCK_SHIFT;
-        let tag = &mut self.blocks[block & (BLOCKS - 1)];
-        if *tag == block {
-            return;
-        }
-        *tag = block;
-        self.blocks_used += 1;
-        if self.blocks_used >= MAX_BLOCKS {
-            self.blocks_used = 0;
-            self.blocks.fill(usize::MAX);
-            self.visitor.release(self.recording.start..self.released);
-        }
-    }
-
-    #[inline(always)]
-    fn push_sample(
-        &mut self,
-        header: Header,
-        body: &[u8],
-        time: u64,
-        attr: u32,
-    ) -> ControlFlow<()> {
-        if time < self.last_out {
-            self.totals.out_of_order += 1;
-        } else {
-            self.last_out = time;
-        }
-        let description = &self.recording.attrs[attr as usize];
-        let layout = &description.layout;
-        let int = |at: Option<u16>, high: bool| {
-            let word = at.and_then(|at| u64_at::<BIG>(body, usize::from(at)));
-            // The first of two 32-bit numbers is the low half in one byte order, the high in the other.
-            word.map_or(-1, |w| {
-                if high != BIG {
-                    (w >> 32) as i32
-                } else {
-                    w as i32
-                }
-            })
-        };
-        self.visitor.sample(&Sample {
-            attr,
-            misc: header.misc,
-            time,
-            pid: int(layout.tid, false),
-            tid: int(layout.tid, true),
-            cpu: int(layout.cpu, false),
-            body,
-            layout,
-            read_format: description.read_format,
-            endian: self.endian,
-        })
-    }
-
-    fn push_side(&mut self, header: Header, body: &[u8], time: u64) {
-        let layout = self.trailer(body);
-        let (trailer, trailer_cpu) = (usize::from(layout.trailer), layout.trailer_cpu);
-        let Some(record) = parse_side(header, body, trailer, self.endian) else {
-            return;
-        };
-        if let SideRecord::Lost { count, source } = record {
-            match source {
-                crate::LostSource::Ring => {
-                    self.totals.lost_ring = self.totals.lost_ring.saturating_add(count);
-                    self.totals.lost_records += 1;
-                }
-                crate::LostSource::Samples => {
-                    self.totals.lost_samples = self.totals.lost_samples.saturating_add(count);
-                }
-            }
-        }
-        let cpu = trailer_cpu
-            .and_then(|back| {
-                self.endian
-                    .u32(body, body.len().checked_sub(usize::from(back))?)
-            })
-            .map_or(-1, |v| v as i32);
-        self.visitor.side(time, cpu, header.misc, &record);
     }
 }

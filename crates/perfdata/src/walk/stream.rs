@@ -1,0 +1,112 @@
+//! Compressed records: one stream of zstd, cut into records as it is decompressed.
+
+use std::rc::Rc;
+
+use super::Walk;
+use super::visitor::Visitor;
+use crate::compressed::ZstdStream;
+use crate::record::{HEADER, Header, kind};
+
+/// Decompressed bytes held back for the merge before it is forced on.
+const MAX_HELD: usize = 48 << 20;
+/// Decompressed bytes gathered before they are looked at.
+const CHUNK: usize = 256 << 10;
+
+impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
+    pub(super) fn compressed(&mut self, payload: &[u8], at: usize) {
+        let mut zstd = match self.zstd.take() {
+            Some(zstd) => zstd,
+            None => ZstdStream::new(),
+        };
+        zstd.feed(payload);
+        loop {
+            match zstd.step(&mut self.tail) {
+                Ok(true) if self.tail.len() < CHUNK => {}
+                Ok(true) => self.cut_tail(),
+                Ok(false) => break,
+                Err(reason) => {
+                    self.note(at, format!("compressed data cannot be read: {reason}"));
+                    self.totals.truncated = true;
+                    self.stop_reading = true;
+                    break;
+                }
+            }
+        }
+        if !self.tail.is_empty() {
+            self.cut_tail();
+        }
+        self.zstd = Some(zstd);
+    }
+
+    pub(super) fn finish_stream(&mut self) {
+        let Some(mut zstd) = self.zstd.take() else {
+            return;
+        };
+        if let Err(reason) = zstd.finish(&mut self.tail) {
+            self.note(
+                self.recording.end,
+                format!("end of compressed data cannot be read: {reason}"),
+            );
+        }
+        self.cut_tail();
+        if !self.tail.is_empty() {
+            self.totals.truncated = true;
+            let left = self.tail.len();
+            self.note(
+                self.recording.end,
+                format!("the compressed data ends in the middle of a record, {left} bytes of it"),
+            );
+        }
+    }
+
+    /// Cuts what was decompressed into records; what is left of the last one waits for the rest.
+    fn cut_tail(&mut self) {
+        let data = Rc::new(std::mem::take(&mut self.tail));
+        let number = self.chunks.begin(&data);
+        let mut at = 0;
+        loop {
+            while self
+                .rounds
+                .front()
+                .is_some_and(|&r| r <= self.tail_at + at as u64)
+            {
+                self.rounds.pop_front();
+                self.finish_round();
+            }
+            let Some(header) = Header::read::<BIG>(&data, at) else {
+                break;
+            };
+            if header.size < HEADER {
+                self.note(
+                    self.recording.start,
+                    "no record in the compressed data".to_owned(),
+                );
+                self.totals.truncated = true;
+                self.stop_reading = true;
+                at = data.len();
+                break;
+            }
+            let next = at + header.size;
+            if next > data.len() {
+                break;
+            }
+            if header.kind < kind::USER_START {
+                self.take(number, header, &data[at + HEADER..next], at);
+            } else if header.kind == kind::FINISHED_ROUND {
+                self.finish_round();
+            }
+            at = next;
+        }
+        self.tail = data[at..].to_vec();
+        self.tail_at += at as u64;
+        self.chunks.end();
+        if self.chunks.held() > MAX_HELD {
+            self.queue.close();
+            self.note(
+                self.recording.start,
+                "rounds of compressed records are too long: order is not certain".to_owned(),
+            );
+            self.flush(self.queue.newest);
+        }
+    }
+}
