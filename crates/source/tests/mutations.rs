@@ -19,7 +19,7 @@ const CASES: u64 = 5000;
 const THREADS: usize = 2;
 /// A case takes milliseconds. One that takes this long on the slowest of machines will not end.
 const HANGS: Duration = Duration::from_secs(300);
-/// Failures that are told before the rest is not worth waiting for.
+/// Failures that are listed before the rest is not worth waiting for.
 const ENOUGH: usize = 10;
 
 /// Numbers that look random and are the same in every run (splitmix64).
@@ -240,7 +240,10 @@ fn damaged_recordings_are_read_within_bounds() {
                             return;
                         }
                         *at.lock().unwrap() = Some((case, Instant::now()));
-                        failures.lock().unwrap().extend(run(case, base, &seeds));
+                        // Read before the lock is taken: in one expression it would be held all along, and no two cases
+                        // would run at once.
+                        let failure = run(case, base, &seeds);
+                        failures.lock().unwrap().extend(failure);
                     }
                 })
             })
