@@ -32,7 +32,7 @@ def first_line(*command):
     except OSError:
         return "not installed"
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    return lines[0] if lines else "tells nothing"
+    return lines[0] if lines else "unknown"
 
 
 def slug():

@@ -1,4 +1,4 @@
-//! What is told beside a recording: any text, and told twice it adds nothing.
+//! Facts beside a recording: any text, and given twice it adds nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

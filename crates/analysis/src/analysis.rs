@@ -159,7 +159,7 @@ pub trait Analysis: Any + fmt::Debug {
         let _ = spans;
     }
 
-    /// Takes what is told beside events. Threads and names are followed for all ([`Context::machine`]).
+    /// Takes a side record. Threads and names are followed for all ([`Context::machine`]).
     fn side(&mut self, side: &Side<'_>) {
         let _ = side;
     }

@@ -37,7 +37,7 @@ impl LeftOut {
         process || self.threads.contains(&event.tid)
     }
 
-    /// Returns whether an event is by a VM of which no vCPU was chosen; by a vCPU that was not, where nothing tells its
+    /// Returns whether an event is by a VM of which no vCPU was chosen; by a vCPU that was not, where it is not known which is its
     /// process.
     #[inline]
     pub fn other_vm(&self, event: &Event<'_>) -> bool {

@@ -295,7 +295,7 @@ impl Continuity {
             of: cpus,
             ..self.chain
         };
-        // A recorder that follows some threads alone does not know when others run: their wake-ups tell nothing.
+        // A recorder that follows some threads alone does not know when others run: their wake-ups show nothing.
         let all_threads = self.from_idle && !chain.torn();
         let mut vcpus = 0u64;
         let mut whole = self.from_idle;

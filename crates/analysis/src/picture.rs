@@ -210,7 +210,7 @@ impl Picture {
             .collect()
     }
 
-    /// Returns how many events of a name were recorded, whatever their subsystem; `None` if nothing tells that any
+    /// Returns how many events of a name were recorded, whatever their subsystem; `None` if the recording does not say that any
     /// were asked for.
     pub fn events(&self, name: &str) -> Option<u64> {
         let counts = self.info.events.iter();
@@ -240,7 +240,7 @@ impl Picture {
     }
 
     /// Returns whether events of a name were recorded, whatever their subsystem: `Some(false)` where it is certain that
-    /// they were not, `None` where nothing tells.
+    /// they were not, `None` where that is not known.
     pub fn recorded(&self, name: &str) -> Option<bool> {
         let mut names = self.info.recorded.iter();
         if names.any(|label| bare(label) == name) {

@@ -166,7 +166,7 @@ impl Recorder {
             if let Some((tid, time)) = last
                 && tid == event.tid
             {
-                // Of many gaps a part tells as much.
+                // Of many gaps a part says as much.
                 self.seen_gaps += 1;
                 if self.seen_gaps <= ALL_GAPS || self.seen_gaps.is_multiple_of(ONE_GAP_IN) {
                     self.gaps.add(event.time.saturating_sub(time));

@@ -14,9 +14,9 @@ use symbols::{Functions, kernel_part};
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, Want};
 
-/// Different stacks that are told apart; what is beyond is not counted.
+/// Different stacks that are counted; what is beyond is not counted.
 const MAX_STACKS: usize = 1 << 13;
-/// Pairs of task and stack that are told apart.
+/// Pairs of task and stack that are counted.
 const MAX_ROWS: usize = 1 << 16;
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: i32 = 1 << 16;
@@ -352,7 +352,7 @@ mod tests {
             words(&stack, Functions::default()),
             ["sk_stream_wait_memory"]
         );
-        // Where there is nothing else, that is what is told.
+        // Where there is nothing else, that is the answer.
         let stack = Stack::Names(Box::new([Box::from("schedule")]));
         assert_eq!(words(&stack, Functions::default()), ["schedule"]);
     }

@@ -227,7 +227,7 @@ impl Study {
         self.followed(0).machine.saved_names(names);
     }
 
-    /// Takes what is told beside the recording, before its events.
+    /// Takes facts given beside the recording, before its events.
     pub fn told(&mut self, facts: &ThreadFacts) {
         self.followed(0).machine.told(facts);
     }

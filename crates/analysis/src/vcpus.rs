@@ -20,7 +20,7 @@ pub const LISTED: usize = 16;
 /// with as many threads of all its VMs as this has more of them than its CPUs can run.
 pub const MAX_VCPUS: usize = 1 << 14;
 
-/// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are told apart; what is beyond
+/// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are counted apart; what is beyond
 /// is in the item of each vCPU's list that says "others".
 const MAX_PAIRS: usize = 1 << 20;
 
@@ -28,7 +28,7 @@ const MAX_PAIRS: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behind {
     /// Its thread id; 0 is the idle task: the CPU was free and had yet to come out of idling. `None` where
-    /// nothing tells who ran, and for the sum of what is not listed.
+    /// it is not known who ran, and for the sum of what is not listed.
     pub tid: Option<i32>,
     /// Its name, if known.
     pub comm: Option<String>,
@@ -225,7 +225,7 @@ struct Vcpu {
 #[derive(Debug)]
 pub struct Vcpus {
     window: Window,
-    /// How many are told apart; the sums of the others are behind theirs.
+    /// How many are counted apart; the sums of the others are behind theirs.
     most: usize,
     vcpus: Vec<Vcpu>,
     now: Vec<Now>,

@@ -121,7 +121,7 @@ fn with_all(study: Study, machine: u16) -> Study {
         )
 }
 
-/// Walks machines in the order of their times; of each what is told beside its events comes first.
+/// Walks machines in the order of their times; of each its side records come first.
 fn walk(mut study: Study, machines: &[(u16, &[One], (i32, &str))]) -> Study {
     let kinds: Vec<_> = machines.iter().map(|one| kinds(one.0)).collect();
     for ty in kinds.iter().flatten() {

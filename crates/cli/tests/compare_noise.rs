@@ -52,7 +52,7 @@ fn ratio(change: &Value) -> f64 {
     change["ratio"].as_f64().expect("a ratio")
 }
 
-/// Of what is told from a confidence of 0.99 on, one comparison in a hundred may have something that is noise: two of
+/// Of the changes with a confidence of 0.99 and more, one comparison in a hundred may have something that is noise: two of
 /// ten are one case in two hundred.
 #[test]
 fn the_same_again_is_no_news() {
@@ -78,7 +78,7 @@ fn the_same_again_is_no_news() {
     assert!(wrong <= 1, "{wrong} of 10 pairs have news:\n{told}");
 }
 
-/// Compares sixty pairs of recordings of the same process. At 0.99 none has news; what is told as likely is as often
+/// Compares sixty pairs of recordings of the same process. At 0.99 none has news; what is called likely is as often
 /// wrong as the tier says, and docs/compare.md has the figure.
 #[test]
 fn sixty_pairs_of_the_same_are_no_news() {
@@ -242,7 +242,7 @@ fn runs_that_differ_more_than_groups_are_no_news() {
     let document = compare(&a, &b);
     let changes = list(&document["changes"]);
     assert!(changes.is_empty(), "{}", sentences(changes));
-    // One of each alone is told apart, for nothing shows how much runs differ.
+    // One of each alone is not news, for nothing shows how much runs differ.
     let single = compare(&a[..1], &b[1..2]);
     let exits = find(list(&single["changes"]), "exits");
     assert!(ratio(exits) > 1.5, "{exits}");

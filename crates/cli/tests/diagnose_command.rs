@@ -237,10 +237,10 @@ fn facts_of_another_version_and_damaged_ones() {
             br#"{"facts_version": "one", "host": 7, "vms": {"a": 1}}"#,
             &["facts_version", "expected a whole number"],
         ),
-        ("empty", b"", &["tells nothing"]),
-        ("an array", b"[1, 2, 3]", &["tells nothing"]),
-        ("a program", b"\x7fELF\0\0\0\xff", &["tells nothing"]),
-        ("XML", b"<domain/>", &["tells nothing"]),
+        ("empty", b"", &["says nothing"]),
+        ("an array", b"[1, 2, 3]", &["says nothing"]),
+        ("a program", b"\x7fELF\0\0\0\xff", &["says nothing"]),
+        ("XML", b"<domain/>", &["says nothing"]),
     ] {
         let facts = write(dir, "facts.json", text);
         let run = diagnose(&["--facts", &facts, &table()]);
@@ -289,7 +289,7 @@ fn inputs_that_are_neither_recordings_nor_tables() {
         ),
     ] {
         refused(&mut failures, what, &diagnose(&[&input]), words);
-        // Among others that can be read, too: nothing is told of half of what was asked.
+        // Among others that can be read, too: there is no answer for half of what was asked.
         refused(&mut failures, what, &diagnose(&[&table(), &input]), words);
     }
     failures.finish(40);

@@ -292,21 +292,21 @@ fn facts_that_tell_nothing_are_refused() {
     for (what, path, words) in [
         ("missing", dir.join("nowhere.txt"), &["no such file"][..]),
         ("a directory", dir.to_path_buf(), &["directory"]),
-        ("empty", write(dir, "empty", b""), &["tells nothing"]),
+        ("empty", write(dir, "empty", b""), &["says nothing"]),
         (
             "a letter",
             write(dir, "letter.txt", b"Dear all,\n\nregards\n"),
-            &["tells nothing"],
+            &["says nothing"],
         ),
         (
             "other JSON",
             write(dir, "other.json", b"{\"a\": [1, 2]}\n"),
-            &["tells nothing"],
+            &["says nothing"],
         ),
         (
             "a picture",
             write(dir, "picture", b"\x89PNG\r\n\x1a\n\0\0\0"),
-            &["tells nothing"],
+            &["says nothing"],
         ),
     ] {
         for command in COMMANDS {
@@ -333,7 +333,7 @@ fn facts_that_tell_nothing_are_refused() {
     failures.finish(150);
 }
 
-/// Filters that let nothing through are told from recordings that hold nothing.
+/// Filters that let nothing through are not taken for recordings that hold nothing.
 #[test]
 fn filters_that_nothing_passes_are_named() {
     let mut failures = Failures::default();

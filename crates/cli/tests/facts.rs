@@ -1,4 +1,4 @@
-//! What is told beside a recording with `--facts`.
+//! Facts given beside a recording with `--facts`.
 
 use std::fs;
 use std::path::Path;
@@ -165,7 +165,7 @@ fn monitors_tell_vms_apart_that_thread_ids_do_not() {
         vm(Some(401), Some("db"), &[502, 504]),
     ]);
     failures.equal("ps -eLf", &vms(&recording, &[&ps]), &known);
-    // The recording's own word on numbers stands against what is told, and nobody becomes a vCPU by hearsay.
+    // The recording's own word on numbers stands against facts, and no thread becomes a vCPU by facts alone.
     let wrong = write(
         "wrong.json",
         r#"{"trapline": "1", "vms": [{"pid": 400, "name": "web", "vcpus": [{"id": 5, "tid": 501}, {"id": 6, "tid": 599}]}]}"#,
@@ -218,7 +218,7 @@ fn a_map_of_devices_may_be_among_the_facts() {
     failures.finish(6);
 }
 
-/// Events as objects have what is told; as lines they are the tools', to the byte.
+/// Events as objects have what facts say; as lines they are the tools', to the byte.
 #[test]
 fn events_are_told_of_their_processes() {
     let mut failures = Failures::default();
@@ -235,7 +235,7 @@ fn events_are_told_of_their_processes() {
     failures.finish(2);
 }
 
-/// What was not understood is told with its file and line, in every command.
+/// What was not understood is listed with its file and line, in every command.
 #[test]
 fn what_is_not_understood_is_noted() {
     let mut failures = Failures::default();

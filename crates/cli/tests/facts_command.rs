@@ -162,7 +162,7 @@ fn what_cannot_be_looked_at_is_refused() {
             "/no/where: no such file",
         ),
         (vec!["facts", "--root", &file], 1, "is no directory"),
-        (vec!["facts", &file], 1, "tells nothing of threads"),
+        (vec!["facts", &file], 1, "says nothing about threads"),
         (vec!["facts", "/no/where"], 1, "no such file"),
         (
             vec!["facts", &file, "--root", "/"],

@@ -172,7 +172,7 @@ fn a_process_without_vcpus_is_refused() {
     failures.finish(5);
 }
 
-/// VMs that are told by who wakes whom are those of the process ids, where a perf.data of the same VMs has them.
+/// VMs that are found by who wakes whom are those of the process ids, where a perf.data of the same VMs has them.
 #[test]
 fn vms_of_a_trace_dat_are_those_of_the_perf_data_beside_it() {
     let mut failures = Failures::default();

@@ -100,7 +100,7 @@ fn a_recording_and_its_text_agree() {
     failures.finish(500);
 }
 
-/// What vCPUs did is told the same by the recording and its text, as far as both have the events that tell it.
+/// A recording and its text give the same states of vCPUs, as far as both have the events for it.
 #[test]
 fn vcpus_of_a_recording_and_its_text_agree() {
     let mut failures = Failures::default();
@@ -138,7 +138,7 @@ fn vcpus_of_a_recording_and_its_text_agree() {
                     continue;
                 };
                 failures.equal(&what, &other["exits"], &row["exits"]);
-                // Without process ids and names nothing tells how many VMs there are.
+                // Without process ids and names it is not known how many VMs there are.
                 if !other["vm_pid"].is_null() {
                     failures.equal(&what, &other["vcpu"], &row["vcpu"]);
                 }
@@ -209,7 +209,7 @@ fn paths_of_a_recording_and_its_text_agree() {
                 failures.equal(&what, &text["dropped"], &ours["dropped"]);
                 let slack = if ticks { 0 } else { MICROSECOND * count };
                 let total = |path: &Value| number(&path["total"], "total_ns");
-                // A text has no processes. Where VMs are a guess in it, an interrupt of which only the vCPU's number is told
+                // A text has no processes. Where VMs are a guess in it, an interrupt with only the vCPU's number
                 // may stay unresolved: its instance then ends earlier, and never later.
                 let less = total(ours).saturating_sub(total(&text)) > slack;
                 failures.check(!less || guessed, || {

@@ -154,7 +154,7 @@ fn recordings() -> Vec<Case> {
     cases().into_iter().filter(takes).collect()
 }
 
-/// Every notification that wakes a back end is a kick, and no other write is; a device in the VMM is told from one in the
+/// Every notification that wakes a back end is a kick, and no other write is; a device in the VMM is not taken for one in the
 /// kernel, also with one VM of each; and the work begins when it does.
 #[test]
 fn kicks_of_virtio_and_of_vhost() {

@@ -1,4 +1,4 @@
-//! Texts that do not say which thread made an event: vCPUs are told apart where that is sound, else refused.
+//! Texts that do not say which thread made an event: vCPUs are identified where that is sound, else the text is refused.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -119,7 +119,7 @@ fn exits_of_texts_without_threads_are_those_of_each_vcpu() {
     failures.finish(25);
 }
 
-/// Two VMs have a vCPU 0 each, and nothing tells whose an exit is.
+/// Two VMs have a vCPU 0 each, and it is not known whose an exit is.
 #[test]
 fn vcpus_of_two_vms_are_not_paired() {
     let mut failures = Failures::default();

@@ -462,7 +462,7 @@ fn a_halt_with_hundreds_of_preemptions_is_told_whole() {
     let us = |state| told.sum(0, state) / 1000;
     assert_eq!(us(State::Guest), 15);
     assert_eq!(us(State::Runnable), 3 * SWITCHES);
-    // Polls that were handed out before the halt was told of stay what they looked like.
+    // Polls that were handed out before the halt was known stay what they looked like.
     assert_eq!(us(State::Poll) + us(State::Kernel), 3 * SWITCHES);
     assert!(us(State::Poll) >= 32, "{}", us(State::Poll));
     let row = &told.report.rows[0];

@@ -17,7 +17,7 @@ pub struct Side<'a> {
 pub enum Unit {
     /// Events for each second.
     PerSecond,
-    /// Events of a printed table, where nothing tells in how long; the mean of several.
+    /// Events of a printed table, which does not say in how long; the mean of several.
     Count,
     /// Nanoseconds.
     Nanoseconds,
@@ -128,9 +128,9 @@ pub struct Change {
     /// On the second.
     pub b: Value,
     /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes told from a
-    /// confidence of 0.99 on, one in a hundred is noise. `None` where nothing tells.
+    /// confidence of 0.99 on, one in a hundred is noise. `None` where that is not known.
     pub confidence: Option<f64>,
-    /// By how much the time changed for each second recorded (or in all, where nothing tells in how long), in
+    /// By how much the time changed for each second recorded (or in all, where it is not known in how long), in
     /// nanoseconds. What ranks: time that nobody lacks counts less than what is lost.
     pub effect_ns: f64,
     /// The same for each unit of work, where both sides have one.
@@ -169,7 +169,7 @@ impl Change {
     }
 }
 
-/// What is told, and what is not.
+/// What is reported, and what is not.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Changes with less confidence are not certain.
@@ -205,7 +205,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// By path, the bound of its tail, where it is told.
+/// By path, the bound of its tail, where it is given.
 pub(crate) type Bounds = std::collections::BTreeMap<String, u64>;
 
 /// One thing in which the two sides differ as recordings.

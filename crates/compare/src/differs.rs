@@ -11,7 +11,7 @@ use crate::side::WORK;
 use words::{counted, number, share};
 
 /// So many events of a kind are to be expected on the other side, for its having none to say that they were not recorded
-/// there, where nothing tells.
+/// there, where that is not known.
 const EXPECTED: f64 = 20.0;
 /// Names of events that are listed.
 const LISTED: usize = 5;
@@ -261,7 +261,7 @@ pub(crate) fn lacking_of_path(sides: [&[&Picture]; 2], path: &str) -> Option<Str
     })
 }
 
-/// Returns the steps of a path that are told by other events on the one side than on the other, because not all were
+/// Returns the steps of a path that come from other events on the one side than on the other, because not all were
 /// recorded on both: by name, each with what is lacking.
 pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();

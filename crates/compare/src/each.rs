@@ -10,11 +10,11 @@ use crate::whole::against;
 pub struct Cell {
     /// What it is; `None` where it was not recorded, or could not be compared with the base.
     pub value: Option<Value>,
-    /// That it is more than noise against the base; `None` of the base itself, and where nothing tells.
+    /// That it is more than noise against the base; `None` of the base itself, and where that is not known.
     pub confidence: Option<f64>,
-    /// Whether it is told as changed against the base.
+    /// Whether it is reported as changed against the base.
     pub told: bool,
-    /// Whether it is told as likely.
+    /// Whether it is reported as likely.
     pub likely: bool,
     /// The sentence of the comparison with the base.
     pub text: Option<String>,
@@ -166,7 +166,7 @@ fn is_path(change: &Change) -> bool {
     change.what.starts_with("path ")
 }
 
-/// The changes of a comparison by what they are of: each with whether it is told, and whether it is likely.
+/// The changes of a comparison by what they are of: each with whether it is reported, and whether it is likely.
 struct Index<'a> {
     of: BTreeMap<&'a str, (&'a Change, bool, bool)>,
     /// The same things by their other measure.

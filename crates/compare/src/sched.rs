@@ -17,7 +17,7 @@ const ENOUGH: u64 = 20;
 
 /// Recorders: what they do is no change of what was recorded.
 const RECORDERS: [&str; 2] = ["perf", "trace-cmd"];
-/// What the time of vCPUs' threads counts in the ranking: what they did is told by their states.
+/// What the time of vCPUs' threads counts in the ranking: what they did is in their states.
 const VCPUS: f64 = 0.1;
 
 /// What tasks of a name did.

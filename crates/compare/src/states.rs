@@ -14,7 +14,7 @@ use words::{duration, share};
 const PIECES: usize = 100;
 
 /// What a state is called, and what its time counts in the ranking: being in the guest, or halted, is what vCPUs are
-/// for. Time that nothing tells is of the recording and no change.
+/// for. Time in an unknown state is the recording's, and no change.
 fn words(state: State) -> (&'static str, f64) {
     match state {
         State::Guest => ("in the guest", 0.1 * SPENT),

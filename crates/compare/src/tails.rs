@@ -116,7 +116,7 @@ fn bounds() -> impl Iterator<Item = u64> {
     decades.flat_map(|bound| [1, 2, 5].map(|step| bound.saturating_mul(step)))
 }
 
-/// Compares the tails of two sides: at the bound that parts them best, or at one that is told.
+/// Compares the tails of two sides: at the bound that separates them best, or at one that is given.
 pub(crate) fn tail(sides: [&[Sample<'_>]; 2], told: Option<u64>) -> Option<Tail> {
     let of = sides.map(|side| side.iter().map(|sample| sample.count).sum::<u64>());
     if of.contains(&0) {

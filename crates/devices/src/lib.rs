@@ -102,7 +102,7 @@ impl Names {
     /// Taken are the tree, `-f` (flat views) and `-o` (owners) forms of any QEMU since 1.0, with CRLF line
     /// ends, prompts, indentation and other text around them, several one after the other, and also as the
     /// JSON string that QMP's `human-monitor-command` returns. Text without a heading, such as lines picked by
-    /// `grep`, is told apart by its addresses: those below 64 KiB are I/O ports.
+    /// `grep`, is recognised by its addresses: those below 64 KiB are I/O ports.
     ///
     /// The second value holds what could not be read, with line numbers and byte offsets; everything else
     /// was taken.

@@ -210,7 +210,7 @@ pub struct Timer {
 pub struct Hyperv {
     /// `custom`, or `passthrough`: all that the host can do.
     pub mode: Option<String>,
-    /// Which are told, by name. One inside another stands as `stimer-direct`, as QEMU calls it.
+    /// Which are given, by name. One inside another stands as `stimer-direct`, as QEMU calls it.
     pub features: BTreeMap<String, bool>,
 }
 

@@ -75,7 +75,7 @@ impl Reader {
         Disk {
             line: self.line(node),
             kind: attr(node, "type").unwrap_or_default().to_owned(),
-            // What a disk is if nothing is told (virDomainDiskDefParseXML).
+            // What a disk is by default (virDomainDiskDefParseXML).
             device: attr(node, "device").unwrap_or("disk").to_owned(),
             target: of(node, "target", "dev"),
             bus: of(node, "target", "bus"),

@@ -230,7 +230,7 @@ impl Reader {
         }
     }
 
-    /// Reads a number of bytes that has a unit: KiB if none is told (`scaledInteger`, `virParseScaledValue`).
+    /// Reads a number of bytes that has a unit: KiB if none is given (`scaledInteger`, `virParseScaledValue`).
     fn bytes(&mut self, node: Node<'_, '_>, number: &str) -> Option<u64> {
         let unit = attr(node, "unit").unwrap_or("KiB");
         let number: u64 = self.parsed(node, "the size", number, "a number")?;

@@ -81,7 +81,7 @@ fn error_of(text: &str, error: &roxmltree::Error) -> Error {
             ErrorKind::Malformed,
             "the document ends here; it seems to be cut off".to_owned(),
         ),
-        // The parser's own words end with the place, which is told already.
+        // The parser's own words end with the place, which is said already.
         other => {
             let said = other.to_string();
             let said = said.strip_suffix(&format!(" at {pos}")).unwrap_or(&said);

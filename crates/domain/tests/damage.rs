@@ -233,7 +233,7 @@ fn comments(text: &str) -> BTreeMap<&str, usize> {
     found
 }
 
-/// Returns whether a change holds in a domain, as far as its reading tells; `None` where it tells nothing.
+/// Returns whether a change holds in a domain, as far as its reading shows; `None` where it shows nothing.
 fn holds(change: &Change, domain: &Domain) -> Option<bool> {
     match change {
         Change::ClockOffset(offset) => Some(domain.clock_offset.as_ref() == Some(offset)),

@@ -22,7 +22,7 @@ impl FieldValue<'_> {
     pub fn key(&self) -> u64 {
         match self {
             FieldValue::Number(number) => *number,
-            // FNV-1a: names that differ are told apart well enough by 64 bits.
+            // FNV-1a: 64 bits separate different names well enough.
             FieldValue::Text(text) => text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
                 (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
             }),

@@ -99,7 +99,7 @@ pub enum Body<'a> {
 
 /// What a perf sample has beside time, place and record.
 ///
-/// A tracepoint's address is the tracepoint's own, always the same: it is told, with period and call chain,
+/// A tracepoint's address is the tracepoint's own, always the same: it is handed on, with period and call chain,
 /// only in recordings whose tracepoints have call chains.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sample<'a> {
@@ -285,7 +285,7 @@ pub trait Sink {
     /// Takes one event. Returning `Break` ends the walk.
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()>;
 
-    /// Takes what is told beside events.
+    /// Takes a side record: a name, a loss, a mapping.
     fn side(&mut self, side: &Side<'_>) {
         let _ = side;
     }

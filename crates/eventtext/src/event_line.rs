@@ -90,7 +90,7 @@ impl<'f> EventPrinter<'f> {
         }
     }
 
-    /// Takes what is told beside events. trace-cmd prints a line for lost events.
+    /// Takes a side record. trace-cmd prints a line for lost events.
     pub fn side(&mut self, side: &Side<'_>, out: &mut Vec<u8>) {
         match &mut self.columns {
             Columns::Perf(printer) => printer.side(side),

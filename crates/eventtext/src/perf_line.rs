@@ -3,7 +3,7 @@
 //! Source: `tools/perf/builtin-script.c` (`process_event`, `perf_sample__fprintf_start`) and
 //! `tools/perf/util/evsel_fprintf.c` of kernel 6.1, and what perf 6.1 prints of recordings made to ask it.
 //!
-//! perf leaves events out that happened in a guest unless it is told where the guest's symbols are; here
+//! perf leaves events out that happened in a guest unless it knows where the guest's symbols are; here
 //! they are printed, as `perf script --guestkallsyms=FILE` does. Symbols are never looked up in files of the
 //! machine that reads the recording: what perf prints with an empty `--symfs` is printed.
 
@@ -81,7 +81,7 @@ impl PerfPrinter {
         self.names.clear();
     }
 
-    /// Takes what is told beside events.
+    /// Takes a side record: a name, a loss, a mapping.
     pub fn side(&mut self, side: &Side<'_>) {
         self.addresses.side(side);
         self.endings.follow(self.addresses.files());

@@ -1,4 +1,4 @@
-//! What is told, and how what is told twice adds up.
+//! Facts, and how facts from several texts add up.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,13 +24,13 @@ pub struct Facts {
 /// One thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process, where that is told.
+    /// Its process, where that is given.
     pub pid: Option<i32>,
-    /// Its name as the kernel has it, where that is told.
+    /// Its name as the kernel has it, where that is given.
     pub comm: Option<String>,
-    /// CPUs that it may run on (`Cpus_allowed_list`), where that is told.
+    /// CPUs that it may run on (`Cpus_allowed_list`), where that is given.
     pub affinity: Option<CpuSet>,
-    /// How it is scheduled, where that is told.
+    /// How it is scheduled, where that is given.
     pub policy: Option<Policy>,
 }
 
@@ -72,7 +72,7 @@ pub struct Vm {
     pub args: Vec<String>,
     /// Threads of its vhost workers: the kernel's threads that do the work of its devices.
     pub vhost: Vec<i32>,
-    /// Its vCPUs whose threads are told.
+    /// Its vCPUs whose threads are given.
     pub vcpus: Vec<Vcpu>,
 }
 
@@ -83,14 +83,14 @@ pub struct Vcpu {
     pub id: u32,
     /// Its thread.
     pub tid: i32,
-    /// CPUs that its thread may run on (`Cpus_allowed_list`), where that is told.
+    /// CPUs that its thread may run on (`Cpus_allowed_list`), where that is given.
     pub affinity: Option<CpuSet>,
-    /// How its thread is scheduled, where that is told.
+    /// How its thread is scheduled, where that is given.
     pub policy: Option<Policy>,
 }
 
 impl Vcpu {
-    /// Returns a vCPU of which nothing but number and thread is told.
+    /// Returns a vCPU of which only number and thread are known.
     pub fn new(id: u32, tid: i32) -> Vcpu {
         Vcpu {
             id,
@@ -101,7 +101,7 @@ impl Vcpu {
 }
 
 impl Facts {
-    /// Returns whether nothing is told.
+    /// Returns whether there are no facts.
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
             && self.vms.is_empty()
@@ -182,7 +182,7 @@ impl Gather {
         fill(&mut thread.policy, told.policy);
     }
 
-    /// Takes what is told of the host. Returns where it contradicts what was told before.
+    /// Takes facts of the host. Returns where they contradict those from before.
     pub(crate) fn host(&mut self, host: Host) -> Vec<String> {
         match &mut self.facts.host {
             Some(known) => known.merge(host),

@@ -12,7 +12,7 @@ use crate::keep::fill;
 /// Most paths that are listed as unreadable.
 pub(crate) const MAX_UNREADABLE: usize = 1024;
 
-/// What is told of a host.
+/// Facts about a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Host {
     /// Release of its kernel, as `uname -r` prints it (`/proc/sys/kernel/osrelease`).
@@ -149,8 +149,8 @@ pub struct Unreadable {
 }
 
 impl Host {
-    /// Adds what is told later of the same host: gaps are filled, what was told first stays. Returns where the two
-    /// contradict each other. What is told of another host, by its kernel, architecture or CPUs, is left out as a
+    /// Adds later facts of the same host: gaps are filled, what came first stays. Returns where the two
+    /// contradict each other. Facts about another host, by its kernel, architecture or CPUs, is left out as a
     /// whole: its facts would be wrong for this one.
     pub(crate) fn merge(&mut self, later: Host) -> Vec<String> {
         let mut notes = Vec::new();
@@ -224,17 +224,17 @@ impl Host {
         None
     }
 
-    /// Returns the CPU with a number, if it is told.
+    /// Returns the CPU with a number, if it is known.
     pub fn cpu(&self, cpu: u32) -> Option<&HostCpu> {
         self.cpus.iter().find(|known| known.cpu == cpu)
     }
 
-    /// Returns how the clock of a CPU is set, if that is told.
+    /// Returns how the clock of a CPU is set, if that is known.
     pub fn freq_policy(&self, cpu: u32) -> Option<&FreqPolicy> {
         self.cpufreq.iter().find(|policy| policy.cpus.contains(cpu))
     }
 
-    /// Returns the value of a module's parameter, if it is told: `parameter("kvm", "halt_poll_ns")`.
+    /// Returns the value of a module's parameter, if it is known: `parameter("kvm", "halt_poll_ns")`.
     pub fn parameter(&self, module: &str, name: &str) -> Option<&str> {
         Some(self.modules.get(module)?.get(name)?.as_str())
     }

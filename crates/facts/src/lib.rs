@@ -1,5 +1,5 @@
 /*!
-What is told of a host beside a recording: which thread is whose and how it is called, which threads are
+Facts about a host beside a recording: which thread is whose and how it is called, which threads are
 vCPUs of which VM, where a VM has its devices, and how the host itself is made and set ([`Host`]).
 
 [`read`] takes the texts people have at hand and decides by content what each part is, so that several may

@@ -28,7 +28,7 @@ enum Part {
     Virsh,
 }
 
-/// What a monitor's session has told of its VM.
+/// What a monitor's session said about its VM.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     pub(crate) vm: Vm,

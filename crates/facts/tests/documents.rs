@@ -20,7 +20,7 @@ fn cpus(list: &str) -> cpuset::CpuSet {
     list.parse().unwrap()
 }
 
-/// Facts in which every member is told.
+/// Facts in which every member is given.
 fn full() -> Facts {
     let policy = Policy {
         name: "SCHED_FIFO".to_owned(),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use event::{Body, Event, NONE};
 use rustc_hash::FxHashMap;
 
-/// Pairs that are told apart; a VM has some for each vCPU.
+/// Pairs that are counted; a VM has some for each vCPU.
 const MAX_PAIRS: usize = 1 << 14;
 
 /// Wake-ups that make a bond: a single one may be chance, as where two processes wait for one lock of the kernel.

@@ -4,7 +4,7 @@ which VM.
 
 A VM is found from its vCPUs, and a vCPU from what only vCPU threads do: enter a guest. Where no process ids are
 recorded, wake-ups tell which threads are of one VM (`bonds`). [`Machine`] follows
-every vCPU through its states and hands them out as [`Span`]s. What is told beside the recording fills gaps.
+every vCPU through its states and hands them out as [`Span`]s. Facts given beside the recording fill gaps.
 This crate does no I/O.
 */
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@ use words::list_first;
 use crate::Vm;
 
 /// Returns what each VM is called: by its name, else by its process, else by the thread of its first vCPU. Those that
-/// have a name in common have what tells them apart behind it.
+/// have a name in common have what separates them behind it.
 pub fn vm_names(vms: &[Vm]) -> Vec<String> {
     let place = |vm: &Vm| match (vm.pid, vm.vcpus.first()) {
         (Some(pid), _) => format!("process {pid}"),

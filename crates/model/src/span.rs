@@ -160,7 +160,7 @@ impl Span {
 }
 
 /// Receives spans. Those of one vCPU come in order and without gaps; a vCPU's spans come when the exit they
-/// belong to is over, because what a halted vCPU did is told by an event after it.
+/// belong to is over, because an event after a halt says what the halted vCPU did.
 pub trait SpanSink {
     /// Takes one span.
     fn span(&mut self, span: &Span);

@@ -1,4 +1,4 @@
-//! What is told of threads and VMs beside the recording.
+//! Facts about threads and VMs, given beside the recording.
 //!
 //! It is weaker than the recording: it was true at some other time, and fills gaps only. A map of a guest's vCPUs that
 //! the recording itself holds (trace-cmd's option `GUEST`) is handed over in the same way, before anything else, so
@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-/// What is told beside a recording.
+/// Facts given beside a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadFacts {
     /// Threads.
@@ -48,7 +48,7 @@ pub struct VcpuFact {
     pub tid: i32,
 }
 
-/// Which vCPU a thread is told to be.
+/// Which vCPU a thread is, by facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// Index of its VM.

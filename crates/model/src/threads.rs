@@ -27,7 +27,7 @@ pub struct Thread {
     acted: bool,
     /// Whether the vCPU's number was recorded with an event.
     vcpu_recorded: bool,
-    /// Which vCPU it is told to be beside the recording.
+    /// Which vCPU it is, by facts beside the recording.
     pub(crate) told: Option<Claim>,
 }
 
@@ -62,7 +62,7 @@ pub struct Threads {
     /// The thread that has an id now.
     by_tid: FxHashMap<i32, u32>,
     all: Vec<(i32, Thread)>,
-    /// VMs told of beside the recording.
+    /// VMs known from facts beside the recording.
     pub(crate) told_vms: Vec<VmFact>,
     /// Who woke vCPUs.
     pub(crate) bonds: Bonds,
@@ -103,7 +103,7 @@ impl Threads {
         &mut self.all[slot as usize].1
     }
 
-    /// Returns all threads, in the order they were first told of.
+    /// Returns all threads, in the order in which they were first seen.
     pub fn iter(&self) -> impl Iterator<Item = (i32, &Thread)> {
         self.all.iter().map(|(tid, thread)| (*tid, thread))
     }
@@ -225,7 +225,7 @@ impl Threads {
         }
     }
 
-    /// Takes what is told beside the recording, before its events. A thread that is told to be a vCPU and
+    /// Takes facts given beside the recording, before its events. A thread that is a vCPU by facts and
     /// never enters a guest in the recording is not made one.
     pub fn told(&mut self, told: &ThreadFacts) {
         for thread in &told.threads {

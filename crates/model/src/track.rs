@@ -37,7 +37,7 @@ struct Pending {
 }
 
 /// Spans of one exit that are kept until it ends. What comes before them then goes out as it is: a halt
-/// that is told of later is no longer found in it.
+/// that becomes known later is no longer found in it.
 const MAX_PENDING: usize = 128;
 
 /// KVM polls no shorter than this before it gives a CPU away (`halt_poll_ns_grow_start`,
@@ -76,7 +76,7 @@ pub(crate) struct Track {
     pub cause: Cause,
     /// Time of its first event.
     pub first: u64,
-    /// Up to when its states are told.
+    /// Up to when its states are handed out.
     pub at: u64,
     /// Events of its CPU were lost after `at`.
     pub lost: bool,

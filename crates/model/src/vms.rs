@@ -18,13 +18,13 @@ pub struct Vcpu {
 /// One VM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vm {
-    /// Process of the virtual machine monitor, if the recording (or what is told beside it) tells.
+    /// Process of the virtual machine monitor, if the recording or facts beside it say so.
     pub pid: Option<i32>,
-    /// The guest's name where it is told beside the recording, else the name of the process.
+    /// The guest's name where facts give it, else the name of the process.
     pub name: Option<String>,
     /// Name of the process.
     pub process: Option<String>,
-    /// The guest's UUID where it is told beside the recording.
+    /// The guest's UUID where facts give it.
     pub uuid: Option<String>,
     /// Its vCPUs by number.
     pub vcpus: Vec<Vcpu>,
@@ -67,7 +67,7 @@ impl Vm {
 /// Groups vCPU threads into VMs.
 ///
 /// With process ids (perf.data) that is certain. ftrace records thread ids only. There, the recording's own map of a
-/// guest, and what is told beside the recording, says whose a thread is: by its process, or as one of a VM's vCPUs. Of
+/// guest, and facts beside the recording, say whose a thread is: by its process, or as one of a VM's vCPUs. Of
 /// the others wake-ups tell which are of one VM (`bonds`). What is left is guessed: the threads of a VM are taken to be
 /// made one after the other, so in the order of thread ids a vCPU number that is not higher than the one before begins
 /// the next VM. VMs that start at the same time break that, so a guess is marked as one ([`Vm::guessed`]), unless all

@@ -223,7 +223,7 @@ impl Interrupts {
         }
         let number = tasks.get(task).vcpu;
         // The last one: what a thread does not wake a vCPU for before it accepts the next is for one that runs. Where
-        // nothing tells a vCPU's number, as on arm64 without names, the wake-up behind the interrupt does.
+        // vCPUs' numbers are not known, as on arm64 without names, the wake-up behind the interrupt does.
         let at = self
             .waiting
             .iter()

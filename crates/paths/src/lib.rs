@@ -31,7 +31,7 @@ pub use tasks::{Run, What};
 pub use traits::Trait;
 pub use uses::{DeviceReport, MetReport};
 
-/// The built-in paths: name and text of each, in the order in which they are told.
+/// The built-in paths: name and text of each, in the order in which they are printed.
 pub const BUILTIN: [(&str, &str); 6] = [
     ("halt-wake", include_str!("../builtin/halt-wake.toml")),
     ("irqfd", include_str!("../builtin/irqfd.toml")),

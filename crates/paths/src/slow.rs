@@ -7,7 +7,7 @@ use crate::traits::Trait;
 const MIN_SLOW: u64 = 5;
 /// Of fewer instances only a gap tells slow ones.
 const FEW: u64 = 20;
-/// At most so many reasons are told.
+/// At most so many reasons are given.
 const MAX_REASONS: usize = 6;
 /// A reason has to explain this share of what there is to explain.
 const MIN_GAIN: f64 = 0.05;
@@ -174,7 +174,7 @@ pub(crate) fn reasons(tally: &Tally, split: &Split) -> Vec<Reason> {
     best
 }
 
-/// What slow instances have is told rather than what they lack.
+/// What slow instances have comes before what they do not have.
 fn better(a: &Reason, b: &Reason) -> bool {
     match (a.more, b.more) {
         (true, false) => true,

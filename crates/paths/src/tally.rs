@@ -11,9 +11,9 @@ use crate::lang::{MAX_STEPS, Path};
 use crate::traits::Trait;
 use crate::uses::Uses;
 
-/// Different traits that one path's instances are told by; what is beyond is not counted.
+/// Different traits that are counted for one path; what is beyond is not counted.
 const MAX_TRAITS: usize = 4096;
-/// Groups that are told apart.
+/// Groups that are counted.
 const MAX_GROUPS: usize = 1024;
 /// Instances that a bucket keeps as examples.
 const EXAMPLES: usize = 3;

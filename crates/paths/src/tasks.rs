@@ -91,7 +91,7 @@ impl Task {
 #[derive(Debug)]
 pub(crate) struct Tasks {
     all: Vec<Task>,
-    /// vCPUs: number and slot; and those whose number nothing tells.
+    /// vCPUs: number and slot; and those whose number is not known.
     vcpus: BTreeSet<(u32, u32)>,
     nameless: BTreeSet<u32>,
     unknown: Task,
@@ -260,7 +260,7 @@ impl Tasks {
         all.map(|(_, slot)| *slot)
     }
 
-    /// Returns the only vCPU of that number, if there is just one; or the only vCPU of all, where nothing tells its number.
+    /// Returns the only vCPU of that number, if there is just one; or the only vCPU of all, where its number is not known.
     pub(crate) fn only_vcpu(&self, number: u32) -> Option<u32> {
         if self.vcpus.is_empty() && self.nameless.len() == 1 {
             return self.nameless.first().copied();

@@ -9,7 +9,7 @@ use crate::tasks::{Run, What};
 /// Something that is true of an instance. Slots are those of [`model::Threads`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trait {
-    /// A group of its own for what is beyond the groups that are told apart.
+    /// A group of its own for what is beyond the groups that are counted.
     Others,
     /// It went this chain.
     Chain(u8),

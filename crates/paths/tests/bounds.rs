@@ -14,7 +14,7 @@ fn comm(n: i32) -> String {
     format!("CPU {n}/KVM")
 }
 
-/// Interrupts that nothing tells the VM of, in a recording of many threads: every event asks whose they are.
+/// Interrupts whose VM is not known, in a recording of many threads: every event asks whose they are.
 #[test]
 fn interrupts_that_stay_unresolved() {
     const THREADS: i32 = 30_000;

@@ -105,7 +105,7 @@ fn an_event_does_not_take_back_what_it_reached() {
     assert_eq!(names(&steps[0]), ["a", "c", "d"]);
 }
 
-/// Exits that turn out to be for an access that is told otherwise do not stay under way for ever.
+/// Exits that turn out to be for an access that is recorded otherwise do not stay under way for ever.
 #[test]
 fn exits_without_their_access_do_not_pile_up() {
     let mut text = Text::default();

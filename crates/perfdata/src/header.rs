@@ -30,7 +30,7 @@ impl<'a> PerfData<'a> {
     /// # Errors
     ///
     /// Fails when the magic is not there or no attribute can be read, without which no record can be
-    /// understood. Everything else that is missing is told by [`PerfData::diagnostics`].
+    /// understood. Everything else that is missing is in [`PerfData::diagnostics`].
     pub fn parse(data: &'a [u8]) -> Result<PerfData<'a>, Error> {
         let endian = magic(data).ok_or(Error::Magic)?;
         let header_size = endian.u64(data, 8).ok_or(Error::Header {

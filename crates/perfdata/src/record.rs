@@ -181,7 +181,7 @@ fn cstr(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// Reads a record's body (behind its header). `None` for kinds that tell nothing here, and for bodies too
+/// Reads a record's body (behind its header). `None` for kinds that are not used here, and for bodies too
 /// short for their kind.
 pub(crate) fn parse_side<'a>(
     header: Header,

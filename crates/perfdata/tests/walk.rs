@@ -185,7 +185,7 @@ fn recordings(storage: impl Strategy<Value = Storage>) -> impl Strategy<Value = 
     )
 }
 
-/// Splits into what has a time and what has none. Records without are told at once: before whatever waits for
+/// Splits into what has a time and what has none. Records without are handed on at once: before whatever waits for
 /// its turn.
 fn split(out: Vec<Out>) -> (Vec<Out>, Vec<Out>) {
     out.into_iter().partition(|o| o.time() != 0)

@@ -183,7 +183,7 @@ pub(crate) fn row(text: &str, layout: Option<Layout>) -> Option<Printed> {
     if layout == Some(Layout::Nanoseconds) {
         return row_ns(text);
     }
-    // A sign of the error and two shares: most lines are told by that.
+    // A sign of the error and two shares: most lines are recognised by that.
     if !text.contains('%') {
         return None;
     }

@@ -21,7 +21,7 @@ and signs; line ends of any system, a byte order mark; terminal colours; HTML en
 three, in the middle of a word or between words; rows cut off on the right, as far as the rest tells; a table
 without its heading or without its last line.
 
-# What is told
+# What it returns
 
 Everything that does not fit together is a [`Note`] with its line, never an error: rows whose sum is not the
 printed sum, shares that are not those of the numbers, rows that could not be read.

@@ -271,7 +271,7 @@ impl Reader {
         );
         note(
             (u64::from(more), line.max(1)),
-            "There are more notes than are told.".to_owned(),
+            "There are more notes than are listed.".to_owned(),
         );
         (self.tables, self.notes)
     }

@@ -194,7 +194,7 @@ fn rows_cut_off_by_a_screen() {
         (io.mean_ns, io.min_ns, io.max_ns),
         (2_947_013_010 / 256738, Some(1490), Some(1_235_120))
     );
-    // Without the last line nothing tells the time.
+    // Without the last line the time is not known.
     let (tables, notes) = read(text.split("Total").next().unwrap().as_bytes());
     assert_eq!(tables.len(), 0, "{tables:?}");
     assert!(

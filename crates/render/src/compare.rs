@@ -8,7 +8,7 @@ use crate::Layout;
 use crate::quality::wrap;
 use crate::table::{self, Table};
 
-/// Likely changes that are told without being asked for.
+/// Likely changes that are listed without being asked for.
 const LIKELY: usize = 8;
 
 /// Returns changes as text, largest effect on time first; with `all` what may be noise as well.
@@ -211,7 +211,7 @@ pub(crate) fn differs_json(differs: &[Difference]) -> Value {
         .collect()
 }
 
-/// Appends the contract's fields, and what is told beside them, to a JSON document.
+/// Appends the contract's fields, and fields beyond them, to a JSON document.
 pub fn json(
     document: &mut Map<String, Value>,
     comparison: &Comparison,

@@ -186,7 +186,7 @@ pub fn letter(side: usize) -> String {
     compare::letter(side)
 }
 
-/// Appends what is told to a JSON document: the contract's `changes` of every side against the first, and the table.
+/// Appends the report to a JSON document: the contract's `changes` of every side against the first, and the table.
 pub fn json(
     document: &mut Map<String, Value>,
     each: &Each,

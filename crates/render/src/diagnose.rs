@@ -117,7 +117,7 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
     out
 }
 
-/// Appends the contract's fields, and what is told beside them, to a JSON document.
+/// Appends the contract's fields, and fields beyond them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, diagnosis: &Diagnosis) {
     let findings = findings_json(&diagnosis.findings);
     document.insert("findings".to_owned(), findings);

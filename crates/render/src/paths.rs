@@ -88,7 +88,7 @@ pub(crate) fn stages<'r>() -> Table<'r, Line<'r>> {
 /// Columns of a path on a terminal.
 pub(crate) const SHOWN: [&str; 6] = ["stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
-/// Appends the contract's fields, and what is told beside them, to a JSON document.
+/// Appends the contract's fields, and fields beyond them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, reports: &[PathReport]) {
     let paths = reports.iter().map(path_json).collect();
     document.insert("paths".to_owned(), Value::Array(paths));
@@ -271,7 +271,7 @@ fn line<'r>(
     let _ = writeln!(out, "{}", view.line(&line, layout));
 }
 
-/// Appends what tells the slow instances from the others.
+/// Appends what separates the slow instances from the others.
 fn slow_ones(out: &mut String, report: &PathReport, slow: &SlowReport, layout: Layout) {
     let how = match slow.found {
         Found::Given => "as asked for",

@@ -185,7 +185,7 @@ fn mean(stats: &Stats) -> u64 {
     stats.total() / stats.count().max(1)
 }
 
-/// Appends the contract's fields, and what is told beside them, to a JSON document.
+/// Appends the contract's fields, and fields beyond them, to a JSON document.
 pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
     document.insert("rows".to_owned(), tasks().json(task_rows(report)));
     document.insert("cpus".to_owned(), cpu_columns().json(&report.cpus));
@@ -245,7 +245,7 @@ pub fn table(report: &SchedReport, layout: Layout) -> String {
     out
 }
 
-/// Returns whether a report is of a table that perf printed: of CPUs it tells nothing.
+/// Returns whether a report is of a table that perf printed: it has nothing about CPUs.
 fn is_printed(report: &SchedReport) -> bool {
     report.cpus.is_empty() && !report.delays.has_percentiles()
 }

@@ -123,7 +123,7 @@ impl<'t, R> Table<'t, R> {
         }
     }
 
-    /// Adds a column that stands in JSON and in CSV. What follows is told of the column added last.
+    /// Adds a column that stands in JSON and in CSV. What follows applies to the column added last.
     pub(crate) fn column<V: Into<Value>>(
         mut self,
         name: &'static str,

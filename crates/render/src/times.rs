@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::table::{Table, Unit};
 
-/// A column: states that are told together.
+/// A column: states that are added up.
 struct Told {
     /// Its duration, and what unknowable times call it.
     duration: &'static str,

@@ -13,7 +13,7 @@ use model::Vm;
 pub struct Case<'a> {
     /// What the recording tells.
     pub picture: &'a Picture,
-    /// What is told of the host, if anything is.
+    /// Facts about the host, if there are any.
     pub facts: Option<&'a Facts>,
     /// The guest's definition, if it is known.
     pub domain: Option<&'a Domain>,
@@ -38,7 +38,7 @@ impl Sum {
 }
 
 impl<'a> Case<'a> {
-    /// Returns what is told of the host itself.
+    /// Returns facts about the host itself.
     pub fn host(&self) -> Option<&'a Host> {
         self.facts?.host.as_ref()
     }
@@ -144,7 +144,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the VMs, as events or what is told beside them show them.
+    /// Returns the VMs, as events or facts beside them show them.
     pub fn vms(&self) -> &'a [Vm] {
         &self.picture.info.vms
     }

@@ -22,7 +22,7 @@ pub enum Verdict {
     Found(Box<Finding>),
     /// It is not so.
     Clear,
-    /// The recording lacks what would tell: what to record, a full sentence.
+    /// The recording lacks the events for it: what to record, a full sentence.
     Lacks(String),
 }
 

@@ -156,7 +156,7 @@ fn read_one(path: &Path, name: &str) -> Result<(Facts, Vec<String>), Error> {
         let first = first.unwrap_or_default();
         return Err(Error::Nothing {
             name: name.to_owned(),
-            reason: format!("tells nothing of threads, VMs, devices or its host{first}"),
+            reason: format!("says nothing about threads, VMs, devices or its host{first}"),
             wanted,
         });
     }

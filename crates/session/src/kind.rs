@@ -85,7 +85,7 @@ impl Wanted {
             Wanted::Exits => "which holds no exits",
             Wanted::Latencies => "which holds no scheduling latencies",
             Wanted::Formats => "which has no event formats",
-            Wanted::Facts => "which tells nothing of threads, VMs, devices or its host",
+            Wanted::Facts => "which says nothing about threads, VMs, devices or its host",
             Wanted::DeviceMap => "which has no map of devices",
             Wanted::Symbols => "which has no symbols",
             Wanted::Definition => "which defines no domain",

@@ -224,7 +224,7 @@ impl<'s> Opened<'s> {
                 .to_owned();
         }
         format!(
-            "holds no kvm_exit and kvm_entry events, which exits and vCPUs are told by ({}); record on the host with \
+            "holds no kvm_exit and kvm_entry events, which this command needs ({}); record on the host with \
              'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'",
             holds(&self.reader)
         )

@@ -26,7 +26,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails when an input cannot be read, is neither a recording nor a text with tables, or lacks what the filters ask
+    /// Fails when an input cannot be read, is neither a recording nor a text with tables, or does not have what the filters ask
     /// for.
     pub fn pictures(
         &self,
@@ -111,7 +111,7 @@ impl Input<'_> {
     ///
     /// # Errors
     ///
-    /// Fails when it is no recording, or lacks what the filters ask for.
+    /// Fails when it is no recording, or does not have what the filters ask for.
     pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
@@ -142,7 +142,7 @@ impl Input<'_> {
         if !opened.nanoseconds() {
             picture.span_ns = None;
             picture.quality.warn(
-                "The recording's clock counts ticks of unknown rate: what is told in seconds is in ticks.",
+                "The recording's clock counts ticks of unknown rate: fields in seconds or nanoseconds hold ticks.",
             );
         }
         self.session.host_facts().warn(&mut picture.quality);

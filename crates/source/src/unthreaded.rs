@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Threads that are made up have ids from here on: the kernel has none (`PID_MAX_LIMIT` of 64-bit kernels).
 pub(crate) const MADE_UP: i32 = 1 << 22;
-/// vCPUs that are told apart; `KVM_MAX_VCPUS` is below it.
+/// vCPUs that are kept apart; `KVM_MAX_VCPUS` is below it.
 const MAX_VCPUS: usize = 1 << 14;
 /// Threads that may be a vCPU of a number.
 const MAX_VOTES: usize = 64;
@@ -292,7 +292,7 @@ impl<'s> Threaded<'s> {
             Column::Unknown => {
                 return Some(format!(
                     "Several vCPUs have one thread id, so the text has something else in that column, such as the process ids of \
-                     perf script -F pid. vCPUs are told apart by the numbers KVM prints; {} of them have thread ids that are \
+                     perf script -F pid. vCPUs are identified by the numbers KVM prints; {} of them have thread ids that are \
                      made up, from {MADE_UP} on; {MORE}.",
                     self.made_up
                 ));
@@ -303,10 +303,10 @@ impl<'s> Threaded<'s> {
         let switches = self.scan.now.iter().any(Option::is_some);
         let how = match (switches, self.made_up, self.nobodys) {
             (true, ..) => {
-                "threads are those that sched_switch says have the CPU, and vCPUs are told apart by the numbers KVM prints"
+                "threads are those that sched_switch says have the CPU, and vCPUs are identified by the numbers KVM prints"
             }
             (false, 1.., _) => {
-                "vCPUs are told apart by the numbers KVM prints and taken for one VM's, with thread ids that are made up; \
+                "vCPUs are identified by the numbers KVM prints and taken for one VM's, with thread ids that are made up; \
                  accesses are taken for those of the vCPU that left its guest last on their CPU"
             }
             (false, _, 1..) => {

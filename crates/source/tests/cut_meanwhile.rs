@@ -1,4 +1,4 @@
-//! A file that is made shorter while it is read gives what was read until then, and is told of.
+//! A file that is made shorter while it is read gives what was read until then, with a warning.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -112,7 +112,7 @@ fn before_the_walk_it_is_read_as_the_shorter_file() {
         told(kind, &outcome);
         // The same as of a file that ends there; formats that stand behind its end were read before.
         let (expected, expected_first, _) = if kind == "trace.dat" {
-            // Where its data lies was read before as well, which nothing tells of the shorter file.
+            // Where its data lies was read before as well, which the shorter file does not say.
             fs::write(&path, &bytes).expect("a written file");
             let (all, first, _) = walk(&path, None, None);
             assert!(events < all, "{kind}: {events} of {all}");

@@ -37,7 +37,7 @@ impl<N: ThreadName> Addresses<N> {
         }
     }
 
-    /// Takes what is told beside events.
+    /// Takes a side record: a name, a loss, a mapping.
     pub fn side(&mut self, side: &Side<'_>) {
         match *side {
             Side::Comm { pid, tid, comm, .. } => self.host.comm(pid, tid, comm.as_bytes()),

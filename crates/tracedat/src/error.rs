@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why [`TraceDat::parse`](crate::TraceDat::parse) could take nothing from its input.
 ///
-/// Everything less than that is told by diagnostics, beside what was read.
+/// Everything less than that is in diagnostics, beside what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

@@ -61,7 +61,7 @@ impl<'a> TraceDat<'a> {
         TraceDat::parse_with(data, &mut |_| {})
     }
 
-    /// Does what [`TraceDat::parse`] does, and tells which bytes of the input are not needed any more.
+    /// Does what [`TraceDat::parse`] does, and says which bytes of the input are not needed any more.
     ///
     /// That matters for a v7 file that is cut off: all its CPU data must be looked at to find whose it is.
     ///

@@ -207,7 +207,7 @@ impl<'a> Stream<'a> {
 
     /// Goes to the next page that has a wanted record, or one behind lost events, and makes it the head.
     ///
-    /// Returns `false` at the end of the data. `consumed` is told what is not needed any more.
+    /// Returns `false` at the end of the data. `consumed` gets what is not needed any more.
     pub(crate) fn next_page_head(
         &mut self,
         shared: &mut Shared<'_>,

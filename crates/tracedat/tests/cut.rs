@@ -1,4 +1,4 @@
-//! Files that are cut off: every whole record before the cut is there, and what is missing is told.
+//! Files that are cut off: every whole record before the cut is there, and what is missing is said.
 
 mod writer;
 

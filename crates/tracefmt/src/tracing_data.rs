@@ -92,7 +92,7 @@ pub(crate) const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 /// Parses tracing data: the magic, version, byte order, word and page size, then header page, header
 /// event, ftrace formats, event formats by subsystem, kallsyms, printk strings and saved command lines.
 ///
-/// Never fails: what is missing is told in [`TracingData::truncated`] and the diagnostics.
+/// Never fails: what is missing is in [`TracingData::truncated`] and the diagnostics.
 pub fn parse_tracing_data(data: &[u8]) -> TracingData {
     let mut out = TracingData::default();
     let mut cursor = Cursor::new(data, Endian::Little);

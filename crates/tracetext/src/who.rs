@@ -64,7 +64,7 @@ pub(crate) fn parse(line: &[u8], end: usize, perf: bool) -> Who {
     who
 }
 
-/// Returns whether a CPU and a thread are told by the columns that end at `end`.
+/// Returns whether a CPU and a thread are in the columns that end at `end`.
 pub(crate) fn is_told(line: &[u8], end: usize) -> bool {
     let mut who = Who::default();
     let Some((_, start)) = bracket(line, end) else {

@@ -44,7 +44,7 @@ pub enum Convention {
     Perf,
 }
 
-/// What rows are told apart by, beside their key.
+/// What separates rows, beside their key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct By {
     /// A row for each VM.
@@ -60,7 +60,7 @@ pub struct Options {
     pub tables: Vec<ExitTable>,
     /// How exits are timed.
     pub convention: Convention,
-    /// What rows are told apart by.
+    /// What separates rows.
     pub by: By,
     /// Whether rows tell what vCPUs did in the time of the exits.
     pub split: bool,

@@ -13,7 +13,7 @@ use crate::{Stats, Taken};
 /// draws through an emulated VGA window (128 KiB) makes some ten thousand.
 pub const MAX_EXIT_ROWS: usize = 1 << 16;
 
-/// The same, where rows are told apart by VM or vCPU: 60 reasons of each of 4096 vCPUs.
+/// The same, where there are rows by VM or vCPU: 60 reasons of each of 4096 vCPUs.
 pub const MAX_GROUPED_ROWS: usize = 1 << 18;
 
 /// Key of the row that holds what is beyond the most rows of a table.
@@ -46,11 +46,11 @@ pub struct ExitRow {
     pub write: bool,
     /// Whether the guest asked to wait, so that the time is nobody's work.
     pub waiting: bool,
-    /// Process of the VM, where rows are told apart by it and it is known.
+    /// Process of the VM, where there are rows by VM and it is known.
     pub vm_pid: Option<i32>,
-    /// What the VM is called, where rows are told apart by it.
+    /// What the VM is called, where there are rows by VM.
     pub vm_name: Option<String>,
-    /// vCPU, where rows are told apart by it.
+    /// vCPU, where there are rows by vCPU.
     pub vcpu: Option<u32>,
     /// Count and durations.
     pub stats: Stats,

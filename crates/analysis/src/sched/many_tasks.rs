@@ -130,7 +130,7 @@ fn what_is_told_by_slices_adds_up() {
     let mut told = 0;
     let mut others = None;
     sched.sums(&mut |part, slot, amount| {
-        // The idle task is told too, and has no name.
+        // The idle task is in the events too, and has no name.
         if part == DELAYS && comm_of(slot).is_some() {
             told += amount.count;
             others = Some(slot).filter(|slot| *slot == OTHERS_SLOT).or(others);

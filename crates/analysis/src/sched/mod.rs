@@ -3,7 +3,7 @@
 //! Count, mean and maximum of a task's delays, and its run time, are those of `perf sched latency`
 //! (`tools/perf/builtin-sched.c`, 6.1): a delay is from `sched_wakeup`, or from leaving a CPU with state 0, to
 //! getting one; a task that is seen getting its CPU first counts a delay of nothing. What perf leaves out, the waits
-//! of tasks that were preempted, is told apart from that.
+//! of tasks that were preempted, is counted apart from that.
 
 mod report;
 mod task;
@@ -35,7 +35,7 @@ pub const MAX_TASKS: usize = 1 << 16;
 /// Stands for a task's slot where those without a row are meant.
 const OTHERS_SLOT: u32 = u32::MAX;
 
-/// What is told by slices of time: a task's delays, and how long it ran.
+/// What is counted by slices of time: a task's delays, and how long it ran.
 const DELAYS: u8 = 0;
 const RAN: u8 = 1;
 

@@ -39,7 +39,7 @@ pub struct Other {
 /// One task, or all of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRow {
-    /// Its name; `:TID` where nothing tells it, as perf prints.
+    /// Its name; `:TID` where it is not known, as perf prints.
     pub comm: String,
     /// Its thread id.
     pub tid: i32,

@@ -158,7 +158,7 @@ fn known(time: u64) -> Option<u64> {
 
 /// Methods take the sums of all that are counted together, for tasks that have none of their own.
 impl Task {
-    /// Whether anything was told of it that perf would have a row for.
+    /// Whether it had any event that perf would have a row for.
     pub(super) fn has_atoms(&self) -> bool {
         self.atom != Atom::None
     }
@@ -241,7 +241,7 @@ impl Task {
     }
 
     /// It is woken, as far as its own wait is concerned: it was asleep, unless it was seen to run, or to be
-    /// preempted. A wake-up that is told `again` is later than was thought.
+    /// preempted. A wake-up that comes `again` is later than was thought.
     pub(super) fn wakes(&mut self, time: u64, again: bool) {
         let asleep = self.running == NEVER && self.preempted_since == NEVER;
         if asleep && (again || self.woken_since == NEVER) {

@@ -8,7 +8,7 @@ use model::{Machine, Threads};
 use super::Sched;
 use crate::Stats;
 
-/// Functions of work items that are told apart; a kernel has some thousand.
+/// Functions of work items that have a row each; a kernel has some thousand.
 const MAX_FUNCTIONS: usize = 1 << 14;
 
 /// What a work item's function is called: the recording has its address, a text its name.

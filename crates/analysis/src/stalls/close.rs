@@ -78,7 +78,7 @@ impl Stalls {
         if stopped >= total / 2 {
             return Some((Held::Stopped, stopped));
         }
-        // KVM sleeps interruptibly where the guest asked for it: in halts, and before a vCPU is told to begin (INIT
+        // KVM sleeps interruptibly where the guest asked for it: in halts, and before a vCPU is started (INIT
         // and SIPI, PSCI). Of the exit that it is taken for, events may have been missed.
         let light = split.asked.saturating_sub(stopped);
         let light = light.saturating_sub(uninterruptible);
@@ -88,7 +88,7 @@ impl Stalls {
         if known < LONG_NS || asked > total / 2 {
             return None;
         }
-        // Without kvm_userspace_exit nothing tells a sleep in KVM from one in the VMM.
+        // Without kvm_userspace_exit a sleep in KVM looks like one in the VMM.
         if !self.switches || !self.userspace && light > total / 2 {
             return Some((Held::Untold, known));
         }
@@ -107,7 +107,7 @@ impl Stalls {
             {
                 (Held::Host, silent)
             }
-            // An idle CPU that does other things, or one of which nothing tells while a task runs.
+            // An idle CPU that does other things, or one that has no events while a task runs.
             Held::Host => (Held::Untold, ns),
             Held::Busy if silent >= total / 2 => (Held::Untold, ns),
             _ => (held, ns),

@@ -2,7 +2,7 @@
 //! meanwhile.
 //!
 //! A stall is the time between an exit and the next entry, if the guest did not ask to wait, or, of any exit, a wait for a
-//! CPU. What held the vCPU is told by the scheduler's events: it slept, in KVM or in the VMM, and somebody woke it; it was
+//! CPU. The scheduler's events show what held the vCPU: it slept, in KVM or in the VMM, and somebody woke it; it was
 //! stopped by a signal (state `T`); it could run, and other tasks had its CPU; or it had its CPU, or an idle one was there
 //! for it, and nothing whatever happened on that CPU: then the host itself stood still.
 
@@ -24,7 +24,7 @@ pub const LONG_NS: u64 = 100_000_000;
 const MAX_ASLEEP: usize = 64;
 /// Tasks that are noted for one of them.
 const MAX_RAN: usize = 24;
-/// No event of a CPU for so long is silence. A running task is told of at every tick of the scheduler.
+/// No event of a CPU for so long is silence. A running task has an event at every tick of the scheduler.
 const SILENCE_NS: u64 = 20_000_000;
 /// Silences that are remembered of each CPU.
 const SILENCES: usize = 8;
@@ -243,7 +243,7 @@ impl Stalls {
         };
         let ns = time.saturating_sub(since);
         if ns >= LONG_NS {
-            // Who still runs has not been told of.
+            // Who still runs has had no event.
             for cpu in &self.cpus {
                 let Some((task, from)) = cpu.current else {
                     continue;
@@ -272,7 +272,7 @@ impl Stalls {
         }
     }
 
-    /// Returns what was found, after the walk. What the recording's end cuts off is no stall: nothing tells what became of
+    /// Returns what was found, after the walk. What the recording's end cuts off is no stall: it is not known what became of
     /// it.
     pub fn report(&self, machine: &Machine) -> StallsReport {
         let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();

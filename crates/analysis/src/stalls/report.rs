@@ -1,4 +1,4 @@
-//! What is told of stalls.
+//! The report about stalls.
 
 use event::ExitReason;
 use model::Access;
@@ -81,7 +81,7 @@ pub struct StallsReport {
     /// By vCPU's thread, how long it slept in KVM uninterruptibly, in all, though the guest had not asked to wait; those
     /// that did not are left out.
     pub asleep: Vec<(i32, u64)>,
-    /// Whether a task that has its CPU is told of while it runs (`sched_stat_runtime`), so that silence means something.
+    /// Whether a task has events while it runs (`sched_stat_runtime`), so that silence means something.
     pub ticks: bool,
 }
 

@@ -81,7 +81,7 @@ pub(crate) enum Table {
     Msr,
 }
 
-/// What rows are told apart by.
+/// What separates rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupBy {
     /// VMs.

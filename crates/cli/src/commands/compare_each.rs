@@ -124,7 +124,7 @@ fn file(out: &mut Vec<Score>, path: &str, sides: &[impl AsRef<Path>]) -> Result<
     Ok(())
 }
 
-/// What a score is called that is told side by side.
+/// What a score is called that stands side by side.
 const SCORE: &str = "score";
 
 /// Adds values of one name: of a score on all sides, or of one side, if it is called so.

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     neutral::lines(&mut sink.pending);
     sink.out.write_all(&sink.pending)?;
     sink.out.flush()?;
-    // The lines equal the other tools' to the byte, so what was lost is told beside them.
+    // The lines equal the other tools' to the byte, so losses are said beside them.
     let quality = outcome.quality;
     if format == Format::Table && (quality.lost_events > 0 || quality.truncated) {
         io::stderr().write_all(quality::lines(&name, &quality, output::width()).as_bytes())?;

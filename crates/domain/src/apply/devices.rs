@@ -228,7 +228,7 @@ impl<'p, 't> Target<'p, 't> {
                         which would change with another one gone: not made";
             return self.refused(*serial, what);
         }
-        // A console on a serial port, the first if none is told, is another name of it, and would bring it back.
+        // A console on a serial port, the first if none is given, is another name of it, and would bring it back.
         let consoles = self.all(&["devices", "console"]);
         let aliases = consoles.iter().filter(|console| {
             let kind = of(**console, "target", "type");

@@ -195,7 +195,7 @@ impl Target<'_, '_> {
         }
         let value = on_off(on);
         if found.is_empty() {
-            // What these are if nothing is told is decided elsewhere, so both states are written.
+            // What these are by default is decided elsewhere, so both states are written.
             return self.put(&["features"], Element::new(name).with("state", value));
         }
         self.set_all(&found, "state", value, format!("{name} is {value} already"))

@@ -48,7 +48,7 @@ impl Target<'_, '_> {
             ),
             [..] => {
                 let what =
-                    "huge pages of several sizes are told, each for its NUMA nodes: not made";
+                    "huge pages of several sizes are given, each for its NUMA nodes: not made";
                 self.refused(hugepages, what)
             }
         }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// Where the numbers begin.
 const BASE: u32 = 0x4000_0000;
-/// Names that are told apart. No kernel has a hundred reasons that others lack; a damaged text may.
+/// Names that have a number each. No kernel has a hundred reasons that others lack; a damaged text may.
 const MOST: u16 = 256;
 /// What all names beyond that are called.
 const OTHERS: &str = "other unknown reasons";

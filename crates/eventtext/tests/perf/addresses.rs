@@ -307,7 +307,7 @@ fn processes_inherit_mappings_and_threads_share_them() {
     script.exit(20, 20);
     assert_eq!(script.chain(20, 33, U, &at), child);
     assert_eq!(script.chain(20, 20, U, &at), child);
-    // A thread whose process is told only later.
+    // A thread whose process is recorded only later.
     assert_eq!(script.chain(-1, 44, U, &at), none);
     assert_eq!(script.chain(20, 44, U, &at), child);
     // A new process with an old id has nothing of the old one.

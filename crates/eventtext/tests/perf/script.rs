@@ -94,7 +94,7 @@ impl Script {
         self.map(pid, start..start + len, pgoff, misc, misc & DATA == 0, path);
     }
 
-    /// What may run is told apart from what the header marks as data.
+    /// Code is not taken for what the header marks as data.
     pub(crate) fn map(
         &mut self,
         pid: i32,

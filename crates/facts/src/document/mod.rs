@@ -47,7 +47,7 @@ pub(crate) fn take(object: &Map<String, Value>, reader: &mut Reader) {
     }
     if let Some(members) = document.object("host", reader) {
         let host = host::read(&members, reader);
-        // An object in which nothing is known tells nothing.
+        // An object without any known member gives no facts.
         if host != crate::Host::default() {
             for note in reader.gather.host(host) {
                 reader.notes.add(reader.number, note);

@@ -66,7 +66,7 @@ fn secrets_on_command_lines_are_masked() {
             &["-vnc", "0.0.0.0:1,PASSWORD=hidden,share=ignore"],
             &["-vnc", "0.0.0.0:1,PASSWORD=***,share=ignore"],
         ),
-        // What the guest is told.
+        // What the guest gets.
         (
             &[
                 "-fw_cfg",

@@ -13,7 +13,7 @@ use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 
-/// vCPUs that wait for one CPU at once and are told behind whom. More of them are as long on a run queue, and nobody says
+/// vCPUs that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and nobody says
 /// what they wait for: each switch would cost as much as there are of them.
 const MAX_WAITING: usize = 1 << 8;
 
@@ -94,7 +94,7 @@ pub struct Machine {
     cpus: Vec<Cpu>,
     seen: Seen,
     wakeup_seen: bool,
-    /// Whether a thread can lose its CPU in guest mode without an exit that is told of, as on s390: there the
+    /// Whether a thread can lose its CPU in guest mode without an exit event, as on s390: there the
     /// host's interrupts are taken behind the back of `sie_exit`.
     leaves_guest: bool,
     /// The recording's clock counts ticks, which durations in events cannot be compared with.
@@ -136,7 +136,7 @@ impl Machine {
         self.threads.saved_names(names);
     }
 
-    /// Takes what is told beside the recording, before its events.
+    /// Takes facts given beside the recording, before its events.
     pub fn told(&mut self, told: &ThreadFacts) {
         self.threads.told(told);
     }
@@ -520,7 +520,7 @@ impl Machine {
         }
     }
 
-    /// Takes what is told beside events.
+    /// Takes a side record: a name, a loss, a mapping.
     pub fn side(&mut self, side: &Side<'_>) {
         self.threads.side(side);
         match *side {

@@ -51,7 +51,7 @@ impl Machine {
                 let Some(&vcpu) = self.by_tid.get(&migrate.tid) else {
                     return;
                 };
-                // One that sleeps is told of again when it is woken.
+                // One that sleeps has an event again when it is woken.
                 if self.tracks[vcpu as usize].sched == Sched::Runnable {
                     self.close_wait(vcpu, event.time);
                     self.leave_queue(vcpu);

@@ -169,7 +169,7 @@ fn a_recording_knows_better_than_what_is_told() {
         (vms[0].vcpus[0].id, vms[0].name.as_deref()),
         (3, Some("qemu"))
     );
-    // A number that is recorded later than the thread's name is told.
+    // A number that is recorded later than the thread's name counts.
     enter(&mut all, &[(10, Some(1)), (10, Some(2))]);
     assert_eq!(find_vms(&all)[0].vcpus[0].id, 1);
 }

@@ -276,7 +276,7 @@ impl Paths {
         }
     }
 
-    /// Takes what is told beside events.
+    /// Takes a side record: a name, a loss, a mapping.
     pub fn side(&mut self, side: &Side<'_>) {
         match *side {
             // The recorder's sum comes when all is over, and counts again what was told where it happened.
@@ -354,7 +354,7 @@ impl Paths {
         }
     }
 
-    /// Whether an instance waits for a vCPU of which nothing tells whose it is.
+    /// Whether an instance waits for a vCPU whose VM is not known.
     fn is_unresolved(&self, live: &super::Live, threads: &Threads) -> bool {
         (0..crate::lang::MAX_ROLES).any(|role| {
             live.is_pending(role)
@@ -419,7 +419,7 @@ impl Paths {
         }
         let steps = &self.paths[path as usize].chains[chain as usize].steps;
         for reached in &live.reached()[1..] {
-            // What all have tells nothing.
+            // What all have explains nothing.
             if steps[reached.step as usize].optional == Optional::Never {
                 continue;
             }

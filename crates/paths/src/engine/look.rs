@@ -117,7 +117,7 @@ impl Paths {
                     self.raised.insert(now.thread, (raised, vector));
                 }
             }
-            // arm64 has no event for what the vGIC accepts: who raises it is all that is told.
+            // arm64 has no event for what the vGIC accepts: who raises it is all that is known.
             Watch::Line => {
                 if value(now) != Some(0) {
                     self.accepted.insert(now.thread, Raised::Pin);

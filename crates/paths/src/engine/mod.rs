@@ -105,7 +105,7 @@ pub struct Paths {
     tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
-    /// Instances that are told what goes on around them.
+    /// Instances that watch what goes on around them.
     watchers: Watchers,
     tallies: Vec<Tally>,
     isa: Option<Isa>,

@@ -1,8 +1,8 @@
-//! Instances that are told what goes on around them.
+//! Instances that watch what goes on around them.
 
 use rustc_hash::FxHashMap;
 
-/// Instances that are told what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many.
+/// Instances that watch what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many.
 const MOST_OF_ONE: usize = 256;
 const MOST_ON_CPU: usize = 1024;
 /// CPUs are not believed beyond this number.

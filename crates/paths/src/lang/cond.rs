@@ -50,7 +50,7 @@ impl Pattern {
     }
 
     /// Returns whether events of this name are meant. Those of the function tracer are, if a function is: which
-    /// function they are of is told by each of them.
+    /// function they are of is said by each of them.
     pub fn matches(&self, system: &str, name: &str) -> bool {
         match self {
             Pattern::Event {
@@ -209,7 +209,7 @@ pub enum Cond {
     Compare(Attr, Op, Value),
     /// Of a thread; the last says whether it is so, or is not.
     Is(Attr, Class, bool),
-    /// A level that was 0 (or not seen) the last time the same thread told of the same `irq`, and is not now.
+    /// A level that was 0 (or not seen) the last time the same thread had the same `irq`, and is not now.
     Rises(Attr),
     /// The task that a `sched_switch` takes its CPU from goes to sleep: it is not preempted.
     Sleeps,

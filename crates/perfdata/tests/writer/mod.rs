@@ -69,7 +69,7 @@ pub(crate) enum Body {
     Ksymbol(Vec<u8>),
     Lost(u64),
     LostSamples(u64),
-    /// `PERF_RECORD_AUX`, of which nothing is told.
+    /// `PERF_RECORD_AUX`, which is passed over.
     Aux,
 }
 

@@ -37,7 +37,7 @@ impl Out {
         }
     }
 
-    /// What a walk has to tell of a record; `None` for kinds that it tells nothing of.
+    /// What a walk has to say about a record; `None` for kinds that it passes over.
     pub(crate) fn expected(record: &Record, recording: &Recording) -> Option<Out> {
         let attr = &recording.attrs[record.attr];
         let known = |bit: u64, value: u32| if attr.has(bit) { value as i32 } else { -1 };

@@ -175,7 +175,7 @@ fn look(case: &Case<'_>) -> Verdict {
     finding.found()
 }
 
-/// Whether there are exits that may be the local APIC's, and nothing tells which registers or addresses they are for.
+/// Whether there are exits that may be the local APIC's, and the registers or addresses they are for are not known.
 fn untold(case: &Case<'_>) -> bool {
     let many = |sum: Sum| sum.count >= 1000 && case.matters(sum.ns);
     let registers = case.picture.rows(ExitTable::Msr);

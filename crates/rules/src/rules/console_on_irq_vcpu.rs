@@ -150,7 +150,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .iter()
         .find(|path| path.name == "device-irq");
     let Some(irqs) = irqs.filter(|path| path.count > 0) else {
-        // Messages, or what the vGIC is told: without either no device interrupted anybody, or it is not recorded.
+        // Messages, or what the vGIC gets: without either no device interrupted anybody, or it is not recorded.
         let messages = ["kvm_msi_set_irq", "vgic_update_irq_pending"].iter();
         let raised = ["irqfd_wakeup", "irqfd_inject"].iter();
         let raised = raised.map(|name| case.picture.events_about(name)).max();

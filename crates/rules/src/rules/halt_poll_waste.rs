@@ -74,7 +74,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let seen = case.picture.vcpus.as_ref().map(|report| report.seen);
     let told = seen.is_some_and(|seen| seen.halts && seen.switches);
     if !told || hits + misses + sum(&|polls| polls.unpolled) == 0 {
-        // Halts that could have been told of, and none were.
+        // Halts that would have had an event, and none had.
         return match told && rows().next().is_some() {
             true => Verdict::Clear,
             false => from_statistics(case),
@@ -175,7 +175,7 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
         get("halt_successful_poll").unwrap_or(0),
         get("halt_attempted_poll").unwrap_or(0),
     );
-    // What share of the time it is these sums do not say, so only what burns more than it saves is told.
+    // What share of the time it is these sums do not say, so only what burns more than it saves is reported.
     if fail_ns < success_ns.saturating_mul(2) || tries < 1000 {
         return Verdict::Clear;
     }

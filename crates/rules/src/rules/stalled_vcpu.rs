@@ -306,7 +306,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         _ => noticed(longest),
     };
     if main == Held::Host {
-        // What cannot be mended is told, and is no reason to look at it first.
+        // What cannot be mended is reported, and is no reason to look at it first.
         finding.cost = None;
     }
     Some(finding)

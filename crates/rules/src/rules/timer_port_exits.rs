@@ -44,7 +44,7 @@ pub(crate) static RULE: Rule = Rule {
                     controller can stop KVM from using APICv or AVIC (its AutoEOI does), which interrupt-heavy guests \
                     then feel.",
             unless: "Not for guests that do not know Hyper-V's interface. Where APICv or AVIC is in use, check that it \
-                     still is afterwards: a guest that is told that AutoEOI is deprecated (<avic state='on'/>, libvirt 8.10, QEMU 6.2) \
+                     still is afterwards: a guest that sees AutoEOI marked as deprecated (<avic state='on'/>, libvirt 8.10, QEMU 6.2) \
                      does not use it.",
             check: "trapline compare BEFORE AFTER: the exits for these ports are gone.",
         },

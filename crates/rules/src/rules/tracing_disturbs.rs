@@ -72,7 +72,7 @@ pub(crate) static RULE: Rule = Rule {
 const FEWER: usize = 0;
 const ELSEWHERE: usize = 1;
 
-/// A share is not told of less: a recording has its beginning and its end, in which the recorder is busy with itself.
+/// A shorter recording gets no share: a recording has its beginning and its end, in which the recorder is busy with itself.
 const LEAST_NS: u64 = 100_000_000;
 /// Nor from fewer events.
 const LEAST_EVENTS: u64 = 1_000;

@@ -178,7 +178,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(path) = case.picture.path("kick") else {
         let accesses = ["kvm_mmio", "kvm_pio", "kvm_fast_mmio"].iter();
         let accesses = accesses.copied().any(recorded);
-        // Exits that may be notifications, of which nothing tells the address.
+        // Exits that may be notifications, whose address is not known.
         let may_be = case.exits(&[
             "EPT_MISCONFIG",
             "EPT_VIOLATION",

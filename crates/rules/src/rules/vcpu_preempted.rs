@@ -66,7 +66,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if report.rows.is_empty() || !report.seen.switches || !report.seen.returns {
         return lacks();
     }
-    // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is told as that.
+    // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is reported as that.
     let waits = &case.picture.waits;
     let total = waits.others_ns();
     let cost = case.vcpu_cost(total);

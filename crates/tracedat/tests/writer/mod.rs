@@ -424,7 +424,7 @@ impl FileSpec {
         at
     }
 
-    /// The data of a CPU, or a text, as it stands in the file, and the size that is told of it.
+    /// The data of a CPU, or a text, as it stands in the file, and the size that is written for it.
     fn stored(&self, data: &[u8]) -> (Vec<u8>, u64) {
         if self.pack == Pack::None || data.is_empty() {
             return (data.to_vec(), data.len() as u64);

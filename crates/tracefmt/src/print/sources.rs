@@ -157,7 +157,7 @@ impl Run<'_> {
     /// Appends numbers of an array, as many as the record holds: `{0x1,0x2}` as the kernel prints them, or
     /// in decimal with spaces as libtraceevent 1.7.1 does.
     ///
-    /// A size no number has is told once; then bytes are printed.
+    /// A size no number has is noted once; then bytes are printed.
     fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Vec<u8>) {
         let kernel = self.program.kernel;
         let mut bytes = self.from(data);
@@ -200,7 +200,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns how many bits of a mask count, where that is told.
+    /// Returns how many bits of a mask count, where that is given.
     fn bits(&self, bits: Option<Operand>) -> usize {
         bits.map_or(usize::MAX, |bits| self.eval(bits) as usize)
     }

@@ -30,7 +30,7 @@ pub(crate) struct Seen {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub events: Vec<Seen>,
-    /// Debug prints of what is told beside events.
+    /// Debug prints of side records.
     pub sides: Vec<String>,
     /// Lost events: time, CPU, count, kind.
     pub lost: Vec<(u64, i32, Option<u64>, LostKind)>,
