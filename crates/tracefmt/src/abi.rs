@@ -1,5 +1,6 @@
 //! Byte order, word size and diagnostics: what every parser of a recording needs.
 
+use crate::cast::{low_16, low_32};
 use std::fmt;
 
 /// Byte order of the machine that made a recording.
@@ -35,13 +36,13 @@ impl Endian {
     /// Reads a 16-bit number at `offset`.
     #[inline]
     pub fn u16(self, data: &[u8], offset: usize) -> Option<u16> {
-        self.uint(data, offset, 2).map(|v| v as u16)
+        self.uint(data, offset, 2).map(low_16)
     }
 
     /// Reads a 32-bit number at `offset`.
     #[inline]
     pub fn u32(self, data: &[u8], offset: usize) -> Option<u32> {
-        self.uint(data, offset, 4).map(|v| v as u32)
+        self.uint(data, offset, 4).map(low_32)
     }
 
     /// Reads a 64-bit number at `offset`.

@@ -1,5 +1,6 @@
 //! All formats of one recording, with the tables their print formats refer to.
 
+use crate::cast::index;
 use crate::{Abi, Diagnostic, Format, Kallsyms};
 
 /// Where the parts of a ring buffer page lie, as `events/header_page` says.
@@ -92,7 +93,7 @@ impl Formats {
         if self.by_id.len() <= id {
             self.by_id.resize(id + 1, u32::MAX);
         }
-        self.by_id[id] = self.formats.len() as u32;
+        self.by_id[id] = index(self.formats.len());
         self.formats.push(format);
     }
 

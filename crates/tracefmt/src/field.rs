@@ -57,7 +57,7 @@ impl Field {
         let raw = endian.uint(record, self.offset as usize, self.size as usize)?;
         if self.signed && self.size < 8 {
             let shift = 64 - self.size * 8;
-            return Some((((raw << shift) as i64) >> shift) as u64);
+            return Some(((raw << shift).cast_signed() >> shift).cast_unsigned());
         }
         Some(raw)
     }

@@ -37,13 +37,13 @@ impl Format {
         let mut past_common = false;
         let mut diagnostics = Vec::new();
         let mut print_fmt = None;
-        let mut offset = 0u64;
+        let mut offset = 0;
         for line in text.split_inclusive('\n') {
             let here = offset;
-            offset += line.len() as u64;
+            offset += line.len();
             if let Some(start) = line.strip_prefix("print fmt:") {
                 // The print format is the last thing of the text and may span lines.
-                let from = here as usize + (line.len() - start.len());
+                let from = here + (line.len() - start.len());
                 print_fmt = Some(text[from..].trim().to_owned());
                 break;
             }
@@ -61,7 +61,7 @@ impl Format {
                         fields.push(field);
                     }
                     None => diagnostics.push(Diagnostic::at(
-                        here,
+                        here as u64,
                         format!("field line not understood: {trimmed}"),
                     )),
                 }

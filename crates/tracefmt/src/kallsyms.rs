@@ -31,13 +31,12 @@ impl Kallsyms {
                 continue;
             };
             let start = table.names.len();
-            if start + name.len() > u32::MAX as usize {
+            let ends = (u32::try_from(start), u32::try_from(start + name.len()));
+            let (Ok(start), Ok(end)) = ends else {
                 break;
-            }
+            };
             table.names.push_str(name);
-            table
-                .symbols
-                .push((address, start as u32, name.len() as u32));
+            table.symbols.push((address, start, end - start));
         }
         // Of several names for one address libtraceevent prints the one its binary search meets first in
         // a list that has the last line of the text first. See `lookup`.

@@ -1,12 +1,13 @@
 //! The arithmetic of print formats: 64 bits, wrapping, without traps.
 
 use super::ast::BinOp;
+use crate::cast::{low_16, low_32};
 
 /// Swaps the low bytes of a number: 2, 4 or 8 of them.
 pub(super) fn swap(bytes: u8, value: u64) -> u64 {
     match bytes {
-        2 => u64::from((value as u16).swap_bytes()),
-        4 => u64::from((value as u32).swap_bytes()),
+        2 => u64::from(low_16(value).swap_bytes()),
+        4 => u64::from(low_32(value).swap_bytes()),
         _ => value.swap_bytes(),
     }
 }
@@ -19,8 +20,8 @@ pub(super) fn unsigned_binary(op: BinOp, a: u64, b: u64) -> u64 {
         BinOp::Rem => a.checked_rem(b).unwrap_or(0),
         BinOp::Add => a.wrapping_add(b),
         BinOp::Sub => a.wrapping_sub(b),
-        BinOp::Shl => a.wrapping_shl(b as u32),
-        BinOp::Shr => a.wrapping_shr(b as u32),
+        BinOp::Shl => a.wrapping_shl(low_32(b)),
+        BinOp::Shr => a.wrapping_shr(low_32(b)),
         BinOp::Lt => u64::from(a < b),
         BinOp::Gt => u64::from(a > b),
         BinOp::Le => u64::from(a <= b),
@@ -40,11 +41,11 @@ pub(super) fn signed_binary(op: BinOp, a: i64, b: i64) -> i64 {
     match op {
         BinOp::Div => a.checked_div(b).unwrap_or(0),
         BinOp::Rem => a.checked_rem(b).unwrap_or(0),
-        BinOp::Shr => a.wrapping_shr(b as u32),
+        BinOp::Shr => a.wrapping_shr(low_32(b.cast_unsigned())),
         BinOp::Lt => i64::from(a < b),
         BinOp::Gt => i64::from(a > b),
         BinOp::Le => i64::from(a <= b),
         BinOp::Ge => i64::from(a >= b),
-        _ => unsigned_binary(op, a as u64, b as u64) as i64,
+        _ => unsigned_binary(op, a.cast_unsigned(), b.cast_unsigned()).cast_signed(),
     }
 }

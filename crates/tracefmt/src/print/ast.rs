@@ -3,6 +3,8 @@
 //! Nodes live in one vector and refer to each other by index, so that however deep a hostile text nests
 //! them, nothing recurses when the tree goes away.
 
+use crate::cast::index;
+
 /// Index of a node.
 pub(super) type Id = u32;
 
@@ -164,7 +166,7 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn push(&mut self, node: Node) -> Id {
         self.nodes.push(node);
-        (self.nodes.len() - 1) as Id
+        index(self.nodes.len() - 1)
     }
 
     pub(super) fn node(&self, id: Id) -> &Node {

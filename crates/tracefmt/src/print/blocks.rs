@@ -4,6 +4,7 @@
 //! few digits put in, and costs one copy.
 
 use super::program::{Action, Patch, Pooled, Program, Step};
+use crate::cast::index;
 
 /// Texts longer than this are not joined further.
 const MAX_BLOCK: u32 = 512;
@@ -20,7 +21,7 @@ pub(super) fn merge(program: &mut Program) {
     let mut moved = vec![0u32; steps.len() + 1];
     let mut at = 0;
     while at < steps.len() {
-        moved[at] = program.steps.len() as u32;
+        moved[at] = index(program.steps.len());
         let mut end = at + 1;
         let mut length = fixed_length(&steps[at]).unwrap_or(MAX_BLOCK);
         while end < steps.len() && !targets[end] {
@@ -40,10 +41,10 @@ pub(super) fn merge(program: &mut Program) {
         } else {
             program.steps.push(steps[at]);
         }
-        moved[at + 1..end].fill(program.steps.len() as u32);
+        moved[at + 1..end].fill(index(program.steps.len()));
         at = end;
     }
-    moved[steps.len()] = program.steps.len() as u32;
+    moved[steps.len()] = index(program.steps.len());
     for step in &mut program.steps {
         if let Some(target) = target_mut(&mut step.action) {
             *target = moved[(*target as usize).min(steps.len())];
@@ -75,12 +76,12 @@ fn fixed_length(step: &Step) -> Option<u32> {
 /// Makes one step of several.
 fn block(program: &mut Program, steps: &[Step]) -> Step {
     let start = program.pool.len();
-    let first = program.patches.len() as u32;
+    let first = index(program.patches.len());
     for step in steps {
         program.pool.extend_from_slice(step.text());
         match step.action {
             Action::Hex(value, digits) => {
-                let at = (program.pool.len() - start) as u32;
+                let at = index(program.pool.len() - start);
                 program.patches.push(Patch { at, digits, value });
                 program.pool.extend((0..digits).map(|_| b'0'));
             }
@@ -94,12 +95,12 @@ fn block(program: &mut Program, steps: &[Step]) -> Step {
         }
     }
     let text = Pooled {
-        at: start as u32,
-        len: (program.pool.len() - start) as u32,
+        at: index(start),
+        len: index(program.pool.len() - start),
     };
     Step::new(
         &[],
-        Action::Block(text, first, program.patches.len() as u32),
+        Action::Block(text, first, index(program.patches.len())),
     )
 }
 

@@ -9,6 +9,7 @@ use super::printer::Bprint;
 use super::printf::{Spec, Splitter, put_number, put_padded};
 use super::run::{MAX_LINE, Run, put_pointer};
 use super::text::{put_hex, until_nul};
+use crate::cast::int;
 
 /// Appends the line.
 pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Vec<u8>) {
@@ -36,8 +37,8 @@ pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Vec<u8>) {
     };
     let full = out.len() + MAX_LINE;
     while let Ok(Some((mut spec, extension))) = splitter.next(out) {
-        let width = spec.stars.width.then(|| args.number(4) as i32);
-        let precision = spec.stars.precision.then(|| args.number(4) as i32);
+        let width = spec.stars.width.then(|| int(args.number(4)));
+        let precision = spec.stars.precision.then(|| int(args.number(4)));
         spec = Spec {
             kernel: false,
             ..spec

@@ -10,10 +10,17 @@ use super::program::{
 };
 use super::text::PADDING;
 use super::types::is_array;
+use crate::cast::index;
 use crate::{Abi, Diagnostic, Field, FieldKind};
 
-/// Tables, sources and forms are referred to by 16 bits; no format has more than a few.
-const MAX_INDEX: usize = u16::MAX as usize - 1;
+/// Appends to a list of tables, sources or forms, and returns the index. These are referred to by 16 bits, the highest of which
+/// means none; no format has more than a few.
+fn put<T>(list: &mut Vec<T>, item: T) -> Option<u16> {
+    let index = u16::try_from(list.len()).ok();
+    let index = index.filter(|index| *index < u16::MAX)?;
+    list.push(item);
+    Some(index)
+}
 
 /// Compiles one line.
 pub(super) struct Compiler<'a> {
@@ -79,11 +86,11 @@ impl Compiler<'_> {
 
     /// Puts a string into the pool.
     pub(super) fn pooled(&mut self, text: &[u8]) -> Pooled {
-        let at = self.program.pool.len() as u32;
+        let at = index(self.program.pool.len());
         self.program.pool.extend_from_slice(text);
         Pooled {
             at,
-            len: text.len() as u32,
+            len: index(text.len()),
         }
     }
 
@@ -117,7 +124,7 @@ impl Compiler<'_> {
     /// Returns the index of the step that comes next; literal text that waits goes before it.
     fn label(&mut self) -> u32 {
         self.flush();
-        self.program.steps.len() as u32
+        index(self.program.steps.len())
     }
 
     fn conversion(
@@ -199,7 +206,7 @@ impl Compiler<'_> {
         // So many digits at least, where that is all the format asks for.
         let digits = match spec.width {
             _ if plain => Some(1),
-            Some(width @ 1..) if spec.is_zero_padded() => Some(width as u8),
+            Some(width @ 1..) if spec.is_zero_padded() => u8::try_from(width).ok(),
             _ => None,
         };
         let action = match (spec.conversion, digits) {
@@ -216,11 +223,7 @@ impl Compiler<'_> {
 
     /// Keeps a form, and returns its index.
     fn form(&mut self, form: &Form) -> Option<u16> {
-        if self.program.forms.len() > MAX_INDEX {
-            return None;
-        }
-        self.program.forms.push(*form);
-        Some((self.program.forms.len() - 1) as u16)
+        put(&mut self.program.forms, *form)
     }
 
     /// Makes a step that prints a source in a form.
@@ -230,11 +233,9 @@ impl Compiler<'_> {
         } else {
             self.form(form)
         };
-        if self.program.sources.len() > MAX_INDEX {
+        let Some(index) = put(&mut self.program.sources, source) else {
             return;
-        }
-        self.program.sources.push(source);
-        let index = (self.program.sources.len() - 1) as u16;
+        };
         self.action(Action::Text(index, form.unwrap_or(u16::MAX)));
     }
 
@@ -247,11 +248,7 @@ impl Compiler<'_> {
                 (e.value, name)
             })
             .collect();
-        if self.program.tables.len() > MAX_INDEX {
-            return 0;
-        }
-        self.program.tables.push(Table::new(entries));
-        (self.program.tables.len() - 1) as u16
+        put(&mut self.program.tables, Table::new(entries)).unwrap_or(0)
     }
 
     /// Puts a string literal of an argument into the pool.
@@ -279,89 +276,21 @@ impl Compiler<'_> {
             return self.note("nested too deeply");
         }
         let tool = self.dialect == Dialect::Tool;
-        let plain = form.spec.is_plain();
         match self.tree.node(id) {
             Node::Cond { cond, then, other } => self.choice(*cond, *then, *other, form, depth),
             Node::Atom(text) if !tool && text.starts_with(|c: char| c.is_ascii_digit()) => {
                 let (operand, _) = self.number(id);
                 self.source(Source::Decimal(operand), form);
             }
-            Node::Text(text) | Node::Atom(text) | Node::Char(text) if plain => {
-                let text = self.unescaped(text);
-                // What `%s` prints ends at a NUL, which only an escape could have put there.
-                self.literal(super::text::until_nul(&text));
-            }
-            Node::Text(text) | Node::Atom(text) | Node::Char(text) => {
-                let text = text.clone();
-                let text = self.string(&text);
-                self.source(Source::Literal(text), form);
-            }
+            Node::Text(text) | Node::Atom(text) | Node::Char(text) => self.constant(text, form),
             Node::Field(Some(field)) => self.text_field(*field, form),
-            Node::Flags {
-                value,
-                delim,
-                table,
-            } => {
-                let (delim, table) = (delim.clone(), table.clone());
-                let operand = self.number(*value).0;
-                let delim = self.string(&delim);
-                let table = self.table(&table);
-                self.source(Source::Flags(operand, delim, table), form);
-            }
-            Node::Symbolic { value, table } => {
-                let table = table.clone();
-                let operand = self.number(*value).0;
-                let table = self.table(&table);
-                if plain {
-                    self.action(Action::Name(operand.into(), table));
-                } else {
-                    self.source(Source::Name(operand, table), form);
-                }
-            }
-            Node::Hex { data, len, apart } => {
-                let (len, apart) = (self.number(*len).0, *apart);
-                let data = self.bytes(*data);
-                self.source(Source::Hex { data, len, apart }, form);
-            }
-            Node::Array {
-                data,
-                count,
-                element,
-            } => {
-                let (count, element) = (self.number(*count).0, self.number(*element).0);
-                let data = self.bytes(*data);
-                self.source(
-                    Source::Array {
-                        data,
-                        count,
-                        element,
-                    },
-                    form,
-                );
-            }
-            Node::HexDump(dump) => {
-                let dump = *dump;
-                let prefix = match self.tree.node(dump.prefix) {
-                    Node::Text(text) => self.string(text),
-                    _ => Pooled::default(),
-                };
-                let [row, group, len, ascii] =
-                    [dump.row, dump.group, dump.len, dump.ascii].map(|id| self.number(id).0);
-                let data = self.bytes(dump.data);
-                let offsets = dump.offsets;
-                let dump = HexDump {
-                    prefix,
-                    offsets,
-                    row,
-                    group,
-                    data,
-                    len,
-                    ascii,
-                };
-                self.source(Source::HexDump(dump), form);
-            }
+            Node::Flags { .. }
+            | Node::Symbolic { .. }
+            | Node::Hex { .. }
+            | Node::Array { .. }
+            | Node::HexDump(_) => self.helper(id, form),
             Node::Str(Some(field)) => match self.locator(*field) {
-                Some(locator) if plain => self.action(Action::Dynamic(locator)),
+                Some(locator) if form.spec.is_plain() => self.action(Action::Dynamic(locator)),
                 Some(locator) => self.source(Source::Dynamic(locator), form),
                 // An array in place where a dynamic one is meant.
                 None => self.text_field(*field, form),
@@ -399,6 +328,82 @@ impl Compiler<'_> {
                 self.source(source, form);
             }
         }
+    }
+
+    /// Compiles a text that is the same for every record.
+    fn constant(&mut self, text: &str, form: &Form) {
+        if form.spec.is_plain() {
+            let text = self.unescaped(text);
+            // What `%s` prints ends at a NUL, which only an escape could have put there.
+            self.literal(super::text::until_nul(&text));
+        } else {
+            let text = self.string(text);
+            self.source(Source::Literal(text), form);
+        }
+    }
+
+    /// Compiles a call of a `__print_` helper.
+    fn helper(&mut self, id: Id, form: &Form) {
+        let source = match self.tree.node(id) {
+            Node::Flags {
+                value,
+                delim,
+                table,
+            } => {
+                let operand = self.number(*value).0;
+                let delim = self.string(delim);
+                Source::Flags(operand, delim, self.table(table))
+            }
+            Node::Symbolic { value, table } => {
+                let operand = self.number(*value).0;
+                let table = self.table(table);
+                if form.spec.is_plain() {
+                    return self.action(Action::Name(operand.into(), table));
+                }
+                Source::Name(operand, table)
+            }
+            Node::Hex { data, len, apart } => {
+                let len = self.number(*len).0;
+                let data = self.bytes(*data);
+                Source::Hex {
+                    data,
+                    len,
+                    apart: *apart,
+                }
+            }
+            Node::Array {
+                data,
+                count,
+                element,
+            } => {
+                let (count, element) = (self.number(*count).0, self.number(*element).0);
+                let data = self.bytes(*data);
+                Source::Array {
+                    data,
+                    count,
+                    element,
+                }
+            }
+            Node::HexDump(dump) => {
+                let prefix = match self.tree.node(dump.prefix) {
+                    Node::Text(text) => self.string(text),
+                    _ => Pooled::default(),
+                };
+                let [row, group, len, ascii] =
+                    [dump.row, dump.group, dump.len, dump.ascii].map(|id| self.number(id).0);
+                Source::HexDump(HexDump {
+                    prefix,
+                    offsets: dump.offsets,
+                    row,
+                    group,
+                    data: self.bytes(dump.data),
+                    len,
+                    ascii,
+                })
+            }
+            _ => return,
+        };
+        self.source(source, form);
     }
 
     /// Compiles what stands in an argument that is not understood: its values, fields with their names.
@@ -551,7 +556,7 @@ impl Compiler<'_> {
         if let Some(value) = super::ast::known_enumerator(text)
             && self.dialect == Dialect::C
         {
-            return value as u64;
+            return value.cast_unsigned();
         }
         if !text.starts_with(|c: char| c.is_ascii_digit()) {
             self.note(format!("the value of {text} is not known"));

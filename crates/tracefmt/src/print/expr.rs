@@ -9,6 +9,7 @@ use super::operand::{Bits, Expr, Operand};
 use super::simplify::simplify;
 use super::types::wrap;
 use crate::Kallsyms;
+use crate::cast::index;
 
 /// All expressions of a line.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +32,7 @@ impl Exprs {
             expr => expr,
         };
         self.nodes.push(expr);
-        Operand::Node((self.nodes.len() - 1) as u32)
+        Operand::Node(index(self.nodes.len() - 1))
     }
 
     /// Returns the value of an operand; an operand refers only to nodes made before it, so this ends.
@@ -47,7 +48,7 @@ impl Exprs {
     /// Compiles a name that may be that of a kernel symbol.
     pub(super) fn symbol(&mut self, name: &str) -> Operand {
         self.symbols.push((name.to_owned(), OnceLock::new()));
-        self.push(Expr::Symbol(self.symbols.len() as u32 - 1))
+        self.push(Expr::Symbol(index(self.symbols.len() - 1)))
     }
 
     /// Looks up the kernel symbols the line names, the first time there are any symbols at all.
@@ -106,7 +107,8 @@ impl Exprs {
                 unsigned_binary(op, self.eval(a, record), self.eval(b, record))
             }
             Expr::Signed(op, a, b) => {
-                signed_binary(op, self.eval(a, record) as i64, self.eval(b, record) as i64) as u64
+                let [a, b] = [a, b].map(|of| self.eval(of, record).cast_signed());
+                signed_binary(op, a, b).cast_unsigned()
             }
             Expr::Invert(a) => !self.eval(a, record),
             Expr::Negate(a) => self.eval(a, record).wrapping_neg(),
@@ -152,7 +154,11 @@ mod tests {
         assert_eq!(exprs.push(Expr::Unsigned(BinOp::Shl, c(1), c(11))), c(2048));
         assert_eq!(exprs.push(Expr::Unsigned(BinOp::Div, c(1), c(0))), c(0));
         assert_eq!(
-            exprs.push(Expr::Signed(BinOp::Div, c(i64::MIN as u64), c(u64::MAX))),
+            exprs.push(Expr::Signed(
+                BinOp::Div,
+                c(i64::MIN.cast_unsigned()),
+                c(u64::MAX)
+            )),
             c(0)
         );
         assert_eq!(exprs.push(Expr::Signed(BinOp::Lt, c(u64::MAX), c(0))), c(1));

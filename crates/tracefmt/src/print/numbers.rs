@@ -306,7 +306,7 @@ impl Compiler<'_> {
             return (Operand::Const(0), Ty::INT);
         };
         let own = Ty {
-            bits: (element.clamp(1, 8) * 8) as u8,
+            bits: u8::try_from(element.clamp(1, 8) * 8).unwrap_or(64),
             signed: field.signed,
         };
         let ty = cast.unwrap_or(own);

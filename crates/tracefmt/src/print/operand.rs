@@ -2,6 +2,7 @@
 
 use super::ast::BinOp;
 use super::load::{Load, LoadKind, Locator};
+use crate::cast::low_8;
 
 /// A number: a constant, bits of a field, or the result of the node of that index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +41,13 @@ impl Bits {
         match (offset + size).checked_sub(8) {
             Some(start) => Bits {
                 start,
-                shift: (64 - 8 * size) as u8,
+                shift: low_8(u64::from(64 - 8 * size)),
                 mask,
             },
             // One of the common fields, which are eight bytes together.
             None => Bits {
                 start: 0,
-                shift: (8 * offset) as u8,
+                shift: low_8(u64::from(8 * offset)),
                 mask,
             },
         }

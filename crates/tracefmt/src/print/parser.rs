@@ -219,24 +219,7 @@ impl<'t> Parser<'t, '_> {
     /// Parses what is behind `name(`, up to and over the closing parenthesis.
     pub(super) fn call(&mut self, name: &str) -> Parsed<Id> {
         let node = match name {
-            "__print_flags" | "__print_flags_u64" => {
-                let value = self.expression()?;
-                self.expect_delim(b',')?;
-                let delim = match &self.token {
-                    Token::Text(delim) => delim.clone().into_owned(),
-                    Token::Item(delim) | Token::Char(delim) => (*delim).to_owned(),
-                    _ => String::new(),
-                };
-                if !self.token.is_delim(b',') {
-                    self.advance();
-                }
-                let table = self.table()?;
-                Node::Flags {
-                    value,
-                    delim,
-                    table,
-                }
-            }
+            "__print_flags" | "__print_flags_u64" => self.flags()?,
             "__print_symbolic" | "__print_symbolic_u64" => {
                 let value = self.expression()?;
                 let table = self.table()?;
@@ -271,14 +254,10 @@ impl<'t> Parser<'t, '_> {
             | "__get_rel_dynamic_array"
             | "__get_sockaddr"
             | "__get_rel_sockaddr"
-            | "__get_sockaddr_rel" => match self.field_name()? {
-                Some(field) => Node::Dynamic(field),
-                None => return Err(self.fault("the array is no field")),
-            },
-            "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => match self.field_name()? {
-                Some(field) => Node::DynamicLen(field),
-                None => return Err(self.fault("the array is no field")),
-            },
+            | "__get_sockaddr_rel" => Node::Dynamic(self.array_name()?),
+            "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => {
+                Node::DynamicLen(self.array_name()?)
+            }
             "__builtin_expect" => {
                 let id = self.expression()?;
                 self.expect_delim(b',')?;
@@ -303,6 +282,26 @@ impl<'t> Parser<'t, '_> {
         Ok(self.tree.push(node))
     }
 
+    /// Parses the arguments of `__print_flags`.
+    fn flags(&mut self) -> Parsed<Node> {
+        let value = self.expression()?;
+        self.expect_delim(b',')?;
+        let delim = match &self.token {
+            Token::Text(delim) => delim.clone().into_owned(),
+            Token::Item(delim) | Token::Char(delim) => (*delim).to_owned(),
+            _ => String::new(),
+        };
+        if !self.token.is_delim(b',') {
+            self.advance();
+        }
+        let table = self.table()?;
+        Ok(Node::Flags {
+            value,
+            delim,
+            table,
+        })
+    }
+
     /// Parses the bare name of a field, as the `__get_` helpers take it.
     fn field_name(&mut self) -> Parsed<Option<usize>> {
         let name = self.expect_item()?;
@@ -311,6 +310,12 @@ impl<'t> Parser<'t, '_> {
             self.note(format!("no field is named {name}"));
         }
         Ok(field)
+    }
+
+    /// Parses the bare name of an array, which has to be a field.
+    fn array_name(&mut self) -> Parsed<usize> {
+        let field = self.field_name()?;
+        field.ok_or_else(|| self.fault("the array is no field"))
     }
 
     /// Parses `, { value, "name" }` as often as it comes.
@@ -396,7 +401,7 @@ impl<'t> Parser<'t, '_> {
         let id = self.tree.uncast(id);
         if let Node::Atom(text) | Node::Text(text) | Node::Char(text) = self.tree.node(id) {
             if text.starts_with(|c: char| c.is_ascii_digit()) {
-                return Ok(number_prefix(text) as i64);
+                return Ok(number_prefix(text).cast_signed());
             }
             return Ok(known_enumerator(text).unwrap_or(-1));
         }

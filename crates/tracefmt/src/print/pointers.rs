@@ -13,137 +13,128 @@ impl Compiler<'_> {
     /// `Documentation/core-api/printk-formats.rst`.
     pub(super) fn pointer(&mut self, id: Id, form: &Form, extension: &str) -> Result<(), String> {
         let letters = extension.as_bytes();
-        let plain = Form {
-            spec: super::printf::Spec::default(),
-            width: None,
-            precision: None,
-        };
-        let has = |letter: u8| letters.get(1..).unwrap_or(&[]).contains(&letter);
-        match letters.first() {
-            Some(b'f') if letters.get(1) == Some(&b'w') => self.plain_pointer(id),
-            Some(first @ (b'S' | b's' | b'F' | b'f' | b'B')) => {
+        let source = match letters {
+            [b'f', b'w', ..] => None,
+            [first @ (b'S' | b's' | b'F' | b'f' | b'B'), ..] => {
                 let operand = self.number(id).0;
                 let offset = matches!(first, b'S' | b'F' | b'B');
                 self.action(Action::Symbol(operand.into(), offset));
+                return Ok(());
             }
-            Some(first @ (b'M' | b'm')) => {
-                let data = self.addressed(id, 6)?;
-                let between = match first {
-                    b'm' => None,
-                    _ if has(b'F') => Some(b'-'),
-                    _ => Some(b':'),
-                };
-                self.source(
-                    Source::Mac {
-                        data,
-                        between,
-                        reversed: has(b'R'),
-                    },
-                    &plain,
-                );
-            }
-            Some(first @ (b'I' | b'i')) => {
-                let padded = *first == b'i';
-                let reversed = match letters.iter().rev().find(|l| b"hnbl".contains(l)) {
-                    Some(b'h') => self.abi.endian == crate::Endian::Little,
-                    Some(b'l') => true,
-                    _ => false,
-                };
-                let form = match (padded, has(b'c')) {
-                    (true, _) => Ipv6Form::Digits,
-                    (false, true) => Ipv6Form::Compressed,
-                    (false, false) => Ipv6Form::Groups,
-                };
-                let source = match letters.get(1) {
-                    Some(b'4') => Source::Ipv4 {
-                        data: self.addressed(id, 4)?,
-                        padded,
-                        reversed,
-                    },
-                    Some(b'6') => Source::Ipv6 {
-                        data: self.addressed(id, 16)?,
-                        form,
-                    },
-                    Some(b'S') => {
-                        let data = self.addressed(id, 0)?;
-                        Source::Socket {
-                            data,
-                            padded,
-                            reversed,
-                            port: has(b'p'),
-                            form,
-                        }
-                    }
-                    _ => {
-                        self.plain_pointer(id);
-                        return Ok(());
-                    }
+            [b'M' | b'm', ..] => Some(self.mac(id, letters)?),
+            [b'I' | b'i', ..] => self.internet(id, letters)?,
+            [b'U', ..] => Some(self.uuid(id, letters)?),
+            [b'h', ..] => Some(self.hexadecimal(id, form, letters)?),
+            [b'b', ..] => Some(self.bitmap(id, form, letters)),
+            [b'e', ..] => Some(Source::Decimal(self.number(id).0)),
+            _ => None,
+        };
+        match source {
+            Some(source) => {
+                let plain = Form {
+                    spec: super::printf::Spec::default(),
+                    width: None,
+                    precision: None,
                 };
                 self.source(source, &plain);
             }
-            Some(b'U') => {
-                let data = self.addressed(id, 16)?;
-                let (upper, little) = match letters.get(1) {
-                    Some(b'L') => (true, true),
-                    Some(b'l') => (false, true),
-                    Some(b'B') => (true, false),
-                    _ => (false, false),
-                };
-                self.source(
-                    Source::Uuid {
-                        data,
-                        upper,
-                        little,
-                    },
-                    &plain,
-                );
-            }
-            Some(b'h') => {
-                let data = self.addressed(id, 0)?;
-                let between = match letters.get(1) {
-                    Some(b'C') => Some(b':'),
-                    Some(b'D') => Some(b'-'),
-                    Some(b'N') => None,
-                    _ => Some(b' '),
-                };
-                let limit = match (form.width, form.spec.width) {
-                    (Some(width), _) => width,
-                    (None, width) => Operand::Const(u64::from(width.unwrap_or(1))),
-                };
-                self.source(
-                    Source::Bytes {
-                        data,
-                        limit,
-                        between,
-                    },
-                    &plain,
-                );
-            }
-            Some(b'b') => {
-                let data = self.bytes(id);
-                let list = letters.get(1) == Some(&b'l');
-                let bits = form
-                    .width
-                    .or_else(|| form.spec.width.map(|w| Operand::Const(w.into())));
-                let source = if list {
-                    Source::CpuList(data, bits)
-                } else {
-                    Source::Bitmask(data, bits)
-                };
-                self.source(source, &plain);
-            }
-            Some(b'e') => {
+            None => {
                 let operand = self.number(id).0;
-                self.source(Source::Decimal(operand), &plain);
+                self.action(Action::Pointer(operand.into()));
             }
-            _ => self.plain_pointer(id),
         }
         Ok(())
     }
 
-    fn plain_pointer(&mut self, id: Id) {
-        let operand = self.number(id).0;
-        self.action(Action::Pointer(operand.into()));
+    /// `%pM` and `%pm`.
+    fn mac(&mut self, id: Id, letters: &[u8]) -> Result<Source, String> {
+        Ok(Source::Mac {
+            data: self.addressed(id, 6)?,
+            between: match letters.first() {
+                Some(b'm') => None,
+                _ if has(letters, b'F') => Some(b'-'),
+                _ => Some(b':'),
+            },
+            reversed: has(letters, b'R'),
+        })
+    }
+
+    /// `%pI4`, `%pI6`, `%pIS` and their kin; `None` where no letter says which.
+    fn internet(&mut self, id: Id, letters: &[u8]) -> Result<Option<Source>, String> {
+        let padded = letters.first() == Some(&b'i');
+        let reversed = match letters.iter().rev().find(|l| b"hnbl".contains(l)) {
+            Some(b'h') => self.abi.endian == crate::Endian::Little,
+            Some(b'l') => true,
+            _ => false,
+        };
+        let form = match (padded, has(letters, b'c')) {
+            (true, _) => Ipv6Form::Digits,
+            (false, true) => Ipv6Form::Compressed,
+            (false, false) => Ipv6Form::Groups,
+        };
+        Ok(Some(match letters.get(1) {
+            Some(b'4') => Source::Ipv4 {
+                data: self.addressed(id, 4)?,
+                padded,
+                reversed,
+            },
+            Some(b'6') => Source::Ipv6 {
+                data: self.addressed(id, 16)?,
+                form,
+            },
+            Some(b'S') => Source::Socket {
+                data: self.addressed(id, 0)?,
+                padded,
+                reversed,
+                port: has(letters, b'p'),
+                form,
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// `%pU`.
+    fn uuid(&mut self, id: Id, letters: &[u8]) -> Result<Source, String> {
+        let (upper, little) = match letters.get(1) {
+            Some(b'L') => (true, true),
+            Some(b'l') => (false, true),
+            Some(b'B') => (true, false),
+            _ => (false, false),
+        };
+        Ok(Source::Uuid {
+            data: self.addressed(id, 16)?,
+            upper,
+            little,
+        })
+    }
+
+    /// `%ph`: its width is how many bytes it prints.
+    fn hexadecimal(&mut self, id: Id, form: &Form, letters: &[u8]) -> Result<Source, String> {
+        Ok(Source::Bytes {
+            data: self.addressed(id, 0)?,
+            limit: match (form.width, form.spec.width) {
+                (Some(width), _) => width,
+                (None, width) => Operand::Const(u64::from(width.unwrap_or(1))),
+            },
+            between: match letters.get(1) {
+                Some(b'C') => Some(b':'),
+                Some(b'D') => Some(b'-'),
+                Some(b'N') => None,
+                _ => Some(b' '),
+            },
+        })
+    }
+
+    /// `%pb` and `%pbl`: the width is how many bits count.
+    fn bitmap(&mut self, id: Id, form: &Form, letters: &[u8]) -> Source {
+        let data = self.bytes(id);
+        let bits = form
+            .width
+            .or_else(|| form.spec.width.map(|w| Operand::Const(w.into())));
+        match letters.get(1) {
+            Some(b'l') => Source::CpuList(data, bits),
+            _ => Source::Bitmask(data, bits),
+        }
     }
 
     /// Returns the bytes an address stands for; `size` is how many the conversion takes, 0 for any.
@@ -162,4 +153,9 @@ impl Compiler<'_> {
             _ => Err("an address conversion of what is no field of its size".to_owned()),
         }
     }
+}
+
+/// Whether a letter is behind the first.
+fn has(letters: &[u8], letter: u8) -> bool {
+    letters.get(1..).unwrap_or(&[]).contains(&letter)
 }

@@ -2,6 +2,7 @@
 
 use super::parser::Dialect;
 use super::text::decimal_at;
+use crate::cast::low_8;
 
 /// Widths and precisions above this are taken for this: no kernel format comes near.
 const MAX_WIDTH: u32 = 1024;
@@ -320,7 +321,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, value: u64, spec: &Spec) {
     if spec.conversion == b'c' {
         return put_padded(
             out,
-            &[value as u8],
+            &[low_8(value)],
             &Spec {
                 precision: None,
                 ..*spec
@@ -329,7 +330,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, value: u64, spec: &Spec) {
     }
     let signed = spec.conversion == b'd';
     let value = super::types::wrap(spec.bits, signed, value);
-    let negative = signed && (value as i64) < 0;
+    let negative = signed && value.cast_signed() < 0;
     let magnitude = if negative {
         value.wrapping_neg()
     } else {
@@ -349,7 +350,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, value: u64, spec: &Spec) {
             let mut at = block.len();
             loop {
                 at -= 1;
-                block[at] = letters[(rest & ((1 << shift) - 1)) as usize];
+                block[at] = letters[usize::from(low_8(rest & ((1 << shift) - 1)))];
                 rest >>= shift;
                 if rest == 0 {
                     break at;

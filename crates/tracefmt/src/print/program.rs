@@ -6,6 +6,7 @@ use super::operand::{Bits, Operand};
 use super::printf::Spec;
 use super::value::Value;
 use crate::Abi;
+use crate::cast::{low_8, size};
 
 /// A range of the program's pool of strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,7 +31,7 @@ impl Step {
         block[..len].copy_from_slice(&text[..len]);
         Step {
             text: block,
-            len: len as u8,
+            len: low_8(len as u64),
             action,
         }
     }
@@ -237,7 +238,8 @@ impl Table {
             .map(|e| e.0)
             .filter(|v| (0..DIRECT).contains(v))
             .max();
-        let mut direct = vec![NO_NAME; top.map_or(0, |t| t as usize + 1)];
+        let top = top.and_then(|top| usize::try_from(top).ok());
+        let mut direct = vec![NO_NAME; top.map_or(0, |top| top + 1)];
         for (value, name) in &sorted {
             if let Some(slot) = usize::try_from(*value).ok().and_then(|v| direct.get_mut(v)) {
                 *slot = *name;
@@ -255,13 +257,12 @@ impl Table {
     /// Returns the name of a value: that of the first entry with the value.
     #[inline]
     pub(super) fn lookup(&self, value: u64) -> Option<Pooled> {
-        if value < self.direct.len() as u64 {
-            let name = self.direct[value as usize];
-            return if name == NO_NAME { None } else { Some(name) };
+        if let Some(name) = self.direct.get(size(value)) {
+            return if *name == NO_NAME { None } else { Some(*name) };
         }
         let at = self
             .sorted
-            .binary_search_by_key(&(value as i64), |e| e.0)
+            .binary_search_by_key(&value.cast_signed(), |e| e.0)
             .ok()?;
         Some(self.sorted[at].1)
     }

@@ -7,6 +7,7 @@ use super::run::Run;
 use super::style::PrintStyle;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
 use super::types::{is_array, is_text};
+use crate::cast::{int, low_8, low_16};
 use crate::{Abi, Field, Formats};
 
 /// Appends ` name=value` of each field, as libtraceevent 1.7.1's `tep_print_fields` does.
@@ -118,16 +119,16 @@ pub(super) fn print_field(field: &Field, abi: Abi, record: &[u8], out: &mut Vec<
                 out.extend_from_slice(b"0x");
                 put_hex(out, value, 1);
             }
-            4 => put_signed(out, i64::from(value as i32)),
+            4 => put_signed(out, i64::from(int(value))),
             2 => {
-                let value = i64::from(value as i16);
+                let value = i64::from(low_16(value).cast_signed());
                 if (0..10).contains(&value) {
                     out.push(b' ');
                 }
                 put_signed(out, value);
             }
-            1 => put_signed(out, i64::from(value as i8)),
-            _ => put_signed(out, value as i64),
+            1 => put_signed(out, i64::from(low_8(value).cast_signed())),
+            _ => put_signed(out, value.cast_signed()),
         }
     } else if long {
         out.extend_from_slice(b"0x");

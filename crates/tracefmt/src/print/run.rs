@@ -11,6 +11,7 @@ use super::text::{
 };
 use super::value::Value;
 use crate::Formats;
+use crate::cast::int;
 
 /// A line that is this long is not continued, in bytes: the kernel's own are at most a page.
 pub(super) const MAX_LINE: usize = 64 << 10;
@@ -60,16 +61,9 @@ impl<'a> Run<'a> {
                 out.truncate(start + before + digits);
             }
             Action::Signed(value, bits, width) => {
-                let shift = 64 - u32::from(*bits);
-                let value = ((self.value(value) << (shift & 63)) as i64) >> (shift & 63);
-                let (start, window) = window::<41>(out);
-                block_at(window, 0, text);
-                block_at(window, before, b"-");
-                let minus = u32::from(value < 0);
-                let width = u32::from(*width).saturating_sub(minus);
-                let digits = before + minus as usize;
-                let end = digits + decimal_at(window, digits, value.unsigned_abs(), width);
-                out.truncate(start + end);
+                let shift = (64 - u32::from(*bits)) & 63;
+                let value = (self.value(value) << shift).cast_signed() >> shift;
+                put_signed_behind(out, text, before, value, u32::from(*width));
             }
             Action::Hex(value, width) => {
                 let value = self.value(value);
@@ -86,22 +80,7 @@ impl<'a> Run<'a> {
                 put_text(out, text, before);
                 put_string(out, self.bytes(Bytes::Fixed(*offset, *len)));
             }
-            Action::Comm(offset) => {
-                let chars = self
-                    .record
-                    .get(*offset as usize..)
-                    .and_then(|r| r.first_chunk::<16>());
-                let Some(chars) = chars else {
-                    put_text(out, text, before);
-                    put_string(out, self.bytes(Bytes::Fixed(*offset, 16)));
-                    return None;
-                };
-                let len = length_in_block(chars);
-                let (start, window) = window::<32>(out);
-                block_at(window, 0, text);
-                block_at(window, before, chars);
-                out.truncate(start + before + len);
-            }
+            Action::Comm(offset) => self.comm(text, before, *offset, out),
             Action::Name(value, table) => {
                 let value = self.value(value);
                 let table = self.program.tables.get(usize::from(*table));
@@ -142,6 +121,25 @@ impl<'a> Run<'a> {
             }
         }
         None
+    }
+
+    /// Appends the text of a step and the name of a thread.
+    #[inline(always)]
+    fn comm(&self, text: &[u8; 16], before: usize, offset: u32, out: &mut Vec<u8>) {
+        let chars = self
+            .record
+            .get(offset as usize..)
+            .and_then(|r| r.first_chunk::<16>());
+        let Some(chars) = chars else {
+            put_text(out, text, before);
+            put_string(out, self.bytes(Bytes::Fixed(offset, 16)));
+            return;
+        };
+        let len = length_in_block(chars);
+        let (start, window) = window::<32>(out);
+        block_at(window, 0, text);
+        block_at(window, before, chars);
+        out.truncate(start + before + len);
     }
 
     /// Appends the text of a step and a string.
@@ -254,7 +252,7 @@ impl<'a> Run<'a> {
         if form.width.is_none() && form.precision.is_none() {
             return form.spec;
         }
-        let value = |operand: Operand| self.eval(operand) as i32;
+        let value = |operand: Operand| int(self.eval(operand));
         form.spec
             .with_stars(form.width.map(value), form.precision.map(value))
     }
@@ -342,6 +340,19 @@ impl<'a> Run<'a> {
         };
         self.source(source, &spec, out);
     }
+}
+
+/// Appends the text of a step and a number with its sign, at least so many places.
+#[inline(always)]
+fn put_signed_behind(out: &mut Vec<u8>, text: &[u8; 16], before: usize, value: i64, width: u32) {
+    let (start, window) = window::<41>(out);
+    block_at(window, 0, text);
+    block_at(window, before, b"-");
+    let minus = u32::from(value < 0);
+    let digits = before + minus as usize;
+    let width = width.saturating_sub(minus);
+    let end = digits + decimal_at(window, digits, value.unsigned_abs(), width);
+    out.truncate(start + end);
 }
 
 /// Appends an address the way glibc's `%p` does.

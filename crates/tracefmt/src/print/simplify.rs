@@ -29,12 +29,11 @@ pub(super) fn simplify(expr: &Expr) -> Option<Operand> {
             mask: bits.mask & mask,
             ..bits
         })),
-        Expr::Unsigned(BinOp::Shr, _, Operand::Const(count))
-            if u64::from(bits.shift) + count < 64 =>
-        {
-            let count = count as u8;
+        Expr::Unsigned(BinOp::Shr, _, Operand::Const(count)) => {
+            let count = u8::try_from(count).ok()?;
+            let shift = bits.shift.checked_add(count).filter(|shift| *shift < 64)?;
             Some(Operand::Bits(Bits {
-                shift: bits.shift + count,
+                shift,
                 mask: bits.mask >> count,
                 ..bits
             }))
@@ -59,7 +58,9 @@ fn fold(expr: &Expr) -> Option<u64> {
     use Operand::Const;
     Some(match *expr {
         Expr::Unsigned(op, Const(a), Const(b)) => unsigned_binary(op, a, b),
-        Expr::Signed(op, Const(a), Const(b)) => signed_binary(op, a as i64, b as i64) as u64,
+        Expr::Signed(op, Const(a), Const(b)) => {
+            signed_binary(op, a.cast_signed(), b.cast_signed()).cast_unsigned()
+        }
         Expr::Invert(Const(a)) => !a,
         Expr::Negate(Const(a)) => a.wrapping_neg(),
         Expr::LogNot(Const(a)) => u64::from(a == 0),

@@ -1,11 +1,13 @@
 //! The helpers of `print fmt:` that make text: flags, bytes, masks, addresses.
 
+use super::load::Load;
 use super::operand::Operand;
 use super::printf::{Spec, put_padded};
 use super::program::{Bytes, HexDump, Ipv6Form, Pooled, Source};
 use super::run::Run;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_hex_bytes, put_signed, until_nul};
 use crate::Endian;
+use crate::cast::{int, low_32, size};
 
 impl Run<'_> {
     /// Appends the text of a source; the form is that of its `%s`.
@@ -18,21 +20,14 @@ impl Run<'_> {
                     put_padded(out, text, spec);
                 }
             }
-            Source::Address(load) => {
-                let address = load.kind.read(self.record, load.offset as usize);
-                // Neither is subject to the form: libtraceevent prints them past it.
-                match self.env.printk(address) {
-                    Some(text) => out.extend_from_slice(text.as_bytes()),
-                    None => put_hex(out, address, 1),
-                }
-            }
+            Source::Address(load) => self.printk(load, out),
             Source::Name(operand, table) => self.name(operand, table, spec, out),
             Source::Flags(operand, delim, table) => {
                 self.flags(self.eval(operand), delim, table, spec, out)
             }
             Source::Hex { data, len, apart } => {
                 let bytes = self.from(data);
-                let len = self.eval(len).min(bytes.len() as u64) as usize;
+                let len = size(self.eval(len)).min(bytes.len());
                 put_hex_bytes(out, &bytes[..len], apart);
             }
             Source::Array {
@@ -43,17 +38,9 @@ impl Run<'_> {
                 self.array(data, self.eval(count), self.eval(element), out);
             }
             Source::HexDump(ref dump) => self.hex_dump(dump, out),
-            Source::Bitmask(data, bits) => {
-                let (bytes, bits) = (self.bytes(data), self.bits(bits));
-                let endian = self.program.abi.endian;
-                padded(out, spec, |out| put_bitmask(out, bytes, bits, endian));
-            }
-            Source::CpuList(data, bits) => {
-                let (bytes, bits) = (self.bytes(data), self.bits(bits));
-                let endian = self.program.abi.endian;
-                padded(out, spec, |out| put_bit_list(out, bytes, bits, endian));
-            }
-            Source::Decimal(operand) => put_signed(out, self.eval(operand) as i64),
+            Source::Bitmask(data, bits) => self.mask(data, bits, spec, put_bitmask, out),
+            Source::CpuList(data, bits) => self.mask(data, bits, spec, put_bit_list, out),
+            Source::Decimal(operand) => put_signed(out, self.eval(operand).cast_signed()),
             Source::UnsignedDecimal(operand) => put_decimal(out, self.eval(operand)),
             Source::HexNumber(operand) => {
                 out.extend_from_slice(b"0x");
@@ -63,16 +50,7 @@ impl Run<'_> {
                 data,
                 between,
                 reversed,
-            } => {
-                let bytes = self.bytes(data);
-                for i in 0..6 {
-                    if i > 0 {
-                        out.extend(between);
-                    }
-                    let at = if reversed { 5 - i } else { i };
-                    put_hex_byte(out, bytes.get(at).copied().unwrap_or(0), false);
-                }
-            }
+            } => put_mac(out, self.bytes(data), between, reversed),
             Source::Ipv4 {
                 data,
                 padded,
@@ -100,15 +78,37 @@ impl Run<'_> {
                 limit,
                 between,
             } => {
-                let limit = usize::try_from(self.eval(limit) as i32).unwrap_or(0);
-                for (i, byte) in self.bytes(data).iter().take(limit).enumerate() {
-                    if i > 0 {
-                        out.extend(between);
-                    }
-                    put_hex_byte(out, *byte, false);
-                }
+                // C hands the number over as an `int`.
+                let limit = usize::try_from(int(self.eval(limit))).unwrap_or(0);
+                put_bytes(out, self.bytes(data).iter().take(limit), between);
             }
         }
+    }
+
+    /// Appends the string of the kernel at an address, or the address.
+    ///
+    /// Neither is subject to the form: libtraceevent prints them past it.
+    fn printk(&self, load: Load, out: &mut Vec<u8>) {
+        let address = load.kind.read(self.record, load.offset as usize);
+        match self.env.printk(address) {
+            Some(text) => out.extend_from_slice(text.as_bytes()),
+            None => put_hex(out, address, 1),
+        }
+    }
+
+    /// Appends a bit mask, of which so many bits count where that is given.
+    fn mask(
+        &self,
+        data: Bytes,
+        bits: Option<Operand>,
+        spec: &Spec,
+        put: fn(&mut Vec<u8>, &[u8], usize, Endian),
+        out: &mut Vec<u8>,
+    ) {
+        let bytes = self.bytes(data);
+        let bits = bits.map_or(usize::MAX, |bits| size(self.eval(bits)));
+        let endian = self.program.abi.endian;
+        padded(out, spec, |out| put(out, bytes, bits, endian));
     }
 
     /// Appends the names of the flags that are set, then what has no name in hexadecimal.
@@ -133,7 +133,8 @@ impl Run<'_> {
                 continue;
             }
             let known = flag > 0 || (self.program.kernel && flag != 0);
-            if known && rest & flag as u64 == flag as u64 {
+            let bits = flag.cast_unsigned();
+            if known && rest & bits == bits {
                 if !std::mem::take(&mut first) {
                     self.pooled(out, delim);
                 }
@@ -142,7 +143,7 @@ impl Run<'_> {
                 } else {
                     put_padded(out, self.pool(name), spec);
                 }
-                rest &= !(flag as u64);
+                rest &= !bits;
             }
         }
         if rest != 0 {
@@ -161,13 +162,13 @@ impl Run<'_> {
     fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Vec<u8>) {
         let kernel = self.program.kernel;
         let mut bytes = self.from(data);
-        let mut size = element as usize;
+        let mut step = size(element);
         let mut odd = !matches!(element, 1 | 2 | 4 | 8);
         if kernel {
             out.push(b'{');
         }
         for i in 0..count.min(u64::from(u32::MAX)) {
-            let Some((chunk, rest)) = bytes.split_at_checked(if odd { 1 } else { size }) else {
+            let Some((chunk, rest)) = bytes.split_at_checked(if odd { 1 } else { step }) else {
                 break;
             };
             bytes = rest;
@@ -182,7 +183,7 @@ impl Run<'_> {
                 .unwrap_or(0);
             if odd {
                 out.extend_from_slice(b"BAD SIZE:");
-                put_signed(out, i64::from(element as i32));
+                put_signed(out, i64::from(int(element)));
                 out.push(b' ');
             }
             if odd || kernel {
@@ -192,7 +193,7 @@ impl Run<'_> {
                 put_decimal(out, value);
             }
             if std::mem::take(&mut odd) {
-                size = 1;
+                step = 1;
             }
         }
         if kernel {
@@ -200,17 +201,12 @@ impl Run<'_> {
         }
     }
 
-    /// Returns how many bits of a mask count, where that is given.
-    fn bits(&self, bits: Option<Operand>) -> usize {
-        bits.map_or(usize::MAX, |bits| self.eval(bits) as usize)
-    }
-
     /// Appends bytes in rows, as the kernel's `print_hex_dump` (`lib/hexdump.c`) arranges them.
     fn hex_dump(&self, dump: &HexDump, out: &mut Vec<u8>) {
         let bytes = self.from(dump.data);
-        let len = (self.eval(dump.len) as usize).min(bytes.len());
+        let len = size(self.eval(dump.len)).min(bytes.len());
         let row = if self.eval(dump.row) == 32 { 32 } else { 16 };
-        let group = self.eval(dump.group) as usize;
+        let group = size(self.eval(dump.group));
         for (at, line) in bytes[..len].chunks(row).enumerate() {
             let group = match group {
                 group @ (2 | 4 | 8) if line.len().is_multiple_of(group) => group,
@@ -232,7 +228,7 @@ impl Run<'_> {
                     .endian
                     .uint(chunk, 0, chunk.len())
                     .unwrap_or(0);
-                put_hex(out, value, chunk.len() as u32 * 2);
+                put_hex(out, value, low_32(chunk.len() as u64 * 2));
             }
             if self.eval(dump.ascii) != 0 {
                 let column = start + row * 2 + row / group + 1;
@@ -349,6 +345,27 @@ fn put_bit_list(out: &mut Vec<u8>, bytes: &[u8], bits: usize, endian: Endian) {
             out.push(b'-');
             put_decimal(out, at as u64 - 1);
         }
+    }
+}
+
+/// Appends a MAC address; what is missing is zero.
+fn put_mac(out: &mut Vec<u8>, bytes: &[u8], between: Option<u8>, reversed: bool) {
+    for i in 0..6 {
+        if i > 0 {
+            out.extend(between);
+        }
+        let at = if reversed { 5 - i } else { i };
+        put_hex_byte(out, bytes.get(at).copied().unwrap_or(0), false);
+    }
+}
+
+/// Appends bytes in hexadecimal.
+fn put_bytes<'b>(out: &mut Vec<u8>, bytes: impl Iterator<Item = &'b u8>, between: Option<u8>) {
+    for (i, byte) in bytes.enumerate() {
+        if i > 0 {
+            out.extend(between);
+        }
+        put_hex_byte(out, *byte, false);
     }
 }
 

@@ -237,8 +237,8 @@ impl Parser<'_, '_> {
         None
     }
 
-    /// Parses a call of a kernel function, from behind the parenthesis up to and over the closing one.
-    pub(super) fn kernel_call(&mut self, name: &str) -> Parsed<Id> {
+    /// Parses the arguments of a call, from behind the parenthesis up to and over the closing one.
+    fn call_arguments(&mut self) -> Parsed<Vec<Id>> {
         let mut args = Vec::new();
         while !self.token.is_delim(b')') {
             args.push(self.ternary()?);
@@ -249,25 +249,27 @@ impl Parser<'_, '_> {
             }
         }
         self.advance();
-        let atom = |p: &mut Self, text: &str| p.tree.push(Node::Atom(text.to_owned()));
+        Ok(args)
+    }
+
+    /// Returns what a function computes of its argument and a constant.
+    fn with_constant(&mut self, left: Id, op: BinOp, constant: &str) -> Node {
+        let right = self.tree.push(Node::Atom(constant.to_owned()));
+        Node::Binary {
+            op,
+            rank: op.rank(),
+            left,
+            right,
+        }
+    }
+
+    /// Parses a call of a kernel function, from behind the parenthesis up to and over the closing one.
+    pub(super) fn kernel_call(&mut self, name: &str) -> Parsed<Id> {
+        let args = self.call_arguments()?;
         let node = match (name, args.as_slice()) {
-            ("__print_ns_to_secs", [ns]) => {
-                let right = atom(self, "1000000000ULL");
-                Node::Binary {
-                    op: BinOp::Div,
-                    rank: 6,
-                    left: *ns,
-                    right,
-                }
-            }
+            ("__print_ns_to_secs", [ns]) => self.with_constant(*ns, BinOp::Div, "1000000000ULL"),
             ("__print_ns_without_secs", [ns]) => {
-                let right = atom(self, "1000000000ULL");
-                Node::Binary {
-                    op: BinOp::Rem,
-                    rank: 6,
-                    left: *ns,
-                    right,
-                }
+                self.with_constant(*ns, BinOp::Rem, "1000000000ULL")
             }
             ("__print_hex_dump", &[prefix, kind, row, group, data, len, ascii]) => {
                 // `enum { DUMP_PREFIX_NONE, _ADDRESS, _OFFSET }`, as a name or resolved.
@@ -289,24 +291,8 @@ impl Parser<'_, '_> {
                 then: Some(*then),
                 other: *other,
             },
-            ("MAJOR", [dev]) => {
-                let right = atom(self, "20");
-                Node::Binary {
-                    op: BinOp::Shr,
-                    rank: 8,
-                    left: *dev,
-                    right,
-                }
-            }
-            ("MINOR", [dev]) => {
-                let right = atom(self, "0xfffff");
-                Node::Binary {
-                    op: BinOp::And,
-                    rank: 11,
-                    left: *dev,
-                    right,
-                }
-            }
+            ("MAJOR", [dev]) => self.with_constant(*dev, BinOp::Shr, "20"),
+            ("MINOR", [dev]) => self.with_constant(*dev, BinOp::And, "0xfffff"),
             (_, [item]) if swapped_bytes(name).is_some() => Node::Swap {
                 bytes: swapped_bytes(name).unwrap_or(8),
                 item: *item,
@@ -358,13 +344,14 @@ impl Parser<'_, '_> {
         let value = |id: Id| self.constant(id, depth + 1);
         Some(match self.tree.node(id) {
             Node::Atom(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
-                number_prefix(text) as i64
+                number_prefix(text).cast_signed()
             }
             Node::Atom(text) => known_enumerator(text)?,
             Node::Char(text) => i64::from(char_value(text)),
             Node::Cast { ctype, item } => {
-                let value = value(*item)? as u64;
-                cast_type(ctype, self.abi).map_or(value, |t| t.wrap(value)) as i64
+                let value = value(*item)?.cast_unsigned();
+                let cut = cast_type(ctype, self.abi).map_or(value, |t| t.wrap(value));
+                cut.cast_signed()
             }
             Node::Unary { op, item } => {
                 let value = value(*item)?;

@@ -103,8 +103,9 @@ fn record(values: &Values) -> Vec<u8> {
     ];
     for (at, data) in dynamic {
         let start = if at == 172 { r.len() - 176 } else { r.len() };
-        let word = (data.len() as u32) << 16 | start as u32;
-        put(&mut r, at, &word.to_le_bytes());
+        let [start, len] = [start, data.len()].map(|size| u16::try_from(size).unwrap());
+        put(&mut r, at, &start.to_le_bytes());
+        put(&mut r, at + 2, &len.to_le_bytes());
         r.extend(data);
     }
     r

@@ -3,6 +3,8 @@
 //! A line is many short pieces, and a call of `memcpy` for each costs more than the piece. So pieces are
 //! appended as whole blocks of 16 or 32 bytes, and what is too much is cut off again.
 
+use crate::cast::{low_8, low_32};
+
 /// Bytes behind every string of a pool, so that blocks can be read past its end.
 pub(super) const PADDING: usize = 32;
 
@@ -86,9 +88,9 @@ pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> us
     let digits = (67 - (value | 1).leading_zeros()) / 4;
     let digits = digits.max(width.min(16));
     let left = value << (64 - 4 * digits);
-    block_at(window, at, &hex_digits((left >> 32) as u32));
+    block_at(window, at, &hex_digits(low_32(left >> 32)));
     if digits > 8 {
-        block_at(window, at + 8, &hex_digits(left as u32));
+        block_at(window, at + 8, &hex_digits(low_32(left)));
     }
     digits as usize
 }
@@ -97,11 +99,11 @@ pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> us
 #[inline(always)]
 pub(super) fn hex_exactly(window: &mut [u8], at: usize, value: u64, digits: u32) {
     if digits == 16 {
-        block_at(window, at, &hex_digits((value >> 32) as u32));
-        return block_at(window, at + 8, &hex_digits(value as u32));
+        block_at(window, at, &hex_digits(low_32(value >> 32)));
+        return block_at(window, at + 8, &hex_digits(low_32(value)));
     }
     if digits == 8 {
-        return block_at(window, at, &hex_digits(value as u32));
+        return block_at(window, at, &hex_digits(low_32(value)));
     }
     for i in 0..digits.min(16) as usize {
         let nibble = (value >> (4 * (digits as usize - 1 - i))) & 15;
@@ -139,11 +141,11 @@ const EIGHT: u64 = 100_000_000;
 #[inline(always)]
 pub(super) fn decimal_at(window: &mut [u8], at: usize, value: u64, width: u32) -> usize {
     if value < 10 && width <= 1 {
-        block_at(window, at, &[b'0' + value as u8]);
+        block_at(window, at, &[b'0' + low_8(value)]);
         return 1;
     }
     if value < EIGHT {
-        return first_digits_at(window, at, value as u32, width);
+        return first_digits_at(window, at, low_32(value), width);
     }
     long_decimal_at(window, at, value)
 }
@@ -165,16 +167,16 @@ fn long_decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
         block_at(
             window,
             at,
-            &(decimal_digits((value % EIGHT) as u32) | ZEROS).to_le_bytes(),
+            &(decimal_digits(low_32(value % EIGHT)) | ZEROS).to_le_bytes(),
         );
     };
     let high = value / EIGHT;
     if high < EIGHT {
-        let len = first_digits_at(window, at, high as u32, 1);
+        let len = first_digits_at(window, at, low_32(high), 1);
         eight(window, at + len, value);
         return len + 8;
     }
-    let len = first_digits_at(window, at, (high / EIGHT) as u32, 1);
+    let len = first_digits_at(window, at, low_32(high / EIGHT), 1);
     eight(window, at + len, high);
     eight(window, at + len + 8, value);
     len + 16
@@ -303,8 +305,11 @@ mod tests {
             put_decimal(&mut out, v);
             assert_eq!(String::from_utf8_lossy(&out), format!("{v}"));
             out.clear();
-            put_signed(&mut out, v as i64);
-            assert_eq!(String::from_utf8_lossy(&out), format!("{}", v as i64));
+            put_signed(&mut out, v.cast_signed());
+            assert_eq!(
+                String::from_utf8_lossy(&out),
+                format!("{}", v.cast_signed())
+            );
         }
     }
 

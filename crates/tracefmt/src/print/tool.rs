@@ -13,6 +13,7 @@
 use super::ast::{BinOp, Id, Node};
 use super::lexer::Token;
 use super::parser::{Parsed, Parser};
+use crate::cast::low_32;
 
 impl Parser<'_, '_> {
     /// Parses the arguments behind the format; a comma is the current token.
@@ -197,48 +198,7 @@ impl Parser<'_, '_> {
         let rank = op.rank();
         if rank < self.rank_of(right) {
             // What came from the right binds looser and takes over; this operator gets its left operand.
-            let node = self.tree.take(right);
-            let (node, inner, outer_rank) = match node {
-                Node::Binary {
-                    op,
-                    rank,
-                    left: inner,
-                    right: last,
-                } => (
-                    Node::Binary {
-                        op,
-                        rank,
-                        left: right,
-                        right: last,
-                    },
-                    inner,
-                    rank,
-                ),
-                Node::Cond { cond, then, other } => (
-                    Node::Cond {
-                        cond: right,
-                        then,
-                        other,
-                    },
-                    cond,
-                    0,
-                ),
-                Node::Unary { op, item } => {
-                    let null = self.tree.push(Node::Null);
-                    let op = if op == b'-' { BinOp::Sub } else { BinOp::Add };
-                    (
-                        Node::Binary {
-                            op,
-                            rank: 0,
-                            left: right,
-                            right: item,
-                        },
-                        null,
-                        0,
-                    )
-                }
-                other => return Err(self.fault(format!("operator before {other:?}"))),
-            };
+            let (node, inner, outer_rank) = self.taking_over(right)?;
             self.tree.set(id, node);
             self.tree.set(
                 right,
@@ -261,6 +221,52 @@ impl Parser<'_, '_> {
             },
         );
         self.tool_rest(id, Some(right), rank)
+    }
+
+    /// Takes what stands at `right` out of the tree. Returns it with `right` itself as its left operand, the operand that was
+    /// there, and its rank.
+    fn taking_over(&mut self, right: Id) -> Parsed<(Node, Id, i32)> {
+        Ok(match self.tree.take(right) {
+            Node::Binary {
+                op,
+                rank,
+                left: inner,
+                right: last,
+            } => (
+                Node::Binary {
+                    op,
+                    rank,
+                    left: right,
+                    right: last,
+                },
+                inner,
+                rank,
+            ),
+            Node::Cond { cond, then, other } => (
+                Node::Cond {
+                    cond: right,
+                    then,
+                    other,
+                },
+                cond,
+                0,
+            ),
+            Node::Unary { op, item } => {
+                let null = self.tree.push(Node::Null);
+                let op = if op == b'-' { BinOp::Sub } else { BinOp::Add };
+                (
+                    Node::Binary {
+                        op,
+                        rank: 0,
+                        left: right,
+                        right: item,
+                    },
+                    null,
+                    0,
+                )
+            }
+            other => return Err(self.fault(format!("operator before {other:?}"))),
+        })
     }
 
     /// Applies a further operator: to the whole node `id` when it binds looser than `rank`, else to the
@@ -306,10 +312,10 @@ impl Parser<'_, '_> {
         let value = |id| self.tool_constant(id, depth + 1);
         Ok(match self.tree.node(id) {
             Node::Atom(text) | Node::Text(text) | Node::Char(text) => {
-                super::ast::number_prefix(text) as i64
+                super::ast::number_prefix(text).cast_signed()
             }
             Node::Cast { ctype, item } => {
-                super::types::tool_cast(value(*item)? as u64, ctype) as i64
+                super::types::tool_cast(value(*item)?.cast_unsigned(), ctype).cast_signed()
             }
             Node::Unary { op: b'-', item } => value(*item)?.wrapping_neg(),
             Node::Unary { op: b'+', item } => value(*item)?,
@@ -327,8 +333,8 @@ impl Parser<'_, '_> {
                     BinOp::Le => i64::from(a <= b),
                     BinOp::Gt => i64::from(a > b),
                     BinOp::Ge => i64::from(a >= b),
-                    BinOp::Shl => a.wrapping_shl(b as u32),
-                    BinOp::Shr => a.wrapping_shr(b as u32),
+                    BinOp::Shl => a.wrapping_shl(low_32(b.cast_unsigned())),
+                    BinOp::Shr => a.wrapping_shr(low_32(b.cast_unsigned())),
                     BinOp::Eq => i64::from(a == b),
                     BinOp::Ne => i64::from(a != b),
                     BinOp::Sub => a.wrapping_sub(b),

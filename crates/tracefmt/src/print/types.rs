@@ -50,7 +50,7 @@ impl Ty {
 pub(super) fn wrap(bits: u8, signed: bool, value: u64) -> u64 {
     let shift = 64 - u32::from(bits.clamp(1, 64));
     if signed {
-        (((value << shift) as i64) >> shift) as u64
+        ((value << shift).cast_signed() >> shift).cast_unsigned()
     } else {
         (value << shift) >> shift
     }
@@ -76,7 +76,7 @@ pub(super) fn cast_type(name: &str, abi: Abi) -> Option<Ty> {
         return None;
     }
     let words: Vec<&str> = name.split_ascii_whitespace().collect();
-    let bits = type_size(&words, abi)? as u8 * 8;
+    let bits = u8::try_from(type_size(&words, abi)? * 8).ok()?;
     let unsigned = words.iter().any(|w| {
         matches!(
             *w,

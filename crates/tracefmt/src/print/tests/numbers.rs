@@ -101,3 +101,15 @@ fn casts_cut_and_never_extend() {
         (r#""%d", __builtin_expect(!!(REC->a), 0)"#, "1"),
     ]);
 }
+
+#[test]
+fn widths_and_counts_beyond_a_byte_are_not_cut() {
+    let zeros = |format: &str, width: usize| check(&[(format, &format!("{:0>width$}", 5))]);
+    zeros(r#""%0256u", REC->a"#, 256);
+    zeros(r#""%0257x", REC->a"#, 257);
+    // As everywhere, the low six bits of the count are what is shifted by.
+    check(&[
+        (r#""%u", REC->e >> 18446744073709551615"#, "0"),
+        (r#""%u", REC->e >> 257"#, "100"),
+    ]);
+}
