@@ -153,7 +153,7 @@ pub(crate) fn its(offset: u64) -> Name {
 }
 
 /// Two frames of 64 KiB for each CPU, one CPU after the other. A second region goes on where the first one
-/// ends, which its name does not tell, so only in the first one the CPU is named.
+/// ends, which its name does not say, so only in the first one the CPU is named.
 pub(crate) fn redistributor(region: &str, offset: u64) -> Name {
     let frame = offset % 0x2_0000;
     let register = if frame < 0x1_0000 {

@@ -38,6 +38,11 @@ assert_eq!(names.msr(0x830).unwrap().to_string(), "x2APIC ICR");
 ```
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod apic;
 mod gic;

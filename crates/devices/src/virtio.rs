@@ -77,7 +77,7 @@ const PCI_COMMON: &[Reg] = &[
     Reg(0x3a, 2, "queue reset"),
 ];
 
-/// The I/O ports of a legacy or transitional device. With MSI-X, which the region does not tell, the two
+/// The I/O ports of a legacy or transitional device. With MSI-X, which the region does not say, the two
 /// registers after the ISR are vectors and the device's configuration begins four bytes later.
 const PCI_LEGACY: &[Reg] = &[
     Reg(0x00, 4, "device features"),

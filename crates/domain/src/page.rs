@@ -152,43 +152,17 @@ impl<'t> Page<'t> {
         }
     }
 
-    /// Puts an element into another, behind those that libvirt writes before it.
-    pub(crate) fn insert(&self, parent: Node<'_, '_>, element: &Element) -> Edit {
-        let style = |at: usize| Style {
+    /// Returns how an element is written that goes into another at a position.
+    fn style(&self, parent: Node<'_, '_>, at: usize) -> Style {
+        Style {
             unit: self.unit(parent),
             newline: self.newline(at),
             quote: self.quote(),
-        };
-        let flat = |at: usize| {
-            let mut text = String::new();
-            element.write(&mut text, &style(at), None);
-            Edit {
-                range: at..at,
-                text,
-            }
-        };
-        // A line of its own behind the line that ends there.
-        let line_after = |at: usize, indent: &str| {
-            let style = style(at);
-            let mut text = format!("{}{indent}", style.newline);
-            element.write(&mut text, &style, Some(indent));
-            Edit {
-                range: at..at,
-                text,
-            }
-        };
-        // A line of its own before the line that begins there.
-        let line_before = |at: usize, indent: &str| {
-            let style = style(at);
-            let mut text = indent.to_owned();
-            element.write(&mut text, &style, Some(indent));
-            text.push_str(style.newline);
-            Edit {
-                range: at..at,
-                text,
-            }
-        };
+        }
+    }
 
+    /// Puts an element into another, behind those that libvirt writes before it.
+    pub(crate) fn insert(&self, parent: Node<'_, '_>, element: &Element) -> Edit {
         let name = parent.tag_name().name();
         let place = order::of_new(name, element);
         let mut anchor = None;
@@ -197,62 +171,18 @@ impl<'t> Page<'t> {
                 anchor = Some(child);
             }
         }
+        let new = Insertion {
+            page: self,
+            parent,
+            element,
+        };
         let tags = self.tags(parent);
         if let Some(anchor) = anchor {
-            let range = anchor.range();
-            let own_line = self.line_start(range.start) > parent.range().start;
-            return match self.end_of_line(range.end) {
-                Some(end) if own_line => line_after(end, self.leading(range.start)),
-                _ => flat(range.end),
-            };
-        }
-        if let Some(first) = parent.first_element_child() {
-            let start = first.range().start;
-            let own_line = self.line_start(start) > parent.range().start;
-            return match (own_line, self.end_of_line(tags.open_end)) {
-                (true, Some(end)) if end < start => line_after(end, self.leading(start)),
-                (true, _) if self.indent(start).is_some() => {
-                    line_before(self.line_start(start), self.leading(start))
-                }
-                _ => flat(tags.open_end),
-            };
-        }
-        // There is no element in it yet.
-        let outer = self.indent(parent.range().start);
-        let outer = outer.filter(|_| self.text.contains('\n'));
-        let inner = outer.map(|outer| format!("{outer}{}", self.unit(parent)));
-        let blank = tags.close.is_none_or(|close| {
-            let content = self.part(tags.open_end..close);
-            content.bytes().all(|byte| byte.is_ascii_whitespace())
-        });
-        if let (false, Some(close)) = (blank, tags.close) {
-            return match (self.indent(close), inner) {
-                (Some(_), Some(inner)) => line_before(self.line_start(close), &inner),
-                _ => flat(close),
-            };
-        }
-        let mut text = String::new();
-        let style = style(parent.range().start);
-        if let Some(inner) = &inner {
-            text.push_str(style.newline);
-            text.push_str(inner);
-        }
-        element.write(&mut text, &style, inner.as_deref());
-        if let Some(outer) = outer {
-            text.push_str(style.newline);
-            text.push_str(outer);
-        }
-        if let Some(close) = tags.close {
-            let range = tags.open_end..close;
-            return Edit { range, text };
-        }
-        let tag = self.part(parent.range().start..tags.open_end);
-        let kept = tag.strip_suffix("/>").unwrap_or(tag).trim_end();
-        let start = parent.range().start + kept.len();
-        let full_name = scan::tag_name(self.text, parent.range().start);
-        Edit {
-            range: start..tags.open_end,
-            text: format!(">{text}</{full_name}>"),
+            new.behind(anchor)
+        } else if let Some(first) = parent.first_element_child() {
+            new.before(first, &tags)
+        } else {
+            new.alone(&tags)
         }
     }
 
@@ -378,6 +308,120 @@ impl<'t> Page<'t> {
             });
         }
         edits
+    }
+}
+
+/// An element that goes into another.
+struct Insertion<'p, 't, 'i> {
+    page: &'p Page<'t>,
+    parent: Node<'p, 'i>,
+    element: &'p Element,
+}
+
+impl Insertion<'_, '_, '_> {
+    /// In the line that is there.
+    fn flat(&self, at: usize) -> Edit {
+        let mut text = String::new();
+        self.element
+            .write(&mut text, &self.page.style(self.parent, at), None);
+        Edit {
+            range: at..at,
+            text,
+        }
+    }
+
+    /// A line of its own behind the line that ends there.
+    fn line_after(&self, at: usize, indent: &str) -> Edit {
+        let style = self.page.style(self.parent, at);
+        let mut text = format!("{}{indent}", style.newline);
+        self.element.write(&mut text, &style, Some(indent));
+        Edit {
+            range: at..at,
+            text,
+        }
+    }
+
+    /// A line of its own before the line that begins there.
+    fn line_before(&self, at: usize, indent: &str) -> Edit {
+        let style = self.page.style(self.parent, at);
+        let mut text = indent.to_owned();
+        self.element.write(&mut text, &style, Some(indent));
+        text.push_str(style.newline);
+        Edit {
+            range: at..at,
+            text,
+        }
+    }
+
+    /// Whether something in the parent begins a line below the one that the parent begins in.
+    fn has_own_line(&self, at: usize) -> bool {
+        self.page.line_start(at) > self.parent.range().start
+    }
+
+    /// Behind another element.
+    fn behind(&self, anchor: Node<'_, '_>) -> Edit {
+        let range = anchor.range();
+        match self.page.end_of_line(range.end) {
+            Some(end) if self.has_own_line(range.start) => {
+                self.line_after(end, self.page.leading(range.start))
+            }
+            _ => self.flat(range.end),
+        }
+    }
+
+    /// Before the first element.
+    fn before(&self, first: Node<'_, '_>, tags: &Tags) -> Edit {
+        let page = self.page;
+        let start = first.range().start;
+        match (self.has_own_line(start), page.end_of_line(tags.open_end)) {
+            (true, Some(end)) if end < start => self.line_after(end, page.leading(start)),
+            (true, _) if page.indent(start).is_some() => {
+                self.line_before(page.line_start(start), page.leading(start))
+            }
+            _ => self.flat(tags.open_end),
+        }
+    }
+
+    /// Where there is no element in the parent yet.
+    fn alone(&self, tags: &Tags) -> Edit {
+        let page = self.page;
+        let parent = self.parent.range().start;
+        let outer = page.indent(parent);
+        let outer = outer.filter(|_| page.text.contains('\n'));
+        let inner = outer.map(|outer| format!("{outer}{}", page.unit(self.parent)));
+        let blank = tags.close.is_none_or(|close| {
+            let content = page.part(tags.open_end..close);
+            content.bytes().all(|byte| byte.is_ascii_whitespace())
+        });
+        if let (false, Some(close)) = (blank, tags.close) {
+            return match (page.indent(close), inner) {
+                (Some(_), Some(inner)) => self.line_before(page.line_start(close), &inner),
+                _ => self.flat(close),
+            };
+        }
+        let mut text = String::new();
+        let style = page.style(self.parent, parent);
+        if let Some(inner) = &inner {
+            text.push_str(style.newline);
+            text.push_str(inner);
+        }
+        self.element.write(&mut text, &style, inner.as_deref());
+        if let Some(outer) = outer {
+            text.push_str(style.newline);
+            text.push_str(outer);
+        }
+        if let Some(close) = tags.close {
+            let range = tags.open_end..close;
+            return Edit { range, text };
+        }
+        // `<parent/>` gets an end tag.
+        let tag = page.part(parent..tags.open_end);
+        let kept = tag.strip_suffix("/>").unwrap_or(tag).trim_end();
+        let full_name = scan::tag_name(page.text, parent);
+        Edit {
+            range: parent + kept.len()..tags.open_end,
+            text: format!(">{text}</{full_name}>"),
+        }
     }
 }
 

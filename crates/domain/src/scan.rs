@@ -1,6 +1,6 @@
 /*!
 The one pass over a document before it is parsed: limits that keep the parser's work in proportion to the input,
-and the errors whose place the parser does not tell.
+and the errors whose place the parser does not say.
 
 A parser that is given too much attributes, namespaces or levels works in the square of their number, so those are
 bounded here, before it runs. The bounds are far beyond what libvirt takes (its own remote protocol carries

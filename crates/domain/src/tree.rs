@@ -23,7 +23,7 @@ fn error_of(text: &str, error: &roxmltree::Error) -> Error {
     use roxmltree::Error as E;
     let pos = error.pos();
     let (line, column) = match error {
-        // The parser does not tell where.
+        // The parser does not say where.
         E::UnexpectedEndOfStream | E::UnclosedRootNode => position(text, text.len()),
         _ => (pos.row as usize, pos.col as usize),
     };

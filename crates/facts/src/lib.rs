@@ -25,6 +25,11 @@ assert!(notes.is_empty());
 ```
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod data;
 mod document;

@@ -52,7 +52,7 @@ fn topology(tree: &mut Tree, online: Option<&CpuSet>, nodes: &[Node]) -> Vec<Hos
             continue;
         }
         let folder = format!("{CPU}/cpu{cpu}/topology");
-        // -1 is for what the firmware does not tell.
+        // -1 is for what the firmware does not say.
         let mut number = |name: &str| {
             let number: i64 = tree.number(&format!("{folder}/{name}"))?;
             u32::try_from(number).ok()

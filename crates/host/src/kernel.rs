@@ -109,7 +109,7 @@ fn hz(tree: &mut Tree, kernel: Option<&str>) -> Option<u32> {
     of_text(&found?)
 }
 
-/// Reads which CPUs are kept free of what. Where the kernel does not tell, its command line does.
+/// Reads which CPUs are kept free of what. Where the kernel does not say, its command line does.
 pub(crate) fn read_isolation(tree: &mut Tree, host: &mut Host) {
     const CPU: &str = "/sys/devices/system/cpu";
     let isolated = tree.cpus(&format!("{CPU}/isolated"));

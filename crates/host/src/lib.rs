@@ -8,8 +8,20 @@ masked ([`facts::mask`]). What cannot be read is listed, with the reason.
 The files may stand below any folder, so the tree of another host can be read, as a container has it mounted or as
 `sosreport` copies it. Such a tree is taken for hostile: what is read is bounded, and links that lead out of it are not
 followed.
+
+```
+// The tree of another host: here one that has nothing.
+let nothing = std::env::temp_dir().join("trapline-no-such-tree");
+let facts = host::collect(&nothing);
+assert!(facts.threads.is_empty());
+```
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod cpus;
 mod irqs;

@@ -52,7 +52,7 @@ pub struct Attr {
     pub exclude_host: bool,
     /// `clockid` of `clock_gettime` if the event does not use perf's own clock.
     pub clockid: Option<i32>,
-    /// Name, as `kvm:kvm_exit` or `cycles:ppp`; empty when the recording does not tell.
+    /// Name, as `kvm:kvm_exit` or `cycles:ppp`; empty where the recording does not say.
     pub name: String,
     /// The ids its records carry.
     pub ids: Vec<u64>,
@@ -100,7 +100,7 @@ impl Attr {
                 exclude_host: flags.bit(19),
                 clockid: flags
                     .bit(25)
-                    .then(|| endian.u32(bytes, 92).unwrap_or(0) as i32),
+                    .then(|| endian.u32(bytes, 92).unwrap_or(0).cast_signed()),
                 name: String::new(),
                 ids: Vec::new(),
                 layout: Layout::new(sample_type, sample_id_all),

@@ -37,12 +37,13 @@ impl Chunks {
     /// Adds a piece, which is now being cut into records, and returns its number.
     pub(crate) fn begin(&mut self, data: &Rc<Vec<u8>>) -> u32 {
         self.held += data.capacity();
+        let place = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         self.list.push_back(Chunk {
             data: Rc::clone(data),
             runs: 0,
         });
         self.cutting = true;
-        self.first + self.list.len() as u32 - 1
+        self.first.saturating_add(place)
     }
 
     /// The piece added last is cut: it goes when no run lies in it.

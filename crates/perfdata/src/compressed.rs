@@ -187,9 +187,9 @@ mod tests {
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x08];
         frame.extend([5 << 3, 0, 0]);
         frame.extend(b"hello");
-        let run = (2000u32 << 3) | 1 << 1;
+        let [low, middle, high, _] = u32::to_le_bytes(2000 << 3 | 1 << 1);
         for byte in [b'x', b'y'] {
-            frame.extend([run as u8, (run >> 8) as u8, (run >> 16) as u8, byte]);
+            frame.extend([low, middle, high, byte]);
         }
         for piece in [1, 3, 7, 100] {
             let mut stream = ZstdStream::new();

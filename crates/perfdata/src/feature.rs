@@ -170,10 +170,10 @@ fn read_build_ids(data: &[u8], endian: Endian, out: &mut Vec<BuildId>) -> Option
     let mut at = 0;
     while at < data.len() {
         let misc = endian.u16(data, at + 4)?;
-        let size = endian.u16(data, at + 6)? as usize;
+        let size = usize::from(endian.u16(data, at + 6)?);
         let record = data.get(at..at.checked_add(size.max(FIXED))?)?;
         let id_len = if misc & MISC_SIZE != 0 {
-            (record[32] as usize).min(20)
+            usize::from(record[32]).min(20)
         } else {
             20
         };

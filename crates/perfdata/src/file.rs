@@ -79,16 +79,14 @@ impl<'a> PerfData<'a> {
                 continue;
             }
             attr.name = match attr.kind {
-                AttrType::Tracepoint => match self.formats.by_id(attr.config as u32) {
-                    Some(format) => format!("{}:{}", format.system, format.name),
-                    None => format!("tracepoint:{}", attr.config),
-                },
-                AttrType::Hardware => HARDWARE
-                    .get(attr.config as usize)
-                    .map_or_else(|| format!("hardware:{}", attr.config), |n| (*n).to_owned()),
-                AttrType::Software => SOFTWARE
-                    .get(attr.config as usize)
-                    .map_or_else(|| format!("software:{}", attr.config), |n| (*n).to_owned()),
+                AttrType::Tracepoint => {
+                    match attr.tracepoint_id().and_then(|id| self.formats.by_id(id)) {
+                        Some(format) => format!("{}:{}", format.system, format.name),
+                        None => format!("tracepoint:{}", attr.config),
+                    }
+                }
+                AttrType::Hardware => generalised(HARDWARE, "hardware", attr.config),
+                AttrType::Software => generalised(SOFTWARE, "software", attr.config),
                 AttrType::Other(kind) => format!("pmu{kind}:{:#x}", attr.config),
             };
         }
@@ -143,6 +141,12 @@ impl<'a> PerfData<'a> {
     }
 }
 
+/// Returns the name of a generalised event: of its kind's list, or kind and number.
+fn generalised(names: &[&str], kind: &str, config: u64) -> String {
+    let name = usize::try_from(config).ok().and_then(|at| names.get(at));
+    name.map_or_else(|| format!("{kind}:{config}"), |n| (*n).to_owned())
+}
+
 /// `PERF_COUNT_HW_*`, as perf prints them.
 const HARDWARE: &[&str] = &[
     "cycles",
@@ -172,3 +176,33 @@ const SOFTWARE: &[&str] = &[
     "bpf-output",
     "cgroup-switches",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attr::Layout;
+
+    #[test]
+    fn a_tracepoint_is_named_by_all_of_its_number() {
+        let mut recording = PerfData::unread(&[], Endian::Little, false);
+        let format = b"name: kvm_exit\nID: 7\nformat:\n\nprint fmt: \"\"\n";
+        recording.formats.add("kvm", format);
+        let attr = |config| Attr {
+            kind: AttrType::Tracepoint,
+            config,
+            sample_period: 1,
+            sample_type: 0,
+            read_format: 0,
+            sample_id_all: false,
+            exclude_host: false,
+            clockid: None,
+            name: String::new(),
+            ids: Vec::new(),
+            layout: Layout::default(),
+        };
+        recording.attrs = vec![attr(7), attr(7 | 1 << 32)];
+        recording.name_attrs();
+        let names: Vec<_> = recording.attrs.iter().map(|a| a.name.as_str()).collect();
+        assert_eq!(names, ["kvm:kvm_exit", "tracepoint:4294967303"]);
+    }
+}

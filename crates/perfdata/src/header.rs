@@ -99,8 +99,9 @@ impl<'a> PerfData<'a> {
                 ),
             ));
         }
-        self.start = start as usize;
-        self.end = end.min(len) as usize;
+        let in_file = |at: u64| usize::try_from(at).map_or(data.len(), |at| at.min(data.len()));
+        self.start = in_file(start);
+        self.end = in_file(end);
         if data_size != 0 {
             self.parse_features(end);
         }
@@ -109,8 +110,8 @@ impl<'a> PerfData<'a> {
 
     fn parse_attrs(&mut self, attr_size: u64, at: u64, size: u64) -> Result<(), Error> {
         // Behind the attribute itself: offset and size of its list of ids.
-        const IDS: u64 = 16;
-        if attr_size <= IDS || attr_size > 4096 {
+        const IDS: usize = 16;
+        if attr_size <= IDS as u64 || attr_size > 4096 {
             return Err(Error::Attributes(format!(
                 "an attribute of {attr_size} bytes at byte 16"
             )));
@@ -125,12 +126,12 @@ impl<'a> PerfData<'a> {
                 self.note(Diagnostic::at(from, "the file ends in its attributes"));
                 break;
             };
-            let body = &bytes[..(attr_size - IDS) as usize];
+            let tail = bytes.len() - IDS;
+            let body = &bytes[..tail];
             let Some((mut attr, _)) = Attr::parse(body, self.endian) else {
                 self.note(Diagnostic::at(from, "attribute too short"));
                 continue;
             };
-            let tail = (attr_size - IDS) as usize;
             let ids_at = self.endian.u64(bytes, tail).unwrap_or(0);
             let ids_size = self.endian.u64(bytes, tail + 8).unwrap_or(0);
             match slice(self.data, ids_at, ids_size).filter(|_| ids_size <= ids_left) {

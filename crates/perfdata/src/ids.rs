@@ -14,22 +14,25 @@ pub(crate) enum IdMap {
 }
 
 /// Tables beyond this many ids are searched instead.
-const MAX_TABLE: u64 = 1 << 20;
+const MAX_TABLE: usize = 1 << 20;
 
 impl IdMap {
     pub(crate) fn new(attrs: &[Attr]) -> IdMap {
         let pairs = || {
-            let numbered = attrs.iter().enumerate();
-            numbered.flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i as u32)))
+            let numbered = (0u32..).zip(attrs);
+            numbered.flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i)))
         };
         let (Some(low), Some(high)) = (pairs().map(|p| p.0).min(), pairs().map(|p| p.0).max())
         else {
             return IdMap::Single;
         };
-        if high - low < MAX_TABLE {
-            let mut table = vec![u32::MAX; (high - low + 1) as usize];
+        let place = |id: u64| usize::try_from(id - low).ok();
+        if let Some(last) = place(high).filter(|&at| at < MAX_TABLE) {
+            let mut table = vec![u32::MAX; last + 1];
             for (id, attr) in pairs() {
-                table[(id - low) as usize] = attr;
+                if let Some(slot) = place(id).and_then(|at| table.get_mut(at)) {
+                    *slot = attr;
+                }
             }
             return IdMap::Table {
                 base: low,

@@ -13,6 +13,11 @@ Sources: `tools/perf/Documentation/perf.data-file-format.txt`, `tools/perf/util/
 `tools/lib/perf/include/perf/event.h`, `include/uapi/linux/perf_event.h` (kernel 6.1 to 6.18).
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod attr;
 mod chunks;

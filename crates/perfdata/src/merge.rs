@@ -67,6 +67,12 @@ impl Run {
 /// Records indexed at most: 16 bytes each.
 const MAX_ENTRIES: usize = 1 << 20;
 
+/// Makes a place in the index short: there are at most [`MAX_ENTRIES`].
+#[inline]
+fn place_in_index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 /// The run being extended.
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -124,7 +130,7 @@ impl Queue {
 
     fn begin(&mut self, buffer: u32, at: usize, end: usize, time: u64) {
         self.close();
-        let entry = self.entries.len() as u32;
+        let entry = place_in_index(self.entries.len());
         let seq = self.next_seq;
         self.next_seq += 1;
         self.open = Some(Open {
@@ -157,7 +163,7 @@ impl Queue {
             return;
         };
         if self.indexing {
-            run.entry_end = self.entries.len() as u32;
+            run.entry_end = place_in_index(self.entries.len());
         }
         self.newest = self.newest.max(last_time);
         self.push(run);
@@ -176,10 +182,10 @@ impl Queue {
         }
         let mut kept = Vec::with_capacity(left);
         for run in &mut self.runs {
-            let start = kept.len() as u32;
+            let start = place_in_index(kept.len());
             let range = run.entry as usize..run.entry_end as usize;
             kept.extend_from_slice(&self.entries[range]);
-            (run.entry, run.entry_end) = (start, kept.len() as u32);
+            (run.entry, run.entry_end) = (start, place_in_index(kept.len()));
         }
         // Keep the room for the next round.
         self.entries.clear();

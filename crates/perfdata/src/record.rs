@@ -43,13 +43,17 @@ pub(crate) struct Header {
 impl Header {
     /// Reads the header at `at`. `None` when it is not all there.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the three numbers are parts of one word"
+    )]
     pub(crate) fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<Header> {
         let word = u64_at::<BIG>(data, at)?;
         Some(if BIG {
             Header {
                 kind: (word >> 32) as u32,
                 misc: (word >> 16) as u16,
-                size: word as u16 as usize,
+                size: usize::from(word as u16),
             }
         } else {
             Header {
@@ -189,7 +193,7 @@ pub(crate) fn parse_side<'a>(
     trailer: usize,
     endian: Endian,
 ) -> Option<SideRecord<'a>> {
-    let int = |offset: usize| endian.u32(body, offset).map(|v| v as i32);
+    let int = |offset: usize| endian.u32(body, offset).map(u32::cast_signed);
     let long = |offset: usize| endian.u64(body, offset);
     // Names end where the trailer of time and place begins.
     let name = |offset: usize| Some(cstr(body.get(offset..body.len().checked_sub(trailer)?)?));

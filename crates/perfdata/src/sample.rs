@@ -37,17 +37,17 @@ pub struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Returns the instruction pointer.
     pub fn ip(&self) -> Option<u64> {
-        self.endian.u64(self.body, self.layout.ip? as usize)
+        self.endian.u64(self.body, usize::from(self.layout.ip?))
     }
 
     /// Returns the address the sample is about.
     pub fn addr(&self) -> Option<u64> {
-        self.endian.u64(self.body, self.layout.addr? as usize)
+        self.endian.u64(self.body, usize::from(self.layout.addr?))
     }
 
     /// Returns how many events the sample stands for.
     pub fn period(&self) -> Option<u64> {
-        self.endian.u64(self.body, self.layout.period? as usize)
+        self.endian.u64(self.body, usize::from(self.layout.period?))
     }
 
     /// Returns the call chain: 8-byte numbers in the recording's byte order, innermost first.
@@ -69,7 +69,7 @@ impl<'a> Sample<'a> {
         if kinds & bits::RAW == 0 {
             return None;
         }
-        let mut at = self.layout.fixed as usize;
+        let mut at = usize::from(self.layout.fixed);
         if kinds & (bits::READ | bits::CALLCHAIN) != 0 {
             at = self.after_read()?;
             if kinds & bits::CALLCHAIN != 0 {
@@ -83,7 +83,7 @@ impl<'a> Sample<'a> {
 
     /// Returns where the part behind the counter values begins.
     fn after_read(&self) -> Option<usize> {
-        let at = self.layout.fixed as usize;
+        let at = usize::from(self.layout.fixed);
         if self.layout.sample_type & bits::READ == 0 {
             return Some(at);
         }

@@ -62,9 +62,9 @@ fn total_of(p: &Printed, total: Option<Total>, only: bool) -> Option<(u64, u64)>
             return (total.time.ns, bound);
         }
         let all = total.time.ns as f64;
-        let rounding = (all * SHARE_HALF).ceil() as u64;
+        let rounding = whole_ns((all * SHARE_HALF).ceil());
         (
-            (all * p.time_share).round() as u64,
+            whole_ns((all * p.time_share).round()),
             bound.saturating_add(rounding),
         )
     });
@@ -72,6 +72,16 @@ fn total_of(p: &Printed, total: Option<Total>, only: bool) -> Option<(u64, u64)>
         (Some(a), Some(b)) => Some(if b.1 < a.1 { b } else { a }),
         (a, b) => a.or(b),
     }
+}
+
+/// Returns a rounded time as a number of nanoseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a time is not below 0, and a cast stops at the largest number"
+)]
+fn whole_ns(rounded: f64) -> u64 {
+    rounded as u64
 }
 
 /// Tells what the rows are from their keys, where the text does not say.

@@ -56,9 +56,9 @@ impl<'r> DatReader<'r> {
         let types: Vec<EventType<'_>> = formats
             .all()
             .iter()
-            .enumerate()
-            .map(|(index, format)| {
-                let ty = EventType::of_format(index as u32, format, &format.name);
+            .zip(0u32..)
+            .map(|(format, index)| {
+                let ty = EventType::of_format(index, format, &format.name);
                 EventType { recorded, ..ty }
             })
             .collect();
@@ -197,6 +197,12 @@ fn make_header(data: &TraceDat<'_>) -> Header {
     }
 }
 
+/// Returns the number of a CPU as events have it. Only a damaged file has one that does not fit, and it is nobody's.
+#[inline]
+fn cpu_number(cpu: u32) -> i32 {
+    i32::try_from(cpu).unwrap_or(NONE)
+}
+
 struct Push<'p> {
     sink: &'p mut dyn Sink,
     watch: &'p Watch<'p>,
@@ -222,7 +228,7 @@ impl Visitor for Push<'_> {
         };
         self.sink.event(&Event {
             time: record.time,
-            cpu: record.cpu as i32,
+            cpu: cpu_number(record.cpu),
             tid: record.pid,
             pid: NONE,
             ty,
@@ -236,7 +242,7 @@ impl Visitor for Push<'_> {
     fn lost(&mut self, lost: &Lost) {
         self.sink.side(&Side::Lost {
             time: lost.time,
-            cpu: lost.cpu as i32,
+            cpu: cpu_number(lost.cpu),
             buffer: lost.buffer,
             count: lost.count,
             kind: LostKind::Ring,
@@ -245,5 +251,16 @@ impl Visitor for Push<'_> {
 
     fn consumed(&mut self, range: Range<usize>) {
         self.watch.release(range);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_cannot_be_is_nobodys() {
+        let numbers = [0, 8191, 1 << 31, u32::MAX - 5, u32::MAX].map(cpu_number);
+        assert_eq!(numbers, [0, 8191, NONE, NONE, NONE]);
     }
 }

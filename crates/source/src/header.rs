@@ -6,7 +6,7 @@ pub enum TimeUnit {
     /// Nanoseconds.
     #[default]
     Nanoseconds,
-    /// Ticks of a counter whose rate the recording does not tell.
+    /// Ticks of a counter whose rate the recording does not say.
     Ticks,
 }
 

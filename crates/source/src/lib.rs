@@ -3,7 +3,41 @@ Opens any recording, whatever its container and wrapping, and pushes its events 
 
 This is the one place that touches files: it maps them, unpacks what is wrapped in gzip or zstd, decides by
 content what a recording is, and binds the containers' records to the event vocabulary.
+
+```
+use std::ops::ControlFlow;
+
+use event::{Event, EventType, Sink};
+use source::{ReaderOptions, Recording};
+
+/// Counts exits.
+#[derive(Default)]
+struct Exits(u64);
+
+impl Sink for Exits {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        ty.name == "kvm_exit"
+    }
+
+    fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
+        self.0 += 1;
+        ControlFlow::Continue(())
+    }
+}
+
+let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/vmx/tiny-irqchip/trace.dat");
+let recording = Recording::open(file.as_ref())?;
+let mut exits = Exits::default();
+let outcome = recording.reader(ReaderOptions::default())?.walk(&mut exits);
+assert_eq!((exits.0, outcome.quality.lost_events), (6625, 0));
+# Ok::<(), source::OpenError>(())
+```
 */
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod beside;
 mod bytes;

@@ -159,9 +159,10 @@ impl FileMap {
         let gone = gone.map_or(usize::MAX, |region| {
             region.gone_from.load(Ordering::Relaxed)
         });
-        let now = file
-            .metadata()
-            .map_or(usize::MAX, |meta| meta.len() as usize);
+        let now = file.metadata().ok();
+        let now = now
+            .and_then(|meta| usize::try_from(meta.len()).ok())
+            .unwrap_or(usize::MAX);
         let end = gone.min(now);
         (end < self.map.len()).then_some(end)
     }

@@ -77,9 +77,8 @@ impl<'r> PerfReader<'r> {
             .attrs()
             .iter()
             .zip(&labels)
-            .enumerate()
-            .map(|(index, (attr, label))| {
-                let index = index as u32;
+            .zip(0u32..)
+            .map(|((attr, label), index)| {
                 let label = label.as_deref().unwrap_or(&attr.name);
                 let format = attr.tracepoint_id().and_then(|id| formats.by_id(id));
                 let ty = match format {

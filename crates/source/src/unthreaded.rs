@@ -221,7 +221,7 @@ impl<'s> Threaded<'s> {
     }
 
     fn make_up(&mut self) -> i32 {
-        if self.made_up as usize >= MAX_VCPUS {
+        if usize::try_from(self.made_up).is_ok_and(|n| n >= MAX_VCPUS) {
             return NONE;
         }
         self.made_up += 1;

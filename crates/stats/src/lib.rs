@@ -1,5 +1,14 @@
 /*!
 Count, sum, extremes and percentiles of durations, in bounded memory. This crate depends on nothing.
+
+```
+let mut stats = stats::Stats::default();
+for ns in 1..=100 {
+    stats.add(ns * 1_000);
+}
+assert_eq!((stats.count(), stats.total(), stats.max()), (100, 5_050_000, 100_000));
+assert_eq!(stats.percentile(0.5), 50_000);
+```
 */
 #![forbid(unsafe_code)]
 

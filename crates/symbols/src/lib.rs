@@ -7,6 +7,11 @@ functions. [`frames`] and [`kernel_part`] read call chains. Nothing here prints,
 recording is looked into.
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod addresses;
 mod chain;

@@ -58,9 +58,15 @@ struct Thread<N> {
     name: N,
 }
 
+/// Returns the place of a thread among the recent ones: the low bits of its id.
+#[inline]
+fn recent_place(tid: i32) -> usize {
+    tid.cast_unsigned() as usize % RECENT
+}
+
 /// Returns what stands in a place of the recent threads that has none: a thread that belongs to another place.
 fn no_recent(place: usize) -> (i32, u32) {
-    (!(place as i32), u32::MAX)
+    (!i32::try_from(place).unwrap_or_default(), u32::MAX)
 }
 
 /// The threads of the host, or those of all its guests.
@@ -112,7 +118,7 @@ impl<N: ThreadName> Processes<N> {
     /// Returns the name of a thread that ran, and what its process has mapped.
     #[inline]
     pub(crate) fn running(&mut self, pid: i32, tid: i32) -> (&N, Option<SpaceId>) {
-        let (known, at) = self.recent[tid as usize % RECENT];
+        let (known, at) = self.recent[recent_place(tid)];
         let at = if known == tid {
             Some(at)
         } else {
@@ -133,7 +139,7 @@ impl<N: ThreadName> Processes<N> {
         };
         // A thread whose process is not known has to be looked at again.
         if self.threads[at as usize].pid != -1 {
-            self.recent[tid as usize % RECENT] = (tid, at);
+            self.recent[recent_place(tid)] = (tid, at);
         }
         Some(at)
     }
@@ -174,8 +180,9 @@ impl<N: ThreadName> Processes<N> {
                 at
             }
             None => {
+                let at = u32::try_from(self.threads.len()).ok()?;
                 self.threads.push(thread);
-                self.threads.len() as u32 - 1
+                at
             }
         };
         self.by_tid.insert(tid, at);
@@ -210,7 +217,7 @@ impl<N: ThreadName> Processes<N> {
 
     fn remove(&mut self, tid: i32) {
         if let Some(at) = self.by_tid.remove(&tid) {
-            let place = tid as usize % RECENT;
+            let place = recent_place(tid);
             self.recent[place] = no_recent(place);
             self.set_space(at, None);
             self.threads[at as usize].serial = 0;

@@ -73,8 +73,10 @@ impl Spaces {
                 SpaceId(at)
             }
             None => {
+                // There are no more than threads.
+                let at = u32::try_from(self.spaces.len()).unwrap_or(u32::MAX);
                 self.spaces.push(space);
-                SpaceId(self.spaces.len() as u32 - 1)
+                SpaceId(at)
             }
         }
     }
@@ -252,7 +254,7 @@ mod tests {
             let mut spaces = Spaces::new();
             let mut ids = vec![spaces.add()];
             let mut plain = vec![Plain::default()];
-            for (file, &(start, len, shift, which, fork)) in steps.iter().enumerate() {
+            for (file, &(start, len, shift, which, fork)) in (0u32..).zip(&steps) {
                 let which = which % ids.len();
                 if fork && ids.len() < 4 {
                     let child = spaces.add();
@@ -260,8 +262,8 @@ mod tests {
                     ids.push(child);
                     plain.push(plain[which].clone());
                 }
-                spaces.map(ids[which], start, len, shift, FileId(file as u32));
-                plain[which].map(start, len, shift, FileId(file as u32));
+                spaces.map(ids[which], start, len, shift, FileId(file));
+                plain[which].map(start, len, shift, FileId(file));
                 for (&id, plain) in ids.iter().zip(&plain) {
                     for address in 0..64 {
                         let found = spaces.find(id, address);

@@ -28,7 +28,10 @@ impl Clock {
     /// Only the top buffer is shifted: the reference reader applies a time shift to no other.
     pub(crate) fn new(info: &Info, cpu: usize, top: bool) -> Clock {
         let mut clock = Clock {
-            offset: info.date_offset_ns.wrapping_add(info.offset_ns) as u64,
+            offset: info
+                .date_offset_ns
+                .wrapping_add(info.offset_ns)
+                .cast_unsigned(),
             tsc: info.tsc2nsec.filter(|t| t.mult != 0),
             ..Clock::default()
         };
@@ -57,7 +60,7 @@ impl Clock {
     fn convert_all(&self, raw: u64) -> u64 {
         let mut time = self.shift(raw);
         if let Some(tsc) = self.tsc {
-            time = ((u128::from(time) * u128::from(tsc.mult)) >> tsc.shift.min(127)) as u64;
+            time = wrapped((u128::from(time) * u128::from(tsc.mult)) >> tsc.shift.min(127));
         }
         time.wrapping_add(self.offset)
     }
@@ -66,10 +69,10 @@ impl Clock {
         let (min, max) = match self.samples.as_slice() {
             [] => return raw,
             // A single correction is added without its scaling.
-            [only] => return raw.wrapping_add(only.offset as u64),
+            [only] => return raw.wrapping_add(only.offset.cast_unsigned()),
             samples => {
                 // The pair around the time; the first or last pair for times outside.
-                let after = samples.partition_point(|s| s.time as u64 <= raw);
+                let after = samples.partition_point(|s| s.time.cast_unsigned() <= raw);
                 let at = after.saturating_sub(1).min(samples.len() - 2);
                 (samples[at], samples[at + 1])
             }
@@ -83,8 +86,43 @@ impl Clock {
         } else {
             i128::from(min.offset)
         };
-        let scaled =
-            (u128::from(raw) * u128::from(min.scaling as u64)) >> (min.fraction as u32).min(127);
-        (scaled as u64).wrapping_add(correction as u64)
+        let scaled = u128::from(raw) * u128::from(min.scaling.cast_unsigned());
+        // A shift that no product reaches leaves nothing.
+        let fraction = u32::try_from(min.fraction).map_or(127, |f| f.min(127));
+        wrapped(scaled >> fraction).wrapping_add(wrapped(correction.cast_unsigned()))
+    }
+}
+
+/// Returns what of a sum or product is a time: times wrap at 64 bits, as those of the reference reader do.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "times wrap at 64 bits")]
+fn wrapped(number: u128) -> u64 {
+    number as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_that_cannot_be_true_is_not_taken_for_a_small_one() {
+        let sample = |time, fraction| ShiftSample {
+            time,
+            offset: 7,
+            scaling: 1 << 8,
+            fraction,
+        };
+        let shifted = |fraction| {
+            let clock = Clock {
+                samples: vec![sample(0, fraction), sample(100, fraction)],
+                ..Clock::default()
+            };
+            clock.convert(1000)
+        };
+        assert_eq!(shifted(8), 1007);
+        assert_eq!(shifted(0), 256_007);
+        assert_eq!(shifted(1 << 32), 7);
+        assert_eq!(shifted(-1), 7);
+        assert_eq!(shifted(i64::MIN), 7);
     }
 }

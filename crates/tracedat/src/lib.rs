@@ -12,6 +12,11 @@ Sources: `Documentation/trace-cmd/trace-cmd.dat.v6.5.txt` and `trace-cmd.dat.v7.
 `kernel/trace/ring_buffer.c` of the kernel (the pages), trace-cmd 3.1.6 and libtraceevent 1.7.1 (order and times).
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod clock;
 mod compress;

@@ -229,7 +229,7 @@ impl Options {
                 let mut words = line.split_ascii_whitespace();
                 let name = words.next()?.to_owned();
                 let size = words.next()?.parse().ok()?;
-                let address = words.nth(3).map(number).unwrap_or(0) as u64;
+                let address = words.nth(3).map_or(0, address);
                 Some(Module {
                     name,
                     size,
@@ -290,13 +290,13 @@ fn read_time_shift(shift: &mut TimeShift, cursor: &mut Cursor<'_>) -> Option<()>
         }
         let mut samples = vec![ShiftSample::default(); count];
         for sample in &mut samples {
-            sample.time = cursor.u64()? as i64;
+            sample.time = cursor.u64()?.cast_signed();
         }
         for sample in &mut samples {
-            sample.offset = cursor.u64()? as i64;
+            sample.offset = cursor.u64()?.cast_signed();
         }
         for sample in &mut samples {
-            sample.scaling = cursor.u64()? as i64;
+            sample.scaling = cursor.u64()?.cast_signed();
         }
         shift.cpus.push(samples);
     }
@@ -306,7 +306,7 @@ fn read_time_shift(shift: &mut TimeShift, cursor: &mut Cursor<'_>) -> Option<()>
     }
     for samples in &mut shift.cpus {
         for sample in samples {
-            sample.fraction = cursor.u64()? as i64;
+            sample.fraction = cursor.u64()?.cast_signed();
         }
     }
     Some(())
@@ -318,14 +318,30 @@ fn read_guest(guest: &mut Guest, cursor: &mut Cursor<'_>) -> Option<()> {
     let vcpus = cursor.u32()?;
     for _ in 0..vcpus {
         let cpu = cursor.u32()?;
-        guest.vcpus.push((cpu, cursor.u32()? as i32));
+        guest.vcpus.push((cpu, cursor.u32()?.cast_signed()));
     }
     Some(())
 }
 
-/// Reads a number as `strtoll` with base 0 does: sign, `0x` for hexadecimal, `0` for octal, up to the first
-/// character that does not belong to it.
+/// Reads a number as `strtoll` with base 0 does: the largest or smallest where it has more than 64 bits.
 fn number(text: &str) -> i64 {
+    match signed(text) {
+        (false, value) => i64::try_from(value).unwrap_or(i64::MAX),
+        (true, value) => 0i64.saturating_sub_unsigned(value),
+    }
+}
+
+/// Reads a number as `strtoull` with base 0 does: addresses use all 64 bits.
+fn address(text: &str) -> u64 {
+    match signed(text) {
+        (false, value) => value,
+        (true, value) => value.wrapping_neg(),
+    }
+}
+
+/// Reads a number as C does with base 0: sign, `0x` for hexadecimal, `0` for octal, up to the first character
+/// that does not belong to it. Returns whether it is negative, and how large it is.
+fn signed(text: &str) -> (bool, u64) {
     let text = text.trim_start();
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -336,16 +352,13 @@ fn number(text: &str) -> i64 {
         None if text.starts_with('0') => (8, text),
         None => (10, text),
     };
-    let mut value = 0i128;
+    let mut value = 0u64;
     for digit in text.chars().map_while(|c| c.to_digit(base)) {
-        value = (value * i128::from(base) + i128::from(digit)).min(i128::from(u64::MAX));
+        value = value
+            .saturating_mul(u64::from(base))
+            .saturating_add(u64::from(digit));
     }
-    // Addresses use all 64 bits.
-    if negative {
-        (-value) as i64
-    } else {
-        value as i64
-    }
+    (negative, value)
 }
 
 #[cfg(test)]
@@ -358,11 +371,12 @@ mod tests {
         assert_eq!(number("-0x3e8 "), -1000);
         assert_eq!(number("017"), 15);
         assert_eq!(number("+12\n"), 12);
-        assert_eq!(
-            number("0xffffffffc0000000"),
-            0xffff_ffff_c000_0000_u64 as i64
-        );
         assert_eq!(number("no"), 0);
+        assert_eq!(number("0xffffffffc0000000"), i64::MAX);
+        assert_eq!(number("-18446744073709551615"), i64::MIN);
+        assert_eq!(number("99999999999999999999"), i64::MAX);
+        assert_eq!(address("0xffffffffc0000000"), 0xffff_ffff_c000_0000);
+        assert_eq!(address("-1"), u64::MAX);
     }
 
     #[test]
@@ -372,7 +386,7 @@ mod tests {
         data.extend(1u32.to_le_bytes());
         data.extend(1u32.to_le_bytes());
         data.extend(1u32.to_le_bytes());
-        for n in [5u64, -6i64 as u64, 1] {
+        for n in [5u64, (-6i64).cast_unsigned(), 1] {
             data.extend(n.to_le_bytes());
         }
         let mut shift = TimeShift::default();

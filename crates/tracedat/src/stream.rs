@@ -483,9 +483,10 @@ impl Common {
     fn read<O: Order>(self, payload: &[u8]) -> (u32, i32) {
         match payload.first_chunk::<8>() {
             // Where they are in every kernel there has been.
-            Some(&[a, b, _, _, c, d, e, f]) if self == Common::USUAL => {
-                (u32::from(O::u16([a, b])), O::u32([c, d, e, f]) as i32)
-            }
+            Some(&[a, b, _, _, c, d, e, f]) if self == Common::USUAL => (
+                u32::from(O::u16([a, b])),
+                O::u32([c, d, e, f]).cast_signed(),
+            ),
             _ => self.read_anywhere::<O>(payload),
         }
     }
@@ -500,7 +501,7 @@ impl Common {
             .and_then(|p| p.first_chunk::<4>());
         (
             id.map_or(0, |&b| u32::from(O::u16(b))),
-            pid.map_or(0, |&b| O::u32(b) as i32),
+            pid.map_or(0, |&b| O::u32(b).cast_signed()),
         )
     }
 }

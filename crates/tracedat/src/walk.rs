@@ -257,9 +257,9 @@ fn merge<O: Order, V: Visitor + ?Sized>(
     end: &mut WalkEnd,
 ) {
     let mut heap = Heap(Vec::with_capacity(streams.len()));
-    for (index, stream) in streams.iter_mut().enumerate() {
+    for (index, stream) in (0u32..).zip(streams.iter_mut()) {
         if stream.next_page_head(shared, &mut |range| visitor.consumed(range)) {
-            heap.0.push((stream.head.record.time, index as u32));
+            heap.0.push((stream.head.record.time, index));
         } else {
             tell_lost(stream, stream.head.record.time, visitor, end);
         }

@@ -41,7 +41,7 @@ pub(crate) struct Head {
     pub ty: Option<u16>,
     /// Whether the name is `system:name`.
     pub has_system: bool,
-    /// Whether the name is padded to a column, as trace-cmd does; `None` when its length does not tell.
+    /// Whether the name is padded to a column, as trace-cmd does; `None` when its length does not say.
     pub padded: Option<bool>,
     /// Where what the event says begins.
     pub args: u32,

@@ -3,6 +3,13 @@ How numbers and names are put into sentences and tables: durations, shares, coun
 
 Everything that a person reads is written with these, so that a number looks the same wherever it stands. This crate
 depends on nothing.
+
+```
+assert_eq!(words::duration::human(1_500_000), "1.500ms");
+assert_eq!(words::share::of(1, 8), "12.50 %");
+assert_eq!(words::plural(2u64, "exit"), "2 exits");
+assert_eq!(words::times(1), "once");
+```
 */
 #![forbid(unsafe_code)]
 

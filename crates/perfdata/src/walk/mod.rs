@@ -314,7 +314,8 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             let Some(id) = u64_at::<BIG>(body, id_at) else {
                 break;
             };
-            let Some(&attr) = attrs.get(id.wrapping_sub(*base) as usize) else {
+            let place = usize::try_from(id.wrapping_sub(*base));
+            let Some(&attr) = place.ok().and_then(|at| attrs.get(at)) else {
                 break;
             };
             let Some(counter) = self.counters.get_mut(attr as usize) else {

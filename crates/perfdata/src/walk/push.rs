@@ -142,6 +142,10 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         }
         let description = &self.recording.attrs[attr as usize];
         let layout = &description.layout;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "each half of the word is a number"
+        )]
         let int = |at: Option<u16>, high: bool| {
             let word = at.and_then(|at| u64_at::<BIG>(body, usize::from(at)));
             // The first of two 32-bit numbers is the low half in one byte order, the high in the other.
@@ -189,7 +193,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
                 self.endian
                     .u32(body, body.len().checked_sub(usize::from(back))?)
             })
-            .map_or(-1, |v| v as i32);
+            .map_or(-1, u32::cast_signed);
         self.visitor.side(time, cpu, header.misc, &record);
     }
 }
