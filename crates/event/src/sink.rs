@@ -19,7 +19,7 @@ pub struct EventType<'f> {
     /// The machine it happens on, where several are walked together: a host and its guests have threads, CPUs and
     /// names of their own. 0 in a recording by itself.
     pub machine: u16,
-    /// Subsystem, as `kvm`; empty when the recording does not tell (texts of ftrace, hardware events).
+    /// Subsystem, as `kvm`; empty where the recording does not say (texts of ftrace, hardware events).
     pub system: &'f str,
     /// Name, as `kvm_exit` or `cycles`.
     pub name: &'f str,

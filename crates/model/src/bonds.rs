@@ -28,7 +28,7 @@ pub(crate) struct Bonds {
     pairs: FxHashMap<(i32, i32), u32>,
 }
 
-/// Returns whether an event was made in an interrupt; `None` where the recording does not tell.
+/// Returns whether an event was made in an interrupt; `None` where the recording does not say.
 fn in_interrupt(event: &Event<'_>) -> Option<bool> {
     let Body::Raw(record) = event.body else {
         return None;

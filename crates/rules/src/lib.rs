@@ -7,6 +7,18 @@ recording tells ([`analysis::Picture`]) with what is known of the host and of th
 three things: a finding with its evidence, nothing, or what has to be recorded to know.
 
 Findings are ranked by the time they cost. Without evidence there is no finding.
+
+```
+use analysis::Picture;
+use rules::Case;
+
+// A picture comes of a recording or of a printed table (`session`); this one is of nothing.
+let picture = Picture::default();
+let diagnosis = rules::diagnose(&[Case { picture: &picture, facts: None, domain: None }]);
+assert!(diagnosis.findings.is_empty());
+// What nobody recorded is not called healthy.
+assert!(diagnosis.lacks.iter().any(|lack| lack.rule.id == "timer-port-exits"));
+```
 */
 #![forbid(unsafe_code)]
 

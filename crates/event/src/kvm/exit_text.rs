@@ -140,7 +140,7 @@ impl Told {
         let numbered = |code: u64| {
             let isa = self.isa.filter(|i| matches!(i, Isa::Vmx | Isa::Svm));
             let code = u32::try_from(code).ok()?;
-            // VMX is the kernel's own assumption where a recording does not tell (see `event::Decoder`).
+            // VMX is the kernel's own assumption where a recording does not say (see `event::Decoder`).
             Some((
                 ExitReason {
                     isa: isa.unwrap_or(Isa::Vmx),

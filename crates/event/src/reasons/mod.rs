@@ -131,7 +131,7 @@ impl ExitReason {
             Isa::Svm => matches!(self.code, 0x78 | 0x8b | 0x8c | 0x8000_0004),
             // WFI, WFE and their timed forms.
             Isa::Arm64 => self.code == arm64::TRAP_BASE | 0x01,
-            // wfi traps as a virtual instruction; the recording does not tell which one.
+            // wfi traps as a virtual instruction; the recording does not say which one.
             Isa::Riscv => false,
             // Wait state.
             Isa::S390 => self.code == 0x1c,

@@ -2,7 +2,7 @@
 
 mod sched;
 
-use event::{Data, Event, EventType, Isa, Kind, KvmFpu, LostKind, MmioAccess, NONE, Side};
+use event::{Data, Event, EventType, Isa, Kind, KvmExit, KvmFpu, LostKind, MmioAccess, NONE, Side};
 use rustc_hash::FxHashMap;
 
 use crate::seen::Seen;
@@ -323,33 +323,8 @@ impl Machine {
         match data {
             // Nobody tells whose it is.
             Data::KvmExit(_) | Data::KvmEntry(_) if event.tid < 0 => {}
-            Data::KvmExit(exit) => {
-                let vcpu = self.kvm(event, exit.vcpu);
-                let track = &mut self.tracks[vcpu as usize];
-                // Some kernels tell of an exit when they begin to handle it, and may lose the CPU before.
-                let left_guest = std::mem::take(&mut track.left_guest);
-                self.leaves_guest |= left_guest || exit.reason.isa == Isa::S390;
-                // If an entry was missed, some of this time is the guest's.
-                track.advance_if(track.place == Place::Guest, event.time);
-                track.flush(vcpu, spans);
-                track.place = Place::Kernel;
-                track.cause = Cause {
-                    reason: Some(exit.reason),
-                    access: None,
-                };
-                track.exits += 1;
-                track.vmm = false;
-                track.halt_over = false;
-            }
-            Data::KvmEntry(entry) => {
-                let vcpu = self.kvm(event, entry.vcpu);
-                let track = &mut self.tracks[vcpu as usize];
-                track.advance_if(track.place != Place::Guest, event.time);
-                track.flush(vcpu, spans);
-                track.place = Place::Guest;
-                track.left_guest = false;
-                track.cause = Cause::default();
-            }
+            Data::KvmExit(exit) => self.exit(event, exit, spans),
+            Data::KvmEntry(entry) => self.entry(event, entry.vcpu, spans),
             Data::KvmUserspaceExit(exit) => {
                 self.seen.userspace_exits = true;
                 if let Some(track) = self.in_kvm(event, spans) {
@@ -408,6 +383,39 @@ impl Machine {
             ),
             _ => self.sched(event, data, spans),
         }
+    }
+
+    /// A vCPU leaves its guest.
+    #[inline]
+    fn exit<S: SpanSink>(&mut self, event: &Event<'_>, exit: &KvmExit, spans: &mut S) {
+        let vcpu = self.kvm(event, exit.vcpu);
+        let track = &mut self.tracks[vcpu as usize];
+        // Some kernels tell of an exit when they begin to handle it, and may lose the CPU before.
+        let left_guest = std::mem::take(&mut track.left_guest);
+        self.leaves_guest |= left_guest || exit.reason.isa == Isa::S390;
+        // If an entry was missed, some of this time is the guest's.
+        track.advance_if(track.place == Place::Guest, event.time);
+        track.flush(vcpu, spans);
+        track.place = Place::Kernel;
+        track.cause = Cause {
+            reason: Some(exit.reason),
+            access: None,
+        };
+        track.exits += 1;
+        track.vmm = false;
+        track.halt_over = false;
+    }
+
+    /// A vCPU enters its guest.
+    #[inline]
+    fn entry<S: SpanSink>(&mut self, event: &Event<'_>, number: Option<u32>, spans: &mut S) {
+        let vcpu = self.kvm(event, number);
+        let track = &mut self.tracks[vcpu as usize];
+        track.advance_if(track.place != Place::Guest, event.time);
+        track.flush(vcpu, spans);
+        track.place = Place::Guest;
+        track.left_guest = false;
+        track.cause = Cause::default();
     }
 
     /// An event that a vCPU's thread makes in KVM: makes the thread known as one, and it runs.

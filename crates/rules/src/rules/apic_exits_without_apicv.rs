@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::case::Sum;
 use crate::common::listed;
-use crate::evidence::{Ns, Of, says};
+use crate::evidence::{Ns, Of, Times, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -83,6 +83,46 @@ fn table_of(row: &ExitRow) -> ExitTable {
     }
 }
 
+/// Exits that would not be with APICv or AVIC in use.
+struct Emulated<'a> {
+    /// The accesses that end an interrupt.
+    rows: Vec<&'a ExitRow>,
+    /// Intel's, with the page of the xAPIC watched and not virtualized.
+    page: Sum,
+    windows: Sum,
+    /// Accesses of both kinds.
+    accesses: u64,
+    /// All of it.
+    sum: Sum,
+}
+
+impl<'a> Emulated<'a> {
+    fn of(case: &Case<'a>) -> Emulated<'a> {
+        let mut rows = case.accesses(ExitTable::Msr, |row| is_emulated(row, ExitTable::Msr));
+        rows.extend(case.accesses(ExitTable::Mmio, |row| is_emulated(row, ExitTable::Mmio)));
+        let eoi = Sum::of(rows.iter().copied());
+        let page = case.exits(&["APIC_ACCESS"]);
+        let windows = case.exits(&["INTERRUPT_WINDOW", "PENDING_INTERRUPT", "vintr"]);
+        let accesses = eoi.count + page.count;
+        Emulated {
+            rows,
+            page,
+            windows,
+            accesses,
+            sum: Sum {
+                count: accesses + windows.count,
+                ns: eoi.ns.saturating_add(page.ns).saturating_add(windows.ns),
+            },
+        }
+    }
+
+    fn matters(&self, case: &Case<'_>) -> bool {
+        self.accesses >= 1000
+            && self.sum.ns >= case.handling_ns() / 10
+            && self.sum.ns >= case.picture.busy_ns() / 100
+    }
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
@@ -90,12 +130,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return lacks();
     }
-    let mut rows = case.accesses(ExitTable::Msr, |row| is_emulated(row, ExitTable::Msr));
-    rows.extend(case.accesses(ExitTable::Mmio, |row| is_emulated(row, ExitTable::Mmio)));
-    let eoi = Sum::of(rows.iter().copied());
-    // Intel's, with the page of the xAPIC watched and not virtualized.
-    let page = case.exits(&["APIC_ACCESS"]);
-    let windows = case.exits(&["INTERRUPT_WINDOW", "PENDING_INTERRUPT", "vintr"]);
+    let emulated = Emulated::of(case);
     // These two happen with APICv only.
     let virtualized = case.exits(&[
         "EOI_INDUCED",
@@ -103,19 +138,11 @@ fn look(case: &Case<'_>) -> Verdict {
         "AVIC_INCOMPLETE_IPI",
         "avic_incomplete_ipi",
     ]);
-    if virtualized.count > eoi.count + page.count {
+    if virtualized.count > emulated.accesses {
         return Verdict::Clear;
     }
-    let sum = Sum {
-        count: eoi.count + page.count + windows.count,
-        ns: eoi.ns.saturating_add(page.ns).saturating_add(windows.ns),
-    };
-    let cost = case.vcpu_cost(sum.ns);
-    if eoi.count + page.count < 1000
-        || sum.ns < case.handling_ns() / 10
-        || sum.ns < case.picture.busy_ns() / 100
-    {
-        return match untold(case) && page.count == 0 && virtualized.count == 0 {
+    if !emulated.matters(case) {
+        return match untold(case) && emulated.page.count == 0 && virtualized.count == 0 {
             true => lacks(),
             false => Verdict::Clear,
         };
@@ -123,16 +150,34 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let mut finding = Finding::new(&RULE, 0.85).cost(cost).title(format!(
-        "The local APIC is emulated: {} exits for it, {}",
-        sum.count,
-        human(sum.ns)
-    ));
+    let mut finding = offered(case, say(case, &emulated));
+    let changes = case.picture.events("kvm_apicv_inhibit_changed");
+    if let Some(changes) = changes.filter(|count| *count > 0) {
+        finding = finding.evidence(says!(
+            "KVM set it aside or took it up again {changes} in the recording.",
+            changes = Times(changes),
+        ));
+    }
+    finding.found()
+}
+
+fn say(case: &Case<'_>, emulated: &Emulated<'_>) -> Finding {
+    let sum = emulated.sum;
+    let mut finding = Finding::new(&RULE, 0.85)
+        .cost(case.vcpu_cost(sum.ns))
+        .title(format!(
+            "The local APIC is emulated: {} exits for it, {}",
+            sum.count,
+            human(sum.ns)
+        ));
     let all = case.all_exits();
-    for line in listed(table_of, &rows, all.count, 2) {
+    for line in listed(table_of, &emulated.rows, all.count, 2) {
         finding = finding.evidence(line);
     }
-    for (name, sum) in [("APIC_ACCESS", page), ("Windows for interrupts", windows)] {
+    for (name, sum) in [
+        ("APIC_ACCESS", emulated.page),
+        ("Windows for interrupts", emulated.windows),
+    ] {
         if sum.count > 0 {
             finding = finding.evidence(says!(
                 "{reason}: {exits} exits ({share}), {time}.",
@@ -143,36 +188,29 @@ fn look(case: &Case<'_>) -> Verdict {
             ));
         }
     }
-    let modules = case.host().map(|host| &host.modules);
-    let parameter =
-        |module: &str, name: &str| modules.and_then(|all| all.get(module)?.get(name)).cloned();
+    finding
+}
+
+/// Says whether the host offers it, which chooses the remedies.
+fn offered(case: &Case<'_>, finding: Finding) -> Finding {
     let (module, name) = match case.picture.isa {
         Some(Isa::Svm) => ("kvm_amd", "avic"),
         _ => ("kvm_intel", "enable_apicv"),
     };
-    if let Some(value) = parameter(module, name) {
-        finding = finding.evidence(says!(
-            "The host's {module} has {name}={value}.",
-            module = module,
-            name = name,
-            value = value.as_str(),
-        ));
-        finding = match value.as_str() {
-            "Y" | "1" => finding.only(&[1, 2]),
-            _ => finding.only(&[0, 2]),
-        };
+    let modules = case.host().map(|host| &host.modules);
+    let Some(value) = modules.and_then(|all| all.get(module)?.get(name)) else {
+        return finding;
+    };
+    let finding = finding.evidence(says!(
+        "The host's {module} has {name}={value}.",
+        module = module,
+        name = name,
+        value = value.as_str(),
+    ));
+    match value.as_str() {
+        "Y" | "1" => finding.only(&[1, 2]),
+        _ => finding.only(&[0, 2]),
     }
-    if let Some(changes) = case
-        .picture
-        .events("kvm_apicv_inhibit_changed")
-        .filter(|count| *count > 0)
-    {
-        finding = finding.evidence(says!(
-            "KVM set it aside or took it up again {changes} times in the recording.",
-            changes = changes,
-        ));
-    }
-    finding.found()
 }
 
 /// Whether there are exits that may be the local APIC's, and the registers or addresses they are for are not known.

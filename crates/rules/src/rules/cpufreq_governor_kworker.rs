@@ -1,9 +1,9 @@
 //! kworkers of a cpufreq governor that samples the load.
 
-use analysis::TaskRow;
+use analysis::{SchedReport, TaskRow, WorkRow};
 use words::duration::human;
 
-use crate::evidence::{Many, Ns, Thread, says};
+use crate::evidence::{Evidence, Many, Ns, Thread, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -68,6 +68,82 @@ fn is_bound(row: &TaskRow) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
+/// What was measured of kworkers that are bound to a CPU.
+struct Kworkers<'a> {
+    /// Those with most switches first.
+    rows: Vec<&'a TaskRow>,
+    switches: u64,
+    /// Switches of all tasks.
+    all: u64,
+    ran_ns: u64,
+    /// Their work, if it is a governor's.
+    work: Option<&'a WorkRow>,
+}
+
+impl<'a> Kworkers<'a> {
+    fn of(sched: &'a SchedReport) -> Kworkers<'a> {
+        let mut rows: Vec<&TaskRow> = sched.rows.iter().filter(|row| is_bound(row)).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.delays.count()));
+        Kworkers {
+            switches: rows.iter().map(|row| row.delays.count()).sum(),
+            all: sched.rows.iter().map(|row| row.delays.count()).sum(),
+            ran_ns: rows
+                .iter()
+                .map(|row| ran_ns(row))
+                .fold(0, u64::saturating_add),
+            rows,
+            work: (sched.work.iter()).find(|work| FUNCTIONS.contains(&work.function.as_str())),
+        }
+    }
+
+    /// Whether they switch often, and more than what housekeeping takes: that is some ten a second on each CPU.
+    fn are_many(&self, case: &Case<'_>) -> bool {
+        let per_second = self.switches as f64 / case.seconds();
+        self.switches >= 1000
+            && self.switches * 5 >= self.all
+            && (case.printed() || per_second >= 500.0)
+    }
+}
+
+fn ran_ns(row: &TaskRow) -> u64 {
+    row.runtime_ns.max(row.on_cpu_ns)
+}
+
+/// The governors of the host's CPUs.
+struct Governors<'a> {
+    all: Vec<&'a str>,
+    /// One that samples.
+    sampling: Option<&'a str>,
+}
+
+impl<'a> Governors<'a> {
+    fn of(case: &Case<'a>) -> Governors<'a> {
+        let all: Vec<&str> = (case.host().into_iter().flat_map(|host| &host.cpufreq))
+            .filter_map(|policy| policy.governor.as_deref())
+            .collect();
+        let samples = |name: &&str| matches!(*name, "ondemand" | "conservative");
+        let sampling = all.iter().copied().find(samples);
+        Governors { all, sampling }
+    }
+
+    fn evidence(&self) -> Evidence {
+        match (self.sampling, self.all.first()) {
+            (Some(governor), _) => says!(
+                "The host's cpufreq governor is {governor}.",
+                governor = governor,
+            ),
+            (None, Some(governor)) => says!(
+                "The facts say that the governor is {governor}: they are not of the time of the recording.",
+                governor = *governor,
+            ),
+            (None, None) => {
+                "The host's cpufreq governor is unknown; trapline facts on the host shows it."
+                    .into()
+            }
+        }
+    }
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     let Some(sched) = &case.picture.sched else {
         return Verdict::Lacks(
@@ -83,37 +159,27 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    let governors: Vec<&str> = (case.host().into_iter().flat_map(|host| &host.cpufreq))
-        .filter_map(|policy| policy.governor.as_deref())
-        .collect();
-    let samples = |name: &&str| matches!(*name, "ondemand" | "conservative");
-    let sampling = governors.iter().copied().find(|name| samples(name));
-    let work = sched
-        .work
-        .iter()
-        .find(|work| FUNCTIONS.contains(&work.function.as_str()));
+    let governors = Governors::of(case);
+    let kworkers = Kworkers::of(sched);
     // What ran is what was recorded; facts may be of another time.
-    if !governors.is_empty() && sampling.is_none() && work.is_none() {
-        return Verdict::Clear;
-    }
-    let mut kworkers: Vec<&TaskRow> = sched.rows.iter().filter(|row| is_bound(row)).collect();
-    kworkers.sort_by_key(|row| std::cmp::Reverse(row.delays.count()));
-    let switches: u64 = kworkers.iter().map(|row| row.delays.count()).sum();
-    let all: u64 = sched.rows.iter().map(|row| row.delays.count()).sum();
-    let ran = |rows: &[&TaskRow]| {
-        rows.iter()
-            .map(|row| row.runtime_ns.max(row.on_cpu_ns))
-            .fold(0u64, u64::saturating_add)
-    };
-    let per_second = switches as f64 / case.seconds();
-    // A kernel's housekeeping is some ten a second on each CPU.
-    let many = switches >= 1000 && switches * 5 >= all && (case.printed() || per_second >= 500.0);
-    if !many {
+    let others = !governors.all.is_empty() && governors.sampling.is_none();
+    if (others && kworkers.work.is_none()) || !kworkers.are_many(case) {
         return Verdict::Clear;
     }
     if let Some(brief) = case.too_brief() {
         return brief;
     }
+    let confidence = match (kworkers.work, governors.sampling) {
+        (Some(_), _) => 0.95,
+        _ if do_something_else(case, sched) => return Verdict::Clear,
+        (None, Some(_)) => 0.8,
+        (None, None) => 0.5,
+    };
+    say(case, &kworkers, &governors, confidence).found()
+}
+
+/// Whether kworkers that run none of the governors' functions are known to do something else.
+fn do_something_else(case: &Case<'_>, sched: &SchedReport) -> bool {
     let functions_known = sched.work.iter().any(|work| work.stats.count() > 0);
     let stacks: u64 = sched.work.iter().map(|work| work.stacks).sum();
     // Interrupts that kworkers inject are another matter.
@@ -122,18 +188,23 @@ fn look(case: &Case<'_>) -> Verdict {
             .iter()
             .any(|stage| stage.name.contains("kworker woken"))
     });
-    let confidence = match (work, sampling) {
-        (Some(_), _) => 0.95,
-        _ if functions_known || stacks > 0 || injects => return Verdict::Clear,
-        (None, Some(_)) => 0.8,
-        (None, None) => 0.5,
-    };
-    let cost_ns = ran(&kworkers);
-    let mut finding = Finding::new(&RULE, confidence).cost(case.cpu_cost(cost_ns)).title(format!(
-        "kworkers switched {switches} times and ran for {}, as those of a sampling cpufreq governor do",
-        human(cost_ns)
-    ));
-    for row in kworkers.iter().take(4) {
+    functions_known || stacks > 0 || injects
+}
+
+fn say(
+    case: &Case<'_>,
+    kworkers: &Kworkers<'_>,
+    governors: &Governors<'_>,
+    confidence: f64,
+) -> Finding {
+    let mut finding = Finding::new(&RULE, confidence)
+        .cost(case.cpu_cost(kworkers.ran_ns))
+        .title(format!(
+            "kworkers switched {} times and ran for {}, as those of a sampling cpufreq governor do",
+            kworkers.switches,
+            human(kworkers.ran_ns)
+        ));
+    for row in kworkers.rows.iter().take(4) {
         finding = finding.evidence(says!(
             "{task}: {switches} switches, ran for {ran}.",
             task = Thread {
@@ -141,55 +212,37 @@ fn look(case: &Case<'_>) -> Verdict {
                 tid: row.tid,
             },
             switches = row.delays.count(),
-            ran = Ns(row.runtime_ns.max(row.on_cpu_ns)),
+            ran = Ns(ran_ns(row)),
         ));
     }
-    finding = finding.evidence(says!(
-        "{kworkers} bound to a CPU made {switches} of {all} switches.",
-        kworkers = Many(kworkers.len() as u64, "kworker"),
-        switches = switches,
-        all = all,
-    ));
-    match work {
-        Some(work) if work.stats.count() > 0 => {
-            finding = finding.evidence(says!(
+    let mut finding = finding
+        .evidence(says!(
+            "{kworkers} bound to a CPU made {switches} of {all} switches.",
+            kworkers = Many(kworkers.rows.len() as u64, "kworker"),
+            switches = kworkers.switches,
+            all = kworkers.all,
+        ))
+        .evidence(match kworkers.work {
+            Some(work) if work.stats.count() > 0 => says!(
                 "They ran {function} {count} times, {time} in all.",
                 function = work.function.as_str(),
                 count = work.stats.count(),
                 time = Ns(work.stats.total()),
-            ));
-        }
-        Some(work) => {
-            finding = finding.evidence(says!(
+            ),
+            Some(work) => says!(
                 "{stacks} of their stacks are in {function}.",
                 stacks = work.stacks,
                 function = work.function.as_str(),
-            ));
-        }
-        None => {
-            finding = finding.evidence(
-                "Which function they run is not recorded; workqueue:workqueue_execute_start, or a stack, shows it.",
-            );
-        }
-    }
-    if let Some(governor) = sampling {
-        finding = finding.evidence(says!(
-            "The host's cpufreq governor is {governor}.",
-            governor = governor,
-        ));
-    } else if let Some(governor) = governors.first() {
-        finding = finding.evidence(says!(
-            "The facts say that the governor is {governor}: they are not of the time of the recording.",
-            governor = *governor,
-        ));
-    } else {
-        finding = finding.evidence(
-            "The host's cpufreq governor is unknown; trapline facts on the host shows it.",
-        );
-    }
+            ),
+            None => {
+                "Which function they run is not recorded; workqueue:workqueue_execute_start, or a stack, shows it."
+                    .into()
+            }
+        })
+        .evidence(governors.evidence());
     // Rates are not known of a table that does not say how long it is of.
     if case.printed() {
         finding.at_least = Severity::Medium;
     }
-    finding.found()
+    finding
 }

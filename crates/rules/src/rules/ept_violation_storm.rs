@@ -124,6 +124,22 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
+    let finding = of_host(case, say(case, names, &faults));
+    let Some(domain) = case.domain else {
+        return finding.found();
+    };
+    if domain.memory_backing.hugepages.is_some() {
+        finding
+            .evidence("The guest's definition asks for huge pages.")
+            .only(&[1, 2])
+            .found()
+    } else {
+        let pages = domain::Change::HugePages { size_kib: None };
+        finding.changes(0, vec![pages]).found()
+    }
+}
+
+fn say(case: &Case<'_>, names: &[&str], faults: &Faults) -> Finding {
     let sum = faults.sum;
     let all = case.all_exits();
     let mut finding = Finding::new(&RULE, faults.confidence)
@@ -148,34 +164,30 @@ fn look(case: &Case<'_>) -> Verdict {
             accesses = faults.apic,
         ));
     }
-    if let Some(note) = faults.note {
+    if let Some(note) = &faults.note {
         finding = finding.evidence(note.as_str());
     }
-    if let Some(host) = case.host() {
-        if let Some(thp) = &host.thp {
-            finding = finding.evidence(says!(
-                "The host's transparent huge pages are '{thp}'.",
-                thp = thp.as_str(),
-            ));
-        }
-        if host.numa_balancing == Some(true) {
-            finding = finding.evidence("The host balances memory between NUMA nodes.");
-        }
-        if host.ksm == Some(true) {
-            finding = finding.evidence("The host merges equal pages (KSM).");
-        }
+    finding
+}
+
+/// Says what the host does to its guests' memory.
+fn of_host(case: &Case<'_>, mut finding: Finding) -> Finding {
+    let Some(host) = case.host() else {
+        return finding;
+    };
+    if let Some(thp) = &host.thp {
+        finding = finding.evidence(says!(
+            "The host's transparent huge pages are '{thp}'.",
+            thp = thp.as_str(),
+        ));
     }
-    let backing = case.domain.map(|domain| &domain.memory_backing);
-    if let Some(backing) = backing {
-        if backing.hugepages.is_some() {
-            finding = finding
-                .evidence("The guest's definition asks for huge pages.")
-                .only(&[1, 2]);
-        } else {
-            finding = finding.changes(0, vec![domain::Change::HugePages { size_kib: None }]);
-        }
+    if host.numa_balancing == Some(true) {
+        finding = finding.evidence("The host balances memory between NUMA nodes.");
     }
-    finding.found()
+    if host.ksm == Some(true) {
+        finding = finding.evidence("The host merges equal pages (KSM).");
+    }
+    finding
 }
 
 /// Whether so many exits are one: often, and a tenth of what exits take.

@@ -1,5 +1,6 @@
 //! Halt polling that burns more than it saves.
 
+use analysis::VcpusReport;
 use model::State;
 use words::duration::human;
 
@@ -63,87 +64,114 @@ const WHATEVER: f64 = 0.1;
 /// Polls that have to fail.
 const LEAST: u64 = 50;
 
-fn look(case: &Case<'_>) -> Verdict {
-    let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
-    let sum = |of: &dyn Fn(&model::Polls) -> u64| {
-        rows()
-            .map(|row| of(&row.polls))
-            .fold(0u64, u64::saturating_add)
-    };
-    let (hits, misses) = (sum(&|polls| polls.succeeded), sum(&|polls| polls.failed));
-    let seen = case.picture.vcpus.as_ref().map(|report| report.seen);
-    let told = seen.is_some_and(|seen| seen.halts && seen.switches);
-    if !told || hits + misses + sum(&|polls| polls.unpolled) == 0 {
-        // Halts that would have had an event, and none had.
-        return match told && rows().next().is_some() {
-            true => Verdict::Clear,
-            false => from_statistics(case),
+/// What vCPUs polled.
+struct Polled {
+    hits: u64,
+    hits_ns: u64,
+    misses: u64,
+    burnt_ns: u64,
+}
+
+impl Polled {
+    /// Sums it; `None` where halts have no event that would tell.
+    fn of(case: &Case<'_>) -> Option<Polled> {
+        let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
+        let sum = |of: &dyn Fn(&model::Polls) -> u64| {
+            rows()
+                .map(|row| of(&row.polls))
+                .fold(0u64, u64::saturating_add)
         };
+        let polled = Polled {
+            hits: sum(&|polls| polls.succeeded),
+            hits_ns: sum(&|polls| polls.succeeded_ns),
+            misses: sum(&|polls| polls.failed),
+            burnt_ns: sum(&|polls| polls.failed_ns),
+        };
+        let any = polled.hits + polled.misses + sum(&|polls| polls.unpolled) > 0;
+        any.then_some(polled)
     }
-    let burnt = sum(&|polls| polls.failed_ns);
-    let polled = sum(&|polls| polls.succeeded_ns);
-    let cost = case.vcpu_cost(burnt);
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    let report = case.picture.vcpus.as_ref();
+    let Some(report) = report.filter(|report| report.seen.halts && report.seen.switches) else {
+        return from_statistics(case);
+    };
+    let Some(polled) = Polled::of(case) else {
+        // Halts that would have had an event, and none had.
+        return match report.rows.is_empty() {
+            true => from_statistics(case),
+            false => Verdict::Clear,
+        };
+    };
+    let cost = case.vcpu_cost(polled.burnt_ns);
     // A poll that succeeds is time in which the vCPU would have slept, and saves waking it up. Where these are more than what
     // is burnt, polling pays.
-    let pays = cost.share < WHATEVER && burnt <= polled;
-    if cost.share < COSTS || misses < LEAST || pays {
+    let pays = cost.share < WHATEVER && polled.burnt_ns <= polled.hits_ns;
+    if cost.share < COSTS || polled.misses < LEAST || pays {
         return Verdict::Clear;
     }
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    if !seen.is_some_and(|seen| seen.poll_lengths) && doubtful(case) {
+    if !report.seen.poll_lengths && doubtful(case) {
         return Verdict::Lacks(format!(
             "vCPUs were on their CPU for {} before they slept, and whether KVM polled then or was only slow to sleep was not recorded; record \
              kvm:kvm_halt_poll_ns too, which every poll that fails makes.",
-            human(burnt)
+            human(polled.burnt_ns)
         ));
     }
-    let mut finding = Finding::new(&RULE, 0.9)
-        .cost(cost)
-        .title(format!(
-            "Halt polling failed in {misses} of {} halts that it polled in, and burnt {}",
-            hits + misses,
-            human(burnt),
-        ))
-        .evidence(says!(
-            "{failed} polls failed and burnt {burnt} ({share} of the time that vCPUs were observed); {succeeded} succeeded after \
-             {polled} in all.",
-            failed = misses,
-            burnt = Ns(burnt),
-            share = Of(burnt, case.picture.observed_ns()),
-            succeeded = hits,
-            polled = Ns(polled),
-        ))
-        .evidence(says!(
-            "They were halted without polling for {halted}.",
-            halted = Ns(case.picture.state_ns(State::Halted)),
-        ));
-    if hits > 0 {
-        let waits = rows()
-            .map(|row| row.waits.total())
-            .fold(0u64, u64::saturating_add);
-        let woken = rows()
-            .map(|row| row.waits.count())
-            .fold(0u64, u64::saturating_add);
-        let each = waits / woken.max(1);
-        let saved = each.saturating_mul(hits);
-        finding = finding.note(
-            0,
-            format!(
-                "The {hits} polls that succeeded saved a wake-up each; a woken vCPU waited {} for its CPU here on average, so that is {} \
-                 of latency, against {} of CPU time burnt.",
-                human(each),
-                human(saved),
-                human(burnt)
-            ),
-        );
+    let mut finding = say(case, &polled).cost(cost);
+    if polled.hits > 0 {
+        finding = finding.note(0, saved(report, &polled));
     }
     let modules = case.host().map(|host| &host.modules);
     if let Some(ns) = modules.and_then(|modules| modules.get("kvm")?.get("halt_poll_ns")) {
         finding = finding.evidence(says!("The host's halt_poll_ns is {ns}.", ns = ns.as_str(),));
     }
     finding.found()
+}
+
+fn say(case: &Case<'_>, polled: &Polled) -> Finding {
+    Finding::new(&RULE, 0.9)
+        .title(format!(
+            "Halt polling failed in {} of {} halts that it polled in, and burnt {}",
+            polled.misses,
+            polled.hits + polled.misses,
+            human(polled.burnt_ns),
+        ))
+        .evidence(says!(
+            "{failed} polls failed and burnt {burnt} ({share} of the time that vCPUs were observed); {succeeded} succeeded after \
+             {polled} in all.",
+            failed = polled.misses,
+            burnt = Ns(polled.burnt_ns),
+            share = Of(polled.burnt_ns, case.picture.observed_ns()),
+            succeeded = polled.hits,
+            polled = Ns(polled.hits_ns),
+        ))
+        .evidence(says!(
+            "They were halted without polling for {halted}.",
+            halted = Ns(case.picture.state_ns(State::Halted)),
+        ))
+}
+
+/// What polls that succeeded are worth.
+fn saved(report: &VcpusReport, polled: &Polled) -> String {
+    let waits = (report.rows.iter())
+        .map(|row| row.waits.total())
+        .fold(0u64, u64::saturating_add);
+    let woken = (report.rows.iter())
+        .map(|row| row.waits.count())
+        .fold(0u64, u64::saturating_add);
+    let each = waits / woken.max(1);
+    format!(
+        "The {} polls that succeeded saved a wake-up each; a woken vCPU waited {} for its CPU here on average, so that is {} \
+         of latency, against {} of CPU time burnt.",
+        polled.hits,
+        human(each),
+        human(each.saturating_mul(polled.hits)),
+        human(polled.burnt_ns)
+    )
 }
 
 /// Whether what is taken for polls may be the way to sleep: the host does not poll, for all that is known, or none of the

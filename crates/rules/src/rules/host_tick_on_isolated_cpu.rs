@@ -1,7 +1,9 @@
 //! The host's tick on CPUs that were isolated for guests.
 
 use analysis::ExitTable;
+use cpuset::CpuSet;
 
+use crate::case::Sum;
 use crate::evidence::{Evidence, Id, Ns, PerSecond, says};
 use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
 
@@ -58,6 +60,44 @@ const LEAST: u64 = 100;
 /// A tick of the slowest configuration (CONFIG_HZ=100), with some missing.
 const TICK_PER_SECOND: f64 = 80.0;
 
+/// Exits for interrupts of the host on one isolated CPU.
+struct Ticking {
+    cpu: u32,
+    /// Without those that the guest's own timer makes.
+    exits: u64,
+    /// Interrupts of the host's own timer that were recorded.
+    timer: u64,
+    /// Whether the host stops its tick there where one task runs.
+    adaptive: bool,
+}
+
+/// Returns the isolated CPUs on which interrupts come as often as a tick.
+fn ticking(case: &Case<'_>, isolated: &CpuSet) -> Vec<Ticking> {
+    let nohz = nohz_full(case);
+    let signs = case.picture.signs.cpus.iter().zip(0u32..);
+    signs
+        .filter(|(_, cpu)| isolated.contains(*cpu))
+        .map(|(signs, cpu)| {
+            // Without nohz_full a CPU that runs a vCPU has its tick. With it the interrupts may be the guest's own timer's.
+            let adaptive = nohz.is_some_and(|set| set.contains(cpu));
+            let guests = if adaptive { signs.guest_timers } else { 0 };
+            Ticking {
+                cpu,
+                exits: signs.interrupt_exits.saturating_sub(guests),
+                timer: signs.timer_interrupts,
+                adaptive,
+            }
+        })
+        .filter(|one| one.exits as f64 / case.seconds() >= TICK_PER_SECOND)
+        .collect()
+}
+
+/// Returns the CPUs of the host's `nohz_full=`.
+fn nohz_full<'a>(case: &Case<'a>) -> Option<&'a CpuSet> {
+    let set = case.host()?.nohz_full.as_ref();
+    set.filter(|set| !set.is_empty())
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     let Some(isolated) = case.host().and_then(|host| host.isolated.as_ref()) else {
         return Verdict::Lacks(
@@ -75,74 +115,59 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    let seconds = case.seconds();
-    let nohz = case
-        .host()
-        .and_then(|host| host.nohz_full.as_ref())
-        .filter(|set| !set.is_empty());
-    // Without nohz_full a CPU that runs a vCPU has its tick. With it the interrupts may be the guest's own timer's.
-    let adaptive = |cpu: u32| nohz.is_some_and(|set| set.contains(cpu));
-    let often = |count: u64| count as f64 / seconds >= TICK_PER_SECOND;
-    let signs = case.picture.signs.cpus.iter().zip(0u32..);
-    let isolated_cpus: Vec<_> = signs.filter(|(_, cpu)| isolated.contains(*cpu)).collect();
-    let ticking: Vec<(u32, u64, u64)> = isolated_cpus
-        .iter()
-        .map(|(signs, cpu)| {
-            let guests = if adaptive(*cpu) {
-                signs.guest_timers
-            } else {
-                0
-            };
-            let exits = signs.interrupt_exits.saturating_sub(guests);
-            (*cpu, exits, signs.timer_interrupts)
-        })
-        .filter(|(_, exits, _)| often(*exits))
-        .collect();
+    let ticking = ticking(case, isolated);
     let told = ["kvm_msr", "kvm_mmio", "kvm_timer_update_irq"];
     let told = told.iter().any(|name| case.picture.events(name).is_some());
-    if !told && ticking.iter().any(|(cpu, ..)| adaptive(*cpu)) {
+    if !told && ticking.iter().any(|one| one.adaptive) {
         return Verdict::Lacks(
             "Isolated CPUs are interrupted often though nohz_full stops their tick; record kvm:kvm_msr (arm64: \
              kvm:kvm_timer_update_irq) to tell the guest's own timer from what the host does."
                 .to_owned(),
         );
     }
-    let count: u64 = ticking.iter().map(|(_, exits, _)| exits).sum();
+    let count: u64 = ticking.iter().map(|one| one.exits).sum();
     if ticking.is_empty() || count < LEAST {
         return Verdict::Clear;
     }
     if let Some(brief) = case.too_brief() {
         return brief;
     }
+    say(case, isolated, &ticking, count).found()
+}
+
+/// What exits for interrupts take, by the mean of all of them.
+fn cost_ns(case: &Case<'_>, count: u64) -> u64 {
     let rows = case.picture.rows(ExitTable::Vmexit).iter();
-    let of_interrupts: Vec<_> = rows
-        .filter(|row| row.reason.is_some_and(analysis::is_interrupt))
-        .collect();
-    let sum = crate::case::Sum::of(of_interrupts.iter().copied());
-    let cost_ns = (u128::from(sum.ns) * u128::from(count) / u128::from(sum.count.max(1))) as u64;
-    let timer: u64 = ticking.iter().map(|(.., timer)| timer).sum();
+    let sum = Sum::of(rows.filter(|row| row.reason.is_some_and(analysis::is_interrupt)));
+    (u128::from(sum.ns) * u128::from(count) / u128::from(sum.count.max(1))) as u64
+}
+
+fn say(case: &Case<'_>, isolated: &CpuSet, ticking: &[Ticking], count: u64) -> Finding {
+    let seconds = case.seconds();
+    let cost_ns = cost_ns(case, count);
+    let timer: u64 = ticking.iter().map(|one| one.timer).sum();
     let confidence = if timer > 0 { 0.9 } else { 0.7 };
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.vcpu_cost(cost_ns))
         .title(format!(
             "Isolated CPUs were interrupted {:.0} times a second each",
             count as f64 / seconds / ticking.len() as f64
+        ))
+        .evidence(says!(
+            "The host isolates CPUs {isolated}; nohz_full is {nohz}.",
+            isolated = isolated.to_string(),
+            nohz = nohz_full(case).map_or_else(|| "not set".to_owned(), ToString::to_string),
         ));
-    finding = finding.evidence(says!(
-        "The host isolates CPUs {isolated}; nohz_full is {nohz}.",
-        isolated = isolated.to_string(),
-        nohz = nohz.map_or_else(|| "not set".to_owned(), ToString::to_string),
-    ));
-    for (cpu, exits, timer) in ticking.iter().take(6) {
-        let own = match timer {
+    for one in ticking.iter().take(6) {
+        let own = match one.timer {
             0 => Evidence::default(),
-            timer => says!(", {timer} interrupts of its timer", timer = *timer),
+            timer => says!(", {timer} interrupts of its timer", timer = timer),
         };
         finding = finding.evidence(says!(
             "CPU {cpu}: {exits} exits for interrupts of the host, {rate} a second{own}.",
-            cpu = Id(u64::from(*cpu)),
-            exits = *exits,
-            rate = PerSecond(*exits as f64 / seconds),
+            cpu = Id(u64::from(one.cpu)),
+            exits = one.exits,
+            rate = PerSecond(one.exits as f64 / seconds),
             own = own,
         ));
     }
@@ -154,7 +179,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(hz) = case.host().and_then(|host| host.hz) {
         finding = finding.evidence(says!("The host's CONFIG_HZ is {hz}.", hz = hz.to_string(),));
     }
-    if ticking.iter().all(|(cpu, ..)| adaptive(*cpu)) {
+    if ticking.iter().all(|one| one.adaptive) {
         finding = finding
             .also("Here nohz_full is set for these CPUs and does not help: more than one task runs there, or it is another interrupt.")
             .only(&[1]);
@@ -162,5 +187,5 @@ fn look(case: &Case<'_>) -> Verdict {
     if timer == 0 {
         finding = finding.evidence("Which interrupts these are is not recorded; irq_vectors:local_timer_entry and irq:irq_handler_entry show it.");
     }
-    finding.found()
+    finding
 }

@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::case::Sum;
 use crate::common::listed;
-use crate::evidence::{Many, Ns, Of, says};
+use crate::evidence::{Many, Ns, Of, Times, says};
 use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -142,9 +142,9 @@ fn look(case: &Case<'_>) -> Verdict {
     ));
     if more >= 1.01 {
         finding = finding.evidence(says!(
-            "{accesses} more accesses of emulated memory were recorded without their exit or entry: they are in the cost at the \
-             mean of the others.",
-            accesses = recorded.saturating_sub(expected) / 2,
+            "Emulated memory was accessed {accesses} without a recorded exit or entry: in the cost these count with the mean of \
+             the others.",
+            accesses = Times(recorded.saturating_sub(expected) / 2),
         ));
     }
     if let Some(losses) = case.losses() {

@@ -1,7 +1,7 @@
 //! Hyper-V's synthetic interrupts with AutoEOI keep APICv from being used.
 
 use analysis::ExitTable;
-use domain::Change;
+use domain::{Change, Domain};
 
 use crate::evidence::says;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
@@ -52,54 +52,83 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// What the host's module says of APICv or AVIC.
+#[derive(Clone, Copy)]
+struct Offered<'a> {
+    name: &'static str,
+    value: &'a str,
+}
+
+impl<'a> Offered<'a> {
+    fn of(case: &Case<'a>) -> Option<Offered<'a>> {
+        let modules = &case.host()?.modules;
+        let parameters = [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")];
+        parameters.into_iter().find_map(|(module, name)| {
+            let value = modules.get(module)?.get(name)?;
+            Some(Offered { name, value })
+        })
+    }
+
+    fn is_on(self) -> bool {
+        matches!(self.value, "Y" | "1")
+    }
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
     }
-    let signs = &case.picture.signs;
-    let modules = case.host().map(|host| &host.modules);
-    let parameter = |module: &str, name: &str| modules.and_then(|all| all.get(module)?.get(name));
-    let offered = [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")]
-        .into_iter()
-        .find_map(|(module, name)| Some((name, parameter(module, name)?.as_str())));
-    let on = offered.is_some_and(|(_, value)| matches!(value, "Y" | "1"));
-    if offered.is_some() && !on {
+    let offered = Offered::of(case);
+    if offered.is_some_and(|offered| !offered.is_on()) {
         // There is nothing that AutoEOI could set aside.
         return Verdict::Clear;
     }
-    let synic = case.domain.and_then(|domain| domain.hyperv_on("synic")) == Some(true);
-    let avic = case.domain.and_then(|domain| domain.hyperv_on("avic")) == Some(true);
+    let signs = &case.picture.signs;
     if signs.auto_eoi > 0 {
-        let mut finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 })
-            .title(format!(
-                "The guest set up {} synthetic interrupts with AutoEOI",
-                signs.auto_eoi
-            ))
-            .evidence(says!(
-                "{with} writes of HV_X64_MSR_SINTx had the AutoEOI bit set, {without} had not.",
-                with = signs.auto_eoi,
-                without = signs.no_auto_eoi,
-            ));
-        finding = match offered {
-            Some((name, value)) => finding.evidence(says!(
+        return seen(case, offered);
+    }
+    let has = |feature| case.domain.and_then(|domain| domain.hyperv_on(feature)) == Some(true);
+    let synic = has("synic");
+    if signs.no_auto_eoi > 0 || has("avic") || (case.domain.is_some() && !synic) {
+        return Verdict::Clear;
+    }
+    match synic {
+        true => set_up_before(case, offered),
+        false => unseen(case),
+    }
+}
+
+/// The guest was seen to ask for it.
+fn seen(case: &Case<'_>, offered: Option<Offered<'_>>) -> Verdict {
+    let signs = &case.picture.signs;
+    // Where it is known, it is on: what is off was no finding.
+    let on = offered.is_some();
+    let finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 })
+        .title(format!(
+            "The guest set up {} synthetic interrupts with AutoEOI",
+            signs.auto_eoi
+        ))
+        .evidence(says!(
+            "{with} writes of HV_X64_MSR_SINTx had the AutoEOI bit set, {without} had not.",
+            with = signs.auto_eoi,
+            without = signs.no_auto_eoi,
+        ))
+        .evidence(match offered {
+            Some(Offered { name, value }) => says!(
                 "The host offers it: {name}={value}.",
                 name = name,
                 value = value,
-            )),
-            None => finding.evidence("Whether the host has APICv or AVIC is unknown; trapline facts on the host shows it."),
-        };
-        finding = inhibited(case, finding);
-        finding.at_least = if on { Severity::Medium } else { Severity::Low };
-        return patch(case, finding, avic).found();
-    }
-    if signs.no_auto_eoi > 0 || avic || (case.domain.is_some() && !synic) {
-        return Verdict::Clear;
-    }
-    if !synic {
-        return unseen(case);
-    }
-    // The definition has SynIC, and the recording began after the guest had set it up.
-    if !on {
+            ),
+            None => "Whether the host has APICv or AVIC is unknown; trapline facts on the host shows it.".into(),
+        });
+    let mut finding = inhibited(case, finding);
+    finding.at_least = if on { Severity::Medium } else { Severity::Low };
+    patch(case, finding).found()
+}
+
+/// The definition has SynIC, and the recording began after the guest had set it up.
+fn set_up_before(case: &Case<'_>, offered: Option<Offered<'_>>) -> Verdict {
+    if offered.is_none() {
         return Verdict::Lacks(
             "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give --facts of the \
              host to know whether there is APICv to lose."
@@ -132,7 +161,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .evidence("Its definition has <synic state='on'/> and no <avic state='on'/>.");
     let mut finding = inhibited(case, finding);
     finding.at_least = Severity::Medium;
-    patch(case, finding, avic).found()
+    patch(case, finding).found()
 }
 
 /// Nothing tells of SynIC: neither a definition nor the guest's own doing.
@@ -171,8 +200,9 @@ fn inhibited(case: &Case<'_>, finding: Finding) -> Finding {
     }
 }
 
-fn patch(case: &Case<'_>, finding: Finding, avic: bool) -> Finding {
-    if case.domain.is_none() || avic {
+fn patch(case: &Case<'_>, finding: Finding) -> Finding {
+    let avic = |domain: &Domain| domain.hyperv_on("avic") == Some(true);
+    if case.domain.is_none_or(avic) {
         return finding;
     }
     finding.changes(

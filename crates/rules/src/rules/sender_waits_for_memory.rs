@@ -3,7 +3,7 @@
 use analysis::{SleepRow, TaskRow};
 use words::duration::human;
 
-use crate::evidence::{Ns, Ratio, Thread, says};
+use crate::evidence::{Evidence, Ns, Ratio, Thread, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -63,6 +63,56 @@ const WAITS: [&str; 3] = [
     "sock_wait_for_wmem",
 ];
 
+/// What one task slept until its socket had room.
+struct Sender<'a> {
+    comm: &'a str,
+    tid: i32,
+    count: u64,
+    ns: u64,
+    /// The first of [`WAITS`] that it was in.
+    function: &'static str,
+}
+
+/// Whether a task slept until a socket had room.
+fn waits(row: &SleepRow) -> bool {
+    WAITS.iter().any(|function| row.has(function))
+}
+
+/// Sums such sleeps by task, the longest first.
+fn senders(sleeps: &[SleepRow]) -> Vec<Sender<'_>> {
+    let mut senders: Vec<Sender<'_>> = Vec::new();
+    for row in sleeps.iter().filter(|row| waits(row)) {
+        let (count, ns) = (row.stats.count(), row.stats.total());
+        match senders.iter_mut().find(|sender| sender.tid == row.tid) {
+            Some(sender) => {
+                sender.count += count;
+                sender.ns = sender.ns.saturating_add(ns);
+            }
+            None => senders.push(Sender {
+                comm: &row.comm,
+                tid: row.tid,
+                count,
+                ns,
+                function: WAITS
+                    .into_iter()
+                    .find(|function| row.has(function))
+                    .unwrap_or_default(),
+            }),
+        }
+    }
+    senders.sort_by_key(|sender| std::cmp::Reverse(sender.ns));
+    senders
+}
+
+/// How often receivers ran out of data.
+fn starved(sleeps: &[SleepRow]) -> u64 {
+    sleeps
+        .iter()
+        .filter(|row| row.has("sk_wait_data") && row.stats.count() >= 10)
+        .map(|row| row.stats.count())
+        .sum()
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     let Some(sleeps) = &case.picture.sleeps else {
         return without_stacks(case);
@@ -70,109 +120,85 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    let waits = sleeps
-        .iter()
-        .filter(|row| WAITS.iter().any(|function| row.has(function)));
-    let mut by_task: Vec<(&str, i32, u64, u64, &str)> = Vec::new();
-    for row in waits {
-        let function = WAITS
-            .into_iter()
-            .find(|function| row.has(function))
-            .unwrap_or_default();
-        match by_task.iter_mut().find(|task| task.1 == row.tid) {
-            Some(task) => {
-                task.2 += row.stats.count();
-                task.3 = task.3.saturating_add(row.stats.total());
-            }
-            None => by_task.push((
-                &row.comm,
-                row.tid,
-                row.stats.count(),
-                row.stats.total(),
-                function,
-            )),
-        }
-    }
-    by_task.sort_by_key(|task| std::cmp::Reverse(task.3));
-    let Some(&(comm, tid, count, ns, _)) = by_task.first() else {
+    let senders = senders(sleeps);
+    let Some(worst) = senders.first() else {
         return without_names(case, sleeps);
     };
-    let total: u64 = by_task
-        .iter()
-        .map(|task| task.3)
-        .fold(0, u64::saturating_add);
-    let cost = case.span_cost(total);
-    if by_task.iter().map(|task| task.2).sum::<u64>() < 50 || cost.share < 0.05 {
+    let total = senders.iter().map(|sender| sender.ns);
+    let cost = case.span_cost(total.fold(0, u64::saturating_add));
+    let count: u64 = senders.iter().map(|sender| sender.count).sum();
+    if count < 50 || cost.share < 0.05 {
         return Verdict::Clear;
     }
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let waits: u64 = by_task.iter().map(|task| task.2).sum();
     // Where the receivers are recorded too, they tell whose fault it is: one that is slow has data all the time, and one
     // that runs out of data several times for each time that a sender gets room is given too little at once.
-    let starved: u64 = sleeps
-        .iter()
-        .filter(|row| row.has("sk_wait_data") && row.stats.count() >= 10)
-        .map(|row| row.stats.count())
-        .sum();
-    if starved > 0 && starved < waits.saturating_mul(STARVED) {
+    let starved = starved(sleeps);
+    if starved > 0 && starved < count.saturating_mul(STARVED) {
         return Verdict::Clear;
     }
     let mut finding = Finding::new(&RULE, if starved > 0 { 0.9 } else { 0.7 })
         .cost(cost)
         .title(format!(
-            "{comm} (thread {tid}) slept {count} times, {}, until its socket had room",
-            human(ns)
+            "{} (thread {}) slept {} times, {}, until its socket had room",
+            worst.comm,
+            worst.tid,
+            worst.count,
+            human(worst.ns)
         ));
-    for (comm, tid, count, ns, function) in by_task.iter().take(4) {
-        let run = case.picture.sched.iter().flat_map(|report| &report.rows);
-        let ran = run
-            .filter(|row| row.tid == *tid)
-            .map(|row| row.runtime_ns.max(row.on_cpu_ns))
-            .sum::<u64>();
-        finding = finding.evidence(says!(
-            "{task} was away from its CPU {count} times under {function}, {time} in all, and ran for {ran}.",
-            task = Thread::named(comm, *tid),
-            count = *count,
-            function = *function,
-            time = Ns(*ns),
-            ran = Ns(ran),
-        ));
+    for sender in senders.iter().take(4) {
+        finding = finding.evidence(slept(case, sender));
     }
-    if starved > 0 {
-        finding = finding.evidence(says!(
+    finding = finding.evidence(match starved {
+        0 => "No receiver is in the recording: record it as well to see whether it is slow or the buffer is too small.".into(),
+        _ => says!(
             "Receivers ran out of data {starved} times (sk_wait_data), {ratio} times for each time that a sender had to wait: \
              what may be under way at once is too little.",
             starved = starved,
-            ratio = Ratio(starved as f64 / waits as f64),
-        ));
-    } else {
-        finding = finding.evidence(
-            "No receiver is in the recording: record it as well to see whether it is slow or the buffer is too small.",
-        );
-    }
-    if by_task.first().is_some_and(|task| task.4 != WAITS[0]) {
+            ratio = Ratio(starved as f64 / count as f64),
+        ),
+    });
+    if worst.function != WAITS[0] {
         finding = finding.note(
             0,
             "This socket is none of TCP: its limits are SO_SNDBUF, net.core.wmem_default and net.core.wmem_max (a tap device's: \
              sndbuf).",
         );
     }
-    let deepest = sleeps
-        .iter()
-        .find(|row| row.tid == tid && WAITS.iter().any(|function| row.has(function)));
-    if let Some(row) = deepest {
-        let frames: Vec<&str> = row.frames.iter().take(5).map(String::as_str).collect();
-        finding = finding.evidence(
-            says!(
-                "Its stack, innermost first: {frames}.",
-                frames = frames.join(", "),
-            )
-            .thread(tid),
-        );
+    if let Some(stack) = stack(sleeps, worst.tid) {
+        finding = finding.evidence(stack);
     }
     finding.found()
+}
+
+/// One sender in words.
+fn slept(case: &Case<'_>, sender: &Sender<'_>) -> Evidence {
+    let rows = case.picture.sched.iter().flat_map(|report| &report.rows);
+    let ran = rows
+        .filter(|row| row.tid == sender.tid)
+        .map(|row| row.runtime_ns.max(row.on_cpu_ns))
+        .sum::<u64>();
+    says!(
+        "{task} was away from its CPU {count} times under {function}, {time} in all, and ran for {ran}.",
+        task = Thread::named(sender.comm, sender.tid),
+        count = sender.count,
+        function = sender.function,
+        time = Ns(sender.ns),
+        ran = Ns(ran),
+    )
+}
+
+/// The stack with which a sender slept.
+fn stack(sleeps: &[SleepRow], tid: i32) -> Option<Evidence> {
+    let row = sleeps.iter().find(|row| row.tid == tid && waits(row))?;
+    let frames: Vec<&str> = row.frames.iter().take(5).map(String::as_str).collect();
+    let stack = says!(
+        "Its stack, innermost first: {frames}.",
+        frames = frames.join(", "),
+    );
+    Some(stack.thread(tid))
 }
 
 /// Programs whose work is to send.

@@ -176,88 +176,161 @@ const MENDED: [Held; 5] = [
     Held::Untold,
 ];
 
+/// Stalls by what held them, and the kind that took most of their time.
+struct Stood<'a> {
+    /// Those that the guest or its VMM can mend, with their time; where there are none, the host's own.
+    count: u64,
+    ns: u64,
+    /// Those of the host itself.
+    of_host: u64,
+    host_ns: u64,
+    main: Held,
+    /// The longest of that kind.
+    first: Option<&'a Stall>,
+    /// The vCPU slept in the VMM, and who woke it hardly ran meanwhile.
+    idle: bool,
+}
+
+impl<'a> Stood<'a> {
+    /// Sums all stalls but waits behind tasks, which are vcpu-preempted's.
+    fn of(stalls: &'a StallsReport) -> Option<Stood<'a>> {
+        let sum = |kinds: &[Held]| {
+            let sums = kinds.iter().map(|held| stalls.sum(*held));
+            sums.fold((0, 0u64), |sum, one| {
+                (sum.0 + one.0, sum.1.saturating_add(one.1))
+            })
+        };
+        let mended = sum(&MENDED);
+        let (of_host, host_ns) = sum(&[Held::Host]);
+        let (main, (count, ns)) = match (mended.0, of_host) {
+            (0, 0) => return None,
+            (0, _) => (Held::Host, (of_host, host_ns)),
+            _ => {
+                let longest = MENDED.into_iter().max_by_key(|held| stalls.sum(*held).1)?;
+                (longest, mended)
+            }
+        };
+        let first = stalls.longest.iter().find(|stall| stall.held == main);
+        // Whoever has the VMM's lock runs while a vCPU sleeps for it.
+        let ran = |stall: &Stall| {
+            let waker = stall.waker.as_ref();
+            waker.is_some_and(|waker| waker.ns >= stall.held_ns / 2)
+        };
+        Some(Stood {
+            count,
+            ns,
+            of_host,
+            host_ns,
+            main,
+            first,
+            idle: main == Held::Vmm && first.is_some_and(|stall| !ran(stall)),
+        })
+    }
+
+    fn longest_ns(&self) -> u64 {
+        self.first.map_or(0, Stall::ns)
+    }
+
+    fn confidence(&self) -> f64 {
+        match self.main {
+            Held::Stopped => 0.95,
+            Held::Vmm if self.idle => 0.7,
+            Held::Vmm | Held::Kernel => 0.85,
+            Held::Busy => 0.7,
+            Held::Host => 0.6,
+            // Nothing tells what it was: one of two events that were missed looks the same.
+            Held::Untold | Held::Behind => 0.5,
+        }
+    }
+
+    fn title(&self, case: &Case<'_>) -> String {
+        let often = match self.count {
+            1 => {
+                let whom = self.first.map_or_else(
+                    || "a vCPU".to_owned(),
+                    |stall| case.vcpu_called(stall.tid).called,
+                );
+                format!("{} stood still for {}", capital(&whom), human(self.ns))
+            }
+            count => format!("vCPUs stood still {count} times, {} in all", human(self.ns)),
+        };
+        match self.main {
+            Held::Stopped => format!("{often}: a signal had stopped the VMM"),
+            Held::Vmm => format!("{often}: asleep in the VMM"),
+            Held::Kernel => format!("{often}: asleep in KVM"),
+            Held::Busy => format!("{often}: busy in KVM or the VMM"),
+            Held::Host => format!("{often}: the host itself did"),
+            Held::Untold | Held::Behind => often,
+        }
+    }
+
+    /// All of them in one sentence.
+    fn in_all(&self, case: &Case<'_>) -> Evidence {
+        let share = Of(self.ns, case.picture.observed_ns());
+        match self.count {
+            1 => says!("That is {share} of the vCPUs' time.", share = share),
+            count => says!(
+                "All {stalls} stalls of {least} or more took {time}, {share} of the vCPUs' time; the longest {longest}.",
+                stalls = count,
+                least = Ns(LONG_NS),
+                time = Ns(self.ns),
+                share = share,
+                longest = Ns(self.longest_ns()),
+            ),
+        }
+    }
+
+    /// What else is to be said of the cause, and the remedies for it, best first.
+    fn advice(&self) -> (&'static str, &'static [usize]) {
+        match self.main {
+            Held::Stopped => (
+                "Here the VMM's threads left their CPUs in state T: SIGSTOP, job control, a debugger or a checkpoint.",
+                &[STOPPED],
+            ),
+            Held::Vmm if self.idle => (
+                "Here the vCPU's thread slept in the VMM, and who woke it hardly ran meanwhile: that one waited itself (a disk, a \
+                 migration's peer), or the VM was paused.",
+                &[LOOK, VMM],
+            ),
+            Held::Vmm => (
+                "Here the vCPU's thread slept in the VMM, for its global lock or for work that another of its threads did.",
+                &[VMM, LOOK],
+            ),
+            Held::Kernel => (
+                "Here the vCPU's thread slept in the host's kernel, uninterruptibly: as a rule for memory that is read from a disk.",
+                &[MEMORY, LOOK],
+            ),
+            Held::Busy => ("Here the vCPU's thread had its CPU all the time.", &[LOOK]),
+            Held::Host => (
+                "Here nothing at all happened on the vCPU's CPU, which it had or which was idle: the host itself stood still. Nothing in \
+                 the VM mends that.",
+                &[HOST],
+            ),
+            Held::Untold | Held::Behind => (
+                "The recording does not show what it was here.",
+                &[LOOK, VMM, MEMORY],
+            ),
+        }
+    }
+}
+
 /// Stalls, all of them summed.
 fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
-    let sum = |kinds: &[Held]| {
-        let sums = kinds.iter().map(|held| stalls.sum(*held));
-        sums.fold((0, 0u64), |sum, one| {
-            (sum.0 + one.0, sum.1.saturating_add(one.1))
-        })
-    };
-    let (count, ns) = sum(&MENDED);
-    // Waits behind tasks are vcpu-preempted's.
-    let (of_host, host_ns) = sum(&[Held::Host]);
-    if count == 0 && of_host == 0 {
-        return None;
-    }
-    let main = match count {
-        0 => Held::Host,
-        _ => MENDED.into_iter().max_by_key(|held| stalls.sum(*held).1)?,
-    };
-    let of_main = stalls.longest.iter().find(|stall| stall.held == main);
-    let longest = of_main.map_or(0, Stall::ns);
-    // Whoever has the VMM's lock runs while a vCPU sleeps for it.
-    let ran = |stall: &Stall| {
-        let waker = stall.waker.as_ref();
-        waker.is_some_and(|waker| waker.ns >= stall.held_ns / 2)
-    };
-    let idle = main == Held::Vmm && of_main.is_some_and(|stall| !ran(stall));
-    let confidence = match main {
-        Held::Stopped => 0.95,
-        Held::Vmm if idle => 0.7,
-        Held::Vmm | Held::Kernel => 0.85,
-        Held::Busy => 0.7,
-        Held::Host => 0.6,
-        // Nothing tells what it was: one of two events that were missed looks the same.
-        Held::Untold | Held::Behind => 0.5,
-    };
-    let cost = case.vcpu_cost(if count == 0 { host_ns } else { ns });
-    let mut finding = Finding::new(&RULE, case.sure(confidence)).cost(cost);
-    let (count, ns) = match count {
-        0 => (of_host, host_ns),
-        _ => (count, ns),
-    };
-    let whom = of_main.map_or_else(
-        || "a vCPU".to_owned(),
-        |stall| case.vcpu_called(stall.tid).called,
-    );
-    let often = match count {
-        1 => format!("{} stood still for {}", capital(&whom), human(ns)),
-        count => format!("vCPUs stood still {count} times, {} in all", human(ns)),
-    };
-    finding = finding.title(match main {
-        Held::Stopped => format!("{often}: a signal had stopped the VMM"),
-        Held::Vmm => format!("{often}: asleep in the VMM"),
-        Held::Kernel => format!("{often}: asleep in KVM"),
-        Held::Busy => format!("{often}: busy in KVM or the VMM"),
-        Held::Host => format!("{often}: the host itself did"),
-        Held::Untold | Held::Behind => often,
-    });
-    for stall in stalls
-        .longest
-        .iter()
-        .filter(|stall| stall.held != Held::Behind)
-        .take(4)
-    {
+    let stood = Stood::of(stalls)?;
+    let mut finding = Finding::new(&RULE, case.sure(stood.confidence()))
+        .cost(case.vcpu_cost(stood.ns))
+        .title(stood.title(case));
+    let longest = stalls.longest.iter();
+    let longest = longest.filter(|stall| stall.held != Held::Behind);
+    for stall in longest.take(4) {
         finding = finding.evidence(told(case, stall));
     }
-    let share = Of(ns, case.picture.observed_ns());
-    finding = finding.evidence(match count {
-        1 => says!("That is {share} of the vCPUs' time.", share = share),
-        count => says!(
-            "All {stalls} stalls of {least} or more took {time}, {share} of the vCPUs' time; the longest {longest}.",
-            stalls = count,
-            least = Ns(LONG_NS),
-            time = Ns(ns),
-            share = share,
-            longest = Ns(longest),
-        ),
-    });
-    if count != of_host && of_host > 0 {
+    finding = finding.evidence(stood.in_all(case));
+    if stood.main != Held::Host && stood.of_host > 0 {
         finding = finding.evidence(says!(
             "In addition, the host itself stood still {stalls}, {time} in all.",
-            stalls = Times(of_host),
-            time = Ns(host_ns),
+            stalls = Times(stood.of_host),
+            time = Ns(stood.host_ns),
         ));
     }
     let (behind, behind_ns) = stalls.sum(Held::Behind);
@@ -268,44 +341,16 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
             time = Ns(behind_ns),
         ));
     }
-    let (also, remedies): (&str, &[usize]) = match main {
-        Held::Stopped => (
-            "Here the VMM's threads left their CPUs in state T: SIGSTOP, job control, a debugger or a checkpoint.",
-            &[STOPPED],
-        ),
-        Held::Vmm if idle => (
-            "Here the vCPU's thread slept in the VMM, and who woke it hardly ran meanwhile: that one waited itself (a disk, a \
-             migration's peer), or the VM was paused.",
-            &[LOOK, VMM],
-        ),
-        Held::Vmm => (
-            "Here the vCPU's thread slept in the VMM, for its global lock or for work that another of its threads did.",
-            &[VMM, LOOK],
-        ),
-        Held::Kernel => (
-            "Here the vCPU's thread slept in the host's kernel, uninterruptibly: as a rule for memory that is read from a disk.",
-            &[MEMORY, LOOK],
-        ),
-        Held::Busy => ("Here the vCPU's thread had its CPU all the time.", &[LOOK]),
-        Held::Host => (
-            "Here nothing at all happened on the vCPU's CPU, which it had or which was idle: the host itself stood still. Nothing in \
-             the VM mends that.",
-            &[HOST],
-        ),
-        Held::Untold | Held::Behind => (
-            "The recording does not show what it was here.",
-            &[LOOK, VMM, MEMORY],
-        ),
-    };
+    let (also, remedies) = stood.advice();
     finding = finding.also(also).only(remedies);
     if let Some(doubt) = case.doubt() {
         finding = finding.evidence(doubt);
     }
-    finding.at_least = match main {
+    finding.at_least = match stood.main {
         Held::Host => Severity::Low,
-        _ => noticed(longest),
+        _ => noticed(stood.longest_ns()),
     };
-    if main == Held::Host {
+    if stood.main == Held::Host {
         // What cannot be mended is reported, and is no reason to look at it first.
         finding.cost = None;
     }

@@ -224,65 +224,21 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
         .cost(case.vcpu_cost(ns))
         .title(title);
     for row in rows.iter().take(4) {
-        let what = match row.told {
-            TimerTold::Vector(vector) => says!(
-                "{interrupts} timer interrupts ({vector})",
-                interrupts = row.interrupts,
-                vector = format!("vector {vector}, 0x{vector:x}"),
-            ),
-            TimerTold::Preemption => says!(
-                "{interrupts} expiries of the VMX preemption timer",
-                interrupts = row.interrupts,
-            ),
-            TimerTold::Line(irq) => says!(
-                "{interrupts} interrupts of the virtual timer ({line})",
-                interrupts = row.interrupts,
-                line = format!("IRQ {irq}"),
-            ),
-            TimerTold::Nothing => "an unknown number of expiries".into(),
-        };
         let own = Cost::of(row.timer.ns, row.observed_ns, Base::VcpuTime);
         finding.at_least = finding.at_least.max(own.severity());
-        let set = match row.set {
-            0 => Evidence::default(),
-            set => says!(", and its timer set {set}", set = Many(set, "time")),
-        };
-        finding = finding.evidence(says!(
-            "{vcpu}: {what} in {observed}{set}; {exits} of {all} exits are for it ({share}), {share_of_time} of its time in \
-             {timed}.",
-            vcpu = name(row),
-            what = what,
-            observed = Ns(row.observed_ns),
-            set = set,
-            exits = row.timer_exits,
-            all = row.exits,
-            share = Of(row.timer_exits, row.exits),
-            share_of_time = Of(row.timer.ns, row.observed_ns),
-            timed = Many(row.timer.count, "exit"),
-        ));
+        finding = finding.evidence(interrupted(row));
     }
+    let arm64 = case.picture.isa == Some(Isa::Arm64);
     // On arm64 the guest's timer is an interrupt of the host.
-    if worst.interrupted.count > 0 && case.picture.isa != Some(Isa::Arm64) {
-        let told = worst.host_timer.count;
-        let own = match told {
-            0 => Evidence::default(),
-            told => says!(
-                "; {by_timer} of these are by the host's own timer (vector 236) and bring the guest nothing",
-                by_timer = told,
-            ),
-        };
-        finding = finding.evidence(says!(
-            "Interrupts of the host took {exits} of its exits{own}.",
-            exits = worst.interrupted.count,
-            own = own,
-        ));
+    if worst.interrupted.count > 0 && !arm64 {
+        finding = finding.evidence(by_host(worst));
     }
     if !counted {
         finding = finding.evidence(
             "Which interrupts came is not recorded; kvm:kvm_inj_virq and kvm:kvm_apic_accept_irq have their vectors.",
         );
     }
-    if !timers.writes && case.picture.isa != Some(Isa::Arm64) {
+    if !timers.writes && !arm64 {
         finding = finding.evidence(
             "Writes of registers are not recorded (kvm:kvm_msr), so the exits that set the timer are not in the cost.",
         );
@@ -290,11 +246,65 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
     if let Some(losses) = case.losses() {
         finding = finding.evidence(losses);
     }
-    let order: &[usize] = match case.picture.isa {
-        Some(Isa::Arm64) => &[0, 3, 2],
-        _ => &[0, 1, 3, 2],
+    let order: &[usize] = match arm64 {
+        true => &[0, 3, 2],
+        false => &[0, 1, 3, 2],
     };
     finding.only(order).found()
+}
+
+/// How often a vCPU's timer interrupts it, and what that takes.
+fn interrupted(row: &TimerRow) -> Evidence {
+    let what = match row.told {
+        TimerTold::Vector(vector) => says!(
+            "{interrupts} timer interrupts ({vector})",
+            interrupts = row.interrupts,
+            vector = format!("vector {vector}, 0x{vector:x}"),
+        ),
+        TimerTold::Preemption => says!(
+            "{interrupts} expiries of the VMX preemption timer",
+            interrupts = row.interrupts,
+        ),
+        TimerTold::Line(irq) => says!(
+            "{interrupts} interrupts of the virtual timer ({line})",
+            interrupts = row.interrupts,
+            line = format!("IRQ {irq}"),
+        ),
+        TimerTold::Nothing => "an unknown number of expiries".into(),
+    };
+    let set = match row.set {
+        0 => Evidence::default(),
+        set => says!(", and its timer set {set}", set = Many(set, "time")),
+    };
+    says!(
+        "{vcpu}: {what} in {observed}{set}; {exits} of {all} exits are for it ({share}), {share_of_time} of its time in \
+         {timed}.",
+        vcpu = name(row),
+        what = what,
+        observed = Ns(row.observed_ns),
+        set = set,
+        exits = row.timer_exits,
+        all = row.exits,
+        share = Of(row.timer_exits, row.exits),
+        share_of_time = Of(row.timer.ns, row.observed_ns),
+        timed = Many(row.timer.count, "exit"),
+    )
+}
+
+/// How often the host interrupts a vCPU beside that.
+fn by_host(row: &TimerRow) -> Evidence {
+    let own = match row.host_timer.count {
+        0 => Evidence::default(),
+        told => says!(
+            "; {by_timer} of these are by the host's own timer (vector 236) and bring the guest nothing",
+            by_timer = told,
+        ),
+    };
+    says!(
+        "Interrupts of the host took {exits} of its exits{own}.",
+        exits = row.interrupted.count,
+        own = own,
+    )
 }
 
 /// The host's own timer: its tick is never so fast, so something on the host has a timer there.

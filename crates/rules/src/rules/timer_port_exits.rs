@@ -6,7 +6,7 @@ use words::{duration::human, share};
 
 use crate::case::Sum;
 use crate::common::listed;
-use crate::evidence::{Of, says};
+use crate::evidence::{Of, Times, says};
 use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -91,6 +91,71 @@ const LEAST: u64 = 100;
 /// So many reads are a habit of the guest's also in a recording that is too short for a rate.
 const CERTAIN: u64 = 200;
 
+/// What was measured of accesses of timers' ports.
+struct Reads<'a> {
+    rows: Vec<&'a ExitRow>,
+    /// Exits for any port.
+    exits: Sum,
+    /// Accesses of any port that have their exit and entry.
+    ports: Sum,
+    /// Accesses of timers' ports.
+    timers: Sum,
+    /// Those of them that read the time.
+    count: u64,
+    /// Accesses of any port that were recorded, with their exit and entry or without.
+    recorded: u64,
+    /// What reads cost, with those whose exit or entry was lost.
+    ns: u64,
+}
+
+impl<'a> Reads<'a> {
+    fn of(case: &Case<'a>, exits: Sum, ports: Sum) -> Reads<'a> {
+        let rows = case.accesses(ExitTable::Ioport, is_timer);
+        let timers = Sum::of(rows.iter().copied());
+        let count = of_reads(&rows);
+        // perf counts an access from kvm_pio on; the exit began before. An access whose exit or entry was lost took as long as
+        // those that were timed.
+        let mean = |sum: Sum| sum.ns as f64 / sum.count.max(1) as f64;
+        let timed = rows.iter().fold(Sum::default(), |sum, row| Sum {
+            count: sum.count.saturating_add(row.whole.count),
+            ns: sum.ns.saturating_add(row.whole.ns),
+        });
+        let each = match timed.count {
+            0 => mean(exits).max(mean(timers)),
+            _ => mean(timed),
+        };
+        let recorded = case.picture.events("kvm_pio").unwrap_or(0).max(ports.count);
+        let all_reads = count as f64 * recorded as f64 / ports.count as f64;
+        Reads {
+            rows,
+            exits,
+            ports,
+            timers,
+            count,
+            recorded,
+            ns: (all_reads * each) as u64,
+        }
+    }
+
+    /// Whether they are a habit that costs something.
+    fn matter(&self, case: &Case<'_>) -> bool {
+        let enough = if case.has_exits() {
+            case.matters(self.ns)
+        } else {
+            // The table of ports alone: timers are most of what the guest does with ports.
+            self.count >= self.ports.count / 2
+        };
+        self.count >= LEAST && enough
+    }
+
+    /// Whether the RTC is one of the clocks.
+    fn of_rtc(&self) -> bool {
+        let rows = self.rows.iter().copied();
+        let rtc = Sum::of(rows.filter(|row| row.address.is_some_and(is_rtc)));
+        rtc.count >= self.timers.count / 20
+    }
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
@@ -98,68 +163,58 @@ fn look(case: &Case<'_>) -> Verdict {
     let exits = case.exits(&["IO_INSTRUCTION", "io"]);
     let ports = Sum::of(case.picture.rows(ExitTable::Ioport));
     if ports.count == 0 {
-        let much = case.has_exits() && exits.count >= LEAST && case.matters(exits.ns);
-        return if much {
-            Verdict::Lacks(format!(
-                "{} exits for I/O ports took {} ({} of the time of exits without waiting), and the ports were \
-                 not recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report \
-                 --event=ioport prints.",
-                exits.count,
-                human(exits.ns),
-                share::of(exits.ns, case.handling_ns()),
-            ))
-        } else if case.has_exits() {
-            Verdict::Clear
-        } else {
-            Verdict::Lacks("Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record) to know.".to_owned())
-        };
+        return without_ports(case, exits);
     }
-    let rows = case.accesses(ExitTable::Ioport, is_timer);
-    let timers = Sum::of(rows.iter().copied());
-    let reads = of_reads(&rows);
-    // perf counts an access from kvm_pio on; the exit began before. An access whose exit or entry was lost took as long as
-    // those that were timed.
-    let mean = |sum: Sum| sum.ns as f64 / sum.count.max(1) as f64;
-    let timed = rows.iter().fold(Sum::default(), |sum, row| Sum {
-        count: sum.count.saturating_add(row.whole.count),
-        ns: sum.ns.saturating_add(row.whole.ns),
-    });
-    let each = match timed.count {
-        0 => mean(exits).max(mean(timers)),
-        _ => mean(timed),
-    };
-    let recorded = case.picture.events("kvm_pio").unwrap_or(0).max(ports.count);
-    let all_reads = reads as f64 * recorded as f64 / ports.count as f64;
-    let cost_ns = (all_reads * each) as u64;
-    let enough = if case.has_exits() {
-        case.matters(cost_ns)
-    } else {
-        // The table of ports alone: timers are most of what the guest does with ports.
-        reads >= ports.count / 2
-    };
-    if reads < LEAST || !enough {
+    let reads = Reads::of(case, exits, ports);
+    if !reads.matter(case) {
         return Verdict::Clear;
     }
     let brief = case.too_brief();
-    if reads < CERTAIN
+    if reads.count < CERTAIN
         && let Some(brief) = brief
     {
         return brief;
     }
     // Where most pairs are torn, those that are left are not like the others.
-    let torn = recorded > ports.count.saturating_mul(5) / 4;
+    let torn = reads.recorded > ports.count.saturating_mul(5) / 4;
     let confidence = match (torn, &brief) {
         (true, _) => 0.5,
         (false, Some(_)) => 0.6,
         (false, None) => 0.95,
     };
+    advise(case, say(case, &reads, confidence), reads.of_rtc()).found()
+}
+
+/// Which ports exits were for is not known.
+fn without_ports(case: &Case<'_>, exits: Sum) -> Verdict {
+    if !case.has_exits() {
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record) to know."
+                .to_owned(),
+        );
+    }
+    if exits.count < LEAST || !case.matters(exits.ns) {
+        return Verdict::Clear;
+    }
+    Verdict::Lacks(format!(
+        "{} exits for I/O ports took {} ({} of the time of exits without waiting), and the ports were \
+         not recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report \
+         --event=ioport prints.",
+        exits.count,
+        human(exits.ns),
+        share::of(exits.ns, case.handling_ns()),
+    ))
+}
+
+fn say(case: &Case<'_>, reads: &Reads<'_>, confidence: f64) -> Finding {
     let mut finding = Finding::new(&RULE, confidence)
-        .cost(case.vcpu_cost(cost_ns))
+        .cost(case.vcpu_cost(reads.ns))
         .title(format!(
-            "The guest reads time from I/O ports: {reads} exits, {}",
-            human(cost_ns)
+            "The guest reads time from I/O ports: {} exits, {}",
+            reads.count,
+            human(reads.ns)
         ));
-    let all = case.all_exits();
+    let (exits, all) = (reads.exits, case.all_exits());
     if exits.count > 0 {
         finding = finding.evidence(says!(
             "Exits for I/O ports: {exits} of {all} ({share}), {share_of_time} of the time of all exits, {share_of_handling} of it \
@@ -172,31 +227,25 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     }
     finding = case.tell_brief(finding);
-    for line in listed(|_| ExitTable::Ioport, &rows, ports.count, 6) {
+    for line in listed(|_| ExitTable::Ioport, &reads.rows, reads.ports.count, 6) {
         finding = finding.evidence(line);
     }
-    if timers.count > reads {
+    if reads.timers.count > reads.count {
         finding = finding.evidence(says!(
             "{writes} of these accesses are writes that choose nothing to be read; they are not counted as reads of the time.",
-            writes = timers.count - reads,
+            writes = reads.timers.count - reads.count,
         ));
     }
-    if recorded > ports.count {
+    if reads.recorded > reads.ports.count {
         finding = finding.evidence(says!(
-            "{accesses} accesses of ports were recorded without their exit or entry: they are in the cost at the mean of the \
-             others.",
-            accesses = recorded - ports.count,
+            "Ports were accessed {accesses} without a recorded exit or entry: in the cost these count with the mean of the others.",
+            accesses = Times(reads.recorded - reads.ports.count),
         ));
     }
-    if let Some(losses) = case.losses() {
-        finding = finding.evidence(losses);
+    match case.losses() {
+        Some(losses) => finding.evidence(losses),
+        None => finding,
     }
-    let rtc = Sum::of(
-        rows.iter()
-            .copied()
-            .filter(|row| row.address.is_some_and(is_rtc)),
-    );
-    advise(case, finding, rtc.count >= timers.count / 20).found()
 }
 
 /// Returns how many accesses read the time: reads, and of the writes those that choose what is read.

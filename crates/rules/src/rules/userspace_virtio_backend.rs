@@ -7,7 +7,7 @@ use paths::{DeviceReport, PathReport, What};
 use stats::Stats;
 use words::duration::human;
 
-use crate::evidence::{Many, Ns, Of, Thread, says};
+use crate::evidence::{Evidence, Many, Ns, Of, Thread, says};
 use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -130,6 +130,16 @@ impl Queue<'_> {
             None => what,
         }
     }
+
+    /// The thread that answers it most.
+    fn back_end(&self) -> Evidence {
+        let who = self.of_vmm.first();
+        let named = who.and_then(|one| Some((one.back_end.as_deref()?, one.back_end_tid)));
+        match named {
+            Some((name, tid)) => says!("{back_end}", back_end = Thread::named(name, tid)),
+            None => "A thread of the VMM".into(),
+        }
+    }
 }
 
 /// Puts together what the vCPUs of one VM notify at one address.
@@ -169,71 +179,93 @@ fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
 }
 
 fn look(case: &Case<'_>) -> Verdict {
-    let recorded = |name: &str| case.picture.events(name).is_some();
-    let lacks = || {
-        Verdict::Lacks(
-            "Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned(),
-        )
-    };
     let Some(path) = case.picture.path("kick") else {
-        let accesses = ["kvm_mmio", "kvm_pio", "kvm_fast_mmio"].iter();
-        let accesses = accesses.copied().any(recorded);
-        // Exits that may be notifications, whose address is not known.
-        let may_be = case.exits(&[
-            "EPT_MISCONFIG",
-            "EPT_VIOLATION",
-            "IO_INSTRUCTION",
-            "npf",
-            "io",
-            "DABT_LOW",
-        ]);
-        let told = accesses || may_be.count == 0;
-        let scheduler = case.picture.sched.is_some() && recorded("sched_waking");
-        return match case.has_exits() && scheduler && told && !case.printed() {
-            true => Verdict::Clear,
-            false => lacks(),
-        };
+        return unnotified(case);
     };
     let queues = queues(case, path);
-    let mut found: Vec<&Queue<'_>> = queues.iter().filter(|queue| queue.is_found()).collect();
-    if found.is_empty() {
+    let found = worst_first(&queues);
+    let Some((worst, more)) = found.split_first() else {
         return Verdict::Clear;
-    }
+    };
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
+    let told = is_told(case, worst);
+    let mut finding = of_worst(case, worst, told);
+    for queue in more.iter().take(3) {
+        finding = finding.evidence(
+            says!(
+                "The same of {queue}: {loops}, half of them in {answer_p50} or more.",
+                queue = queue.called(case),
+                loops = Many(queue.answers.count(), "loop"),
+                answer_p50 = Ns(queue.answers.percentile(0.5)),
+            )
+            .thread(queue.vcpu_tid)
+            .window(queue.span),
+        );
+    }
+    finding = beside(path, finding);
+    if !told {
+        finding = finding.evidence(
+            "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the other one \
+             for something else. Record kvm:kvm_userspace_exit as well to know.",
+        );
+    }
+    patch(case, network(case, worst, finding)).found()
+}
+
+/// No notification was seen to be answered: whether there was none, or whether one would not have been seen.
+fn unnotified(case: &Case<'_>) -> Verdict {
+    let recorded = |name: &str| case.picture.events(name).is_some();
+    let accesses = ["kvm_mmio", "kvm_pio", "kvm_fast_mmio"].iter();
+    let accesses = accesses.copied().any(recorded);
+    // Exits that may be notifications, whose address is not known.
+    let may_be = case.exits(&[
+        "EPT_MISCONFIG",
+        "EPT_VIOLATION",
+        "IO_INSTRUCTION",
+        "npf",
+        "io",
+        "DABT_LOW",
+    ]);
+    let told = accesses || may_be.count == 0;
+    let scheduler = case.picture.sched.is_some() && recorded("sched_waking");
+    match case.has_exits() && scheduler && told && !case.printed() {
+        true => Verdict::Clear,
+        false => Verdict::Lacks(
+            "Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned(),
+        ),
+    }
+}
+
+/// Returns the queues that threads of the VMM answer where that matters, the worst first.
+fn worst_first<'q, 'a>(queues: &'q [Queue<'a>]) -> Vec<&'q Queue<'a>> {
+    let mut found: Vec<_> = queues.iter().filter(|queue| queue.is_found()).collect();
     found.sort_by(|a, b| {
         let weight = |queue: &Queue<'_>| (queue.answers.count() >= SEVERAL, queue.waited_ns);
         weight(b).cmp(&weight(a))
     });
-    let Some((worst, more)) = found.split_first() else {
-        return Verdict::Clear;
-    };
+    found
+}
+
+/// Whether a queue's writes are known to end in the kernel and to wake a back end: where exits to user space are recorded, or
+/// the thread is seen to do a device's work. Else it may be the vCPU's own thread that wakes another.
+fn is_told(case: &Case<'_>, queue: &Queue<'_>) -> bool {
+    let user_space = case.picture.events("kvm_userspace_exit").unwrap_or(0) > 0;
+    user_space || queue.worked * 2 > queue.answers.count()
+}
+
+/// What is said of the worst queue.
+fn of_worst(case: &Case<'_>, worst: &Queue<'_>, told: bool) -> Finding {
     let count = worst.answers.count();
     let each = worst.answers.percentile(0.5);
-    // That a write ends in the kernel and wakes a back end is known where exits to user space are recorded, or the thread is
-    // seen to do a device's work. Else it may be the vCPU's own thread that wakes another.
-    let user_space = case.picture.events("kvm_userspace_exit").unwrap_or(0) > 0;
-    let told = user_space || worst.worked * 2 > count;
     let confidence = match count {
         _ if !told || case.doubtful() => 0.5,
         SEVERAL.. => 0.9,
         _ => 0.5,
     };
-    let cost = Cost::of(worst.waited_ns, worst.in_use_ns, Base::InUse);
-    let who = worst.of_vmm.first();
-    let name = who.and_then(|one| one.back_end.as_deref());
-    let thread = match (name, who) {
-        (Some(name), Some(who)) => {
-            says!(
-                "{back_end}",
-                back_end = Thread::named(name, who.back_end_tid)
-            )
-        }
-        _ => "A thread of the VMM".into(),
-    };
-    let mut finding = Finding::new(&RULE, confidence)
-        .cost(cost)
+    Finding::new(&RULE, confidence)
+        .cost(Cost::of(worst.waited_ns, worst.in_use_ns, Base::InUse))
         .title(format!(
             "A thread of the VMM answers the guest's notifications: {}",
             match count {
@@ -244,7 +276,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .evidence(
             says!(
                 "{thread} answered {answered} of {all} of {queue}: {times}.",
-                thread = thread,
+                thread = worst.back_end(),
                 answered = count,
                 all = Many(count.saturating_add(worst.others), "notification"),
                 queue = worst.called(case),
@@ -277,65 +309,55 @@ fn look(case: &Case<'_>) -> Verdict {
                 "Until the guest went on, half of them took {loop_p50} or more.",
                 loop_p50 = Ns(worst.loops.percentile(0.5)),
             ),
-        });
-    for queue in more.iter().take(3) {
-        finding = finding.evidence(
-            says!(
-                "The same of {queue}: {loops}, half of them in {answer_p50} or more.",
-                queue = queue.called(case),
-                loops = Many(queue.answers.count(), "loop"),
-                answer_p50 = Ns(queue.answers.percentile(0.5)),
-            )
-            .thread(queue.vcpu_tid)
-            .window(queue.span),
-        );
-    }
+        })
+}
+
+/// What is to set beside it: how fast vhost answers other queues, or else where the way takes longest.
+fn beside(path: &PathReport, mut finding: Finding) -> Finding {
     let vhost = path.devices.iter().filter(|one| one.what == What::Vhost);
     let mut of_vhost = Stats::default();
     vhost.for_each(|one| of_vhost.merge(&one.answers));
     if of_vhost.count() > 0 {
-        finding = finding.evidence(says!(
+        return finding.evidence(says!(
             "{answered} of other queues were answered by a vhost thread, half of them in {answer_p50} or less.",
             answered = Many(of_vhost.count(), "notification"),
             answer_p50 = Ns(of_vhost.percentile(0.5)),
         ));
-    } else {
-        // Stages are of all devices: they tell of this one where there is no other kind.
-        let mut stages: Vec<_> = path
-            .stages
-            .iter()
-            .filter(|stage| !is_guests(&stage.name))
-            .collect();
-        stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
-        for stage in stages.iter().take(3) {
-            finding = finding.evidence(
-                says!(
-                    "{stage}: {count}, p50 {p50}, p99 {p99}.",
-                    stage = stage.name.as_str(),
-                    count = Many(stage.stats.count(), "time"),
-                    p50 = Ns(stage.stats.percentile(0.5)),
-                    p99 = Ns(stage.stats.percentile(0.99)),
-                )
-                .slowest(path),
-            );
-        }
     }
-    if !told {
+    // Stages are of all devices: they tell of this one where there is no other kind.
+    let mut stages: Vec<_> = path
+        .stages
+        .iter()
+        .filter(|stage| !is_guests(&stage.name))
+        .collect();
+    stages.sort_by_key(|stage| std::cmp::Reverse(stage.stats.total()));
+    for stage in stages.iter().take(3) {
         finding = finding.evidence(
-            "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the other one \
-             for something else. Record kvm:kvm_userspace_exit as well to know.",
+            says!(
+                "{stage}: {count}, p50 {p50}, p99 {p99}.",
+                stage = stage.name.as_str(),
+                count = Many(stage.stats.count(), "time"),
+                p50 = Ns(stage.stats.percentile(0.5)),
+                p99 = Ns(stage.stats.percentile(0.99)),
+            )
+            .slowest(path),
         );
     }
+    finding
+}
+
+/// Where probes show that the work is a network's, the disk's remedy is none.
+fn network(case: &Case<'_>, worst: &Queue<'_>, finding: Finding) -> Finding {
     let net = ["tun_get_user", "tun_sendmsg", "tun_net_xmit", "handle_tx"].iter();
     let packets: u64 = net.map(|name| case.picture.events_about(name)).sum();
-    if packets > 0 && worst.worked > 0 {
-        finding = finding.evidence(says!(
-            "The work is a network device's: {events} of its probes.",
-            events = Many(packets, "event"),
-        ));
-        finding = finding.only(&[0]);
+    if packets == 0 || worst.worked == 0 {
+        return finding;
     }
-    patch(case, finding).found()
+    let work = says!(
+        "The work is a network device's: {events} of its probes.",
+        events = Many(packets, "event"),
+    );
+    finding.evidence(work).only(&[0])
 }
 
 /// Whether a stage is not the back end's: the way of its interrupt to the guest, and the guest's own.

@@ -3,7 +3,7 @@
 use analysis::{MovesRow, TaskRow};
 
 use super::vcpu_preempted::pinning;
-use crate::evidence::{Many, Ns, Of, Share, Thread, says};
+use crate::evidence::{Evidence, Many, Ns, Of, Share, Thread, says};
 use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -57,6 +57,18 @@ const LEAST: u64 = 50;
 /// From this share of the vCPU's time on moves are a cost.
 const COSTS: f64 = 0.02;
 
+/// What was measured of moves.
+struct Moves<'a> {
+    /// The vCPUs' threads, those that moved most first.
+    rows: Vec<&'a TaskRow>,
+    /// Of the one that moved most, in a second.
+    rate: f64,
+    /// vCPUs whose moves cost them something, and how much.
+    costly: Vec<(&'a MovesRow, u64)>,
+    /// That of all together.
+    cost_ns: u64,
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     let tids = case.vcpu_tids();
     let Some(sched) = &case.picture.sched else {
@@ -65,11 +77,8 @@ fn look(case: &Case<'_>) -> Verdict {
     if tids.is_empty() || case.one_process() {
         return lacks();
     }
-    let mut rows: Vec<&TaskRow> = sched
-        .rows
-        .iter()
-        .filter(|row| tids.contains(&row.tid))
-        .collect();
+    let rows = sched.rows.iter().filter(|row| tids.contains(&row.tid));
+    let mut rows: Vec<&TaskRow> = rows.collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.migrations));
     let Some(worst) = rows.first() else {
         return lacks();
@@ -77,39 +86,52 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(lacks) = case.in_ticks() {
         return lacks;
     }
-    let moves: u64 = rows.iter().map(|row| row.migrations).sum();
     let rate = worst.migrations as f64 / case.seconds();
     if worst.migrations < LEAST || rate < MANY_PER_SECOND {
         return Verdict::Clear;
     }
-    let costly: Vec<(&MovesRow, u64)> = case
-        .picture
-        .moves
-        .iter()
-        .filter(|row| row.moved.count >= LEAST)
-        .filter_map(|row| {
-            let excess = u64::try_from(row.moved.excess_ns(&row.stayed, LEAST)).ok()?;
-            (excess as f64 >= COSTS * row.observed_ns as f64).then_some((row, excess))
-        })
-        .collect();
-    let excess = costly
+    let costly = costly(case);
+    let cost_ns = costly
         .iter()
         .map(|(_, ns)| *ns)
         .fold(0u64, u64::saturating_add);
-    if excess == 0 && rate < WHATEVER_PER_SECOND {
+    if cost_ns == 0 && rate < WHATEVER_PER_SECOND {
         return Verdict::Clear;
     }
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let confidence = if excess > 0 { 0.9 } else { 0.7 };
+    let moves = Moves {
+        rows,
+        rate,
+        costly,
+        cost_ns,
+    };
+    pins(case, say(case, &moves)).found()
+}
+
+/// Returns vCPUs for which runs on another CPU than before take longer than others, and how much in all.
+fn costly<'a>(case: &Case<'a>) -> Vec<(&'a MovesRow, u64)> {
+    let rows = case.picture.moves.iter();
+    rows.filter(|row| row.moved.count >= LEAST)
+        .filter_map(|row| {
+            let excess = u64::try_from(row.moved.excess_ns(&row.stayed, LEAST)).ok()?;
+            (excess as f64 >= COSTS * row.observed_ns as f64).then_some((row, excess))
+        })
+        .collect()
+}
+
+fn say(case: &Case<'_>, moves: &Moves<'_>) -> Finding {
+    let count: u64 = moves.rows.iter().map(|row| row.migrations).sum();
+    let rate = moves.rate;
+    let confidence = if moves.cost_ns > 0 { 0.9 } else { 0.7 };
     let mut finding = Finding::new(&RULE, confidence).title(format!(
-        "vCPU threads moved to another CPU {moves} times, the worst {rate:.0} times a second"
+        "vCPU threads moved to another CPU {count} times, the worst {rate:.0} times a second"
     ));
-    if excess > 0 {
-        finding = finding.cost(case.vcpu_cost(excess));
+    if moves.cost_ns > 0 {
+        finding = finding.cost(case.vcpu_cost(moves.cost_ns));
     }
-    for row in rows.iter().take(4).filter(|row| row.migrations > 0) {
+    for row in moves.rows.iter().take(4).filter(|row| row.migrations > 0) {
         finding = finding.evidence(says!(
             "{task}: moved {moves}, in {runs}.",
             task = Thread::named(&row.comm, row.tid),
@@ -117,30 +139,10 @@ fn look(case: &Case<'_>) -> Verdict {
             runs = Many(row.delays.count(), "run"),
         ));
     }
-    for (row, ns) in costly.iter().take(4) {
-        let half = |stats: &analysis::Stats| Ns(stats.percentile(0.5));
-        let (moved, stayed) = (&row.moved, &row.stayed);
-        finding = finding.evidence(says!(
-            "{thread}: after a move it waited {wait} for the CPU, took {enter} to enter the guest and {first_exit} for its first \
-             exit (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and {stayed_first_exit} (of \
-             {stays}). That is {cost} in all, {share} of its time.",
-            thread = Thread {
-                called: format!("Thread {}", row.tid),
-                tid: row.tid,
-            },
-            wait = half(&moved.waits),
-            enter = half(&moved.enters),
-            first_exit = half(&moved.first_exits),
-            moves = moved.count,
-            stayed_wait = half(&stayed.waits),
-            stayed_enter = half(&stayed.enters),
-            stayed_first_exit = half(&stayed.first_exits),
-            stays = stayed.count,
-            cost = Ns(*ns),
-            share = Of(*ns, row.observed_ns),
-        ));
+    for (row, ns) in moves.costly.iter().take(4) {
+        finding = finding.evidence(took(row, *ns));
     }
-    if excess == 0 {
+    if moves.cost_ns == 0 {
         finding = finding.evidence(says!(
             "Waits and exits after a move were no longer than others; what the guest loses to cold caches no event shows, and is \
              some 100 us each: {share} of the vCPU's time at this rate.",
@@ -150,16 +152,48 @@ fn look(case: &Case<'_>) -> Verdict {
     if rate >= WHATEVER_PER_SECOND {
         finding.at_least = Severity::Medium;
     }
-    if let (Some(domain), Some(host)) = (case.domain, case.host()) {
+    finding
+}
+
+/// What runs after a move took, against others.
+fn took(row: &MovesRow, ns: u64) -> Evidence {
+    let half = |stats: &analysis::Stats| Ns(stats.percentile(0.5));
+    let (moved, stayed) = (&row.moved, &row.stayed);
+    says!(
+        "{thread}: after a move it waited {wait} for the CPU, took {enter} to enter the guest and {first_exit} for its first \
+         exit (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and {stayed_first_exit} (of \
+         {stays}). That is {cost} in all, {share} of its time.",
+        thread = Thread {
+            called: format!("Thread {}", row.tid),
+            tid: row.tid,
+        },
+        wait = half(&moved.waits),
+        enter = half(&moved.enters),
+        first_exit = half(&moved.first_exits),
+        moves = moved.count,
+        stayed_wait = half(&stayed.waits),
+        stayed_enter = half(&stayed.enters),
+        stayed_first_exit = half(&stayed.first_exits),
+        stays = stayed.count,
+        cost = Ns(ns),
+        share = Of(ns, row.observed_ns),
+    )
+}
+
+/// Pins vCPUs where their definition does not.
+fn pins(case: &Case<'_>, mut finding: Finding) -> Finding {
+    let Some(domain) = case.domain else {
+        return finding;
+    };
+    if let Some(host) = case.host() {
         finding = finding.changes(0, pinning(domain, host));
     }
-    if case
-        .domain
-        .is_some_and(|domain| !domain.vcpu_pins.is_empty())
-    {
-        finding = finding.evidence("The guest's definition pins vCPUs: those pins were not in force, or hold several CPUs.");
+    if domain.vcpu_pins.is_empty() {
+        return finding;
     }
-    finding.found()
+    finding.evidence(
+        "The guest's definition pins vCPUs: those pins were not in force, or hold several CPUs.",
+    )
 }
 
 fn lacks() -> Verdict {

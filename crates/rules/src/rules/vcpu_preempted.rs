@@ -1,6 +1,6 @@
 //! A vCPU waits for a CPU that another task has.
 
-use analysis::{Crowd, Held, Stall, Who};
+use analysis::{Crowd, Held, Stall, VcpuRow, VcpuWaits, VcpusReport, Who};
 use cpuset::CpuSet;
 use domain::Change;
 use model::State;
@@ -59,6 +59,60 @@ pub(crate) static RULE: Rule = Rule {
 /// A wait that a guest's users notice by itself, however little of the time it is.
 const LONG_NS: u64 = analysis::LONG_NS;
 
+/// What vCPUs waited behind other tasks.
+struct Waited<'a> {
+    /// All of them, but behind the recorder.
+    total_ns: u64,
+    /// The vCPU that waited most, and its row if it was followed.
+    worst: &'a VcpuWaits,
+    row: Option<&'a VcpuRow>,
+    /// Whether that is a share of the time that counts.
+    often: bool,
+    /// A wait that is noticed by itself.
+    long: Option<&'a Stall>,
+}
+
+impl<'a> Waited<'a> {
+    fn of(case: &Case<'a>, report: &'a VcpusReport) -> Option<Waited<'a>> {
+        // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is reported as that.
+        let waits = &case.picture.waits;
+        let total_ns = waits.others_ns();
+        let worst = waits.vcpus.iter().max_by_key(|vcpu| vcpu.others_ns)?;
+        let row = report.rows.iter().find(|row| row.tid == worst.tid);
+        let observed = row.map_or(0, |row| row.times.total());
+        let busy = case.picture.busy_ns().max(1);
+        let share = case.vcpu_cost(total_ns).share;
+        let often = case.waits_often()
+            && (share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
+            && total_ns >= busy / 50;
+        Some(Waited {
+            total_ns,
+            worst,
+            row,
+            often,
+            long: longest(case),
+        })
+    }
+
+    /// How much of the time it is, and of whom most.
+    fn share(&self, case: &Case<'_>) -> Evidence {
+        let observed = self.row.map_or(0, |row| row.times.total());
+        says!(
+            "For {share} of the time that vCPUs were observed they could run while another task had the CPU; the worst was {worst} with \
+             {time} ({share_of_worst}){waits}.",
+            share = Of(self.total_ns, case.picture.observed_ns()),
+            worst = case.vcpu_called(self.worst.tid),
+            time = Ns(self.worst.others_ns),
+            share_of_worst = Of(self.worst.others_ns, observed),
+            waits = self.row.map_or_else(Evidence::default, |row| says!(
+                ", {waits} waits, p99 {p99}",
+                waits = row.waits.count(),
+                p99 = Ns(row.waits.percentile(0.99)),
+            )),
+        )
+    }
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     let Some(report) = &case.picture.vcpus else {
         return lacks();
@@ -66,57 +120,75 @@ fn look(case: &Case<'_>) -> Verdict {
     if report.rows.is_empty() || !report.seen.switches || !report.seen.returns {
         return lacks();
     }
-    // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is reported as that.
-    let waits = &case.picture.waits;
-    let total = waits.others_ns();
-    let cost = case.vcpu_cost(total);
-    let Some(worst) = waits.vcpus.iter().max_by_key(|vcpu| vcpu.others_ns) else {
+    let Some(waited) = Waited::of(case, report) else {
         return Verdict::Clear;
     };
-    let row = report.rows.iter().find(|row| row.tid == worst.tid);
-    let observed = row.map_or(0, |row| row.times.total());
-    let busy = case.picture.busy_ns().max(1);
-    let often = case.waits_often()
-        && (cost.share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
-        && total >= busy / 50;
-    let long = longest(case);
-    if !often && long.is_none() {
+    if !waited.often && waited.long.is_none() {
         return Verdict::Clear;
     }
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let crowds = || waits.crowds.iter();
-    let of_recorder = |crowd: &&Crowd| matches!(crowd.who, Who::Recorder(_));
-    let first = crowds().find(|crowd| !of_recorder(crowd));
-    let whom = first.map_or_else(|| "other tasks".to_owned(), called);
-    let mut finding = Finding::new(&RULE, case.sure(0.9)).cost(cost);
-    finding = match long {
-        Some(long) if !often => finding.title(format!(
+    let mut finding = Finding::new(&RULE, case.sure(0.9))
+        .cost(case.vcpu_cost(waited.total_ns))
+        .title(title(case, &waited))
+        .evidence(waited.share(case));
+    finding = crowds(case, finding);
+    if let Some(long) = waited.long {
+        finding = finding.evidence(says!(
+            "The longest wait at once was {time} of {vcpu}{behind}: {shown}.",
+            time = Ns(long.held_ns),
+            vcpu = case.vcpu_called(long.tid),
+            behind = behind(long),
+            shown = case.command(long.from, long.to),
+        ));
+        finding.at_least = match long.held_ns {
+            ns if ns >= 10 * LONG_NS => Severity::High,
+            _ => Severity::Medium,
+        };
+    }
+    finding = recorder(case, finding);
+    let rows = report.rows.iter();
+    let guest = rows.map(|row| row.times.get(State::Guest));
+    let guest = guest.fold(0, u64::saturating_add);
+    finding = finding.evidence(says!(
+        "They were in their guests for {time}.",
+        time = Ns(guest)
+    ));
+    if let Some(doubt) = case.doubt() {
+        finding = finding.evidence(doubt);
+    }
+    pins(case, finding).found()
+}
+
+fn title(case: &Case<'_>, waited: &Waited<'_>) -> String {
+    match waited.long {
+        Some(long) if !waited.often => format!(
             "{} waited {} for a CPU at once{}",
             case.vcpu_called(long.tid).capital(),
             human(long.held_ns),
             behind(long)
-        )),
-        _ => finding.title(format!(
-            "vCPUs waited {} for a CPU, most behind {whom}",
-            human(total)
-        )),
-    };
-    finding = finding.evidence(says!(
-        "For {share} of the time that vCPUs were observed they could run while another task had the CPU; the worst was {worst} with \
-         {time} ({share_of_worst}){waits}.",
-        share = Of(total, case.picture.observed_ns()),
-        worst = case.vcpu_called(worst.tid),
-        time = Ns(worst.others_ns),
-        share_of_worst = Of(worst.others_ns, observed),
-        waits = row.map_or_else(Evidence::default, |row| says!(
-            ", {waits} waits, p99 {p99}",
-            waits = row.waits.count(),
-            p99 = Ns(row.waits.percentile(0.99)),
-        )),
-    ));
-    for crowd in crowds().filter(|crowd| !of_recorder(crowd)).take(4) {
+        ),
+        _ => {
+            let mut crowds = case.picture.waits.crowds.iter();
+            let first = crowds.find(|crowd| !is_recorder(crowd));
+            let whom = first.map_or_else(|| "other tasks".to_owned(), called);
+            format!(
+                "vCPUs waited {} for a CPU, most behind {whom}",
+                human(waited.total_ns)
+            )
+        }
+    }
+}
+
+fn is_recorder(crowd: &Crowd) -> bool {
+    matches!(crowd.who, Who::Recorder(_))
+}
+
+/// Says which tasks had the CPUs.
+fn crowds(case: &Case<'_>, mut finding: Finding) -> Finding {
+    let crowds = case.picture.waits.crowds.iter();
+    for crowd in crowds.filter(|crowd| !is_recorder(crowd)).take(4) {
         let vcpus = match crowd.who {
             Who::Vm(_) if crowd.threads == 1 => ", a vCPU itself",
             Who::Vm(_) => ", vCPUs themselves",
@@ -130,39 +202,24 @@ fn look(case: &Case<'_>) -> Verdict {
             time = Ns(crowd.ns),
         ));
     }
-    if let Some(long) = long {
-        finding = finding.evidence(says!(
-            "The longest wait at once was {time} of {vcpu}{behind}: {shown}.",
-            time = Ns(long.held_ns),
-            vcpu = case.vcpu_called(long.tid),
-            behind = behind(long),
-            shown = case.command(long.from, long.to),
-        ));
-        finding.at_least = match long.held_ns {
-            ns if ns >= 10 * LONG_NS => Severity::High,
-            _ => Severity::Medium,
-        };
+    finding
+}
+
+/// Says what the recorder had, which is not counted.
+fn recorder(case: &Case<'_>, finding: Finding) -> Finding {
+    let crowds = || {
+        let crowds = case.picture.waits.crowds.iter();
+        crowds.filter(|crowd| is_recorder(crowd))
+    };
+    let ns: u64 = crowds().map(|crowd| crowd.ns).sum();
+    if ns == 0 {
+        return finding;
     }
-    let recorder: u64 = crowds().filter(of_recorder).map(|crowd| crowd.ns).sum();
-    if recorder > 0 {
-        let names: Vec<Evidence> = crowds().filter(of_recorder).map(members).collect();
-        finding = finding.evidence(says!(
-            "Not counted: {time} behind the recorder ({threads}).",
-            time = Ns(recorder),
-            threads = Evidence::join(names),
-        ));
-    }
-    let rows = report.rows.iter();
-    let guest = rows.map(|row| row.times.get(State::Guest));
-    let guest = guest.fold(0, u64::saturating_add);
-    finding = finding.evidence(says!(
-        "They were in their guests for {time}.",
-        time = Ns(guest)
-    ));
-    if let Some(doubt) = case.doubt() {
-        finding = finding.evidence(doubt);
-    }
-    pins(case, finding).found()
+    finding.evidence(says!(
+        "Not counted: {time} behind the recorder ({threads}).",
+        time = Ns(ns),
+        threads = Evidence::join(crowds().map(members).collect()),
+    ))
 }
 
 /// The longest single wait behind a task that is not the recorder's, if it is one that is noticed by itself.
