@@ -55,8 +55,8 @@ fn instances_end_where_their_vcpu_goes_on() {
             continue;
         };
         let mut all = paths::all_builtin();
-        let of_rules = paths::FOR_RULES.iter();
-        all.extend(of_rules.filter_map(|(name, _)| paths::builtin(name)));
+        let on_request = paths::ON_REQUEST.iter();
+        all.extend(on_request.filter_map(|(name, _)| paths::builtin(name)));
         let mut paths = Paths::new(all);
         paths.list();
         let mut sink = Watching {

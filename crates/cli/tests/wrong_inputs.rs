@@ -134,7 +134,7 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
             &["--kallsyms"],
         ),
         kind(
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../paths/builtin/irqfd.toml"),
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../paths/builtin/2-irqfd.toml"),
             "is a file of latency paths",
             "'trapline paths --path FILE REC'",
             &["--path"],

@@ -7,6 +7,11 @@ with the instances under way only, how long each stage took and what slow instan
 are files of the same language that users write.
 */
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod engine;
 mod interrupts;
@@ -31,23 +36,19 @@ pub use tasks::{Run, What};
 pub use traits::Trait;
 pub use uses::{DeviceReport, MetReport};
 
-/// The built-in paths: name and text of each, in the order in which they are printed.
-pub const BUILTIN: [(&str, &str); 6] = [
-    ("halt-wake", include_str!("../builtin/halt-wake.toml")),
-    ("irqfd", include_str!("../builtin/irqfd.toml")),
-    ("ipi", include_str!("../builtin/ipi.toml")),
-    ("timer", include_str!("../builtin/timer.toml")),
-    ("kick", include_str!("../builtin/kick.toml")),
-    ("user-exit", include_str!("../builtin/user-exit.toml")),
-];
+mod builtin {
+    include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
+}
 
-/// Paths that causes are looked for in, and that are not told unless they are asked for.
-pub const FOR_RULES: [(&str, &str); 1] =
-    [("device-irq", include_str!("../builtin/device-irq.toml"))];
+/// The built-in paths: name and text of each, in the order in which they are printed. They are the files of `builtin/`.
+pub const BUILTIN: &[(&str, &str)] = builtin::BUILTIN;
+
+/// Paths that are followed only when they are asked for, by a person or a rule: the files of `builtin/on-request/`.
+pub const ON_REQUEST: &[(&str, &str)] = builtin::ON_REQUEST;
 
 /// Returns a built-in path.
 pub fn builtin(name: &str) -> Option<lang::Path> {
-    let mut all = BUILTIN.iter().chain(&FOR_RULES);
+    let mut all = BUILTIN.iter().chain(ON_REQUEST);
     let (_, text) = all.find(|(known, _)| *known == name)?;
     lang::parse(text).ok()
 }
@@ -76,9 +77,9 @@ mod tests {
 
     #[test]
     fn built_in_paths_are_understood() {
-        for (name, text) in BUILTIN.into_iter().chain(FOR_RULES) {
+        for (name, text) in BUILTIN.iter().chain(ON_REQUEST) {
             match lang::parse(text) {
-                Ok(path) => assert_eq!(path.name, name),
+                Ok(path) => assert_eq!(path.name, *name),
                 Err(error) => panic!("{name}: {error}"),
             }
         }

@@ -22,7 +22,7 @@ pub enum Was {
     User,
     /// Polling in a halt.
     Polling,
-    /// On a CPU; the recording does not tell more.
+    /// On a CPU; the recording does not say more.
     Running,
     /// Woken or preempted, without a CPU.
     Runnable,

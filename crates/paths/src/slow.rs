@@ -104,6 +104,11 @@ fn p95(tally: &Tally) -> Option<u64> {
     if tally.count < FEW {
         return None;
     }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a count, rounded, is a count"
+    )]
     let least = (tally.count as f64 * 0.05).ceil() as u64;
     let mut above = 0;
     for bucket in tally.buckets().rev() {

@@ -105,6 +105,47 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
+    /// Adds an instance: its total, the numbers of its traits, and its stages by number with their times.
+    #[inline]
+    fn add(&mut self, total_ns: u64, traits: &[u32], stages: &[(u32, u64)]) {
+        self.min_ns = if self.count == 0 {
+            total_ns
+        } else {
+            self.min_ns.min(total_ns)
+        };
+        self.max_ns = self.max_ns.max(total_ns);
+        self.count += 1;
+        self.ns = self.ns.saturating_add(total_ns);
+        for number in traits {
+            let count = at_place(&mut self.traits, *number as usize);
+            *count = count.saturating_add(1);
+        }
+        for (number, ns) in stages {
+            at_place(&mut self.stages, *number as usize).add(*ns);
+        }
+    }
+
+    /// Adds the times from an instance's beginning to each of its steps.
+    #[inline]
+    fn add_offsets(&mut self, chain: u8, began: u64, reached: &[Reached]) {
+        for step in reached {
+            let offset = at_place(&mut self.offsets, offset_of(chain, step.step));
+            offset.add(step.time.saturating_sub(began));
+        }
+    }
+
+    /// Keeps an instance as an example, if there are too few.
+    #[inline]
+    fn keep_example(&mut self, number: u64, total_ns: u64, traits: &[u32]) {
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(Example {
+                number,
+                total_ns,
+                traits: traits.to_vec(),
+            });
+        }
+    }
+
     /// Adds another's counts.
     pub(crate) fn merge(&mut self, other: &Bucket) {
         self.min_ns = if self.count == 0 {
@@ -226,26 +267,37 @@ impl Tally {
     /// Adds an instance that completed, and returns its number.
     pub(crate) fn add(
         &mut self,
-        chain: usize,
+        chain: u8,
         reached: &[Reached],
         coalesced: u32,
         traits: &[Trait],
     ) -> u64 {
         self.count += 1;
         self.coalesced_into += u64::from(coalesced);
-        let chain = chain as u8;
         let (Some(first), Some(last)) = (reached.first(), reached.last()) else {
             return self.count;
         };
         let total_ns = last.time.saturating_sub(first.time);
         self.total.add(total_ns);
         self.longest.add(total_ns, first.time);
-        let key = match self.slow_from {
-            Some(from) => u32::from(total_ns >= from),
-            None => bucket_of(total_ns),
-        };
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.clear();
+        self.add_traits(traits, total_ns, &mut numbers);
+        let mut stages = [(0u32, 0u64); MAX_STEPS];
+        let stages = self.add_stages(chain, reached, &mut stages);
+        self.keep_slowest(total_ns, &numbers, stages);
+        let number = self.count;
+        let bucket = self.bucket(total_ns);
+        bucket.add(total_ns, &numbers, stages);
+        bucket.add_offsets(chain, first.time, reached);
+        bucket.keep_example(number, total_ns, &numbers);
+        self.numbers = numbers;
+        number
+    }
+
+    /// Adds an instance's total to its group and to all that it has; `numbers` gets the numbers of these.
+    #[inline]
+    fn add_traits(&mut self, traits: &[Trait], total_ns: u64, numbers: &mut Vec<u32>) {
         for one in traits {
             if (self.by)(one) {
                 let group = if self.groups.len() < MAX_GROUPS || self.groups.contains_key(one) {
@@ -255,102 +307,107 @@ impl Tally {
                 };
                 self.groups.entry(group).or_default().add(total_ns);
             }
-            let next = self.traits.len();
-            let number = match self.trait_of.get(one) {
-                Some(number) => *number,
-                None if next < MAX_TRAITS => {
-                    self.traits.push(*one);
-                    self.trait_sums.push(Sum::default());
-                    self.trait_of.insert(*one, next as u32);
-                    next as u32
-                }
-                None => continue,
+            let Some(number) = self.trait_number(one) else {
+                continue;
             };
             if let Some(sum) = self.trait_sums.get_mut(number as usize) {
                 sum.add(total_ns);
             }
             numbers.push(number);
         }
-        let mut ns_of = [(0u32, 0u64); MAX_STEPS];
-        let mut stages = 0;
-        for pair in reached.windows(2) {
+    }
+
+    /// Returns the number of a trait, which is a new one if no instance had it before.
+    #[inline]
+    fn trait_number(&mut self, one: &Trait) -> Option<u32> {
+        if let Some(number) = self.trait_of.get(one) {
+            return Some(*number);
+        }
+        let next = self.traits.len();
+        if next >= MAX_TRAITS {
+            return None;
+        }
+        let number = u32::try_from(next).ok()?;
+        self.traits.push(*one);
+        self.trait_sums.push(Sum::default());
+        self.trait_of.insert(*one, number);
+        Some(number)
+    }
+
+    /// Adds the time of each stage. Returns the stages by number, with their times, in `room`.
+    #[inline]
+    fn add_stages<'r>(
+        &mut self,
+        chain: u8,
+        reached: &[Reached],
+        room: &'r mut [(u32, u64); MAX_STEPS],
+    ) -> &'r [(u32, u64)] {
+        let mut count = 0;
+        for (pair, place) in reached.windows(2).zip(room.iter_mut()) {
             let (from, to) = (&pair[0], &pair[1]);
             let ns = to.time.saturating_sub(from.time);
-            let key = (chain, from.step, to.step);
-            let number = match self.stage_of.get(&key) {
-                Some(number) => *number,
-                None => {
-                    let number = self.stages.len() as u32;
-                    self.stages.push(Stage {
-                        chain,
-                        from: from.step,
-                        to: to.step,
-                        stats: Stats::default(),
-                    });
-                    self.stage_of.insert(key, number);
-                    number
-                }
-            };
+            let number = self.stage_number(chain, from.step, to.step);
             self.stages[number as usize].stats.add(ns);
-            ns_of[stages] = (number, ns);
-            stages += 1;
+            *place = (number, ns);
+            count += 1;
         }
-        let at = key as usize;
-        if self.buckets.len() <= at {
-            self.buckets.resize_with(at + 1, || None);
-        }
-        let bucket = self.buckets[at].get_or_insert_default();
-        bucket.min_ns = if bucket.count == 0 {
-            total_ns
-        } else {
-            bucket.min_ns.min(total_ns)
-        };
-        bucket.max_ns = bucket.max_ns.max(total_ns);
-        bucket.count += 1;
-        bucket.ns = bucket.ns.saturating_add(total_ns);
-        for number in &numbers {
-            let at = *number as usize;
-            if bucket.traits.len() <= at {
-                bucket.traits.resize(at + 1, 0);
-            }
-            bucket.traits[at] = bucket.traits[at].saturating_add(1);
-        }
-        for (number, ns) in &ns_of[..stages] {
-            let at = *number as usize;
-            if bucket.stages.len() <= at {
-                bucket.stages.resize(at + 1, Sum::default());
-            }
-            bucket.stages[at].add(*ns);
-        }
-        for step in reached {
-            let at = offset_of(chain, step.step);
-            if bucket.offsets.len() <= at {
-                bucket.offsets.resize(at + 1, Sum::default());
-            }
-            bucket.offsets[at].add(step.time.saturating_sub(first.time));
-        }
-        let longer = self
-            .slowest
-            .as_ref()
-            .is_none_or(|(known, ..)| known.total_ns < total_ns);
-        if longer && let Some(&(stage, ns)) = ns_of[..stages].iter().max_by_key(|s| s.1) {
+        &room[..count]
+    }
+
+    /// Returns the number of a stage, which is a new one if no instance went it before.
+    #[inline]
+    fn stage_number(&mut self, chain: u8, from: u8, to: u8) -> u32 {
+        let stages = &mut self.stages;
+        *self.stage_of.entry((chain, from, to)).or_insert_with(|| {
+            // A stage is three numbers of one byte each: there are no more than 32 bits hold.
+            let number = u32::try_from(stages.len()).unwrap_or(u32::MAX);
+            stages.push(Stage {
+                chain,
+                from,
+                to,
+                stats: Stats::default(),
+            });
+            number
+        })
+    }
+
+    /// Keeps the instance just added as the slowest, with its longest stage, if it is.
+    #[inline]
+    fn keep_slowest(&mut self, total_ns: u64, numbers: &[u32], stages: &[(u32, u64)]) {
+        let known = self.slowest.as_ref();
+        if known.is_none_or(|(known, ..)| known.total_ns < total_ns)
+            && let Some(&(stage, ns)) = stages.iter().max_by_key(|s| s.1)
+        {
             let example = Example {
                 number: self.count,
                 total_ns,
-                traits: numbers.clone(),
+                traits: numbers.to_vec(),
             };
             self.slowest = Some((example, stage, ns));
         }
-        if bucket.examples.len() < EXAMPLES {
-            bucket.examples.push(Example {
-                number: self.count,
-                total_ns,
-                traits: numbers.clone(),
-            });
-        }
-        self.numbers = numbers;
-        self.count
     }
+
+    /// Returns the bucket for instances that took so long.
+    #[inline]
+    fn bucket(&mut self, total_ns: u64) -> &mut Bucket {
+        let at = match self.slow_from {
+            Some(from) => usize::from(total_ns >= from),
+            None => bucket_of(total_ns) as usize,
+        };
+        if self.buckets.len() <= at {
+            self.buckets.resize_with(at + 1, || None);
+        }
+        self.buckets[at].get_or_insert_default()
+    }
+}
+
+/// Returns a place of a list, which is made as long as that takes.
+#[inline]
+fn at_place<T: Clone + Default>(list: &mut Vec<T>, at: usize) -> &mut T {
+    if list.len() <= at {
+        list.resize(at + 1, T::default());
+    }
+    &mut list[at]
 }
 
 /// Returns where the time up to a step of a chain is kept.
@@ -360,10 +417,17 @@ pub(crate) fn offset_of(chain: u8, step: u8) -> usize {
 
 /// Returns the bucket of a total.
 fn bucket_of(ns: u64) -> u32 {
-    let sub = 1u64 << SUB_BITS;
-    if ns < sub {
-        return ns as u32;
+    const SUB: u32 = 1 << SUB_BITS;
+    if let Ok(ns) = u32::try_from(ns)
+        && ns < SUB
+    {
+        return ns;
     }
     let octave = 63 - ns.leading_zeros() - SUB_BITS;
-    ((octave + 1) << SUB_BITS) + ((ns >> octave) as u32 & (sub as u32 - 1))
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "only the lowest bits of the shifted number count"
+    )]
+    let sub = (ns >> octave) as u32 & (SUB - 1);
+    ((octave + 1) << SUB_BITS) + sub
 }

@@ -1,4 +1,4 @@
-//! What tasks are, and whether they run: for vCPUs as far as [`model::Machine`] does not tell.
+//! What tasks are, and whether they run: for vCPUs where [`model::Machine`] does not know.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ pub(crate) const IDLE: u32 = 1 << 31;
 
 /// Returns the slot that stands for a CPU's idle task.
 pub(crate) fn idle(cpu: i32) -> u32 {
-    IDLE | cpu as u32
+    IDLE | cpu.cast_unsigned()
 }
 
 /// One task.

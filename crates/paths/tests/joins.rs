@@ -441,3 +441,40 @@ fn the_only_vcpu_of_a_number_may_be_another_vms() {
     let walked = common::walk(text.into(), Paths::new(vec![builtin("ipi")]));
     assert_eq!(walked.reports()[0].count, 0, "{:?}", walked.told());
 }
+
+/// A vector and an interrupt's number of more than 32 bits are none; what is left of them would be those of others.
+#[test]
+fn numbers_that_are_too_large_are_not_cut() {
+    let path = path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "a"
+        event = "ev_a"
+        bind = ["vcpu = thread", "vector = number"]
+        counts = true
+        [[step]]
+        name = "b"
+        event = "ev_b"
+        join = "thread = vcpu"
+        "#,
+    );
+    let features = |above: u64| {
+        let mut text = Text::default();
+        text.runs(VCPU0, 1, 0);
+        text.event(VCPU0, 1, 10, &format!("ev_a number={}", above + 7));
+        let irq = format!("irq_handler_entry irq={} name=eth0", above + 5);
+        text.event(VCPU0, 1, 20, &irq);
+        text.event(VCPU0, 1, 30, "ev_b");
+        let told = text.walk(vec![path.clone()]).told();
+        assert_eq!(told.len(), 1);
+        let all = told.into_iter().flat_map(|one| one.features);
+        all.filter(|one| one.starts_with("vector") || one.starts_with("host interrupts"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        features(0),
+        ["vector 7", "host interrupts 5 on its CPU: at least 1"]
+    );
+    assert!(features(1 << 32).is_empty());
+}

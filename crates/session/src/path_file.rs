@@ -61,7 +61,7 @@ fn why(error: &io::Error) -> String {
 }
 
 fn built_in() -> String {
-    let all = paths::BUILTIN.iter().chain(&paths::FOR_RULES);
+    let all = paths::BUILTIN.iter().chain(paths::ON_REQUEST);
     let known: Vec<&str> = all.map(|(name, _)| *name).collect();
     known.join(", ")
 }

@@ -14,8 +14,8 @@ pub(crate) struct PathsArgs {
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but device-irq.
-    /// May be repeated.
+    /// Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those
+    /// that are for --path only. May be repeated.
     #[arg(long, value_name = "NAME|FILE")]
     pub path: Vec<String>,
 

@@ -3,7 +3,7 @@
 use model::Machine;
 
 use super::bind::{Bound, Read};
-use super::instance::{Live, Reached};
+use super::instance::{Live, Reached, memory_key};
 use super::wait::key_of;
 use super::{MAX_LIVE, Now, Paths};
 use crate::interrupts::UNRESOLVED;
@@ -13,22 +13,11 @@ use crate::tally::Dropped;
 impl Paths {
     /// The event may be this alternative of a step.
     pub(super) fn alternative(&mut self, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
-        let (chain, step) = (bound.chain, bound.step);
-        let number = bound.number as usize;
-        if self.disabled[number] || self.disabled_alts[bound.alt as usize] {
+        if !self.is_meant(bound, now, machine) {
             return;
-        }
-        if let Some(functions) = &bound.functions
-            && !functions.called(now.event, now.data)
-        {
-            return;
-        }
-        for ask in &bound.asks {
-            if !self.ask(ask, now, machine) {
-                return;
-            }
         }
         if !bound.joins {
+            let (chain, step) = (bound.chain, bound.step);
             if self.advanced != Some((chain, step))
                 && (0..step).all(|before| self.can_skip(chain, before))
             {
@@ -53,26 +42,43 @@ impl Paths {
                 continue;
             }
             // One event takes an instance one step on, not back again.
-            if !self.fits(here, bound, now) || here.seq == self.seq {
-                continue;
+            if self.fits(here, bound, now) && here.seq != self.seq {
+                self.go_on(at, bound, now, machine);
             }
-            if self.index.alts[bound.alt as usize].2.only_binds {
-                self.learn(at, bound, now);
-                continue;
-            }
-            self.advanced = Some((chain, step));
-            let at = if self.step(chain, step).each {
-                match self.fork(at) {
-                    Some(child) => child,
-                    None => continue,
-                }
-            } else {
-                self.unregister(at);
-                at
-            };
-            self.reach(at, bound, step, now, machine);
         }
         self.found = found;
+    }
+
+    /// Whether the event is what an alternative that still counts asks for, whoever waits for it.
+    #[inline]
+    fn is_meant(&mut self, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
+        if self.disabled[bound.number as usize] || self.disabled_alts[bound.alt as usize] {
+            return false;
+        }
+        let functions = bound.functions.as_ref();
+        functions.is_none_or(|functions| functions.called(now.event, now.data))
+            && bound.asks.iter().all(|ask| self.ask(ask, now, machine))
+    }
+
+    /// An instance goes on by the event, or by one of its own for each event that can follow; or it learns from it.
+    #[inline]
+    fn go_on(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
+        if self.index.alts[bound.alt as usize].2.only_binds {
+            self.learn(at, bound, now);
+            return;
+        }
+        let (chain, step) = (bound.chain, bound.step);
+        self.advanced = Some((chain, step));
+        let at = if self.step(chain, step).each {
+            match self.fork(at) {
+                Some(child) => child,
+                None => return,
+            }
+        } else {
+            self.unregister(at);
+            at
+        };
+        self.reach(at, bound, step, now, machine);
     }
 
     /// Whether an instance that waits for the alternative has what it compares.
@@ -142,8 +148,9 @@ impl Paths {
         let at = match self.free.pop() {
             Some(at) => at,
             None => {
+                let at = u32::try_from(self.live.len()).ok()?;
                 self.live.push(Live::default());
-                self.live.len() as u32 - 1
+                at
             }
         };
         self.count += 1;
@@ -247,7 +254,8 @@ impl Paths {
         // A clock that runs backwards makes a stage of no length.
         let before = self.live[at as usize].reached().last().map(|r| r.time);
         let reached = Reached {
-            step: step as u8,
+            // At most `MAX_STEPS`.
+            step: u8::try_from(step).unwrap_or(u8::MAX),
             time: now.event.time.max(before.unwrap_or(0)),
             cpu: now.event.cpu,
             thread: now.thread,
@@ -274,7 +282,7 @@ impl Paths {
         for (role, by) in &this.recall {
             if live.role(*role).is_none()
                 && let Some(by) = live.key(by)
-                && let Some(Some(value)) = self.memory.get(&(chain, *role as u8, by))
+                && let Some(Some(value)) = self.memory.get(&memory_key(chain, *role, by))
             {
                 live.set(*role, *value);
             }

@@ -3,8 +3,8 @@
 use event::{Data, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
-use super::{MAX_REMEMBERED, Now, Paths};
-use crate::lang::{By, Optional};
+use super::{Live, MAX_REMEMBERED, Now, Paths};
+use crate::lang::{By, Optional, Step};
 use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
 use crate::tally::Dropped;
 use crate::tasks::{self, Raised, Run};
@@ -136,59 +136,17 @@ impl Paths {
     }
 
     /// Tells the instances under way what happens, before they go on.
-    pub(super) fn watch(&mut self, now: &Now<'_, '_>, machine: &mut Machine, irq: Option<u64>) {
+    #[inline]
+    pub(super) fn watch(&mut self, now: &Now<'_, '_>, machine: &mut Machine, irq: Option<u32>) {
         if self.watchers.is_empty() {
             return;
         }
         match now.data {
-            Data::KvmEntry(_) => {
-                let Some(vcpu) = machine.vcpu_of(now.event.tid) else {
-                    return;
-                };
-                let cause = machine.cause(vcpu);
-                let vmm = machine.in_vmm(vcpu);
-                let began = self.tasks.get(now.thread).exit_at;
-                self.watchers(now.thread, |notes| {
-                    notes.last = Some((cause.reason, cause.access));
-                    // The exit that the vCPU was in already is what it was doing.
-                    if began >= notes.since
-                        && let Some(reason) = cause.reason
-                    {
-                        notes::count(&mut notes.exits, reason);
-                    }
-                    if let Some(access) = cause.access {
-                        let key = (access, vmm);
-                        notes::count(&mut notes.accesses, key);
-                    }
-                });
-            }
+            Data::KvmEntry(_) => self.ends_exit(now, machine),
             Data::KvmVcpuWakeup(wakeup) => {
                 self.watchers(now.thread, |notes| notes.polled = Some(!wakeup.waited));
             }
-            Data::SchedSwitch(_) => {
-                let (Some(prev), Some(next)) = (now.prev, now.task) else {
-                    return;
-                };
-                let cpu = now.event.cpu;
-                self.watchers(next, |notes| {
-                    if notes.behind.is_none() && prev < tasks::IDLE {
-                        notes.behind = Some(prev);
-                    }
-                    notes.migrated |= notes.cpu != cpu && notes.cpu != NONE;
-                });
-                self.moves(next, cpu);
-                if next < tasks::IDLE {
-                    for at in self.watchers.on(cpu) {
-                        if let Some(notes) = &mut self.live[*at as usize].notes
-                            && notes.subject != next
-                            && notes.beside.len() < MAX_LISTED
-                            && !notes.beside.contains(&next)
-                        {
-                            notes.beside.push(next);
-                        }
-                    }
-                }
-            }
+            Data::SchedSwitch(_) => self.gets_cpu(now),
             Data::SchedMigrateTask(migrate) => {
                 if let Some(task) = now.task {
                     self.watchers(task, |notes| notes.migrated = true);
@@ -197,12 +155,67 @@ impl Paths {
             }
             _ => {
                 if let Some(irq) = irq {
-                    for at in self.watchers.on(now.event.cpu) {
-                        if let Some(notes) = &mut self.live[*at as usize].notes {
-                            notes::count(&mut notes.host_irqs, irq as u32);
-                        }
-                    }
+                    self.interrupts_host(now.event.cpu, irq);
                 }
+            }
+        }
+    }
+
+    /// A vCPU's exit ends: it enters its guest again.
+    fn ends_exit(&mut self, now: &Now<'_, '_>, machine: &mut Machine) {
+        let Some(vcpu) = machine.vcpu_of(now.event.tid) else {
+            return;
+        };
+        let cause = machine.cause(vcpu);
+        let vmm = machine.in_vmm(vcpu);
+        let began = self.tasks.get(now.thread).exit_at;
+        self.watchers(now.thread, |notes| {
+            notes.last = Some((cause.reason, cause.access));
+            // The exit that the vCPU was in already is what it was doing.
+            if began >= notes.since
+                && let Some(reason) = cause.reason
+            {
+                notes::count(&mut notes.exits, reason);
+            }
+            if let Some(access) = cause.access {
+                let key = (access, vmm);
+                notes::count(&mut notes.accesses, key);
+            }
+        });
+    }
+
+    /// A task gets a CPU from another.
+    fn gets_cpu(&mut self, now: &Now<'_, '_>) {
+        let (Some(prev), Some(next)) = (now.prev, now.task) else {
+            return;
+        };
+        let cpu = now.event.cpu;
+        self.watchers(next, |notes| {
+            if notes.behind.is_none() && prev < tasks::IDLE {
+                notes.behind = Some(prev);
+            }
+            notes.migrated |= notes.cpu != cpu && notes.cpu != NONE;
+        });
+        self.moves(next, cpu);
+        if next >= tasks::IDLE {
+            return;
+        }
+        for at in self.watchers.on(cpu) {
+            if let Some(notes) = &mut self.live[*at as usize].notes
+                && notes.subject != next
+                && notes.beside.len() < MAX_LISTED
+                && !notes.beside.contains(&next)
+            {
+                notes.beside.push(next);
+            }
+        }
+    }
+
+    /// The host handles an interrupt on a CPU.
+    fn interrupts_host(&mut self, cpu: i32, irq: u32) {
+        for at in self.watchers.on(cpu) {
+            if let Some(notes) = &mut self.live[*at as usize].notes {
+                notes::count(&mut notes.host_irqs, irq);
             }
         }
     }
@@ -293,7 +306,7 @@ impl Paths {
     /// Events of a CPU were lost: what instances there would have gone on by may be among them.
     fn lost(&mut self, cpu: i32) {
         let tickets = self.interrupts.maybe_on(cpu, &self.tasks);
-        let may_be = |live: &super::Live| {
+        let may_be = |live: &Live| {
             live.pending != 0
                 && (0..crate::lang::MAX_ROLES).any(|role| {
                     let ticket = live.role(role).filter(|_| live.is_pending(role));
@@ -355,7 +368,7 @@ impl Paths {
     }
 
     /// Whether an instance waits for a vCPU whose VM is not known.
-    fn is_unresolved(&self, live: &super::Live, threads: &Threads) -> bool {
+    fn is_unresolved(&self, live: &Live, threads: &Threads) -> bool {
         (0..crate::lang::MAX_ROLES).any(|role| {
             live.is_pending(role)
                 && live
@@ -413,94 +426,123 @@ impl Paths {
     pub(super) fn traits(&self, at: u32, traits: &mut Vec<Trait>) {
         let live = &self.live[at as usize];
         let (path, chain) = self.index.chains[live.chain as usize];
-        let by = self.paths[path as usize].by;
-        if self.paths[path as usize].chains.len() > 1 {
-            traits.push(Trait::Chain(chain as u8));
+        let path = &self.paths[path as usize];
+        if path.chains.len() > 1 {
+            traits.push(Trait::Chain(chain));
         }
-        let steps = &self.paths[path as usize].chains[chain as usize].steps;
-        for reached in &live.reached()[1..] {
-            // What all have explains nothing.
-            if steps[reached.step as usize].optional == Optional::Never {
-                continue;
-            }
-            traits.push(Trait::Reached(chain as u8, reached.step));
-        }
-        let longest = live
-            .reached()
-            .windows(2)
-            .map(|pair| (pair[1].time.saturating_sub(pair[0].time), pair))
-            .max_by_key(|(ns, _)| *ns);
-        if let Some((_, pair)) = longest
-            && live.reached().len() > 2
-        {
-            traits.push(Trait::Longest(chain as u8, pair[0].step, pair[1].step));
-        }
+        traits_of_steps(live, chain, &path.chains[chain as usize].steps, traits);
         if live.coalesced > 0 {
             traits.push(Trait::Coalesced);
         }
         let roles = &self.index.roles[live.chain as usize];
         let held = |role: Option<usize>| role.and_then(|role| live.role(role));
-        traits.extend(held(roles.vector).map(|vector| Trait::Vector(vector as u32)));
+        let vector = held(roles.vector).and_then(|vector| u32::try_from(vector).ok());
+        traits.extend(vector.map(Trait::Vector));
         traits.extend(held(roles.address).map(Trait::Address));
-        let Some(notes) = &live.notes else {
-            return;
-        };
-        traits.push(Trait::Vcpu(notes.subject));
-        if by == Some(By::Access)
-            && let Some((reason, access)) = notes.last
-        {
-            traits.push(Trait::For(reason, access));
+        if let Some(notes) = &live.notes {
+            traits_of_vcpu(notes, path.by, traits);
+            traits_of_meanwhile(notes, path.by, traits);
+            traits_of_waking(notes, path.by, traits);
+            traits_of_back_end(notes, traits);
         }
-        if notes.was != Was::Unknown {
-            traits.push(Trait::Was(notes.was));
-            if notes.was.busy() {
-                traits.push(Trait::Busy);
-            }
+    }
+}
+
+/// Which steps an instance reached that others do not, and its longest stage.
+#[inline]
+fn traits_of_steps(live: &Live, chain: u8, steps: &[Step], traits: &mut Vec<Trait>) {
+    for reached in &live.reached()[1..] {
+        // What all have explains nothing.
+        if steps[reached.step as usize].optional == Optional::Never {
+            continue;
         }
-        if let Some(access) = notes.was_access.filter(|_| notes.was.busy()) {
-            traits.push(Trait::BusyWith(access));
+        traits.push(Trait::Reached(chain, reached.step));
+    }
+    let longest = live
+        .reached()
+        .windows(2)
+        .map(|pair| (pair[1].time.saturating_sub(pair[0].time), pair))
+        .max_by_key(|(ns, _)| *ns);
+    if let Some((_, pair)) = longest
+        && live.reached().len() > 2
+    {
+        traits.push(Trait::Longest(chain, pair[0].step, pair[1].step));
+    }
+}
+
+/// Which vCPU it was, and what it was doing when the instance came to it.
+#[inline]
+fn traits_of_vcpu(notes: &Notes, by: Option<By>, traits: &mut Vec<Trait>) {
+    traits.push(Trait::Vcpu(notes.subject));
+    if by == Some(By::Access)
+        && let Some((reason, access)) = notes.last
+    {
+        traits.push(Trait::For(reason, access));
+    }
+    if notes.was != Was::Unknown {
+        traits.push(Trait::Was(notes.was));
+        if notes.was.busy() {
+            traits.push(Trait::Busy);
         }
-        if notes.cpu != NONE {
-            traits.push(Trait::Cpu(notes.cpu));
+    }
+    if let Some(access) = notes.was_access.filter(|_| notes.was.busy()) {
+        traits.push(Trait::BusyWith(access));
+    }
+    if notes.cpu != NONE {
+        traits.push(Trait::Cpu(notes.cpu));
+    }
+}
+
+/// What happened to the vCPU, and on its CPU, meanwhile.
+#[inline]
+fn traits_of_meanwhile(notes: &Notes, by: Option<By>, traits: &mut Vec<Trait>) {
+    for (reason, count) in &notes.exits {
+        for level in levels(*count) {
+            traits.push(Trait::Exits(*reason, level));
         }
-        for (reason, count) in &notes.exits {
-            for level in levels(*count) {
-                traits.push(Trait::Exits(*reason, level));
-            }
+    }
+    // Where instances are exits, it is what they are grouped by.
+    let own = by == Some(By::Access);
+    for ((access, vmm), count) in notes.accesses.iter().filter(|_| !own) {
+        for level in levels(*count) {
+            traits.push(Trait::Accesses(*access, *vmm, level));
         }
-        // Where instances are exits, it is what they are grouped by.
-        let own = by == Some(By::Access);
-        for ((access, vmm), count) in notes.accesses.iter().filter(|_| !own) {
-            for level in levels(*count) {
-                traits.push(Trait::Accesses(*access, *vmm, level));
-            }
+    }
+    for slot in &notes.beside {
+        traits.push(Trait::Beside(*slot));
+    }
+    for (irq, count) in &notes.host_irqs {
+        for level in levels(*count) {
+            traits.push(Trait::HostIrq(*irq, level));
         }
-        for slot in &notes.beside {
-            traits.push(Trait::Beside(*slot));
-        }
-        for (irq, count) in &notes.host_irqs {
-            for level in levels(*count) {
-                traits.push(Trait::HostIrq(*irq, level));
-            }
-        }
-        if notes.migrated {
-            traits.push(Trait::Migrated);
-        }
-        if by == Some(By::Waker) && notes.polled == Some(true) {
-            traits.push(Trait::Waker(Waker::Poll));
-        } else if notes.waker != Waker::Unknown || by == Some(By::Waker) {
-            traits.push(Trait::Waker(notes.waker));
-        }
-        if let Some(hit) = notes.polled {
-            traits.push(Trait::Polled(hit));
-        }
-        if let Some(slot) = notes.behind {
-            traits.push(Trait::Behind(slot));
-        }
-        if let Some((slot, what, run)) = notes.back_end {
-            traits.push(Trait::BackEnd(what));
-            traits.push(Trait::BackEndWas(run));
-            traits.push(Trait::BackEndThread(slot));
-        }
+    }
+    if notes.migrated {
+        traits.push(Trait::Migrated);
+    }
+}
+
+/// Who woke the vCPU, whether it polled, and whom it got its CPU from.
+#[inline]
+fn traits_of_waking(notes: &Notes, by: Option<By>, traits: &mut Vec<Trait>) {
+    if by == Some(By::Waker) && notes.polled == Some(true) {
+        traits.push(Trait::Waker(Waker::Poll));
+    } else if notes.waker != Waker::Unknown || by == Some(By::Waker) {
+        traits.push(Trait::Waker(notes.waker));
+    }
+    if let Some(hit) = notes.polled {
+        traits.push(Trait::Polled(hit));
+    }
+    if let Some(slot) = notes.behind {
+        traits.push(Trait::Behind(slot));
+    }
+}
+
+/// Who works for the vCPU, and what it did when it was woken.
+#[inline]
+fn traits_of_back_end(notes: &Notes, traits: &mut Vec<Trait>) {
+    if let Some((slot, what, run)) = notes.back_end {
+        traits.push(Trait::BackEnd(what));
+        traits.push(Trait::BackEndWas(run));
+        traits.push(Trait::BackEndThread(slot));
     }
 }

@@ -16,7 +16,7 @@ impl Paths {
             Read::Thread => Some(u64::from(now.thread)),
             Read::Task => now.task.map(u64::from),
             Read::Prev => now.prev.map(u64::from),
-            Read::Cpu => Some(now.event.cpu as u32 as u64),
+            Read::Cpu => Some(u64::from(now.event.cpu.cast_unsigned())),
             Read::Any => Some(0),
             Read::Target => now.target,
             Read::Raised => Some(now.raised as u64),
@@ -34,7 +34,7 @@ impl Paths {
             Read::Target => now
                 .target
                 .filter(|target| target & UNRESOLVED == 0)
-                .map(|target| target as u32),
+                .and_then(|target| u32::try_from(target).ok()),
             _ => None,
         }
     }
@@ -63,11 +63,11 @@ impl Paths {
             Ask::Compare(Read::Thread, op, wanted) => self.compare_tid(now.event.tid, *op, wanted),
             Ask::Compare(read, op, wanted) => {
                 let value = match read {
-                    Read::Cpu => Some(now.event.cpu as i64 as u64),
+                    Read::Cpu => Some(as_field(now.event.cpu)),
                     read => self
                         .thread_of(read, now)
                         .and_then(|slot| machine.threads().at(slot))
-                        .map(|(tid, _)| tid as i64 as u64),
+                        .map(|(tid, _)| as_field(tid)),
                 };
                 value.is_some_and(|value| compare(&FieldValue::Number(value), *op, wanted))
             }
@@ -95,7 +95,7 @@ impl Paths {
     }
 
     fn compare_tid(&self, tid: i32, op: Op, wanted: &Value) -> bool {
-        compare(&FieldValue::Number(tid as i64 as u64), op, wanted)
+        compare(&FieldValue::Number(as_field(tid)), op, wanted)
     }
 
     fn is(&mut self, slot: u32, class: Class, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
@@ -136,6 +136,11 @@ fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
         (Some(process), None) => process == tid,
         (None, _) => false,
     }
+}
+
+/// Returns a number as a field of 64 bits has it: below 0 its high bits are set.
+fn as_field(number: i32) -> u64 {
+    i64::from(number).cast_unsigned()
 }
 
 fn raised_word(raised: Raised) -> &'static str {

@@ -228,7 +228,7 @@ pub(crate) struct Index {
     /// Chain, step and alternative.
     pub alts: Vec<(u32, u32, Alt)>,
     /// Path and chain in it.
-    pub chains: Vec<(u32, u32)>,
+    pub chains: Vec<(u32, u8)>,
     /// By chain, the number of its first step among all.
     pub first_step: Vec<u32>,
     /// By step, its alternatives.
@@ -243,38 +243,43 @@ pub(crate) struct Index {
     pub all_ends: u32,
 }
 
+/// Makes a place in a list short: path files are small, and lists of what stands in them not long.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 impl Index {
     pub(super) fn new(paths: &[Path]) -> Index {
         let mut index = Index::default();
         for (path, number) in paths.iter().zip(0u32..) {
-            for (chain, at) in path.chains.iter().zip(0u32..) {
-                let chain_number = index.chains.len() as u32;
+            for (chain, at) in path.chains.iter().zip(0..=u8::MAX) {
+                let chain_number = place(index.chains.len());
                 index.chains.push((number, at));
-                index.first_step.push(index.of_step.len() as u32);
+                index.first_step.push(place(index.of_step.len()));
                 index.roles.push(Roles::of(&chain.roles));
                 for (step, at) in chain.steps.iter().zip(0u32..) {
                     let ends = ends_of(step).zip(index.all_ends..);
                     let ends: Vec<_> = ends.map(|((end, how), n)| (n, end.of, how)).collect();
-                    index.all_ends += ends.len() as u32;
+                    index.all_ends += place(ends.len());
                     index.ends.push(ends);
-                    let from = index.alts.len() as u32;
+                    let from = place(index.alts.len());
                     for alt in &step.alts {
                         index.alts.push((chain_number, at, alt.clone()));
                     }
-                    index.of_step.push(from..index.alts.len() as u32);
+                    index.of_step.push(from..place(index.alts.len()));
                 }
             }
         }
         index.back = vec![Vec::new(); index.of_step.len()];
-        for (at, (chain, _, alt)) in index.alts.iter().enumerate() {
-            let (path, place) = index.chains[*chain as usize];
-            let steps = &paths[path as usize].chains[place as usize].steps;
+        for ((chain, _, alt), at) in index.alts.iter().zip(0u32..) {
+            let (path, within) = index.chains[*chain as usize];
+            let steps = &paths[path as usize].chains[within as usize].steps;
             let taken = alt
                 .instead_of
                 .as_ref()
                 .and_then(|name| steps.iter().position(|step| step.name == *name));
             if let Some(step) = taken {
-                index.back[index.first_step[*chain as usize] as usize + step].push(at as u32);
+                index.back[index.first_step[*chain as usize] as usize + step].push(at);
             }
         }
         index
@@ -295,59 +300,21 @@ pub(crate) fn bind(
     ty: &EventType<'_>,
     symbols: &Symbols,
 ) -> Binding {
-    let mut binding = Binding::default();
-    watch(&mut binding, ty);
-    let matches = |patterns: &[Pattern]| patterns.iter().any(|p| p.matches(ty.system, ty.name));
-    let tracer = is_function_tracer(ty.system, ty.name);
+    let mut binder = Binder {
+        index,
+        ty,
+        symbols,
+        tracer: is_function_tracer(ty.system, ty.name),
+        binding: Binding::default(),
+    };
+    watch(&mut binder.binding, ty);
     for ((path, at), first) in index.chains.iter().zip(&index.first_step) {
         let chain = &paths[*path as usize].chains[*at as usize];
         for (step, number) in chain.steps.iter().zip(*first..) {
-            if tracer {
-                let called = Functions::of(&step.unless, ty, symbols);
-                binding
-                    .calls_disable
-                    .extend(called.map(|called| (called, Some(number), None)));
-            } else if matches(&step.unless) {
-                binding.disables.push(number);
-            }
-            let numbers = index.ends[number as usize]
-                .iter()
-                .map(|(number, ..)| *number);
-            for ((end, ending), number) in ends_of(step).zip(numbers) {
-                if matches(std::slice::from_ref(&end.event)) {
-                    binding.cancels.push(Cancel {
-                        number,
-                        asks: asks(&end.conds, ty, symbols),
-                        ending,
-                        anew: end.anew,
-                    });
-                }
-            }
-            for (alt, alt_number) in step.alts.iter().zip(index.of_step[number as usize].clone()) {
-                if tracer {
-                    let called = Functions::of(&alt.unless, ty, symbols);
-                    binding
-                        .calls_disable
-                        .extend(called.map(|called| (called, None, Some(alt_number))));
-                } else if matches(&alt.unless) {
-                    binding.disables_alts.push(alt_number);
-                }
-                if !matches(&alt.events) {
-                    continue;
-                }
-                let functions = if tracer {
-                    Functions::of(&alt.events, ty, symbols)
-                } else {
-                    None
-                };
-                binding.marks.push(number);
-                let mut one = bound(alt, alt_number, functions, ty, symbols);
-                let (chain, step, _) = &index.alts[alt_number as usize];
-                (one.chain, one.step, one.number) = (*chain, *step as usize, number);
-                binding.alts.push(one);
-            }
+            binder.step(step, number);
         }
     }
+    let mut binding = binder.binding;
     binding.marks.dedup();
     binding.alts.sort_by_key(|bound| {
         let step = std::cmp::Reverse((bound.chain, bound.step));
@@ -361,6 +328,80 @@ pub(crate) fn bind(
         || !binding.disables_alts.is_empty()
         || !binding.calls_disable.is_empty();
     binding
+}
+
+/// Binds steps to a kind of event, one after the other.
+struct Binder<'b, 't> {
+    index: &'b Index,
+    ty: &'b EventType<'t>,
+    symbols: &'b Symbols,
+    /// Whether the events are the function tracer's: then which function each is of decides.
+    tracer: bool,
+    binding: Binding,
+}
+
+impl Binder<'_, '_> {
+    fn matches(&self, patterns: &[Pattern]) -> bool {
+        let (system, name) = (self.ty.system, self.ty.name);
+        patterns.iter().any(|p| p.matches(system, name))
+    }
+
+    /// Binds what a step of this number is reached by, what it counts for nothing by, and what ends instances there.
+    fn step(&mut self, step: &Step, number: u32) {
+        if self.tracer {
+            self.calls_disable(&step.unless, Some(number), None);
+        } else if self.matches(&step.unless) {
+            self.binding.disables.push(number);
+        }
+        self.ends(step, number);
+        let alts = self.index.of_step[number as usize].clone();
+        for (alt, alt_number) in step.alts.iter().zip(alts) {
+            if self.tracer {
+                self.calls_disable(&alt.unless, None, Some(alt_number));
+            } else if self.matches(&alt.unless) {
+                self.binding.disables_alts.push(alt_number);
+            }
+            if self.matches(&alt.events) {
+                self.alt(alt, alt_number, number);
+            }
+        }
+    }
+
+    /// Calls of functions without which a step or an alternative counts.
+    fn calls_disable(&mut self, unless: &[Pattern], step: Option<u32>, alt: Option<u32>) {
+        let called = Functions::of(unless, self.ty, self.symbols);
+        let disables = called.map(|called| (called, step, alt));
+        self.binding.calls_disable.extend(disables);
+    }
+
+    /// What ends instances at a step.
+    fn ends(&mut self, step: &Step, number: u32) {
+        let numbers = &self.index.ends[number as usize];
+        for ((end, ending), (number, ..)) in ends_of(step).zip(numbers) {
+            if self.matches(std::slice::from_ref(&end.event)) {
+                self.binding.cancels.push(Cancel {
+                    number: *number,
+                    asks: asks(&end.conds, self.ty, self.symbols),
+                    ending,
+                    anew: end.anew,
+                });
+            }
+        }
+    }
+
+    /// An alternative whose event it can be.
+    fn alt(&mut self, alt: &Alt, number: u32, step_number: u32) {
+        let functions = if self.tracer {
+            Functions::of(&alt.events, self.ty, self.symbols)
+        } else {
+            None
+        };
+        self.binding.marks.push(step_number);
+        let mut one = bound(alt, number, functions, self.ty, self.symbols);
+        let (chain, step, _) = &self.index.alts[number as usize];
+        (one.chain, one.step, one.number) = (*chain, *step as usize, step_number);
+        self.binding.alts.push(one);
+    }
 }
 
 fn asks(conds: &[Cond], ty: &EventType<'_>, symbols: &Symbols) -> Vec<Ask> {
@@ -488,7 +529,7 @@ pub(crate) fn compare(value: &FieldValue<'_>, op: Op, wanted: &Value) -> bool {
             let unsigned = i128::from(*number);
             let sign = *wanted == 0 && matches!(op, Op::Less | Op::AtLeast);
             let number = if *wanted < 0 || sign {
-                i128::from(*number as i64)
+                i128::from(number.cast_signed())
             } else {
                 unsigned
             };

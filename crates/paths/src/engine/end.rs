@@ -3,7 +3,7 @@
 use model::Machine;
 
 use super::bind::{Cancel, Ending};
-use super::instance::Live;
+use super::instance::{Live, memory_key};
 use super::{Instance, MAX_REMEMBERED, Now, Paths};
 use crate::tally::Dropped;
 
@@ -111,7 +111,7 @@ impl Paths {
             self.sum_up(at);
             let live = &self.live[at as usize];
             let tally = &mut self.tallies[path as usize];
-            let number = tally.add(chain as usize, live.reached(), live.coalesced, &traits);
+            let number = tally.add(chain, live.reached(), live.coalesced, &traits);
             if self.listing {
                 self.listed.push(Instance {
                     path: path as usize,
@@ -144,7 +144,7 @@ impl Paths {
                 }
                 let known = self
                     .memory
-                    .entry((live.chain, *role as u8, by))
+                    .entry(memory_key(live.chain, *role, by))
                     .or_insert(Some(value));
                 // What is not always the same cannot be recalled.
                 if *known != Some(value) {

@@ -53,6 +53,13 @@ pub(crate) struct Live {
     pub born: u64,
 }
 
+/// Returns by what the engine remembers what the last instances of a chain had in a role, which is one of at most
+/// [`MAX_ROLES`].
+#[inline]
+pub(crate) fn memory_key(chain: u32, role: usize, by: u64) -> (u32, u8, u64) {
+    (chain, u8::try_from(role).unwrap_or(u8::MAX), by)
+}
+
 impl Live {
     pub(crate) fn reached(&self) -> &[Reached] {
         &self.reached[..self.len as usize]

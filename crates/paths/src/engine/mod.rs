@@ -328,11 +328,15 @@ impl Paths {
         if !alt.joins.is_empty() {
             return;
         }
-        let (chain, step) = (*chain, *step as u8);
+        let (chain, step) = (*chain, *step);
         let began: Vec<u32> = (0u32..)
             .zip(&self.live)
             .filter(|(_, live)| live.live && live.chain == chain)
-            .filter(|(_, live)| live.reached().first().is_some_and(|r| r.step == step))
+            .filter(|(_, live)| {
+                live.reached()
+                    .first()
+                    .is_some_and(|r| u32::from(r.step) == step)
+            })
             .map(|(at, _)| at)
             .collect();
         for at in began {
@@ -393,6 +397,7 @@ impl Paths {
             Watch::HostIrq => binding.number.as_ref().and_then(|g| g.number(event, data)),
             _ => None,
         };
+        let irq = irq.and_then(|irq| u32::try_from(irq).ok());
         self.watch(&now, machine, irq);
         for bound in &binding.alts {
             if !bound.joins || self.waiting.any(bound.alt) {

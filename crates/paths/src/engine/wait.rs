@@ -2,7 +2,7 @@
 
 use super::Paths;
 use super::bind::Ending;
-use super::instance::Live;
+use super::instance::{Live, memory_key};
 use crate::lang::{Alt, Optional, Step};
 use crate::tally::Dropped;
 
@@ -66,7 +66,8 @@ impl Paths {
         let coalesces = this.coalesces;
         let live = &self.live[at as usize];
         let key = live.key(&this.unique);
-        let scope = self.index.first_step[chain as usize] + step as u32;
+        let place = u32::try_from(step).unwrap_or(u32::MAX);
+        let scope = self.index.first_step[chain as usize].saturating_add(place);
         self.vacate(at);
         let Some(key) = key else {
             return true;
@@ -152,7 +153,7 @@ impl Paths {
                 let by = live.key(by);
                 *known == role
                     && by.is_some_and(|by| {
-                        let key = (live.chain, role as u8, by);
+                        let key = memory_key(live.chain, role, by);
                         matches!(self.memory.get(&key), Some(Some(_)))
                     })
             })

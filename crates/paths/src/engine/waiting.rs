@@ -106,7 +106,13 @@ impl Crowd {
 }
 
 /// Keys below this are looked up in a list: slots of threads and numbers of CPUs, as most keys are.
-const SMALL: u64 = 1 << 12;
+const SMALL: usize = 1 << 12;
+
+/// Returns a key's place in the list, if it has one.
+#[inline]
+fn small(key: u64) -> Option<usize> {
+    usize::try_from(key).ok().filter(|at| *at < SMALL)
+}
 
 /// By alternative (or step, for what gives an instance up) and the value of its key, the instances that wait.
 #[derive(Debug, Default)]
@@ -137,9 +143,8 @@ impl Waiting {
             return;
         };
         *count += 1;
-        if key < SMALL {
+        if let Some(at) = small(key) {
             let list = &mut self.small[alt as usize];
-            let at = key as usize;
             if list.len() <= at {
                 list.resize(at + 1, Few::None);
             }
@@ -150,9 +155,9 @@ impl Waiting {
     }
 
     pub(super) fn remove(&mut self, alt: u32, key: u64, instance: u32) {
-        let removed = if key < SMALL {
+        let removed = if let Some(at) = small(key) {
             let list = self.small.get_mut(alt as usize);
-            list.and_then(|list| list.get_mut(key as usize))
+            list.and_then(|list| list.get_mut(at))
                 .is_some_and(|few| few.remove(instance))
         } else {
             match self.large.get_mut(&(alt, key)) {
@@ -174,9 +179,9 @@ impl Waiting {
     /// Puts those that wait into `out`, in the order in which they came.
     #[inline]
     pub(super) fn get(&self, alt: u32, key: u64, out: &mut Vec<u32>) {
-        let few = if key < SMALL {
+        let few = if let Some(at) = small(key) {
             let list = self.small.get(alt as usize);
-            list.and_then(|list| list.get(key as usize))
+            list.and_then(|list| list.get(at))
         } else {
             self.large.get(&(alt, key))
         };
@@ -193,7 +198,7 @@ mod tests {
     /// However many wait and leave, those that are left come in the order in which they came, for small keys and large ones.
     #[test]
     fn a_crowd_keeps_its_order() {
-        for key in [7, SMALL, u64::MAX] {
+        for key in [7, SMALL as u64, u64::MAX] {
             let mut waiting = Waiting::new(1);
             let mut left: Vec<u32> = Vec::new();
             let mut out = Vec::new();

@@ -172,6 +172,25 @@ pub enum Class {
     Other,
 }
 
+impl Class {
+    /// Returns the class of this name.
+    fn named(name: &str) -> Option<Class> {
+        Some(match name {
+            "vcpu" => Class::Vcpu,
+            "kworker" => Class::Kworker,
+            "vhost" => Class::Vhost,
+            "kernel" => Class::Kernel,
+            "idle" => Class::Idle,
+            "guest" => Class::Guest,
+            "halted" => Class::Halted,
+            "polling" => Class::Polling,
+            "vmm" => Class::Vmm,
+            "other" => Class::Other,
+            _ => return None,
+        })
+    }
+}
+
 /// Comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
@@ -226,77 +245,12 @@ impl Cond {
     /// # Errors
     /// It is none of these.
     pub fn parse(text: &str) -> Result<Cond, LangError> {
-        const OPS: [(&str, Op); 8] = [
-            ("==", Op::Equal),
-            ("!=", Op::Differs),
-            ("<=", Op::AtMost),
-            (">=", Op::AtLeast),
-            ("<", Op::Less),
-            (">", Op::More),
-            ("~", Op::Like),
-            ("=", Op::Equal),
-        ];
-        let found = OPS
-            .iter()
-            .filter_map(|(sign, op)| text.find(sign).map(|at| (at, *sign, *op)))
-            .min_by_key(|(at, sign, _)| (*at, usize::MAX - sign.len()));
-        if let Some((at, sign, op)) = found {
-            let attr = Attr::parse(&text[..at])?;
-            let value = value(&text[at + sign.len()..])?;
-            if let (Attr::Raised, Op::Equal | Op::Differs, Value::Text(word)) = (&attr, op, &value)
-                && !RAISED.contains(&word.as_str())
-            {
-                return Err(LangError(format!(
-                    "'{text}': expected one of {} behind {sign}",
-                    RAISED.join(", ")
-                )));
-            }
-            let value = match (op, value) {
-                (Op::Like, Value::Number(_)) => {
-                    Value::Text(text[at + sign.len()..].trim().to_owned())
-                }
-                (Op::Less | Op::AtMost | Op::More | Op::AtLeast, Value::Text(text)) => {
-                    return Err(LangError(format!(
-                        "'{text}' is no number, which {sign} compares with"
-                    )));
-                }
-                (_, value) => value,
-            };
-            return Ok(Cond::Compare(attr, op, value));
+        if let Some(found) = comparison(text) {
+            return compare(text, found);
         }
         let mut words = text.split_whitespace();
         match (words.next(), words.next()) {
-            (Some(attr), Some("is")) => {
-                let attr = Attr::parse(attr)?;
-                if !matches!(attr, Attr::Thread | Attr::Task | Attr::Prev | Attr::Target) {
-                    return Err(LangError(format!(
-                        "'{text}': only thread, task, prev and target are threads, which 'is' asks about"
-                    )));
-                }
-                let (class, yes) = match (words.next(), words.next(), words.next()) {
-                    (Some("not"), Some(class), None) => (class, false),
-                    (Some(class), None, None) => (class, true),
-                    _ => ("", true),
-                };
-                let class = match class {
-                    "vcpu" => Class::Vcpu,
-                    "kworker" => Class::Kworker,
-                    "vhost" => Class::Vhost,
-                    "kernel" => Class::Kernel,
-                    "idle" => Class::Idle,
-                    "guest" => Class::Guest,
-                    "halted" => Class::Halted,
-                    "polling" => Class::Polling,
-                    "vmm" => Class::Vmm,
-                    "other" => Class::Other,
-                    _ => {
-                        return Err(LangError(format!(
-                            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, vmm, other behind 'is'"
-                        )));
-                    }
-                };
-                Ok(Cond::Is(attr, class, yes))
-            }
+            (Some(attr), Some("is")) => is(text, attr, words),
             (Some(attr), Some("rises")) if words.next().is_none() => {
                 Ok(Cond::Rises(Attr::parse(attr)?))
             }
@@ -308,6 +262,73 @@ impl Cond {
             ))),
         }
     }
+}
+
+/// Finds the first comparison in a text, the longest of those at one place: where it is, its sign, and what it means.
+fn comparison(text: &str) -> Option<(usize, &'static str, Op)> {
+    const OPS: [(&str, Op); 8] = [
+        ("==", Op::Equal),
+        ("!=", Op::Differs),
+        ("<=", Op::AtMost),
+        (">=", Op::AtLeast),
+        ("<", Op::Less),
+        (">", Op::More),
+        ("~", Op::Like),
+        ("=", Op::Equal),
+    ];
+    OPS.into_iter()
+        .filter_map(|(sign, op)| text.find(sign).map(|at| (at, sign, op)))
+        .min_by_key(|(at, sign, _)| (*at, usize::MAX - sign.len()))
+}
+
+/// Parses `FIELD OP VALUE`, in which the comparison has been found.
+fn compare(text: &str, (at, sign, op): (usize, &str, Op)) -> Result<Cond, LangError> {
+    let attr = Attr::parse(&text[..at])?;
+    let behind = &text[at + sign.len()..];
+    let value = value(behind)?;
+    if let (Attr::Raised, Op::Equal | Op::Differs, Value::Text(word)) = (&attr, op, &value)
+        && !RAISED.contains(&word.as_str())
+    {
+        return Err(LangError(format!(
+            "'{text}': expected one of {} behind {sign}",
+            RAISED.join(", ")
+        )));
+    }
+    let value = match (op, value) {
+        (Op::Like, Value::Number(_)) => Value::Text(behind.trim().to_owned()),
+        (Op::Less | Op::AtMost | Op::More | Op::AtLeast, Value::Text(text)) => {
+            return Err(LangError(format!(
+                "'{text}' is no number, which {sign} compares with"
+            )));
+        }
+        (_, value) => value,
+    };
+    Ok(Cond::Compare(attr, op, value))
+}
+
+/// Parses `ATTRIBUTE is CLASS` and `ATTRIBUTE is not CLASS`, of which the words behind `is` are left.
+fn is<'t>(
+    text: &str,
+    attr: &str,
+    mut words: impl Iterator<Item = &'t str>,
+) -> Result<Cond, LangError> {
+    let attr = Attr::parse(attr)?;
+    if !matches!(attr, Attr::Thread | Attr::Task | Attr::Prev | Attr::Target) {
+        return Err(LangError(format!(
+            "'{text}': only thread, task, prev and target are threads, which 'is' asks about"
+        )));
+    }
+    let (class, yes) = match (words.next(), words.next(), words.next()) {
+        (Some("not"), Some(class), None) => (class, false),
+        (Some(class), None, None) => (class, true),
+        _ => ("", true),
+    };
+    let class = Class::named(class).ok_or_else(|| {
+        LangError(format!(
+            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, vmm, other behind 'is'"
+        ))
+    })?;
+    Ok(Cond::Is(attr, class, yes))
 }
 
 /// Parses a number, decimal or hexadecimal, or a text, in quotes or without.

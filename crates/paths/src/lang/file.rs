@@ -223,62 +223,68 @@ fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> 
     let what = name
         .as_ref()
         .map_or_else(String::new, |name| format!("chain \"{name}\": "));
-    let fail = |text: String| LangError(format!("{what}{text}"));
+    let fail = |LangError(text)| LangError(format!("{what}{text}"));
     if tables.len() < 2 || tables.len() > MAX_STEPS {
-        return Err(fail(format!(
+        return Err(fail(LangError(format!(
             "has {} steps; a path goes from one event to another, in 2 to {MAX_STEPS} steps",
             tables.len()
-        )));
+        ))));
     }
-    let mut chain = Chain {
-        name,
-        steps: Vec::new(),
-        roles: Vec::new(),
-    };
+    let mut steps: Vec<Step> = Vec::new();
+    let mut roles = Vec::new();
     for (position, table) in tables.iter().enumerate() {
         let known: Vec<&str> = tables[..position].iter().map(|t| t.name.as_str()).collect();
-        if table.name.trim().is_empty() {
-            return Err(fail(format!(
-                "the name of step {} is empty; stages are named by their steps",
-                position + 1
-            )));
-        }
-        if known.contains(&table.name.as_str()) {
-            return Err(fail(format!("two steps are called \"{}\"", table.name)));
-        }
-        let starts = chain
-            .steps
-            .iter()
-            .all(|step: &Step| step.optional != Optional::Never);
-        let step = step(table, &known, &mut chain.roles, starts)
-            .map_err(|error| fail(format!("step \"{}\": {error}", table.name)))?;
-        for instead in step.alts.iter().filter_map(|alt| alt.instead_of.as_ref()) {
-            if !tables.iter().any(|table| table.name == *instead) {
-                return Err(fail(format!(
-                    "step \"{}\": instead-of = \"{instead}\": there is no such step",
-                    table.name
-                )));
-            }
-        }
-        chain.steps.push(step);
+        check_name(&table.name, &known).map_err(fail)?;
+        let starts = steps.iter().all(|step| step.optional != Optional::Never);
+        let step = step(table, &known, &mut roles, starts)
+            .and_then(|step| check_instead_of(&step, tables).map(|()| step))
+            .map_err(|error| fail(LangError(format!("step \"{}\": {error}", table.name))))?;
+        steps.push(step);
     }
     // Where nothing is said of it, every instance counts.
-    if !chain.steps.iter().any(|step| step.counts) {
-        for step in &mut chain.steps {
+    if !steps.iter().any(|step| step.counts) {
+        for step in &mut steps {
             step.counts = true;
         }
     }
-    let last = chain.steps.last().map(|step| step.optional);
-    let all_optional = chain
-        .steps
-        .iter()
-        .all(|step| step.optional == Optional::Always);
-    if all_optional || last == Some(Optional::Always) && chain.steps.len() == 2 {
-        return Err(fail(
+    check_one_is_reached(&steps).map_err(fail)?;
+    Ok(Chain { name, steps, roles })
+}
+
+/// A step has a name, and it is none that a step before it has.
+fn check_name(name: &str, before: &[&str]) -> Result<(), LangError> {
+    if name.trim().is_empty() {
+        return Err(LangError(format!(
+            "the name of step {} is empty; stages are named by their steps",
+            before.len() + 1
+        )));
+    }
+    if before.contains(&name) {
+        return Err(LangError(format!("two steps are called \"{name}\"")));
+    }
+    Ok(())
+}
+
+/// What a step can be reached instead of is a step of its chain.
+fn check_instead_of(step: &Step, tables: &[StepToml]) -> Result<(), LangError> {
+    let mut all = step.alts.iter().filter_map(|alt| alt.instead_of.as_ref());
+    match all.find(|instead| !tables.iter().any(|table| table.name == **instead)) {
+        None => Ok(()),
+        Some(instead) => Err(LangError(format!(
+            "instead-of = \"{instead}\": there is no such step"
+        ))),
+    }
+}
+
+/// Not every step can be passed over.
+fn check_one_is_reached(steps: &[Step]) -> Result<(), LangError> {
+    let always = |step: &Step| step.optional == Optional::Always;
+    if steps.iter().all(always) || steps.len() == 2 && steps.last().is_some_and(always) {
+        return Err(LangError(
             "every step is optional; one at least has to be reached".to_owned(),
         ));
     }
-    Ok(chain)
+    Ok(())
 }
 
 fn step(
@@ -287,55 +293,8 @@ fn step(
     roles: &mut Vec<String>,
     starts: bool,
 ) -> Result<Step, LangError> {
-    let optional = match &table.optional {
-        None | Some(Skip::Always(false)) => Optional::Never,
-        Some(Skip::Always(true)) => Optional::Always,
-        Some(Skip::When(when)) if when == "unrecorded" => Optional::Unrecorded,
-        Some(Skip::When(when)) => {
-            return Err(LangError(format!(
-                "optional = \"{when}\": expected true, false or \"unrecorded\""
-            )));
-        }
-    };
-    let named = |names: &Many| -> Result<Vec<usize>, LangError> {
-        names
-            .list()
-            .iter()
-            .map(|name| {
-                before
-                    .iter()
-                    .position(|step| step == name)
-                    .ok_or_else(|| LangError(format!("\"{name}\" is no step before it")))
-            })
-            .collect()
-    };
-    let mut alts = Vec::new();
-    if !table.event.list().is_empty() {
-        alts.push(alt(
-            &table.event,
-            &table.conds,
-            &table.join,
-            &table.bind,
-            roles,
-        )?);
-    }
-    for on in &table.on {
-        let mut one = alt(&on.event, &on.conds, &on.join, &on.bind, roles)?;
-        one.unless = patterns(&on.unless)?;
-        one.not_after = named(&on.not_after)?;
-        one.only_after = named(&on.only_after)?;
-        one.instead_of.clone_from(&on.instead_of);
-        one.soon = on.soon;
-        one.only_binds = on.only_binds;
-        one.within = on.within.as_deref().map(Attr::parse).transpose()?;
-        alts.push(one);
-    }
-    if alts.is_empty() || alts.len() > MAX_ALTS {
-        return Err(LangError(format!(
-            "is reached by {} alternatives; expected event = ... or 1 to {MAX_ALTS} [[...on]] tables",
-            alts.len()
-        )));
-    }
+    let optional = optional(table.optional.as_ref())?;
+    let alts = alts(table, before, roles)?;
     if !starts && alts.iter().any(|alt| alt.joins.is_empty()) {
         return Err(LangError(
             "has no join, so that nothing says which instance an event belongs to; expected join = \"thread = ROLE\" \
@@ -343,37 +302,11 @@ fn step(
                 .to_owned(),
         ));
     }
-    let not_after = named(&table.not_after)?;
-    let only_after = named(&table.only_after)?;
-    let unique = table
-        .unique
-        .list()
-        .iter()
-        .map(|name| known_role(roles, name))
-        .collect::<Result<_, _>>()?;
-    let recall = table
-        .recall
-        .list()
-        .iter()
-        .map(|text| {
-            let (role, by) = text.split_once(" by ").ok_or_else(|| {
-                LangError(format!(
-                    "recall = \"{text}\": expected \"ROLE by ROLE\" or \"ROLE by ROLE and ROLE\""
-                ))
-            })?;
-            let by = by
-                .split(" and ")
-                .map(|name| known_role(roles, name))
-                .collect::<Result<Vec<usize>, LangError>>()?;
-            Ok((self::role(roles, role)?, by))
-        })
-        .collect::<Result<_, LangError>>()?;
-    let needs = table
-        .needs
-        .list()
-        .iter()
-        .map(|name| known_role(roles, name))
-        .collect::<Result<_, _>>()?;
+    let not_after = steps_before(&table.not_after, before)?;
+    let only_after = steps_before(&table.only_after, before)?;
+    let unique = known_roles(&table.unique, roles)?;
+    let recall = recalls(&table.recall, roles)?;
+    let needs = known_roles(&table.needs, roles)?;
     Ok(Step {
         name: table.name.clone(),
         needs,
@@ -393,6 +326,80 @@ fn step(
         recall,
         alts,
     })
+}
+
+fn optional(skip: Option<&Skip>) -> Result<Optional, LangError> {
+    match skip {
+        None | Some(Skip::Always(false)) => Ok(Optional::Never),
+        Some(Skip::Always(true)) => Ok(Optional::Always),
+        Some(Skip::When(when)) if when == "unrecorded" => Ok(Optional::Unrecorded),
+        Some(Skip::When(when)) => Err(LangError(format!(
+            "optional = \"{when}\": expected true, false or \"unrecorded\""
+        ))),
+    }
+}
+
+/// Returns the places of steps by their names.
+fn steps_before(names: &Many, before: &[&str]) -> Result<Vec<usize>, LangError> {
+    names
+        .list()
+        .iter()
+        .map(|name| {
+            before
+                .iter()
+                .position(|step| step == name)
+                .ok_or_else(|| LangError(format!("\"{name}\" is no step before it")))
+        })
+        .collect()
+}
+
+/// Parses the alternatives of a step: the one that stands in its own table, and those in tables of theirs.
+fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Vec<Alt>, LangError> {
+    let mut alts = Vec::new();
+    if !table.event.list().is_empty() {
+        alts.push(alt(
+            &table.event,
+            &table.conds,
+            &table.join,
+            &table.bind,
+            roles,
+        )?);
+    }
+    for on in &table.on {
+        let mut one = alt(&on.event, &on.conds, &on.join, &on.bind, roles)?;
+        one.unless = patterns(&on.unless)?;
+        one.not_after = steps_before(&on.not_after, before)?;
+        one.only_after = steps_before(&on.only_after, before)?;
+        one.instead_of.clone_from(&on.instead_of);
+        one.soon = on.soon;
+        one.only_binds = on.only_binds;
+        one.within = on.within.as_deref().map(Attr::parse).transpose()?;
+        alts.push(one);
+    }
+    if alts.is_empty() || alts.len() > MAX_ALTS {
+        return Err(LangError(format!(
+            "is reached by {} alternatives; expected event = ... or 1 to {MAX_ALTS} [[...on]] tables",
+            alts.len()
+        )));
+    }
+    Ok(alts)
+}
+
+/// Parses `ROLE by ROLE` and `ROLE by ROLE and ROLE`.
+fn recalls(texts: &Many, roles: &mut Vec<String>) -> Result<Vec<(usize, Vec<usize>)>, LangError> {
+    let one = |text: &String| {
+        let (name, by) = text.split_once(" by ").ok_or_else(|| {
+            LangError(format!(
+                "recall = \"{text}\": expected \"ROLE by ROLE\" or \"ROLE by ROLE and ROLE\""
+            ))
+        })?;
+        let by = by
+            .split(" and ")
+            .map(|name| known_role(roles, name))
+            .collect::<Result<Vec<usize>, LangError>>()?;
+        Ok((role(roles, name)?, by))
+    };
+    texts.list().iter().map(one).collect()
 }
 
 /// Parses `EVENT`, `EVENT[COND]`, and either with ` anew`, with ` of ROLE`, or with both behind it.
@@ -512,4 +519,9 @@ fn known_role(roles: &[String], name: &str) -> Result<usize, LangError> {
             }
         ))
     })
+}
+
+fn known_roles(names: &Many, roles: &[String]) -> Result<Vec<usize>, LangError> {
+    let one = |name: &String| known_role(roles, name);
+    names.list().iter().map(one).collect()
 }

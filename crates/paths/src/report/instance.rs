@@ -68,8 +68,10 @@ impl Paths {
             machine,
             names,
         };
+        // A chain that no path has has no steps with names.
+        let chain = u8::try_from(one.chain).unwrap_or(u8::MAX);
         let steps = one.reached.iter().map(|reached| StepReport {
-            name: words.step(one.chain as u8, reached.step).to_owned(),
+            name: words.step(chain, reached.step).to_owned(),
             time: reached.time,
             cpu: reached.cpu,
             tid: words.tid(reached.thread),

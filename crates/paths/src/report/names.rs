@@ -179,13 +179,14 @@ impl Words<'_> {
                 format!("The vCPU was handling its guest's {}", self.access(access))
             }
             Trait::Accesses(access, vmm, level) => format!(
-                "Meanwhile the vCPU exited{} at least {level} times on {}",
+                "Meanwhile the vCPU exited{} at least {} on {}",
                 if *vmm { " to user space" } else { "" },
+                words::times((*level).into()),
                 self.access(access)
             ),
             Trait::Exits(reason, level) => format!(
-                "Meanwhile the vCPU had at least {level} exits {}",
-                self.reason(reason)
+                "Meanwhile the vCPU had at least {}",
+                words::plural(*level, &format!("{} exit", self.reason(reason)))
             ),
             Trait::Beside(slot) => {
                 format!("Meanwhile {} ran on the vCPU's CPU", self.task(*slot))

@@ -75,7 +75,8 @@ impl Words<'_> {
             .max_by_key(|(level, _)| *level);
         if let Some((level, access)) = most.filter(|(level, _)| *level > 1) {
             text.push_str(&format!(
-                "; meanwhile it exited to user space at least {level} times on {}",
+                "; meanwhile it exited to user space at least {} on {}",
+                words::times(level.into()),
                 self.access(&access)
             ));
         }

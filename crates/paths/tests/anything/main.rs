@@ -144,8 +144,8 @@ fn forwards(mut stream: Vec<One>) -> Vec<One> {
 /// All paths that there are.
 fn all_paths() -> Paths {
     let mut all = paths::all_builtin();
-    let of_rules = paths::FOR_RULES.iter();
-    all.extend(of_rules.filter_map(|(name, _)| paths::builtin(name)));
+    let on_request = paths::ON_REQUEST.iter();
+    all.extend(on_request.filter_map(|(name, _)| paths::builtin(name)));
     Paths::new(all)
 }
 

@@ -1,0 +1,46 @@
+//! Lists the files of `builtin/`, so that a new path is a new file and no line elsewhere.
+//!
+//! What lies in the folder itself is followed and printed by default, in the order of the numbers that the files' names begin
+//! with; what lies in `on-request/` when it is asked for.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=builtin");
+    let folder =
+        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("builtin");
+    let mut out = String::new();
+    list(&mut out, "BUILTIN", &folder)?;
+    list(&mut out, "ON_REQUEST", &folder.join("on-request"))?;
+    let to = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("builtin.rs");
+    fs::write(to, out)
+}
+
+/// Writes a list of name and text of each file of a folder.
+fn list(out: &mut String, name: &str, folder: &Path) -> io::Result<()> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let _ = writeln!(out, "pub(super) const {name}: &[(&str, &str)] = &[");
+    for file in files {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let called = stem.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
+        let _ = writeln!(
+            out,
+            "    ({called:?}, include_str!({:?})),",
+            file.display().to_string()
+        );
+    }
+    let _ = writeln!(out, "];");
+    Ok(())
+}
