@@ -24,7 +24,7 @@ pub(crate) enum Per {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Recording,
-    /// A recording that does not tell how long it is of.
+    /// A recording whose length is unknown.
     Untimed,
     Printed,
 }

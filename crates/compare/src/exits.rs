@@ -435,102 +435,118 @@ fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
         return;
     }
     let sums = [0, 1].map(|side: usize| Whole::of(&basis.sides[side], ExitTable::Vmexit));
+    push(out, all_exits(pair, basis, sums));
+    for waiting in [false, true] {
+        if let Some(change) = time_of_exits(pair, basis, sums, waiting) {
+            push(out, change);
+        }
+    }
+}
+
+/// Returns how sure it is that exits changed: how many they are (`None`), or how long those take that are waiting
+/// (`Some(true)`) or are not (`Some(false)`).
+fn sure(basis: &Basis<'_>, waiting: Option<bool>) -> f64 {
     let idle: Vec<String> = (0..2)
         .flat_map(|side| rows(&basis.sides[side], ExitTable::Vmexit))
         .filter(|(_, row)| row.waiting)
         .map(|(key, _)| key)
         .collect();
-    // `None` picks all exits, else those that are waiting, or those that are not.
-    let confidence = |waiting: Option<bool>| {
-        let taken = |key: &String| waiting.is_none_or(|waiting| idle.contains(key) == waiting);
-        let pick =
-            |one: &Measured| matches!(one, Measured::Exits(ExitTable::Vmexit, key) if taken(key));
-        let amount = |one: &Amount| if waiting.is_none() { one.count } else { one.ns };
-        let sum = |picture: &Picture| {
-            let rows = picture.rows(ExitTable::Vmexit).iter();
-            rows.filter(|row| taken(&row.key))
-                .fold((0.0, 0.0), |sum, row| {
-                    let (one, squares) = match waiting {
-                        None => count(&row.stats),
-                        Some(_) => durations(&row.stats),
-                    };
-                    (sum.0 + one, sum.1 + squares)
-                })
-        };
-        let [a, b] = [0, 1].map(|side| basis.runs(side, &sum, &pick, &amount));
-        1.0 - chance::rates(&a, &b)
+    let taken = |key: &String| waiting.is_none_or(|waiting| idle.contains(key) == waiting);
+    let pick =
+        |one: &Measured| matches!(one, Measured::Exits(ExitTable::Vmexit, key) if taken(key));
+    let amount = |one: &Amount| if waiting.is_none() { one.count } else { one.ns };
+    let sum = |picture: &Picture| {
+        let rows = picture.rows(ExitTable::Vmexit).iter();
+        rows.filter(|row| taken(&row.key))
+            .fold((0.0, 0.0), |sum, row| {
+                let (one, squares) = match waiting {
+                    None => count(&row.stats),
+                    Some(_) => durations(&row.stats),
+                };
+                (sum.0 + one, sum.1 + squares)
+            })
     };
+    let [a, b] = [0, 1].map(|side| basis.runs(side, &sum, &pick, &amount));
+    1.0 - chance::rates(&a, &b)
+}
+
+/// How many exits there are.
+fn all_exits(pair: &Pair<'_>, basis: &Basis<'_>, sums: [Whole; 2]) -> Change {
     let each = basis.each();
     let [rate_a, rate_b] = [0, 1].map(|side: usize| sums[side].count / basis.exposure(side));
-    push(
-        out,
-        Change {
-            what: "exits".to_owned(),
-            unit: basis.unit(),
-            a: value(rate_a, sums[0].count > 0.0),
-            b: value(rate_b, sums[1].count > 0.0),
-            confidence: Some(confidence(None)),
-            effect_ns: 0.0,
-            per_work: pair.per_work(basis, sums[0].count, sums[1].count),
-            // Fewer of them that take longer are no relief.
-            worse: pair
-                .worse([rate_a, rate_b], sums.map(|sum| sum.count))
-                .filter(|more| {
-                    let ns = |side: usize| sums[side].handling_ns / basis.exposure(side);
-                    !reversed(basis) && Which::more(ns(0), ns(1)) == Some(*more)
-                }),
-            level: Level::Whole,
-            text: format!(
-                "Exits {}: {} to {}{each} ({}).",
-                rose(rate_a, rate_b),
-                number(rate_a),
-                number(rate_b),
-                change(rate_a, rate_b)
-            ),
-            ..Change::default()
-        },
-    );
-    for (name, words, of, weight) in [
-        (
-            "handling",
-            "The time of exits without waiting",
-            sums.map(|sum| sum.handling_ns),
-            1.0,
+    Change {
+        what: "exits".to_owned(),
+        unit: basis.unit(),
+        a: value(rate_a, sums[0].count > 0.0),
+        b: value(rate_b, sums[1].count > 0.0),
+        confidence: Some(sure(basis, None)),
+        effect_ns: 0.0,
+        per_work: pair.per_work(basis, sums[0].count, sums[1].count),
+        // Fewer of them that take longer are no relief.
+        worse: pair
+            .worse([rate_a, rate_b], sums.map(|sum| sum.count))
+            .filter(|more| {
+                let ns = |side: usize| sums[side].handling_ns / basis.exposure(side);
+                !reversed(basis) && Which::more(ns(0), ns(1)) == Some(*more)
+            }),
+        level: Level::Whole,
+        text: format!(
+            "Exits {}: {} to {}{each} ({}).",
+            rose(rate_a, rate_b),
+            number(rate_a),
+            number(rate_b),
+            change(rate_a, rate_b)
         ),
+        ..Change::default()
+    }
+}
+
+/// How long exits take that are waiting, or those that are not.
+fn time_of_exits(
+    pair: &Pair<'_>,
+    basis: &Basis<'_>,
+    sums: [Whole; 2],
+    waiting: bool,
+) -> Option<Change> {
+    let (name, words, of, weight) = if waiting {
         (
             "waiting",
             "Waiting (halted)",
             sums.map(|sum| sum.waiting_ns),
             WAITING,
-        ),
-    ] {
-        let [ns_a, ns_b] = [0, 1].map(|side: usize| of[side] / basis.exposure(side));
-        if ns_a == 0.0 && ns_b == 0.0 {
-            continue;
-        }
-        push(
-            out,
-            Change {
-                what: format!("exits {name}"),
-                unit: Unit::Nanoseconds,
-                a: value(ns_a, true),
-                b: value(ns_b, true),
-                confidence: Some(confidence(Some(name == "waiting"))),
-                effect_ns: (ns_b - ns_a) * weight * SPENT,
-                per_work: pair.per_work(basis, of[0], of[1]),
-                worse: pair
-                    .worse([ns_a, ns_b], of)
-                    .filter(|_| name == "handling" && !reversed(basis)),
-                level: Level::Whole,
-                text: format!(
-                    "{words} {}: {} to {}{each} ({}).",
-                    rose(ns_a, ns_b),
-                    duration::of_f64(ns_a),
-                    duration::of_f64(ns_b),
-                    change(ns_a, ns_b)
-                ),
-                ..Change::default()
-            },
-        );
+        )
+    } else {
+        (
+            "handling",
+            "The time of exits without waiting",
+            sums.map(|sum| sum.handling_ns),
+            1.0,
+        )
+    };
+    let [ns_a, ns_b] = [0, 1].map(|side: usize| of[side] / basis.exposure(side));
+    if ns_a == 0.0 && ns_b == 0.0 {
+        return None;
     }
+    let each = basis.each();
+    Some(Change {
+        what: format!("exits {name}"),
+        unit: Unit::Nanoseconds,
+        a: value(ns_a, true),
+        b: value(ns_b, true),
+        confidence: Some(sure(basis, Some(waiting))),
+        effect_ns: (ns_b - ns_a) * weight * SPENT,
+        per_work: pair.per_work(basis, of[0], of[1]),
+        worse: pair
+            .worse([ns_a, ns_b], of)
+            .filter(|_| !waiting && !reversed(basis)),
+        level: Level::Whole,
+        text: format!(
+            "{words} {}: {} to {}{each} ({}).",
+            rose(ns_a, ns_b),
+            duration::of_f64(ns_a),
+            duration::of_f64(ns_b),
+            change(ns_a, ns_b)
+        ),
+        ..Change::default()
+    })
 }

@@ -163,6 +163,101 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
     }
 }
 
+/// What tasks of one name did on both sides, by a basis.
+struct Rates<'a> {
+    name: &'a str,
+    sides: [&'a Task; 2],
+    /// On which sides they were.
+    there: [bool; 2],
+    switches: [f64; 2],
+    ran_ns: [f64; 2],
+    waited_ns: [f64; 2],
+}
+
+impl<'a> Rates<'a> {
+    fn of(basis: &Basis<'_>, name: &'a str, sides: [&'a Task; 2]) -> Rates<'a> {
+        let rate = |of: fn(&Task) -> u64| {
+            [0, 1].map(|side: usize| of(sides[side]) as f64 / basis.exposure(side))
+        };
+        Rates {
+            name,
+            sides,
+            there: sides.map(|task| task.delays.count() > 0),
+            switches: rate(|task| task.delays.count()),
+            ran_ns: rate(|task| task.ran_ns),
+            waited_ns: rate(|task| task.delays.total()),
+        }
+    }
+
+    /// Sets what chance says of switches beside what it says of run time.
+    fn pieces(&self, basis: &Basis<'_>, index: &[Vec<Index<'_>>; 2]) -> Pieces {
+        let runs =
+            |side: usize, ran: bool, sum: fn(&Task) -> (f64, f64), of: fn(&Amount) -> u64| {
+                let sums: Vec<(f64, f64)> = index[side]
+                    .iter()
+                    .map(|one| one.tasks.get(self.name).map_or((0.0, 0.0), sum))
+                    .collect();
+                let slices = |at: usize| {
+                    let index = index[side].get(at);
+                    index.map_or_else(Vec::new, |one| one.slices(self.name, ran))
+                };
+                basis.runs_of(side, &sums, &slices, of)
+            };
+        let switches = |task: &Task| count(&task.delays);
+        let times = |task: &Task| {
+            let ran = task.ran_ns as f64;
+            // Stretches of unknown lengths, taken to be one for each switch.
+            (ran, ran * ran / task.delays.count().max(1) as f64)
+        };
+        let [counts_a, counts_b] = [0, 1].map(|side| runs(side, false, switches, |one| one.count));
+        let [ran_a, ran_b] = [0, 1].map(|side| runs(side, true, times, |one| one.ns));
+        Pieces {
+            count: (chance::rates(&counts_a, &counts_b), self.switches),
+            time: (chance::rates(&ran_a, &ran_b), self.ran_ns),
+            few: self.sides.iter().map(|task| task.delays.count()).sum(),
+        }
+    }
+
+    /// Says it in one sentence, what leads first.
+    fn text(&self, each: &str, by_time: bool, often: &str) -> String {
+        let (name, rates, times) = (self.name, self.switches, self.ran_ns);
+        let switches = format!(
+            "{} to {} switches{each} ({})",
+            number(rates[0]),
+            number(rates[1]),
+            change(rates[0], rates[1])
+        );
+        let delays = format!(
+            "it waited {} and {} for a CPU each time",
+            duration::of_f64(self.sides[0].delays.mean_f64()),
+            duration::of_f64(self.sides[1].delays.mean_f64())
+        );
+        match self.there {
+            [_, false] => format!(
+                "{name} gone: it had {} switches{each} and ran for {}{each}.",
+                number(rates[0]),
+                duration::of_f64(times[0])
+            ),
+            [false, _] => format!(
+                "{name} is new: {} switches{each}, and it ran for {}{each}.",
+                number(rates[1]),
+                duration::of_f64(times[1])
+            ),
+            _ if by_time => format!(
+                "{name} ran for {} and then {}{each} ({}); {switches}, {often}; {delays}.",
+                duration::of_f64(times[0]),
+                duration::of_f64(times[1]),
+                change(times[0], times[1]),
+            ),
+            _ => format!(
+                "{name}: {switches}; it ran for {} and {}{each}, and {delays}.",
+                duration::of_f64(times[0]),
+                duration::of_f64(times[1]),
+            ),
+        }
+    }
+}
+
 fn by_rate(
     pair: &Pair<'_>,
     basis: &Basis<'_>,
@@ -170,78 +265,16 @@ fn by_rate(
     sides: [&Task; 2],
     index: &[Vec<Index<'_>>; 2],
 ) -> Change {
-    let runs = |side: usize, ran: bool, sum: fn(&Task) -> (f64, f64), of: fn(&Amount) -> u64| {
-        let sums: Vec<(f64, f64)> = index[side]
-            .iter()
-            .map(|one| one.tasks.get(name).map_or((0.0, 0.0), sum))
-            .collect();
-        let slices = |at: usize| {
-            let index = index[side].get(at);
-            index.map_or_else(Vec::new, |one| one.slices(name, ran))
-        };
-        basis.runs_of(side, &sums, &slices, of)
-    };
-    let switches = |task: &Task| count(&task.delays);
-    let times = |task: &Task| {
-        let ran = task.ran_ns as f64;
-        // Stretches of unknown lengths, taken to be one for each switch.
-        (ran, ran * ran / task.delays.count().max(1) as f64)
-    };
-    let [counts_a, counts_b] = [0, 1].map(|side| runs(side, false, switches, |one| one.count));
-    let [ran_a, ran_b] = [0, 1].map(|side| runs(side, true, times, |one| one.ns));
-    let rates = [0, 1].map(|side: usize| sides[side].delays.count() as f64 / basis.exposure(side));
-    let times = [0, 1].map(|side: usize| sides[side].ran_ns as f64 / basis.exposure(side));
-    let waited = [0, 1].map(|side: usize| sides[side].delays.total() as f64 / basis.exposure(side));
-    let pieces = Pieces {
-        count: (chance::rates(&counts_a, &counts_b), rates),
-        time: (chance::rates(&ran_a, &ran_b), times),
-        few: sides.iter().map(|task| task.delays.count()).sum(),
-    };
+    let rates = Rates::of(basis, name, sides);
+    let pieces = rates.pieces(basis, index);
     let (lead, confidence) = pieces.lead();
-    let there = sides.map(|task| task.delays.count() > 0);
+    let there = rates.there;
     let by_time = lead == Lead::Time && there == [true, true];
-    let each = basis.each();
-    let switches = format!(
-        "{} to {} switches{each} ({})",
-        number(rates[0]),
-        number(rates[1]),
-        change(rates[0], rates[1])
-    );
-    let delays = format!(
-        "it waited {} and {} for a CPU each time",
-        duration::of_f64(sides[0].delays.mean_f64()),
-        duration::of_f64(sides[1].delays.mean_f64())
-    );
-    let text = match there {
-        [_, false] => format!(
-            "{name} gone: it had {} switches{each} and ran for {}{each}.",
-            number(rates[0]),
-            duration::of_f64(times[0])
-        ),
-        [false, _] => format!(
-            "{name} is new: {} switches{each}, and it ran for {}{each}.",
-            number(rates[1]),
-            duration::of_f64(times[1])
-        ),
-        _ if by_time => format!(
-            "{name} ran for {} and then {}{each} ({}); {switches}, {}; {delays}.",
-            duration::of_f64(times[0]),
-            duration::of_f64(times[1]),
-            change(times[0], times[1]),
-            pieces.often()
-        ),
-        _ => format!(
-            "{name}: {switches}; it ran for {} and {}{each}, and {delays}.",
-            duration::of_f64(times[0]),
-            duration::of_f64(times[1]),
-        ),
-    };
     let of = |by_time: bool| {
-        let [a, b] = if by_time { times } else { rates };
-        let (ending, unit) = if by_time {
-            (" time", Unit::Nanoseconds)
+        let ([a, b], ending, unit) = if by_time {
+            (rates.ran_ns, " time", Unit::Nanoseconds)
         } else {
-            ("", basis.unit())
+            (rates.switches, "", basis.unit())
         };
         let what = format!("sched {name}{ending}");
         (what, unit, value(a, there[0]), value(b, there[1]))
@@ -254,16 +287,17 @@ fn by_rate(
         }
     });
     let (what, unit, a, b) = of(by_time);
+    let more = |of: [f64; 2]| of[1] - of[0];
     Change {
         what,
         unit,
         a,
         b,
         confidence: Some(confidence),
-        effect_ns: (times[1] - times[0]) * weight(sides) + (waited[1] - waited[0]) * 0.5,
+        effect_ns: more(rates.ran_ns) * weight(sides) + more(rates.waited_ns) * 0.5,
         per_work: pair.per_work(basis, work[0], work[1]),
-        worse: worse(sides, waited),
-        text,
+        worse: worse(sides, rates.waited_ns),
+        text: rates.text(basis.each(), by_time, pieces.often()),
         also: Some(of(!by_time)),
         ..Change::default()
     }

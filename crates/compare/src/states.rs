@@ -40,16 +40,20 @@ fn needs(state: State) -> &'static [&'static str] {
     }
 }
 
+/// Returns what a time adds up to on each side.
+fn sums(basis: &Basis<'_>, of: impl Fn(&Picture) -> u64) -> [f64; 2] {
+    [0, 1].map(|side: usize| {
+        let each = basis.sides[side].iter();
+        each.map(|picture| of(picture) as f64).sum::<f64>()
+    })
+}
+
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
     let observed = |picture: &Picture| Some(picture.observed_ns()).filter(|ns| *ns > 0);
     let Ok(basis) = Basis::of(pair.sides, &observed) else {
         return;
     };
-    let all = [0, 1].map(|side: usize| {
-        let each = basis.sides[side].iter();
-        each.map(|picture| picture.observed_ns() as f64)
-            .sum::<f64>()
-    });
+    let all = sums(&basis, Picture::observed_ns);
     let mut untold: Vec<String> = Vec::new();
     for state in State::ALL {
         let lacks = needs(state)
@@ -61,11 +65,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             }
             continue;
         }
-        let sums = [0, 1].map(|side: usize| {
-            let each = basis.sides[side].iter();
-            each.map(|picture| picture.state_ns(state) as f64)
-                .sum::<f64>()
-        });
+        let sums = sums(&basis, |picture| picture.state_ns(state));
         if sums == [0.0, 0.0] {
             continue;
         }
@@ -80,71 +80,84 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             }
             continue;
         }
-        let measured = Measured::State(state as u8);
-        // Spans of time are not counted: that a share is made of at least so many is all that is known.
-        let sum = |picture: &Picture| {
-            let ns = picture.state_ns(state) as f64;
-            // A moment, which has no slices to speak of, says nothing of any share.
-            let slices = picture.series.slice_ns.len();
-            let pieces = if slices < chance::ENOUGH {
-                1
-            } else {
-                slices * PIECES
-            };
-            (ns, ns * ns / pieces as f64)
-        };
-        // Shares of the time that vCPUs were observed: more vCPUs are not more of everything.
-        let [runs_a, runs_b] = [0, 1].map(|side| {
-            let mut runs = basis.runs(side, &sum, &|one| *one == measured, &|one: &Amount| one.ns);
-            for (run, picture) in runs.iter_mut().zip(&basis.sides[side]) {
-                run.exposure = picture.observed_ns() as f64;
-            }
-            runs
-        });
-        let [share_a, share_b] = [sums[0] / all[0], sums[1] / all[1]];
-        let (words, weight) = words(state);
-        let [ns_a, ns_b] = match basis.per {
-            Per::Second | Per::Table => [0, 1].map(|side: usize| sums[side] / basis.exposure(side)),
-            Per::All => [share_a, share_b].map(|share| share * all[0].min(all[1])),
-        };
-        let each = basis.each();
-        let times = if basis.per == Per::Second {
-            format!(
-                " ({} to {}{each}, all together)",
-                duration::of_f64(ns_a),
-                duration::of_f64(ns_b)
-            )
-        } else {
-            String::new()
-        };
-        push(
-            out,
-            Change {
-                what: format!("vcpus {}", name(state)),
-                unit: Unit::Share,
-                a: value(share_a, true),
-                b: value(share_b, true),
-                confidence: Some(1.0 - chance::rates(&runs_a, &runs_b)),
-                effect_ns: (ns_b - ns_a) * weight,
-                per_work: per_work(pair, &basis, state, sums),
-                // How much there is to do, or to wait for, is the guest's.
-                worse: Which::more(share_a, share_b)
-                    .filter(|_| !matches!(state, State::Guest | State::Halted)),
-                level: Level::Whole,
-                text: format!(
-                    "vCPUs were {words} {} of their time, then {}{times}.",
-                    share::rough(share_a),
-                    share::rough(share_b),
-                ),
-                ..Change::default()
-            },
-        );
+        push(out, of_state(pair, &basis, state, sums, all));
     }
     if !untold.is_empty() {
         notes.push(format!(
             "Not all of what vCPUs did is compared: {}.",
             untold.join(", ")
         ));
+    }
+}
+
+/// Returns how likely it is that shares of a state differ by chance alone.
+fn chance_of(basis: &Basis<'_>, state: State) -> f64 {
+    let measured = Measured::State(state as u8);
+    // Spans of time are not counted: that a share is made of at least so many is all that is known.
+    let sum = |picture: &Picture| {
+        let ns = picture.state_ns(state) as f64;
+        // A moment, which has no slices to speak of, says nothing of any share.
+        let slices = picture.series.slice_ns.len();
+        let pieces = if slices < chance::ENOUGH {
+            1
+        } else {
+            slices * PIECES
+        };
+        (ns, ns * ns / pieces as f64)
+    };
+    // Shares of the time that vCPUs were observed: more vCPUs are not more of everything.
+    let [runs_a, runs_b] = [0, 1].map(|side| {
+        let mut runs = basis.runs(side, &sum, &|one| *one == measured, &|one: &Amount| one.ns);
+        for (run, picture) in runs.iter_mut().zip(&basis.sides[side]) {
+            run.exposure = picture.observed_ns() as f64;
+        }
+        runs
+    });
+    chance::rates(&runs_a, &runs_b)
+}
+
+/// Compares the time in one state; `all` is the time that vCPUs were observed.
+fn of_state(
+    pair: &Pair<'_>,
+    basis: &Basis<'_>,
+    state: State,
+    sums: [f64; 2],
+    all: [f64; 2],
+) -> Change {
+    let [share_a, share_b] = [sums[0] / all[0], sums[1] / all[1]];
+    let (words, weight) = words(state);
+    let [ns_a, ns_b] = match basis.per {
+        Per::Second | Per::Table => [0, 1].map(|side: usize| sums[side] / basis.exposure(side)),
+        Per::All => [share_a, share_b].map(|share| share * all[0].min(all[1])),
+    };
+    let each = basis.each();
+    let times = if basis.per == Per::Second {
+        format!(
+            " ({} to {}{each}, all together)",
+            duration::of_f64(ns_a),
+            duration::of_f64(ns_b)
+        )
+    } else {
+        String::new()
+    };
+    Change {
+        what: format!("vcpus {}", name(state)),
+        unit: Unit::Share,
+        a: value(share_a, true),
+        b: value(share_b, true),
+        confidence: Some(1.0 - chance_of(basis, state)),
+        effect_ns: (ns_b - ns_a) * weight,
+        per_work: per_work(pair, basis, state, sums),
+        // How much there is to do, or to wait for, is the guest's.
+        worse: Which::more(share_a, share_b)
+            .filter(|_| !matches!(state, State::Guest | State::Halted)),
+        level: Level::Whole,
+        text: format!(
+            "vCPUs were {words} {} of their time, then {}{times}.",
+            share::rough(share_a),
+            share::rough(share_b),
+        ),
+        ..Change::default()
     }
 }
 
