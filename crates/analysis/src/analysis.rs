@@ -8,20 +8,23 @@ use model::{Machine, Span};
 use paths::Instance;
 
 use crate::chosen::{Chosen, LeftOut};
+use crate::counts::Counts;
 use crate::series::Measured;
 use crate::slices::Amount;
 
 /// What an analysis wants of the events of one kind.
 ///
-/// Who wants less gets it cheaper: of events that are only counted no field is read, and events of which the order is
-/// told for each thread by itself need not be sorted with those of other CPUs.
+/// Who wants less gets it cheaper: of events that are only counted nobody is called, of those whose head is enough no
+/// field is read, and events that are wanted thread by thread need not be sorted with those of other CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Want {
     /// None of them.
     #[default]
     Nothing,
-    /// That they happened: when, on which CPU and by whom ([`Analysis::count`]).
+    /// How many there are: the walk counts them for all ([`Needs::counts`]).
     Count,
+    /// That they happened: when, on which CPU and by whom ([`Analysis::head`]).
+    Head,
     /// What they say, those of each thread in order ([`Analysis::event`]).
     Thread,
     /// What they say, in the order of all.
@@ -55,14 +58,19 @@ pub enum States {
 /// What an analysis needs beside events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Needs {
-    /// Threads, their names, which are vCPUs, and VMs. Who needs states gets them too.
+    /// Threads, their names, which are vCPUs, and VMs, as far as those events show them that somebody wants. Who needs
+    /// states gets them too.
     pub threads: bool,
+    /// The same by every `kvm_entry`, `kvm_exit` and event of the scheduler, whoever wants them.
+    pub vcpus: bool,
     /// What vCPUs do.
     pub states: States,
     /// The spans of their states.
     pub spans: bool,
     /// What perf samples with events: call chains.
     pub samples: bool,
+    /// How many events of which kind and on which CPU there are, of those that somebody wants ([`Walked::counts`]).
+    pub counts: bool,
 }
 
 /// What one analysis tells another during the walk.
@@ -122,6 +130,8 @@ pub struct Context<'w> {
 pub struct Walked<'w> {
     /// The machine.
     pub machine: &'w Machine,
+    /// How many events there are, if somebody needs that.
+    pub counts: &'w Counts,
     /// What vCPUs are left out.
     pub left_out: &'w LeftOut,
 }
@@ -149,8 +159,8 @@ pub trait Analysis: Any + fmt::Debug {
         let _ = (event, data, context);
     }
 
-    /// Takes an event of a kind that it only counts.
-    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+    /// Takes an event of a kind of which its head is enough.
+    fn head(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
         let _ = (event, context);
     }
 

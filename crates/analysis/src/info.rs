@@ -1,9 +1,10 @@
 //! What is in a recording: events and counts, time span, VMs and vCPUs.
 
-use event::{Event, EventType, Kind, NONE};
-use model::{Machine, Vm};
+use event::{EventType, Kind};
+use model::Vm;
 
-use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+use crate::analysis::{Analysis, Needs, Walked, Want};
+use crate::counts::Counts;
 use crate::series::Measured;
 use crate::slices::Amount;
 
@@ -38,20 +39,25 @@ pub struct InfoReport {
     pub has_exits: bool,
 }
 
+/// A kind of events.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// The name it goes by; empty where the recording has no such kind.
+    label: String,
+    kind: Option<Kind>,
+    is_kvm: bool,
+    /// Whether the recording says that it was recorded.
+    recorded: bool,
+    /// Whether its events are counted here.
+    counted: bool,
+}
+
 /// Counts what a recording holds.
 #[derive(Debug, Default)]
 pub struct Info {
-    counts: Vec<(String, u64, Kind, bool)>,
-    /// By kind, whether the recording says that it was recorded.
-    recorded: Vec<bool>,
-    start: Option<u64>,
-    end: Option<u64>,
-    cpus: Vec<bool>,
+    kinds: Vec<Known>,
     vcpus_only: bool,
 }
-
-/// CPUs beyond this are not told apart: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
 
 impl Info {
     /// Returns a counter that has seen nothing.
@@ -67,38 +73,42 @@ impl Info {
         }
     }
 
-    /// Returns the name that a kind of events goes by.
-    fn label(&self, index: u32) -> Option<&str> {
-        self.counts
-            .get(index as usize)
-            .map(|count| count.0.as_str())
+    /// Returns the kinds of events that the recording has, and how many of each happened.
+    fn kinds<'i>(&'i self, counts: &'i Counts) -> impl Iterator<Item = (&'i Known, u64)> {
+        let kinds = self.kinds.iter().enumerate();
+        let kinds = kinds.filter(|(_, kind)| !kind.label.is_empty());
+        kinds.map(|(index, kind)| match kind.counted {
+            true => (kind, counts.of_kind(index)),
+            false => (kind, 0),
+        })
     }
 
     /// Returns what was counted, and the VMs of the machine.
-    pub fn report(&self, machine: &Machine) -> InfoReport {
+    pub fn report(&self, walked: &Walked<'_>) -> InfoReport {
+        let counts = walked.counts;
         let mut events: Vec<EventCount> = self
-            .counts
-            .iter()
-            .filter(|c| !c.0.is_empty())
-            .map(|(name, count, ..)| EventCount {
-                name: name.clone(),
-                count: *count,
+            .kinds(counts)
+            .map(|(kind, count)| EventCount {
+                name: kind.label.clone(),
+                count,
             })
             .collect();
         events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
-        let recorded = self.counts.iter().zip(&self.recorded);
-        let recorded = recorded
-            .filter(|(kind, recorded)| !kind.0.is_empty() && (**recorded || kind.1 > 0))
-            .map(|(kind, _)| kind.0.clone());
+        let recorded = self.kinds(counts);
+        let recorded = recorded.filter(|(kind, count)| kind.recorded || *count > 0);
+        let happened = |of: &dyn Fn(&Known) -> bool| {
+            self.kinds(counts)
+                .any(|(kind, count)| count > 0 && of(kind))
+        };
         InfoReport {
-            recorded: recorded.collect(),
+            recorded: recorded.map(|(kind, _)| kind.label.clone()).collect(),
             events,
-            start: self.start,
-            end: self.end,
-            cpus_seen: self.cpus.iter().filter(|&&seen| seen).count() as u32,
-            vms: machine.vms(),
-            has_kvm: self.counts.iter().any(|c| c.3 && c.1 > 0),
-            has_exits: self.counts.iter().any(|c| c.2 == Kind::KvmExit && c.1 > 0),
+            start: counts.span().map(|(start, _)| start),
+            end: counts.span().map(|(_, end)| end),
+            cpus_seen: counts.cpus().iter().filter(|cpu| cpu.chosen > 0).count() as u32,
+            vms: walked.machine.vms(),
+            has_kvm: happened(&|kind| kind.is_kvm),
+            has_exits: happened(&|kind| kind.kind == Some(Kind::KvmExit)),
         }
     }
 }
@@ -107,66 +117,43 @@ impl Analysis for Info {
     fn needs(&self) -> Needs {
         Needs {
             threads: true,
+            counts: true,
             ..Needs::default()
         }
     }
 
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        let index = ty.index as usize;
-        if self.counts.len() <= index {
-            self.counts
-                .resize_with(index + 1, || (String::new(), 0, Kind::Other, false));
-        }
-        let kvm = ty.system.starts_with("kvm") || ty.name.starts_with("kvm_");
-        if self.recorded.len() <= index {
-            self.recorded.resize(index + 1, false);
-        }
-        self.recorded[index] = ty.recorded;
-        self.counts[index] = (ty.label.to_owned(), 0, ty.kind, kvm);
         let whose = matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit) || ty.kind.is_sched();
-        match !self.vcpus_only || whose {
+        let known = Known {
+            label: ty.label.to_owned(),
+            kind: Some(ty.kind),
+            is_kvm: ty.system.starts_with("kvm") || ty.name.starts_with("kvm_"),
+            recorded: ty.recorded,
+            counted: !self.vcpus_only || whose,
+        };
+        let want = match known.counted {
             true => Want::Count,
             false => Want::Nothing,
+        };
+        let index = ty.index as usize;
+        if self.kinds.len() <= index {
+            self.kinds.resize_with(index + 1, Known::default);
         }
+        self.kinds[index] = known;
+        want
     }
 
-    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
-        if !context.chosen.counts {
-            return;
-        }
-        if let Some(entry) = self.counts.get_mut(event.ty.index as usize) {
-            entry.1 += 1;
-        }
-        if self.start.is_none_or(|start| event.time < start) {
-            self.start = Some(event.time);
-        }
-        if self.end.is_none_or(|end| event.time > end) {
-            self.end = Some(event.time);
-        }
-        if event.cpu != NONE
-            && let Ok(cpu) = usize::try_from(event.cpu)
-            && cpu < MAX_CPUS
-        {
-            if self.cpus.len() <= cpu {
-                self.cpus.resize(cpu + 1, false);
-            }
-            self.cpus[cpu] = true;
-        }
-    }
-
-    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-        for (kind, number) in self.counts.iter().zip(0u32..) {
-            if kind.1 > 0 {
-                let amount = Amount {
-                    count: kind.1,
-                    ns: 0,
-                };
-                tell(0, number, amount);
+    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        for (kind, number) in self.kinds.iter().zip(0u32..) {
+            let count = walked.counts.of_kind(number as usize);
+            if kind.counted && count > 0 {
+                tell(0, number, Amount { count, ns: 0 });
             }
         }
     }
 
     fn measured(&self, _: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
-        Some(Measured::Events(self.label(number)?.to_owned()))
+        let kind = self.kinds.get(number as usize)?;
+        Some(Measured::Events(kind.label.clone()))
     }
 }

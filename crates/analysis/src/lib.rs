@@ -3,6 +3,22 @@ One file a question: push sinks that turn events into numbers.
 
 An analysis keeps state that grows with threads and rows, never with the length of the recording, and
 knows nothing of containers, files or output.
+
+A question is an [`Analysis`], and a [`Study`] puts several to one walk:
+
+```
+use analysis::{Exits, Options, Study, Vcpus, Window};
+
+let mut study = Study::default()
+    .with(Exits::new(Options::default()))
+    .with(Vcpus::new(Window::default()));
+// A reader of `source` pushes the events: `reader.walk(&mut study)`.
+study.finish();
+let walked = study.walked();
+let exits = study.get::<Exits>().expect("it was put in");
+assert!(!exits.saw_exits());
+assert!(study.get::<Vcpus>().expect("it was put in").report(&walked).rows.is_empty());
+```
 */
 #![forbid(unsafe_code)]
 
@@ -10,6 +26,7 @@ mod analysis;
 mod chosen;
 mod console;
 mod continuity;
+mod counts;
 mod exits;
 mod faults;
 mod follow_paths;
@@ -37,6 +54,7 @@ pub use analysis::{Analysis, Context, Needs, Note, Notes, States, Turn, Walked, 
 pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
+pub use counts::{Counts, CpuCount};
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
     MAX_GROUPED_ROWS, OTHERS, Options, Unpaired, access_key,

@@ -122,7 +122,7 @@ impl Picture {
         let mut quality = quality;
         let walked = study.walked();
         let info = study.get::<Info>();
-        let info = info.map_or_else(InfoReport::default, |info| info.report(walked.machine));
+        let info = info.map_or_else(InfoReport::default, |info| info.report(&walked));
         if let Some(guesses) = guesses(&info.vms) {
             quality.warn(guesses);
         }
@@ -166,7 +166,7 @@ impl Picture {
                 paths.report(walked.machine, &name)
             }),
             sleeps,
-            signs: of(study, Signs::clone),
+            signs: of(study, |signs: &Signs| signs.report(walked.counts)),
             continuity,
             series: study.series(end),
             span_ns: Some(end.saturating_sub(start)),

@@ -302,7 +302,7 @@ impl Analysis for Recorder {
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
         match ty.kind.is_sched() {
             true => Want::Order,
-            false => Want::Count,
+            false => Want::Head,
         }
     }
 
@@ -313,7 +313,7 @@ impl Analysis for Recorder {
         }
     }
 
-    fn count(&mut self, event: &Event<'_>, _: &mut Context<'_>) {
+    fn head(&mut self, event: &Event<'_>, _: &mut Context<'_>) {
         self.gap(event);
     }
 

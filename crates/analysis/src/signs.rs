@@ -2,10 +2,8 @@
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess};
 
-use crate::analysis::{Analysis, Context, Want};
-
-/// CPUs beyond this are not told apart: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
+use crate::analysis::{Analysis, Context, Needs, Want};
+use crate::counts::{Counts, MAX_CPUS};
 
 /// `HV_X64_MSR_SINT0` to `SINT15` (Hypervisor Top Level Functional Specification, 11.9).
 const SINTS: std::ops::RangeInclusive<u32> = 0x4000_0090..=0x4000_009f;
@@ -59,8 +57,20 @@ impl Signs {
         Signs::default()
     }
 
-    /// Takes a kind of events.
-    fn learn(&mut self, ty: &EventType<'_>) {
+    /// Returns what was found, with how many events each CPU had.
+    pub fn report(&self, counts: &Counts) -> Signs {
+        let mut signs = self.clone();
+        if signs.cpus.len() < counts.cpus().len() {
+            signs.cpus.resize(counts.cpus().len(), CpuSigns::default());
+        }
+        for (cpu, count) in signs.cpus.iter_mut().zip(counts.cpus()) {
+            cpu.events = count.inside;
+        }
+        signs
+    }
+
+    /// Takes a kind of events, and returns whether they are a timer's.
+    fn learn(&mut self, ty: &EventType<'_>) -> bool {
         let index = ty.index as usize;
         if self.timers.len() <= index {
             self.timers.resize(index + 1, None);
@@ -70,6 +80,7 @@ impl Signs {
             "kvm_timer_update_irq" => Some(Timer::Guest),
             _ => None,
         };
+        self.timers[index].is_some()
     }
 
     #[inline]
@@ -84,7 +95,6 @@ impl Signs {
             self.cpus.resize(cpu + 1, CpuSigns::default());
         }
         let signs = &mut self.cpus[cpu];
-        signs.events += 1;
         match data {
             Data::KvmExit(exit) if is_interrupt(exit.reason) => signs.interrupt_exits += 1,
             Data::KvmMsr(msr) if msr.write && TIMER_MSRS.contains(&msr.msr) && msr.value != 0 => {
@@ -112,10 +122,18 @@ impl Signs {
 }
 
 impl Analysis for Signs {
+    fn needs(&self) -> Needs {
+        Needs {
+            counts: true,
+            ..Needs::default()
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        self.learn(ty);
+        let is_timer = self.learn(ty);
         match ty.kind {
             Kind::KvmExit | Kind::KvmMsr | Kind::KvmMmio => Want::Thread,
+            _ if is_timer => Want::Head,
             _ => Want::Count,
         }
     }
@@ -124,11 +142,11 @@ impl Analysis for Signs {
         if context.chosen.counts {
             self.take(event, data);
         } else {
-            self.count(event, context);
+            self.head(event, context);
         }
     }
 
-    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+    fn head(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
         // Whoever makes it: it happens on its CPU all the same.
         if context.chosen.inside {
             self.take(event, &Data::Other);

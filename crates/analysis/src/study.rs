@@ -8,6 +8,7 @@ use model::{Machine, Span, ThreadFacts};
 
 use crate::analysis::{Analysis, Context, Needs, Notes, States, Turn, Walked, Want};
 use crate::chosen::{Chosen, LeftOut, Window};
+use crate::counts::Counts;
 use crate::series::{Measured, Series};
 use crate::slices::{Amount, Counter, Slices};
 
@@ -51,7 +52,12 @@ struct Member {
 #[derive(Debug, Default)]
 struct Followed {
     machine: Machine,
+    /// How many events there are, and whether somebody needs that.
+    counts: Counts,
+    counted: bool,
     threads: bool,
+    /// Whether somebody needs vCPUs, though nobody may want the events that show them.
+    vcpus: bool,
     states: States,
     /// Who wants spans, and who hears notes.
     spans: Set,
@@ -76,7 +82,7 @@ struct Wanted {
     before: Set,
     after: Set,
     last: Set,
-    counts: Set,
+    heads: Set,
 }
 
 impl Wanted {
@@ -127,7 +133,9 @@ impl Study {
         let member = 1u64.checked_shl(self.members.len() as u32).unwrap_or(0);
         debug_assert_ne!(member, 0, "more analyses than go together");
         let followed = self.followed(machine);
-        followed.threads |= needs.threads || needs.states > States::Nothing;
+        followed.counted |= needs.counts;
+        followed.vcpus |= needs.vcpus;
+        followed.threads |= needs.threads || needs.vcpus || needs.states > States::Nothing;
         followed.states = followed.states.max(needs.states);
         let no_accesses = followed.states == States::WithoutAccesses;
         followed.machine.ignore_accesses(no_accesses);
@@ -205,14 +213,17 @@ impl Study {
     pub fn walked(&self) -> Walked<'_> {
         Walked {
             machine: &self.machines[0].machine,
+            counts: &self.machines[0].counts,
             left_out: &self.left_out,
         }
     }
 
     /// Returns the same of one of several machines.
     pub fn walked_of(&self, machine: u16) -> Option<Walked<'_>> {
+        let followed = self.machines.get(usize::from(machine))?;
         Some(Walked {
-            machine: &self.machines.get(usize::from(machine))?.machine,
+            machine: &followed.machine,
+            counts: &followed.counts,
             left_out: &self.left_out,
         })
     }
@@ -245,6 +256,7 @@ impl Study {
             };
             let walked = Walked {
                 machine: &followed.machine,
+                counts: &followed.counts,
                 left_out,
             };
             member
@@ -375,24 +387,29 @@ impl Study {
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let mut wanted = Wanted::default();
+        let mut any = false;
         let of_machine = self.members.iter_mut().zip(0u32..);
         for (member, number) in of_machine.filter(|(one, _)| one.machine == ty.machine) {
             let member_set = 1u64.checked_shl(number).unwrap_or(0);
             let set = match (member.analysis.wants(ty), member.turn) {
                 (Want::Nothing, _) => continue,
-                (Want::Count, _) => &mut wanted.counts,
+                (Want::Count, _) => {
+                    any = true;
+                    continue;
+                }
+                (Want::Head, _) => &mut wanted.heads,
                 (Want::Thread | Want::Order, Turn::Before) => &mut wanted.before,
                 (Want::Thread | Want::Order, Turn::After) => &mut wanted.after,
                 (Want::Thread | Want::Order, Turn::Last) => &mut wanted.last,
             };
             *set |= member_set;
         }
-        let any = wanted.is_read() || wanted.counts != 0;
+        any |= wanted.is_read() || wanted.heads != 0;
         let followed = self.followed(ty.machine);
         let of_threads = ty.kind.is_sched() || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit);
         if followed.states > States::Nothing && followed.machine.wants(ty) {
             wanted.follows = Follows::States;
-        } else if followed.threads && any && of_threads {
+        } else if followed.threads && (any || followed.vcpus) && of_threads {
             wanted.follows = Follows::Threads;
         }
         let index = ty.index as usize;
@@ -425,17 +442,21 @@ impl Sink for Study {
         if kind.is_read() || kind.follows != Follows::Nothing {
             self.read(event, &kind, chosen);
         }
-        if kind.counts != 0
-            && let Some(followed) = self.machines.get_mut(usize::from(event.machine()))
-        {
+        let Some(followed) = self.machines.get_mut(usize::from(event.machine())) else {
+            return ControlFlow::Continue(());
+        };
+        if followed.counted {
+            followed.counts.take(event, chosen);
+        }
+        if kind.heads != 0 {
             let mut context = Context {
                 machine: &mut followed.machine,
                 chosen,
                 left_out: &self.left_out,
                 notes: &mut self.notes,
             };
-            each(&mut self.members, kind.counts, |one| {
-                one.count(event, &mut context);
+            each(&mut self.members, kind.heads, |one| {
+                one.head(event, &mut context);
             });
         }
         ControlFlow::Continue(())

@@ -90,7 +90,7 @@ pub struct VcpuRow {
     pub user: Vec<UserCause>,
 }
 
-/// Time of which the recording does not tell enough.
+/// Time of which the recording does not say enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unknowable {
     /// Fields that cannot be known, or only in part.

@@ -174,7 +174,7 @@ fn found(study: &Study, machine: u16) -> String {
     let threads = walked.machine.threads();
     format!(
         "{:#?}\n{:#?}\n{:#?}\n{:#?}",
-        info.report(walked.machine),
+        info.report(&walked),
         vcpus.report(&walked),
         sched.report(threads, Merge::No, &|_, _| true, Functions::default()),
         exits.reports(walked.machine)

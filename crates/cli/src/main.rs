@@ -3,10 +3,12 @@
 //! This crate reads the command line, has `session` open inputs, runs analyses and prints what they found. It is the
 //! only one that touches the terminal and the environment.
 
+mod answer;
 mod args;
 mod commands;
 mod opening;
 mod output;
+mod stream;
 
 use std::borrow::Cow;
 use std::io::{self, Write};

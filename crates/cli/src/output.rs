@@ -2,8 +2,10 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+use analysis::Picture;
 use anyhow::Result;
-use render::neutral;
+use event::Quality;
+use render::{Layout, neutral};
 
 /// Returns buffered standard output.
 pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
@@ -34,4 +36,43 @@ fn exactly(text: &str) -> Result<()> {
 /// Returns the width lines are wrapped at: the terminal's, and 80 where there is none.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(40, 120))
+}
+
+/// Returns how tables are laid out here, of at most so many rows.
+pub(crate) fn layout(limit: usize, nanoseconds: bool) -> Layout {
+    Layout {
+        width: width(),
+        limit,
+        nanoseconds,
+    }
+}
+
+/// Returns the lines that stand below a table: what the recording of this name lacks.
+pub(crate) fn quality(name: &str, quality: &Quality) -> String {
+    render::quality::lines(name, quality, width())
+}
+
+/// Returns the same of several, each below an empty line.
+pub(crate) fn qualities<'p>(pictures: impl IntoIterator<Item = &'p Picture>) -> String {
+    let pictures = pictures.into_iter();
+    pictures
+        .map(|one| format!("\n{}", quality(&one.names.join(", "), &one.quality)))
+        .collect()
+}
+
+/// Returns what several lack together.
+pub(crate) fn merged<'p>(pictures: impl IntoIterator<Item = &'p Picture>) -> Quality {
+    let mut all = Quality::default();
+    for picture in pictures {
+        all.merge(picture.quality.clone());
+    }
+    all
+}
+
+/// Says on standard error what was lost, where lines of events or instances have no place for it.
+pub(crate) fn say_losses(name: &str, lacks: &Quality) -> Result<()> {
+    if lacks.lost_events > 0 || lacks.truncated {
+        io::stderr().write_all(quality(name, lacks).as_bytes())?;
+    }
+    Ok(())
 }

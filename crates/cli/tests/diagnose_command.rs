@@ -427,5 +427,7 @@ fn one_rule_alone_says_what_it_says_among_all() {
         let count = |name: &str| document[name].as_array().unwrap().len();
         count("findings") + count("unknown") + count("not_found")
     };
-    assert_eq!((told(&one), told(&all)), (1, 20));
+    let rules = run(["rules", "--format", "json"]).json().unwrap();
+    let rules = rules["rules"].as_array().unwrap().len();
+    assert_eq!((told(&one), told(&all)), (1, rules));
 }

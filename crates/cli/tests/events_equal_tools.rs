@@ -217,7 +217,7 @@ fn all(reference: &str, at_least: usize) {
 
 #[test]
 fn trace_dat_equals_trace_cmd_report() {
-    all("report-N", 15);
+    all("report-N", 13);
 }
 
 #[test]

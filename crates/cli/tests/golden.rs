@@ -5,7 +5,7 @@
 //! `corpus/golden/README.md` says which file holds what.
 //!
 //! `cargo test` runs the outputs that are kept in full of a part of the recordings and the report of each; with
-//! `TRAPLINE_GOLDEN=all`, as `.ci/run` sets it, every output of every recording is run.
+//! `TRAPLINE_SWEEP=all`, as `.ci/run` sets it, every output of every recording is run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{shipped, trapline};
+use crate::common::{shipped, sweeping, trapline};
 
 /// Recordings whose outputs are all kept in full, JSON and CSV as well.
 const IN_FULL: [&str; 12] = [
@@ -186,7 +186,7 @@ struct Job {
     file: String,
     args: Vec<String>,
     kept: Kept,
-    /// Whether `cargo test` runs it without `TRAPLINE_GOLDEN=all`.
+    /// Whether `cargo test` runs it without `TRAPLINE_SWEEP=all`.
     always: bool,
 }
 
@@ -549,7 +549,7 @@ fn set(name: &str) -> bool {
 fn outputs_are_those_that_are_kept() {
     let folder = shipped().join("golden");
     let only = std::env::var("TRAPLINE_WRITE_GOLDEN").unwrap_or_default();
-    let all = only == "1" || set("TRAPLINE_GOLDEN");
+    let all = only == "1" || sweeping();
     let chosen = |job: &Job| job.file.contains(&only) || job.command().contains(&only);
     let jobs = jobs().into_iter().filter(|job| match only.as_str() {
         "" | "0" | "1" => all || job.always,

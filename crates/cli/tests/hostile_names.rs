@@ -35,18 +35,11 @@ fn steering(bytes: &[u8]) -> Option<char> {
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut out = bytes.to_vec();
-    let mut found = 0;
-    let mut at = 0;
-    while at + from.len() <= out.len() {
-        if out[at..].starts_with(from) {
-            out[at..at + to.len()].copy_from_slice(to);
-            found += 1;
-            at += to.len();
-        } else {
-            at += 1;
-        }
+    let found: Vec<usize> = memchr::memmem::find_iter(bytes, from).collect();
+    for at in &found {
+        out[*at..at + to.len()].copy_from_slice(to);
     }
-    assert!(found > 0, "nothing to replace");
+    assert!(!found.is_empty(), "nothing to replace");
     out
 }
 
@@ -65,11 +58,7 @@ fn recordings(folder: &Path, name: &[u8]) -> Vec<std::path::PathBuf> {
 fn one_of(number: usize) -> String {
     let kind = ["perf.data", "trace.dat"][number];
     let found = crate::common::cases().into_iter().find(|one| {
-        let named = || {
-            read(&one.path)
-                .windows(9)
-                .any(|window| window == b"CPU 0/KVM")
-        };
+        let named = || memchr::memmem::find(&read(&one.path), b"CPU 0/KVM").is_some();
         let switches = || run(["sched".as_ref(), one.path.as_os_str()]).status == 0;
         one.kind == kind && named() && switches()
     });

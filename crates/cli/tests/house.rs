@@ -1,14 +1,17 @@
-//! The shape of the house: how long files are, that arrows between crates run down, and that no two files of a crate need
-//! each other, unless they are listed here as two halves of one thing.
+//! The shape of the house: how long files and functions are, that arrows between crates run down, and that no two files of a
+//! crate need each other, unless they are listed here as two halves of one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 /// Lines that a file has at most.
 const LONGEST: usize = 600;
+/// Lines that a function has at most, from `fn` to its closing brace. Most have far fewer; what is longer does several things.
+const LONGEST_FUNCTION: usize = 95;
 /// Lines that half of the files have at most.
 const MEDIAN: usize = 200;
 
@@ -221,6 +224,91 @@ impl<'ast> Visit<'ast> for Named {
         }
         visit::visit_path(self, path);
     }
+}
+
+/// The functions of a file, and the modules that are files of their own and tests.
+#[derive(Default)]
+struct Functions {
+    /// Name, first line, and number of lines.
+    found: Vec<(String, usize, usize)>,
+    tests: Vec<String>,
+}
+
+impl Functions {
+    fn of(file: &Path) -> Functions {
+        let text = fs::read_to_string(file).expect("a source file is text");
+        let parsed = syn::parse_file(&text).expect("a source file compiles");
+        let mut functions = Functions::default();
+        functions.visit_file(&parsed);
+        functions
+    }
+
+    fn add(&mut self, signature: &syn::Signature, body: &syn::Block) {
+        let first = signature.span().start().line;
+        let last = body.brace_token.span.close().end().line;
+        let name = signature.ident.to_string();
+        self.found.push((name, first, last + 1 - first));
+    }
+}
+
+impl<'ast> Visit<'ast> for Functions {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_test(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        } else if item.content.is_none() {
+            self.tests.push(item.ident.to_string());
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.add(&item.sig, &item.block);
+        visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.add(&item.sig, &item.block);
+        visit::visit_impl_item_fn(self, item);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        if let Some(body) = &item.default {
+            self.add(&item.sig, body);
+        }
+        visit::visit_trait_item_fn(self, item);
+    }
+}
+
+#[test]
+fn functions_are_short() {
+    let mut long = Vec::new();
+    for folder in crates().values() {
+        let src = folder.join("src");
+        let files = rust_files(&src);
+        let files = files.iter().map(|file| (file, Functions::of(file)));
+        let files: Vec<(&PathBuf, Functions)> = files.collect();
+        let tests = files.iter().flat_map(|(file, functions)| {
+            let module = module(&src, file);
+            let tests = functions.tests.iter();
+            tests.map(move |name| [module.as_slice(), std::slice::from_ref(name)].concat())
+        });
+        let tests: Vec<Module> = tests.collect();
+        for (file, functions) in &files {
+            let module = module(&src, file);
+            if tests.iter().any(|test| module.starts_with(test)) {
+                continue;
+            }
+            for (name, first, lines) in &functions.found {
+                if *lines > LONGEST_FUNCTION {
+                    long.push(format!("{}:{first}: {name}: {lines} lines", file.display()));
+                }
+            }
+        }
+    }
+    assert!(
+        long.is_empty(),
+        "over {LONGEST_FUNCTION} lines:\n{}",
+        long.join("\n")
+    );
 }
 
 /// The files of a crate, and which needs which.

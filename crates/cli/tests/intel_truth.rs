@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Case, Failures, cases, json, number};
+use crate::common::{Case, Failures, all_cases, json, number};
 use serde_json::Value;
 
 /// Counts by exit reason.
@@ -88,7 +88,7 @@ impl Truth<'_> {
 #[test]
 fn exits_equal_what_the_guest_counted() {
     let mut failures = Failures::default();
-    for case in cases() {
+    for case in all_cases() {
         let Some(file) = &case.guest_counts else {
             continue;
         };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::common::instances::{Instance, instances, list, reports, text};
 use crate::common::lines::{Line, lines, near};
 use crate::common::related::related;
-use crate::common::{Case, Failures, cases, number, read_text, tell};
+use crate::common::{Case, Failures, all_cases, number, read_text, tell};
 use serde_json::Value;
 
 /// A notification of a device, read from the text.
@@ -151,7 +151,7 @@ fn recordings() -> Vec<Case> {
             && (name.contains("boot1/perf.data.tracepoints")
                 || name.contains("/trace.dat") && !name.contains("boot2"))
     };
-    cases().into_iter().filter(takes).collect()
+    all_cases().into_iter().filter(takes).collect()
 }
 
 /// Every notification that wakes a back end is a kick, and no other write is; a device in the VMM is not taken for one in the
@@ -276,7 +276,7 @@ fn kicks_of_a_back_end_that_needs_no_waking() {
     let mut failures = Failures::default();
     let takes =
         |case: &Case| case.name.starts_with("x86/console-") || case.name.contains("nogso-probes");
-    for case in cases().into_iter().filter(takes) {
+    for case in all_cases().into_iter().filter(takes) {
         let name = &case.name;
         let all = notifications(&events(&case), |_| true);
         let kicks = instances(&case.path, "kick");
@@ -339,7 +339,7 @@ fn pings_take_what_a_kick_takes() {
     let mut failures = Failures::default();
     let mut checked = 0;
     let full = std::env::var_os("TRAPLINE_CORPUS").is_some();
-    for case in cases() {
+    for case in all_cases() {
         if !case.name.starts_with("x86/vmping-") {
             continue;
         }

@@ -92,7 +92,7 @@ fn a_table_of_a_document_is_shown_by_exits_and_by_report() {
         "{text}"
     );
     assert!(!text.contains("There are no kvm_exit events"), "{text}");
-    // Whose exits they are, and which of them, a sum does not tell.
+    // Whose exits they are, and which of them, a sum does not say.
     for args in [&["--by", "vcpu"][..], &["--vcpu", "0"], &["--time", "1,2"]] {
         let refused = run([&["exits", path.as_str()], args].concat());
         assert_eq!((refused.status, refused.stdout.len()), (1, 0), "{args:?}");

@@ -1,12 +1,13 @@
 //! Several sides in one table.
 
-use compare::{Cell, Each, Unit, Value as Side};
+use compare::{Cell, Each, EachRow, Unit, Value as Side};
 use serde_json::{Map, Value, json};
 use words::{duration, share};
 
+use crate::Layout;
 use crate::compare::{changes_json, differs_json, plain, side};
-use crate::csv;
 use crate::quality::wrap;
+use crate::table::Table;
 
 /// What something is worth on each side, that somebody measured beside the recordings: a benchmark's result.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +25,130 @@ impl Score {
         let base = number(0).filter(|base| *base != 0.0)?;
         Some(number(side)? / base - 1.0)
     }
+}
+
+/// A line of the table.
+pub(crate) enum Line<'r> {
+    /// What somebody measured beside the recordings.
+    Score(&'r Score),
+    /// What it is more or less than on the first side; on terminals alone.
+    Change(&'r Score),
+    /// What changed.
+    Row(&'r EachRow),
+}
+
+impl Line<'_> {
+    fn row(&self) -> Option<&EachRow> {
+        match self {
+            Line::Row(row) => Some(row),
+            Line::Score(_) | Line::Change(_) => None,
+        }
+    }
+
+    fn cell(&self, side: usize) -> Option<&Cell> {
+        self.row()?.cells.get(side)
+    }
+
+    /// Returns a side's value as CSV has it: no digit is left out.
+    fn exact(&self, side: usize) -> String {
+        match self {
+            Line::Row(_) => self
+                .cell(side)
+                .and_then(|cell| cell.value.as_ref())
+                .map(plain),
+            Line::Score(score) => score.values.get(side).cloned().flatten(),
+            Line::Change(_) => None,
+        }
+        .unwrap_or_default()
+    }
+
+    /// Returns a side's value as a terminal shows it, with a mark or a blank behind it.
+    fn shown(&self, side: usize) -> String {
+        match self {
+            Line::Row(row) => self
+                .cell(side)
+                .map_or_else(String::new, |cell| words(cell, row.unit)),
+            Line::Score(score) => {
+                let value = score.values.get(side).and_then(Option::as_deref);
+                format!("{} ", value.unwrap_or("-"))
+            }
+            Line::Change(score) => match score.change(side) {
+                Some(change) if side > 0 => format!("{} ", share::signed(change)),
+                _ => String::new(),
+            },
+        }
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Line::Row(row) => {
+                let bound = row.bound_ns.map(duration::round);
+                let bound = bound.map(|bound| format!(", {bound} on"));
+                format!("{}{}", row.what, bound.unwrap_or_default())
+            }
+            Line::Score(score) => score.name.clone(),
+            Line::Change(_) => "  against A".to_owned(),
+        }
+    }
+}
+
+/// Columns of the table: those of each side are called as it is, A, B and so on.
+pub(crate) fn columns<'r>(sides: usize) -> Table<'r, Line<'r>> {
+    use crate::table::Unit::{Nanoseconds, Nested, Text, Value as Number};
+    let mut table = Table::new()
+        .column("what", Text, |line: &Line<'_>| match line {
+            Line::Row(row) => row.what.clone(),
+            Line::Score(score) | Line::Change(score) => score.name.clone(),
+        })
+        .left("", NAMES)
+        .show(|line, _| line.title())
+        .column("unit", Text, |line| {
+            line.row().map_or("score", |row| row.unit.name())
+        })
+        .column("bound_ns", Nanoseconds, |line| line.row()?.bound_ns)
+        .json_only()
+        .column("effect_ns", Nanoseconds, |line| {
+            Some(line.row()?.effect_ns.round() as i64)
+        })
+        .column("sides", Nested, |line| {
+            let row = line.row()?;
+            let cells = row.cells.iter();
+            Some(
+                cells
+                    .map(|cell| cell_json(cell, row.unit))
+                    .collect::<Value>(),
+            )
+        });
+    for at in 0..sides {
+        table = table
+            .column(letter(at), Number, move |line: &Line<'_>| line.exact(at))
+            .csv_only()
+            .heading(letter(at), NARROW)
+            .show(move |line, _| line.shown(at));
+        if at > 0 {
+            let name = format!("{} confidence", letter(at));
+            table = table
+                .column(name, Number, move |line: &Line<'_>| {
+                    line.cell(at)?.confidence
+                })
+                .csv_only();
+        }
+    }
+    table
+}
+
+fn cell_json(cell: &Cell, unit: Unit) -> Value {
+    json!({
+        "value": cell.value.as_ref().map(|one| side(one, unit)),
+        "compared": cell.value.is_some(),
+        "confidence": cell.confidence,
+        "tier": match (cell.told, cell.likely) {
+            (true, _) => Some("news"),
+            (false, true) => Some("likely"),
+            (false, false) => None,
+        },
+        "text": cell.text,
+    })
 }
 
 /// Columns of numbers are as wide at least.
@@ -60,36 +185,27 @@ pub fn text(
         wrap(&mut out, "", note, width);
     }
     out.push('\n');
+    let columns = columns(names.len());
+    let layout = Layout {
+        width,
+        limit,
+        nanoseconds: true,
+    };
+    let cells = |line| {
+        let mut cells = columns.shown(&line, layout);
+        (cells.remove(0), cells)
+    };
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     for score in scores {
-        let values = score.values.iter();
-        rows.push((
-            score.name.clone(),
-            values
-                .map(|value| value.clone().unwrap_or_else(|| "-".to_owned()) + " ")
-                .collect(),
-        ));
-        let changes: Vec<String> = (0..names.len())
-            .map(|side| match score.change(side) {
-                Some(change) if side > 0 => format!("{} ", share::signed(change)),
-                _ => String::new(),
-            })
-            .collect();
+        rows.push(cells(Line::Score(score)));
+        let (name, changes) = cells(Line::Change(score));
         if changes.iter().any(|change| !change.is_empty()) {
-            rows.push(("  against A".to_owned(), changes));
+            rows.push((name, changes));
         }
     }
     let more = each.rows.len().saturating_sub(limit);
-    for row in each.rows.iter().take(limit) {
-        let cells = row.cells.iter();
-        let bound = row
-            .bound_ns
-            .map(|bound| format!(", {} on", duration::round(bound)));
-        rows.push((
-            format!("{}{}", row.what, bound.unwrap_or_default()),
-            cells.map(|cell| words(cell, row.unit)).collect(),
-        ));
-    }
+    let first = each.rows.iter().take(limit);
+    rows.extend(first.map(|row| cells(Line::Row(row))));
     table(&mut out, &rows, names.len(), width);
     if each.rows.is_empty() {
         out.push_str("Nothing changed that is more than noise.\n");
@@ -193,36 +309,7 @@ pub fn json(
     names: &[Vec<String>],
     scores: &[Score],
 ) {
-    let rows: Vec<Value> = each
-        .rows
-        .iter()
-        .map(|row| {
-            let cells: Vec<Value> = row
-                .cells
-                .iter()
-                .map(|cell| {
-                    json!({
-                        "value": cell.value.as_ref().map(|one| side(one, row.unit)),
-                        "compared": cell.value.is_some(),
-                        "confidence": cell.confidence,
-                        "tier": match (cell.told, cell.likely) {
-                            (true, _) => Some("news"),
-                            (false, true) => Some("likely"),
-                            (false, false) => None,
-                        },
-                        "text": cell.text,
-                    })
-                })
-                .collect();
-            json!({
-                "what": row.what,
-                "unit": row.unit.name(),
-                "bound_ns": row.bound_ns,
-                "effect_ns": row.effect_ns.round() as i64,
-                "sides": cells,
-            })
-        })
-        .collect();
+    let rows = columns(names.len()).json(each.rows.iter().map(Line::Row));
     let mut changes = Vec::new();
     let against: Vec<Value> = each
         .against
@@ -265,43 +352,13 @@ pub fn json(
         .collect();
     document.insert("sides".to_owned(), Value::Array(sides));
     document.insert("scores".to_owned(), Value::Array(scores));
-    document.insert("rows".to_owned(), Value::Array(rows));
+    document.insert("rows".to_owned(), rows);
     document.insert("against".to_owned(), Value::Array(against));
     document.insert("changes".to_owned(), Value::Array(changes));
 }
 
 /// Returns the table as comma separated values: each side's value, and of each but the first its confidence.
 pub fn csv(each: &Each, sides: usize, scores: &[Score]) -> String {
-    let mut out = String::new();
-    let mut head = vec!["what".to_owned(), "unit".to_owned(), "effect_ns".to_owned()];
-    for side in 0..sides {
-        head.push(letter(side));
-        if side > 0 {
-            head.push(format!("{} confidence", letter(side)));
-        }
-    }
-    csv::row(&mut out, head);
-    for score in scores {
-        let mut cells = vec![score.name.clone(), "score".to_owned(), String::new()];
-        for (side, value) in score.values.iter().enumerate() {
-            cells.push(value.clone().unwrap_or_default());
-            if side > 0 {
-                cells.push(String::new());
-            }
-        }
-        csv::row(&mut out, cells);
-    }
-    for row in &each.rows {
-        let effect = (row.effect_ns.round() as i64).to_string();
-        let mut cells = vec![row.what.clone(), row.unit.name().to_owned(), effect];
-        for (side, cell) in row.cells.iter().enumerate() {
-            cells.push(cell.value.as_ref().map(plain).unwrap_or_default());
-            if side > 0 {
-                let confidence = cell.confidence.map(|confidence| confidence.to_string());
-                cells.push(confidence.unwrap_or_default());
-            }
-        }
-        csv::row(&mut out, cells);
-    }
-    out
+    let scores = scores.iter().map(Line::Score);
+    columns(sides).csv(scores.chain(each.rows.iter().map(Line::Row)))
 }

@@ -3,10 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{
-    compare, console, diagnose, exits, info, paths, perf_stat, rules, sched, times, vcpus,
-};
-
 const HEAD: &str = "# Columns
 
 The columns of every table, as `crates/render` has them. JSON says where a row's object has the column, CSV whether the
@@ -15,49 +11,11 @@ contract. A test writes this file: `TRAPLINE_WRITE_GOLDEN=1 cargo test -p render
 ";
 
 fn written() -> String {
-    let durations: Vec<&str> = times::names(true).collect();
-    let shares: Vec<&str> = times::names(false).collect();
-    let states = [&durations[..], &shares];
-    let tables = [
-        ("`info`: `events`", info::columns().described(&[])),
-        (
-            "`exits`: `rows`",
-            exits::columns().described(&[&exits::NARROW, &exits::WIDE, &shares]),
-        ),
-        ("`vcpus`: `rows`", vcpus::columns().described(&states)),
-        (
-            "`sched`: `rows`",
-            sched::tasks().described(&[&sched::TASKS]),
-        ),
-        (
-            "`sched`: `cpus` (CSV: `--by cpu`)",
-            sched::cpu_columns().described(&[&sched::CPUS]),
-        ),
-        (
-            "`paths`: `paths[].stages`",
-            paths::stages().described(&[&paths::SHOWN]),
-        ),
-        (
-            "`paths --each`: `instances`",
-            paths::instances().described(&[]),
-        ),
-        (
-            "`compare`: `changes`, `likely`, `noise`",
-            compare::columns().described(&[]),
-        ),
-        ("`diagnose`: `findings`", diagnose::columns().described(&[])),
-        (
-            "`report` of what perf stat printed: `counts`",
-            perf_stat::columns().described(&[&perf_stat::SHOWN]),
-        ),
-        (
-            "`events --console`: `console`",
-            console::columns().described(&[]),
-        ),
-        ("`rules`: `rules`", rules::columns().described(&[])),
-    ];
-    let tables = tables.map(|(title, table)| format!("\n## {title}\n\n{table}"));
-    HEAD.to_owned() + &tables.concat()
+    let tables = crate::tables();
+    let tables = tables
+        .iter()
+        .map(|(title, table)| format!("\n## {title}\n\n{table}"));
+    HEAD.to_owned() + &tables.collect::<String>()
 }
 
 #[test]

@@ -242,17 +242,18 @@ fn vm_columns(report: &ExitsReport) -> &'static [&'static str] {
 /// Returns the line above a table: what it is of, and its sums.
 fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     let what = match report.table {
-        ExitTable::Vmexit => "exits",
-        ExitTable::Ioport => "port accesses",
-        ExitTable::Mmio => "MMIO accesses",
-        ExitTable::Msr => "MSR accesses",
+        ExitTable::Vmexit => ("exit", "exits"),
+        ExitTable::Ioport => ("port access", "port accesses"),
+        ExitTable::Mmio => ("MMIO access", "MMIO accesses"),
+        ExitTable::Msr => ("MSR access", "MSR accesses"),
     };
+    let count = words::counted(report.total_count, what.0, what.1);
     let mut out = report.table.name().to_owned();
     if let Some(isa) = isa {
         let _ = write!(out, " ({})", isa.name());
     }
     let total = layout.time(report.total_ns);
-    let _ = write!(out, ": {} {what}, {total}", report.total_count);
+    let _ = write!(out, ": {count}, {total}");
     let waiting = report.total_ns.saturating_sub(report.handling_ns);
     if waiting > 0 {
         let _ = write!(

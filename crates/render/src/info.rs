@@ -91,7 +91,7 @@ pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
     let machine: Vec<String> = [
         head.arch.clone(),
         head.kernel.as_ref().map(|k| format!("kernel {k}")),
-        head.cpus.map(|c| format!("{c} CPUs")),
+        head.cpus.map(|c| words::plural(c, "CPU")),
     ]
     .into_iter()
     .flatten()
@@ -115,7 +115,10 @@ pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
         line("time", &text);
     }
     let total: u64 = report.events.iter().map(|e| e.count).sum();
-    line("events", &format!("{total} from {} CPUs", report.cpus_seen));
+    line(
+        "events",
+        &format!("{total} from {}", words::plural(report.cpus_seen, "CPU")),
+    );
     for vm in &report.vms {
         let mut text = match (vm.pid, &vm.name) {
             (Some(pid), Some(name)) => format!("{name}, process {pid}"),
@@ -158,11 +161,13 @@ pub fn counts(report: &InfoReport, limit: usize) -> String {
     }
     let left = happened.count().saturating_sub(limit);
     if left > 0 {
-        let _ = writeln!(out, "{:>12}  more kinds", left);
+        let kinds = if left == 1 { "kind" } else { "kinds" };
+        let _ = writeln!(out, "{left:>12}  more {kinds}");
     }
     let never = report.events.iter().filter(|e| e.count == 0).count();
     if never > 0 && limit == usize::MAX {
-        let _ = writeln!(out, "{never:>12}  kinds of events that never happened");
+        let kinds = if never == 1 { "kind" } else { "kinds" };
+        let _ = writeln!(out, "{never:>12}  {kinds} of events that never happened");
     }
     out
 }

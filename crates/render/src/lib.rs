@@ -38,3 +38,53 @@ pub use layout::Layout;
 fn clean(text: &str) -> String {
     neutral::name(text).into_owned()
 }
+
+/// Returns every table with the place where documents have it, described for `docs/columns.md`.
+#[cfg(test)]
+fn tables() -> Vec<(&'static str, String)> {
+    let durations: Vec<&str> = times::names(true).collect();
+    let shares: Vec<&str> = times::names(false).collect();
+    let states = [&durations[..], &shares];
+    vec![
+        ("`info`: `events`", info::columns().described(&[])),
+        (
+            "`exits`: `rows`",
+            exits::columns().described(&[&exits::NARROW, &exits::WIDE, &shares]),
+        ),
+        ("`vcpus`: `rows`", vcpus::columns().described(&states)),
+        (
+            "`sched`: `rows`",
+            sched::tasks().described(&[&sched::TASKS]),
+        ),
+        (
+            "`sched`: `cpus` (CSV: `--by cpu`)",
+            sched::cpu_columns().described(&[&sched::CPUS]),
+        ),
+        (
+            "`paths`: `paths[].stages`",
+            paths::stages().described(&[&paths::SHOWN]),
+        ),
+        (
+            "`paths --each`: `instances`",
+            paths::instances().described(&[]),
+        ),
+        (
+            "`compare`: `changes`, `likely`, `noise`",
+            compare::columns().described(&[]),
+        ),
+        (
+            "`compare --each`: `rows`, here of two recordings",
+            compare_each::columns(2).described(&[]),
+        ),
+        ("`diagnose`: `findings`", diagnose::columns().described(&[])),
+        (
+            "`report` of what perf stat printed: `counts`",
+            perf_stat::columns().described(&[&perf_stat::SHOWN]),
+        ),
+        (
+            "`events --console`: `console`",
+            console::columns().described(&[]),
+        ),
+        ("`rules`: `rules`", rules::columns().described(&[])),
+    ]
+}

@@ -17,7 +17,7 @@ pub(crate) struct Task<'r> {
     runtimes: bool,
 }
 
-/// What perf's printed table does not tell.
+/// What perf's printed table lacks.
 fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) -> Option<V> {
     move |task| (!task.printed).then(|| value(task.row))
 }
@@ -259,9 +259,9 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let others = report.rows.iter().find(|row| row.is_others());
     let count = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
     let mut out = format!(
-        "sched: {}, {} delays, mean {}, p99 {p99}, max {}\n",
+        "sched: {}, {}, mean {}, p99 {p99}, max {}\n",
         words::plural(count, "task"),
-        report.delays.count(),
+        words::plural(report.delays.count(), "delay"),
         layout.time(report.delays.mean()),
         layout.time(report.delays.max())
     );

@@ -5,7 +5,7 @@ A column has a name, a unit and a value. It stands in JSON and in CSV under its 
 terminal it stands where it has a heading and a view names it.
 */
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
@@ -38,7 +38,7 @@ pub(crate) enum Unit {
 
 /// Where the text of a column stands on a terminal.
 struct Heading {
-    text: &'static str,
+    text: Cow<'static, str>,
     width: usize,
     left: bool,
     /// What keeps it apart from the column before it.
@@ -49,13 +49,13 @@ type Show<'t, R> = Box<dyn Fn(&R, Layout) -> String + 't>;
 type Form<'t, R> = Box<dyn Fn(&R) -> String + 't>;
 
 struct Column<'t, R> {
-    name: &'static str,
+    name: Cow<'static, str>,
     unit: Unit,
     value: Box<dyn Fn(&R) -> Value + 't>,
     /// Whether the row has the column; all rows have where this is `None`.
     known: Option<fn(&R) -> bool>,
     /// Its place in a row's object, by member, and member of that.
-    json: Option<&'static str>,
+    json: Option<Cow<'static, str>>,
     csv: bool,
     /// How CSV has it, where that is not the value as it is.
     csv_form: Option<Form<'t, R>>,
@@ -109,7 +109,7 @@ pub(crate) struct Table<'t, R> {
 
 impl<R> fmt::Debug for Table<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.columns.iter().map(|column| column.name);
+        let names = self.columns.iter().map(|column| &column.name);
         f.debug_list().entries(names).finish()
     }
 }
@@ -126,12 +126,13 @@ impl<'t, R> Table<'t, R> {
     /// Adds a column that stands in JSON and in CSV. What follows applies to the column added last.
     pub(crate) fn column<V: Into<Value>>(
         mut self,
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         unit: Unit,
         value: impl Fn(&R) -> V + 't,
     ) -> Table<'t, R> {
+        let name = name.into();
         self.columns.push(Column {
-            name,
+            name: name.clone(),
             unit,
             value: Box::new(move |row| value(row).into()),
             known: None,
@@ -182,7 +183,7 @@ impl<'t, R> Table<'t, R> {
 
     /// It stands in JSON at another place: a member's name, or `member.member`.
     pub(crate) fn json_at(self, place: &'static str) -> Table<'t, R> {
-        self.last(|column| column.json = Some(place))
+        self.last(|column| column.json = Some(place.into()))
     }
 
     /// CSV has it in another form than JSON.
@@ -194,8 +195,8 @@ impl<'t, R> Table<'t, R> {
     }
 
     /// It has a heading on terminals, and stands to the right of so many columns.
-    pub(crate) fn heading(self, text: &'static str, width: usize) -> Table<'t, R> {
-        let (left, gap) = (false, "");
+    pub(crate) fn heading(self, text: impl Into<Cow<'static, str>>, width: usize) -> Table<'t, R> {
+        let (text, left, gap) = (text.into(), false, "");
         self.last(|column| {
             column.heading = Some(Heading {
                 text,
@@ -207,7 +208,7 @@ impl<'t, R> Table<'t, R> {
     }
 
     /// As [`Table::heading`], to the left.
-    pub(crate) fn left(self, text: &'static str, width: usize) -> Table<'t, R> {
+    pub(crate) fn left(self, text: impl Into<Cow<'static, str>>, width: usize) -> Table<'t, R> {
         let aligned = self.heading(text, width);
         aligned.last(|column| {
             if let Some(heading) = &mut column.heading {
@@ -251,7 +252,7 @@ impl<'t, R> Table<'t, R> {
     pub(crate) fn object(&self, row: &R) -> Map<String, Value> {
         let mut object = Map::new();
         for column in &self.columns {
-            if let Some((place, value)) = column.json.zip(column.value(row)) {
+            if let Some((place, value)) = column.json.as_deref().zip(column.value(row)) {
                 put(&mut object, place, value);
             }
         }
@@ -270,7 +271,7 @@ impl<'t, R> Table<'t, R> {
         let mut out = String::new();
         csv::row(
             &mut out,
-            self.csv_columns().iter().map(|column| column.name),
+            self.csv_columns().iter().map(|column| &column.name),
         );
         out
     }
@@ -290,6 +291,13 @@ impl<'t, R> Table<'t, R> {
             out.push_str(&self.csv_row(row.borrow()));
         }
         out
+    }
+
+    /// Returns what a terminal shows of a row in the columns that have a heading, for those who lay them out themselves.
+    pub(crate) fn shown(&self, row: &R, layout: Layout) -> Vec<String> {
+        let columns = self.columns.iter();
+        let columns = columns.filter(|column| column.heading.is_some());
+        columns.map(|column| column.text(row, layout)).collect()
     }
 
     /// Returns the columns of these names as a terminal shows them, in this order.
@@ -324,7 +332,7 @@ impl<R> Table<'_, R> {
         let in_csv: Vec<&str> = self
             .csv_columns()
             .iter()
-            .map(|column| column.name)
+            .map(|column| &*column.name)
             .collect();
         let mut out =
             "| column | unit | JSON | CSV | terminal |\n| --- | --- | --- | --- | --- |\n"
@@ -336,12 +344,12 @@ impl<R> Table<'_, R> {
                 .skip(at + 1)
                 .any(|other| other.name == column.name);
             assert!(!twice, "two columns are called {}", column.name);
-            let places = column.json.map(|place| format!("`{place}`"));
+            let places = column.json.as_ref().map(|place| format!("`{place}`"));
             let places = match (places, column.known) {
                 (Some(place), Some(_)) => place + ", in some rows",
                 (place, _) => place.unwrap_or_default(),
             };
-            let csv = match (in_csv.contains(&column.name), &column.csv_form) {
+            let csv = match (in_csv.contains(&&*column.name), &column.csv_form) {
                 (false, _) => "",
                 (true, None) => "yes",
                 (true, Some(_)) => "in a form of its own",
@@ -349,7 +357,7 @@ impl<R> Table<'_, R> {
             let heading = match &column.heading {
                 None => "",
                 Some(heading) if heading.text.is_empty() => "without a heading",
-                Some(heading) => heading.text,
+                Some(heading) => &heading.text,
             };
             let unit = match column.unit {
                 Unit::Text => "text",
@@ -415,7 +423,7 @@ impl<R> View<'_, '_, R> {
 
     /// Returns the headings, without a line break.
     pub(crate) fn head(&self) -> String {
-        self.lay(|_, heading| heading.text.to_owned())
+        self.lay(|_, heading| heading.text.to_string())
     }
 
     /// Returns a row, without a line break.

@@ -144,8 +144,8 @@ fn how_to_know(vms: &[Vm], name: &str) -> String {
         .any(|vm| vm.name == vm.process || vm.pid.is_none());
     let tell = match unnamed {
         true => {
-            "; what the recording does not tell of them, --facts does: the text of 'ps -eLo pid,tid,comm,args' of \
-             the host has processes and the names that VMMs were given"
+            "; --facts adds what the recording lacks: the output of 'ps -eLo pid,tid,comm,args' on the host gives \
+             the VMs' processes and names"
         }
         false => "",
     };

@@ -10,8 +10,8 @@ const KINDS: usize = 4;
 pub(crate) fn holds(reader: &Reader<'_>) -> String {
     let mut study = Study::default().with(Info::new());
     reader.walk(&mut study);
-    let machine = study.walked().machine;
-    let report = study.get::<Info>().map(|info| info.report(machine));
+    let walked = study.walked();
+    let report = study.get::<Info>().map(|info| info.report(&walked));
     let events = report.unwrap_or_default().events;
     let happened = events.iter().filter(|event| event.count > 0);
     let mut names: Vec<String> = happened
@@ -21,7 +21,7 @@ pub(crate) fn holds(reader: &Reader<'_>) -> String {
         .collect();
     let more = happened.count().saturating_sub(KINDS);
     if more > 0 {
-        names.push(format!("{more} more kinds"));
+        names.push(words::plural(more, "more kind"));
     }
     if names.is_empty() {
         "it holds no events at all".to_owned()

@@ -35,7 +35,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
     }
 
     /// Lets through threads only: `threads`, if any are named, and those of a process. `of_process`, as the window was
-    /// given it, are those of the process where the recording does not tell whose they are.
+    /// given it, are those of the process where the recording does not say whose they are.
     pub(crate) fn of(self, pid: Option<i32>, threads: Option<&'s [i32]>) -> Filtered<'s, S> {
         Filtered {
             pid,

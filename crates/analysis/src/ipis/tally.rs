@@ -82,7 +82,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, one: One, traffic: &FxHashMap<Option<i32>, u64>) {
         let near = |at: Option<&u64>| at.is_some_and(|at| one.sent.abs_diff(*at) <= NEAR_NS);
-        // A worker whose name does not tell its process may be anybody's, and so may a vCPU's.
+        // A worker whose name does not say its process may be anybody's, and so may a vCPU's.
         let agent = match one.pid {
             Some(_) => near(traffic.get(&one.pid)) || near(traffic.get(&None)),
             None => traffic.values().any(|at| near(Some(at))),

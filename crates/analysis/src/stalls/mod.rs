@@ -364,7 +364,7 @@ impl Analysis for Stalls {
             | Kind::SchedWaking
             | Kind::SchedWakeup
             | Kind::SchedWakeupNew => Want::Order,
-            _ => Want::Count,
+            _ => Want::Head,
         }
     }
 
@@ -375,7 +375,7 @@ impl Analysis for Stalls {
         }
     }
 
-    fn count(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+    fn head(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
         if context.chosen.follows {
             self.listen(event);
         }

@@ -18,7 +18,7 @@ pub enum Held {
     Host,
     /// It ran, in KVM or in the VMM.
     Busy,
-    /// The recording does not tell.
+    /// The recording does not say.
     Untold,
 }
 

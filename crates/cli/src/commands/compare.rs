@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use compare::{Options, Side};
-use event::Quality;
-use render::{Layout, compare as render_compare, json};
+use render::compare as render_compare;
 
 use session::PictureOptions;
 
-use crate::args::{CompareArgs, Format};
+use crate::answer::Answer;
+use crate::args::CompareArgs;
+use crate::commands::compare_each;
 use crate::commands::compare_sides::{Ready, diagnose};
-use crate::commands::{VERSION, compare_each};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -53,10 +53,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         options,
     );
     let comparison = comparison.map_err(anyhow::Error::msg)?;
-    let mut quality = Quality::default();
-    for picture in a.iter().chain(&b) {
-        quality.merge(picture.quality.clone());
-    }
+    let quality = output::merged(a.iter().chain(&b));
     let name = |paths: &[PathBuf]| -> Vec<String> {
         paths
             .iter()
@@ -64,33 +61,23 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
             .collect()
     };
     let (names_a, names_b) = (name(&first), name(&second));
-    match args.common.format {
-        Format::Table => {
-            let layout = Layout {
-                width: output::width(),
-                limit: args.limit.unwrap_or(usize::MAX),
-                nanoseconds: true,
-            };
+    let inputs = [names_a.as_slice(), names_b.as_slice()].concat();
+    let answer = Answer {
+        format: args.common.format,
+        command: "compare",
+        inputs: &inputs,
+        quality: &quality,
+    };
+    answer.print(
+        || {
+            let layout = output::layout(args.limit.unwrap_or(usize::MAX), true);
             let mut text = render_compare::text(&comparison, &names_a, &names_b, args.all, layout);
-            for picture in a.iter().chain(&b) {
-                text.push('\n');
-                let names = picture.names.join(", ");
-                text.push_str(&render::quality::lines(
-                    &names,
-                    &picture.quality,
-                    output::width(),
-                ));
-            }
-            output::print(&text)
-        }
-        Format::Json => {
-            let all: Vec<String> = names_a.iter().chain(&names_b).cloned().collect();
-            let mut document = json::envelope(VERSION, "compare", &all, &quality);
-            render_compare::json(&mut document, &comparison, &names_a, &names_b);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&render_compare::csv(&comparison, args.all)),
-    }
+            text.push_str(&output::qualities(a.iter().chain(&b)));
+            text
+        },
+        |document| render_compare::json(document, &comparison, &names_a, &names_b),
+        || render_compare::csv(&comparison, args.all),
+    )
 }
 
 /// Returns what is on each side.

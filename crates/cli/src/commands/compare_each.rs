@@ -5,12 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compare::Side;
-use event::Quality;
 use render::compare_each::{self, Score, letter};
-use render::json;
 
-use crate::args::{CompareArgs, Format};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::CompareArgs;
 use crate::commands::compare_sides::{Ready, diagnose};
 use crate::output;
 
@@ -50,32 +48,24 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
         .collect();
     let each = compare::each(&sides, args.work.as_deref(), ready.options);
     let each = each.map_err(anyhow::Error::msg)?;
-    let mut quality = Quality::default();
-    for picture in pictures.iter().flatten() {
-        quality.merge(picture.quality.clone());
-    }
-    match args.common.format {
-        Format::Table => {
+    let quality = output::merged(pictures.iter().flatten());
+    let inputs = names.concat();
+    let answer = Answer {
+        format: args.common.format,
+        command: "compare",
+        inputs: &inputs,
+        quality: &quality,
+    };
+    answer.print(
+        || {
             let limit = args.limit.unwrap_or(usize::MAX);
             let mut text = compare_each::text(&each, &names, &scores, limit, output::width());
-            for picture in pictures.iter().flatten() {
-                text.push('\n');
-                text.push_str(&render::quality::lines(
-                    &picture.names.join(", "),
-                    &picture.quality,
-                    output::width(),
-                ));
-            }
-            output::print(&text)
-        }
-        Format::Json => {
-            let all: Vec<String> = names.iter().flatten().cloned().collect();
-            let mut document = json::envelope(VERSION, "compare", &all, &quality);
-            compare_each::json(&mut document, &each, &names, &scores);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&compare_each::csv(&each, names.len(), &scores)),
-    }
+            text.push_str(&output::qualities(pictures.iter().flatten()));
+            text
+        },
+        |document| compare_each::json(document, &each, &names, &scores),
+        || compare_each::csv(&each, names.len(), &scores),
+    )
 }
 
 /// Reads what was given with `--score`, for sides of these files.

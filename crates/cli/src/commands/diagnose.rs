@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use event::Quality;
-use render::{diagnose, json};
+use render::diagnose;
 use rules::{Case, Diagnosis};
 use session::{Definition, PictureOptions};
 
-use crate::args::{DiagnoseArgs, Format};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::DiagnoseArgs;
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -37,10 +37,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     if !args.rule.is_empty() {
         keep(&mut diagnosis, &args.rule);
     }
-    let mut quality = Quality::default();
-    for picture in &pictures {
-        quality.merge(picture.quality.clone());
-    }
+    let mut quality = output::merged(&pictures);
     let patch = match &definition {
         Some(definition) => patch(definition, &diagnosis, &mut quality)?,
         None => String::new(),
@@ -65,35 +62,31 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    match args.common.format {
-        Format::Table => {
+    let answer = Answer {
+        format: args.common.format,
+        command: "diagnose",
+        inputs: &names,
+        quality: &quality,
+    };
+    answer.print(
+        || {
             let mut text = diagnose::text(&diagnosis, output::width());
             if !remarks.is_empty() {
                 text.push('\n');
                 text.push_str(&diagnose::remarks(&remarks, output::width()));
             }
-            for picture in &pictures {
-                let names = picture.names.join(", ");
-                text.push('\n');
-                text.push_str(&render::quality::lines(
-                    &names,
-                    &picture.quality,
-                    output::width(),
-                ));
-            }
-            output::print(&text)
-        }
-        Format::Json => {
-            let mut document = json::envelope(VERSION, "diagnose", &names, &quality);
-            diagnose::json(&mut document, &diagnosis);
+            text.push_str(&output::qualities(&pictures));
+            text
+        },
+        |document| {
+            diagnose::json(document, &diagnosis);
             if definition.is_some() {
-                document.insert("domain_remarks".to_owned(), remarks.into());
-                document.insert("patch".to_owned(), patch.into());
+                document.insert("domain_remarks".to_owned(), remarks.as_slice().into());
+                document.insert("patch".to_owned(), patch.as_str().into());
             }
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&diagnose::csv(&diagnosis)),
-    }
+        },
+        || diagnose::csv(&diagnosis),
+    )
 }
 
 /// Leaves only what some rules say.

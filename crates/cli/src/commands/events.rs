@@ -1,13 +1,11 @@
 //! `trapline events`: the events themselves, one a line.
 
-use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
-use render::{json, neutral, quality};
 use serde_json::json;
 use session::Scope;
 use source::Reader;
@@ -15,14 +13,12 @@ use symbols::KernelFile;
 use tracefmt::Formats;
 use wildmatch::WildMatch;
 
+use crate::answer::Answer;
 use crate::args::{As, EventsArgs, Format};
-use crate::commands::no_events::NoEvents;
-use crate::commands::{VERSION, console};
+use crate::commands::{console, no_events};
 use crate::opening::{self, Beside};
 use crate::output;
-
-/// Lines are written out when this many bytes have gathered.
-const BUFFER: usize = 64 << 10;
+use crate::stream::Stream;
 
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
@@ -42,35 +38,24 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     };
     let printer = printer(reader, formats, perf, args.ns);
     let format = args.common.format;
-    let mut sink = Events::new(printer, format, &args.event);
-    match format {
-        Format::Table => {}
-        Format::Csv => sink
-            .pending
-            .extend_from_slice(b"time_ns,cpu,pid,tid,comm,event,text\n"),
+    let start = match format {
+        Format::Table => String::new(),
+        Format::Csv => "time_ns,cpu,pid,tid,comm,event,text\n".to_owned(),
         Format::Json => {
-            // Quality stands first in every document and is known last: the recording is walked twice.
-            let mut quality = recording
-                .walk_filtered(&mut NoEvents, Scope::Events)
-                .quality;
-            facts.warn(&mut quality);
-            let document = json::text(json::envelope(
-                VERSION,
-                "events",
-                std::slice::from_ref(&name),
-                &quality,
-            ));
-            let open = document.trim_end().trim_end_matches('}').trim_end();
-            sink.pending.extend_from_slice(open.as_bytes());
-            sink.pending.extend_from_slice(b",\n  \"events\": [");
+            let answer = Answer {
+                format,
+                command: "events",
+                inputs: std::slice::from_ref(&name),
+                quality: &no_events::quality(&recording, facts),
+            };
+            answer.up_to("events")
         }
-    }
+    };
+    let mut sink = Events::new(printer, format, &args.event, Stream::new(&start));
     sink.threads.saved_names(recording.saved_names());
     sink.threads.told(recording.thread_facts());
     let outcome = recording.walk_filtered(&mut sink, Scope::Events);
-    if let Some(error) = sink.failed.take() {
-        return Err(error.into());
-    }
+    sink.stream.check()?;
     if !sink.matched && !args.event.is_empty() {
         bail!(
             "{name}: no event is named {}; 'trapline info {name}' lists those it has",
@@ -78,17 +63,14 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         );
     }
     if format == Format::Json {
-        sink.pending.extend_from_slice(b"\n  ]\n}\n");
+        sink.stream.text("\n  ]\n}\n");
     }
-    neutral::lines(&mut sink.pending);
-    sink.out.write_all(&sink.pending)?;
-    sink.out.flush()?;
+    sink.stream.end()?;
     // The lines equal the other tools' to the byte, so losses are said beside them.
-    let quality = outcome.quality;
-    if format == Format::Table && (quality.lost_events > 0 || quality.truncated) {
-        io::stderr().write_all(quality::lines(&name, &quality, output::width()).as_bytes())?;
+    match format {
+        Format::Table => output::say_losses(&name, &outcome.quality),
+        Format::Json | Format::Csv => Ok(()),
     }
-    Ok(())
 }
 
 /// Chooses the columns.
@@ -149,28 +131,27 @@ struct Events<'f> {
     format: Format,
     globs: Vec<WildMatch>,
     threads: Threads,
-    out: io::StdoutLock<'static>,
-    pending: Vec<u8>,
+    stream: Stream,
     text: Vec<u8>,
-    count: u64,
     /// Whether any kind of event was asked for by name and is there.
     matched: bool,
-    failed: Option<io::Error>,
 }
 
 impl<'f> Events<'f> {
-    fn new(printer: EventPrinter<'f>, format: Format, globs: &[String]) -> Events<'f> {
+    fn new(
+        printer: EventPrinter<'f>,
+        format: Format,
+        globs: &[String],
+        stream: Stream,
+    ) -> Events<'f> {
         Events {
             printer,
             format,
             globs: globs.iter().map(|glob| WildMatch::new(glob)).collect(),
             threads: Threads::default(),
-            out: io::stdout().lock(),
-            pending: Vec::with_capacity(BUFFER + (4 << 10)),
+            stream,
             text: Vec::new(),
-            count: 0,
             matched: false,
-            failed: None,
         }
     }
 
@@ -201,7 +182,7 @@ impl<'f> Events<'f> {
                     text,
                 ],
             );
-            self.pending.extend_from_slice(row.as_bytes());
+            self.stream.text(&row);
             return;
         }
         let object = json!({
@@ -213,14 +194,7 @@ impl<'f> Events<'f> {
             "event": event.ty.label,
             "text": text,
         });
-        let separator: &[u8] = if self.count == 0 {
-            b"\n    "
-        } else {
-            b",\n    "
-        };
-        self.pending.extend_from_slice(separator);
-        self.pending
-            .extend_from_slice(neutral::json(&object.to_string()).as_bytes());
+        self.stream.item(&object);
     }
 }
 
@@ -244,24 +218,15 @@ impl Sink for Events<'_> {
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match self.format {
-            Format::Table => self.printer.event(event, &mut self.pending),
+            Format::Table => self.printer.event(event, self.stream.pending()),
             Format::Json | Format::Csv => self.record(event),
         }
-        self.count += 1;
-        if self.pending.len() >= BUFFER {
-            neutral::lines(&mut self.pending);
-            if let Err(error) = self.out.write_all(&self.pending) {
-                self.failed = Some(error);
-                return ControlFlow::Break(());
-            }
-            self.pending.clear();
-        }
-        ControlFlow::Continue(())
+        self.stream.flow()
     }
 
     fn side(&mut self, side: &Side<'_>) {
         match self.format {
-            Format::Table => self.printer.side(side, &mut self.pending),
+            Format::Table => self.printer.side(side, self.stream.pending()),
             Format::Json | Format::Csv => self.threads.side(side),
         }
     }

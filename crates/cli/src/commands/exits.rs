@@ -8,12 +8,12 @@ use analysis::{
 };
 use anyhow::{Result, bail};
 use event::{Isa, Quality};
-use render::{Layout, exits, json, perf_kvm, quality};
+use render::{exits, perf_kvm};
 use serde_json::Value;
 use session::{HostFacts, Input, Scope, Wanted};
 
-use crate::args::{ExitsArgs, Format, GroupBy, Sort, Table, TimesAs};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -104,9 +104,7 @@ fn of_tables(
 ) -> Result<()> {
     let name = input.name().to_owned();
     if !args.by.is_empty() {
-        bail!(
-            "{name}: --by takes a recording: printed tables hold sums, of which nobody can say whose they are"
-        );
+        bail!("{name}: --by takes a recording: printed tables have sums over all VMs and vCPUs");
     }
     let described: Vec<String> = pictures.iter().map(session::describe).collect();
     let mut with_exits = pictures.into_iter().filter(|one| !one.exits.is_empty());
@@ -141,13 +139,16 @@ fn print(
     quality: &Quality,
     nanoseconds: bool,
 ) -> Result<()> {
-    match args.common.format {
-        Format::Table => {
-            let layout = Layout {
-                width: output::width(),
-                limit: usize::MAX,
-                nanoseconds,
-            };
+    let inputs = [name.to_owned()];
+    let answer = Answer {
+        format: args.common.format,
+        command: "exits",
+        inputs: &inputs,
+        quality,
+    };
+    answer.print(
+        || {
+            let layout = output::layout(usize::MAX, nanoseconds);
             let mut text = String::new();
             for report in reports {
                 if args.convention == Some(TimesAs::Perf) {
@@ -158,13 +159,12 @@ fn print(
                     text.push('\n');
                 }
             }
-            text.push_str(&quality::lines(name, quality, output::width()));
-            output::print(&text)
-        }
-        Format::Json => {
-            let mut document = json::envelope(VERSION, "exits", &[name.to_owned()], quality);
+            text.push_str(&output::quality(name, quality));
+            text
+        },
+        |document| {
             if let Some(first) = reports.first() {
-                exits::json(&mut document, isa, first);
+                exits::json(document, isa, first);
             }
             if reports.len() > 1 {
                 let tables = reports.iter().map(|report| {
@@ -174,10 +174,9 @@ fn print(
                 });
                 document.insert("tables".to_owned(), tables.collect());
             }
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&exits::csv(isa, reports)),
-    }
+        },
+        || exits::csv(isa, reports),
+    )
 }
 
 /// Returns the table an argument names.

@@ -4,10 +4,10 @@ use std::fs;
 
 use anyhow::{Result, bail};
 use event::Quality;
-use render::{Layout, facts, json, quality};
+use render::{facts, quality};
 
-use crate::args::{FactsArgs, Format};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::FactsArgs;
 use crate::output;
 
 /// Rows of each list of the table.
@@ -39,24 +39,22 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
                 .collect(),
         )
     };
-    match args.format {
-        Format::Table => {
-            let layout = Layout {
-                width: output::width(),
-                limit: if args.wide { usize::MAX } else { ROWS },
-                nanoseconds: true,
-            };
+    let answer = Answer {
+        format: args.format,
+        command: "facts",
+        inputs: &inputs,
+        quality: &quality,
+    };
+    answer.print(
+        || {
+            let layout = output::layout(if args.wide { usize::MAX } else { ROWS }, true);
             let mut text = facts::table(&told, layout);
             for warning in &quality.warnings {
                 quality::wrap(&mut text, "warning: ", warning, output::width());
             }
-            output::print(&text)
-        }
-        Format::Json => {
-            let mut document = json::envelope(VERSION, "facts", &inputs, &quality);
-            facts::json(&mut document, &told);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&facts::csv(&told)),
-    }
+            text
+        },
+        |document| facts::json(document, &told),
+        || facts::csv(&told),
+    )
 }

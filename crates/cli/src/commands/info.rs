@@ -2,13 +2,13 @@
 
 use analysis::{Info, Study};
 use anyhow::Result;
+use render::info;
 use render::info::Head;
-use render::{info, json, quality};
 use session::Scope;
 use source::{Header, TimeUnit};
 
-use crate::args::{Format, InfoArgs};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::InfoArgs;
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -21,8 +21,8 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     study.saved_names(recording.saved_names());
     study.told(recording.thread_facts());
     let mut outcome = recording.walk_filtered(&mut study, Scope::Events);
-    let machine = study.walked().machine;
-    let report = study.get::<Info>().map(|info| info.report(machine));
+    let walked = study.walked();
+    let report = study.get::<Info>().map(|info| info.report(&walked));
     let report = report.unwrap_or_default();
     session.host_facts().warn(&mut outcome.quality);
     if let Some(guesses) = model::guesses(&report.vms) {
@@ -30,23 +30,25 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     }
     let name = recording.name().to_owned();
     let head = head(recording.header());
-    match args.common.format {
-        Format::Table => {
+    let answer = Answer {
+        format: args.common.format,
+        command: "info",
+        inputs: std::slice::from_ref(&name),
+        quality: &outcome.quality,
+    };
+    answer.print(
+        || {
             let mut text = format!("{name}\n");
             text.push_str(&info::summary(&head, &report, output::width()));
             text.push('\n');
             text.push_str(&info::counts(&report, usize::MAX));
             text.push('\n');
-            text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
-            output::print(&text)
-        }
-        Format::Json => {
-            let mut document = json::envelope(VERSION, "info", &[name], &outcome.quality);
-            info::json(&mut document, &head, &report);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&info::csv(&report)),
-    }
+            text.push_str(&output::quality(&name, &outcome.quality));
+            text
+        },
+        |document| info::json(document, &head, &report),
+        || info::csv(&report),
+    )
 }
 
 /// Returns what the header tells, as it is printed.

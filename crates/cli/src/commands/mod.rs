@@ -24,9 +24,6 @@ use crate::args::{
     RulesArgs, SchedArgs, VcpusArgs,
 };
 
-/// The version that JSON documents carry.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

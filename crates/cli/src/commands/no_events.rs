@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use event::{Event, EventType, Sink};
+use event::{Event, EventType, Quality, Sink};
+use session::{HostFacts, Opened, Scope};
 
 /// Wants no event: what is left is what the recording lacks.
-pub(crate) struct NoEvents;
+struct NoEvents;
 
 impl Sink for NoEvents {
     fn wants(&mut self, _ty: &EventType<'_>) -> bool {
@@ -15,4 +16,12 @@ impl Sink for NoEvents {
     fn event(&mut self, _event: &Event<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
+}
+
+/// Returns what a recording lacks, for a document in which that stands first: a walk of its own, since otherwise it is
+/// known last.
+pub(super) fn quality(recording: &Opened<'_>, facts: &HostFacts) -> Quality {
+    let mut quality = recording.walk_filtered(&mut NoEvents, Scope::Events);
+    facts.warn(&mut quality.quality);
+    quality.quality
 }

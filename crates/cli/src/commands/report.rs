@@ -7,14 +7,13 @@ use std::cmp::Reverse;
 
 use analysis::{ExitTable, Origin, Picture};
 use anyhow::{Context, Result};
-use event::Quality;
-use render::{Layout, diagnose, exits, html, info, json, perf_stat, quality, sched, vcpus};
+use render::{Layout, diagnose, exits, html, info, perf_stat, quality, sched, vcpus};
 use rules::{Case, Diagnosis};
 use serde_json::{Map, Value};
 use session::{Input, PictureOptions, Session, Taken};
 
-use crate::args::{Format, ReportArgs, Sort};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::{ReportArgs, Sort};
 use crate::commands::exits::sort;
 use crate::commands::info::head;
 use crate::opening::{self, Beside};
@@ -64,29 +63,29 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         fs::write(file, page).with_context(|| format!("{}: cannot be written", file.display()))?;
         return output::print(&format!("wrote {}\n", file.display()));
     }
-    match args.common.format {
-        Format::Table => {
+    let quality = output::merged(parts.iter().map(|part| &part.picture));
+    let answer = Answer {
+        format: args.common.format,
+        command: "report",
+        inputs: &names,
+        quality: &quality,
+    };
+    answer.print(
+        || {
             let texts: Vec<String> = parts.iter().map(|p| p.text(false)).collect();
-            output::print(&texts.join("\n"))
-        }
-        Format::Json => {
-            let mut all = Quality::default();
-            for part in &parts {
-                all.merge(part.picture.quality.clone());
-            }
-            let mut document = json::envelope(VERSION, "report", &names, &all);
+            texts.join("\n")
+        },
+        |document| {
             let recordings = parts.iter().map(Part::json).collect();
             document.insert("recordings".to_owned(), Value::Array(recordings));
-            output::print(&json::text(document))
-        }
-        Format::Csv => {
-            let tables: Vec<String> = parts
+        },
+        || {
+            let tables = parts
                 .iter()
-                .map(|p| exits::csv(p.picture.isa, &p.picture.exits))
-                .collect();
-            output::print(&tables.concat())
-        }
-    }
+                .map(|p| exits::csv(p.picture.isa, &p.picture.exits));
+            tables.collect()
+        },
+    )
 }
 
 /// What one recording told.
@@ -181,17 +180,13 @@ impl Part {
             ));
             out.push('\n');
         }
-        let quality = quality::lines(&self.name, &picture.quality, output::width());
+        let quality = output::quality(&self.name, &picture.quality);
         out.push_str(&quality);
         out
     }
 
     fn layout(&self, limit: usize) -> Layout {
-        Layout {
-            width: output::width(),
-            limit,
-            nanoseconds: self.head.nanoseconds,
-        }
+        output::layout(limit, self.head.nanoseconds)
     }
 
     fn head(&self, printed: bool) -> String {

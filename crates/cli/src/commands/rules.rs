@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use event::Quality;
-use render::{json, rules as render_rules};
+use render::rules as render_rules;
 
-use crate::args::{Format, RulesArgs};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::RulesArgs;
 use crate::output;
 
 /// Runs the command.
@@ -16,16 +16,18 @@ pub(crate) fn run(args: &RulesArgs) -> Result<()> {
     if chosen.is_empty() {
         chosen = rules::all().to_vec();
     }
-    match args.format {
-        Format::Table if explain => {
-            output::print(&render_rules::explained(&chosen, output::width()))
-        }
-        Format::Table => output::print(&render_rules::list(&chosen, output::width())),
-        Format::Json => {
-            let mut document = json::envelope(VERSION, "rules", &[], &Quality::default());
-            render_rules::json(&mut document, &chosen);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&render_rules::csv(&chosen)),
-    }
+    let answer = Answer {
+        format: args.format,
+        command: "rules",
+        inputs: &[],
+        quality: &Quality::default(),
+    };
+    answer.print(
+        || match explain {
+            true => render_rules::explained(&chosen, output::width()),
+            false => render_rules::list(&chosen, output::width()),
+        },
+        |document| render_rules::json(document, &chosen),
+        || render_rules::csv(&chosen),
+    )
 }

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, Study, TaskRow, Turns};
 use anyhow::{Result, bail};
 use event::Quality;
-use render::{Layout, json, quality, sched};
+use render::sched;
 use session::{HostFacts, Input, Scope, Wanted};
 
-use crate::args::{Format, SchedArgs, SchedBy, SchedSort};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::{SchedArgs, SchedBy, SchedSort};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -83,7 +83,7 @@ fn of_tables(
     let name = input.name().to_owned();
     if args.by == SchedBy::Cpu || args.histogram {
         bail!(
-            "{name}: --by cpu and --histogram take a recording: a printed table does not tell of CPUs and single delays"
+            "{name}: --by cpu and --histogram take a recording: a printed table has neither CPUs nor single delays"
         );
     }
     let several = pictures.iter().filter(|one| one.sched.is_some()).count() > 1;
@@ -113,13 +113,16 @@ fn print(
     quality: &Quality,
     nanoseconds: bool,
 ) -> Result<()> {
-    match args.common.format {
-        Format::Table => {
-            let layout = Layout {
-                width: output::width(),
-                limit: args.limit.unwrap_or(usize::MAX),
-                nanoseconds,
-            };
+    let inputs = [name.to_owned()];
+    let answer = Answer {
+        format: args.common.format,
+        command: "sched",
+        inputs: &inputs,
+        quality,
+    };
+    answer.print(
+        || {
+            let layout = output::layout(args.limit.unwrap_or(usize::MAX), nanoseconds);
             let mut text = match args.by {
                 SchedBy::Cpu => sched::cpus(report, layout),
                 SchedBy::Task | SchedBy::Comm => sched::table(report, layout),
@@ -129,19 +132,15 @@ fn print(
                 text.push_str(&sched::histogram(report, layout));
                 text.push('\n');
             }
-            text.push_str(&quality::lines(name, quality, output::width()));
-            output::print(&text)
-        }
-        Format::Json => {
-            let mut document = json::envelope(VERSION, "sched", &[name.to_owned()], quality);
-            sched::json(&mut document, report);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&match args.by {
+            text.push_str(&output::quality(name, quality));
+            text
+        },
+        |document| sched::json(document, report),
+        || match args.by {
             SchedBy::Cpu => sched::cpus_csv(report),
             SchedBy::Task | SchedBy::Comm => sched::csv(report),
-        }),
-    }
+        },
+    )
 }
 
 /// Sorts rows, largest first; equal ones keep the order by mean.

@@ -2,10 +2,10 @@
 
 use analysis::{Continuity, Study, Vcpus};
 use anyhow::Result;
-use render::{Layout, json, quality, vcpus};
+use render::vcpus;
 
-use crate::args::{Format, VcpusArgs};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::VcpusArgs;
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -48,23 +48,24 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     }
     let devices = session.devices();
     devices.name_causes(&mut report, &mut outcome.quality);
-    match args.common.format {
-        Format::Table => {
-            let layout = Layout {
-                width: output::width(),
-                limit: if args.wide { usize::MAX } else { LISTED },
-                nanoseconds: recording.nanoseconds(),
-            };
+    let answer = Answer {
+        format: args.common.format,
+        command: "vcpus",
+        inputs: std::slice::from_ref(&name),
+        quality: &outcome.quality,
+    };
+    answer.print(
+        || {
+            let layout = output::layout(
+                if args.wide { usize::MAX } else { LISTED },
+                recording.nanoseconds(),
+            );
             let mut text = vcpus::table(&report, args.wide, layout);
             text.push('\n');
-            text.push_str(&quality::lines(&name, &outcome.quality, output::width()));
-            output::print(&text)
-        }
-        Format::Json => {
-            let mut document = json::envelope(VERSION, "vcpus", &[name], &outcome.quality);
-            vcpus::json(&mut document, &report);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&vcpus::csv(&report)),
-    }
+            text.push_str(&output::quality(&name, &outcome.quality));
+            text
+        },
+        |document| vcpus::json(document, &report),
+        || vcpus::csv(&report),
+    )
 }

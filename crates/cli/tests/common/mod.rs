@@ -1,7 +1,7 @@
 //! What the integration tests share: the corpus, the binary, and reading the standard tools' outputs.
 //!
-//! The tests run over the corpus this repository ships. With `TRAPLINE_CORPUS` naming the folder of another
-//! corpus they run over that as well; `TRAPLINE_REFERENCES` then names where `corpus/make-references` put
+//! The tests run over the smaller recordings of the corpus that this repository ships. With `TRAPLINE_SWEEP=all` they
+//! run over all of them, and with `TRAPLINE_CORPUS` naming the folder of another corpus over that as well; `TRAPLINE_REFERENCES` then names where `corpus/make-references` put
 //! what the standard tools say of it (default: `references` below that corpus).
 
 // Every test binary uses its own part of this.
@@ -63,8 +63,32 @@ pub(crate) fn file(name: &str) -> PathBuf {
     shipped().join(name)
 }
 
-/// Returns all recordings.
+/// Recordings of more bytes are for sweeps: a dozen commands read each of them, unoptimised.
+const SMALL: u64 = 180_000;
+
+/// Whether every recording is read in every way (`TRAPLINE_SWEEP=all`, or another corpus is named), as `.ci/run` does.
+/// An ordinary run takes what shows most mistakes in a minute.
+pub(crate) fn sweeping() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    set("TRAPLINE_SWEEP") || set("TRAPLINE_CORPUS")
+}
+
+/// Whether an ordinary run reads a recording too.
+pub(crate) fn small(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() <= SMALL)
+}
+
+/// Returns the recordings to read: all in a sweep, or else the small ones.
 pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = all_cases();
+    if !sweeping() {
+        cases.retain(|case| small(&case.path));
+    }
+    cases
+}
+
+/// Returns all recordings, for tests that choose theirs by what they hold.
+pub(crate) fn all_cases() -> Vec<Case> {
     let mut cases = corpus(&shipped(), None);
     if let Some(folder) = std::env::var_os("TRAPLINE_CORPUS") {
         let references = std::env::var_os("TRAPLINE_REFERENCES");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::instances::Instance;
 use super::lines::{Line, TEXT_NS, lines, near};
-use super::{Case, cases, read_text};
+use super::{Case, all_cases, read_text};
 
 /// A ping of `pings-*.tsv`.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) const CONSOLE_EVENTS: [&str; 10] = [
 ];
 
 pub(crate) fn consoles() -> Vec<Console> {
-    let cases = cases().into_iter();
+    let cases = all_cases().into_iter();
     let mut found: Vec<Console> = Vec::new();
     for case in cases.filter(|case| case.name.starts_with("x86/console-")) {
         let table = match case.kind.as_str() {

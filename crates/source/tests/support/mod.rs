@@ -253,7 +253,7 @@ fn analyse(reader: &Reader<'_>) {
         text.push_str(&render::sched::csv(&report));
     }
     text.push_str(&latencies(&study));
-    let report = study.get::<Info>().expect("info").report(walked.machine);
+    let report = study.get::<Info>().expect("info").report(&walked);
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
     text.push_str(&render::quality::lines("input", &outcome.quality, 80));

@@ -107,7 +107,7 @@ fn is_recording(bytes: &[u8]) -> bool {
         let _ = reader.walk(&mut study);
     }
     let info = study.get::<analysis::Info>();
-    info.is_some_and(|info| info.report(study.walked().machine).start.is_some())
+    info.is_some_and(|info| info.report(&study.walked()).start.is_some())
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -1,6 +1,5 @@
 //! `--each`: every instance, as it completes.
 
-use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use analysis::Study;
@@ -9,15 +8,12 @@ use event::{Event, EventType, Side, Sink};
 use model::Access;
 use paths::{Instance, Paths};
 use render::paths::{self as render_paths, Instances};
-use render::{json, neutral, quality};
 use session::{DeviceNames, Opened};
 
+use crate::answer::Answer;
 use crate::args::{Format, PathsArgs};
-use crate::commands::VERSION;
 use crate::output;
-
-/// Rows are written out when this many bytes have gathered.
-const BUFFER: usize = 64 << 10;
+use crate::stream::Stream;
 
 /// Prints every instance.
 pub(super) fn run(
@@ -37,11 +33,13 @@ pub(super) fn run(
             let mut first = study();
             let quality = recording.walk(&mut first).quality;
             isa = first.get::<Paths>().and_then(Paths::isa);
-            let name = recording.name().to_owned();
-            let document = json::text(json::envelope(VERSION, "paths", &[name], &quality));
-            let open = document.trim_end().trim_end_matches('}').trim_end();
-            start.push_str(open);
-            start.push_str(",\n  \"instances\": [");
+            let answer = Answer {
+                format,
+                command: "paths",
+                inputs: &[recording.name().to_owned()],
+                quality: &quality,
+            };
+            start.push_str(&answer.up_to("instances"));
         }
     }
     let mut study = study();
@@ -56,31 +54,21 @@ pub(super) fn run(
         isa,
         format,
         nanoseconds: recording.nanoseconds(),
-        out: io::stdout().lock(),
-        pending: start,
-        count: 0,
-        failed: None,
+        stream: Stream::new(&start),
         rows: Instances::default(),
     };
     let outcome = recording.walk(&mut each);
     each.study.finish();
     each.take();
     if format == Format::Json {
-        each.pending.push_str("\n  ]\n}\n");
+        each.stream.text("\n  ]\n}\n");
     }
-    if let Some(error) = each.failed.take() {
-        return Err(error.into());
-    }
-    each.out.write_all(each.pending.as_bytes())?;
-    each.out.flush()?;
-    drop(each);
+    each.stream.end()?;
     let _ = devices.names(isa, &mut unused);
-    let quality = outcome.quality;
-    if format == Format::Table && (quality.lost_events > 0 || quality.truncated) {
-        io::stderr()
-            .write_all(quality::lines(recording.name(), &quality, output::width()).as_bytes())?;
+    match format {
+        Format::Table => output::say_losses(recording.name(), &outcome.quality),
+        Format::Json | Format::Csv => Ok(()),
     }
-    Ok(())
 }
 
 /// Prints instances during the walk.
@@ -91,10 +79,7 @@ struct Each<'d> {
     isa: Option<event::Isa>,
     format: Format,
     nanoseconds: bool,
-    out: io::StdoutLock<'static>,
-    pending: String,
-    count: u64,
-    failed: Option<io::Error>,
+    stream: Stream,
     rows: Instances,
 }
 
@@ -125,20 +110,13 @@ impl Each<'_> {
         let machine = self.study.walked().machine;
         let name_access = |access: &Access| analysis::name_access(access, names);
         let told = paths.tell(one, machine, &name_access);
-        let text = match self.format {
-            Format::Table => render_paths::each_line(&told, self.nanoseconds),
-            Format::Csv => self.rows.csv(&told),
-            Format::Json => {
-                let comma = if self.count == 0 { "" } else { "," };
-                format!("{comma}\n    {}", self.rows.json(&told))
-            }
-        };
-        let text = match self.format {
-            Format::Json => neutral::json(&text),
-            Format::Table | Format::Csv => neutral::text(&text),
-        };
-        self.pending.push_str(&text);
-        self.count += 1;
+        match self.format {
+            Format::Table => self
+                .stream
+                .text(&render_paths::each_line(&told, self.nanoseconds)),
+            Format::Csv => self.stream.text(&self.rows.csv(&told)),
+            Format::Json => self.stream.item(&self.rows.json(&told)),
+        }
     }
 }
 
@@ -150,13 +128,7 @@ impl Sink for Each<'_> {
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let flow = self.study.event(event);
         self.take();
-        if self.pending.len() >= BUFFER {
-            if let Err(error) = self.out.write_all(self.pending.as_bytes()) {
-                self.failed = Some(error);
-                return ControlFlow::Break(());
-            }
-            self.pending.clear();
-        }
+        self.stream.flow()?;
         flow
     }
 

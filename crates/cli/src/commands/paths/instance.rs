@@ -9,12 +9,13 @@ use eventtext::EventPrinter;
 use model::Access;
 use paths::{Instance, InstanceReport, Paths};
 use render::paths::Instances;
-use render::{json, paths_instance};
+use render::paths_instance;
 use session::{DeviceNames, Opened};
 use tracefmt::Formats;
 
+use crate::answer::Answer;
 use crate::args::{Diagram, Format, PathsArgs};
-use crate::commands::{VERSION, events};
+use crate::commands::events;
 use crate::output;
 
 /// Events of an instance that are printed; what is beyond is counted.
@@ -81,21 +82,31 @@ pub(super) fn run(
         lines.side(&side);
     }
     reader.walk(&mut lines);
-    if args.common.format == Format::Json {
-        let mut document = json::envelope(VERSION, "paths", &[name.to_owned()], &quality);
-        let mut one = Instances::default().json(&told);
-        one["diagram"] = diagram.into();
-        one["events"] = lines.texts().into();
-        document.insert("instance".to_owned(), one);
-        return output::print(&json::text(document));
-    }
+    let answer = Answer {
+        format: args.common.format,
+        command: "paths",
+        inputs: &[name.to_owned()],
+        quality: &quality,
+    };
     let nanoseconds = recording.nanoseconds();
-    let mut text = paths_instance::steps(&told, nanoseconds, output::width());
-    text.push('\n');
-    text.push_str(&diagram);
-    text.push_str("\nits events (* reaches a step):\n");
-    text.push_str(&lines.finish());
-    output::print(&text)
+    answer.print(
+        || {
+            let mut text = paths_instance::steps(&told, nanoseconds, output::width());
+            text.push('\n');
+            text.push_str(&diagram);
+            text.push_str("\nits events (* reaches a step):\n");
+            text.push_str(&lines.text());
+            text
+        },
+        |document| {
+            let mut one = Instances::default().json(&told);
+            one["diagram"] = diagram.as_str().into();
+            one["events"] = lines.texts().into();
+            document.insert("instance".to_owned(), one);
+        },
+        // Refused above.
+        String::new,
+    )
 }
 
 /// Walks until the instance has completed.
@@ -171,7 +182,7 @@ impl<'f, 't> Lines<'f, 't> {
     }
 
     /// The events, one a line; those that reach a step begin with a star.
-    fn finish(self) -> String {
+    fn text(&self) -> String {
         let mut out = String::new();
         for (step, line) in &self.out {
             out.push_str(if *step { "* " } else { "  " });

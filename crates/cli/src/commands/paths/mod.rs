@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
-use render::{Layout, json, paths as render_paths, quality};
+use render::paths as render_paths;
 
-use crate::args::{Format, PathsArgs};
-use crate::commands::VERSION;
+use crate::answer::Answer;
+use crate::args::PathsArgs;
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -68,34 +68,24 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let names = devices.names(follower.isa(), &mut outcome.quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let reports = follower.report(machine, &name_access);
-    match args.common.format {
-        Format::Table => {
-            let layout = Layout {
-                width: output::width(),
-                limit: SHOWN,
-                nanoseconds: recording.nanoseconds(),
-            };
+    let inputs = [recording.name().to_owned()];
+    let answer = Answer {
+        format: args.common.format,
+        command: "paths",
+        inputs: &inputs,
+        quality: &outcome.quality,
+    };
+    answer.print(
+        || {
+            let layout = output::layout(SHOWN, recording.nanoseconds());
             let mut text = render_paths::table(&reports, layout);
             text.push('\n');
-            text.push_str(&quality::lines(
-                recording.name(),
-                &outcome.quality,
-                output::width(),
-            ));
-            output::print(&text)
-        }
-        Format::Json => {
-            let mut document = json::envelope(
-                VERSION,
-                "paths",
-                &[recording.name().to_owned()],
-                &outcome.quality,
-            );
-            render_paths::json(&mut document, &reports);
-            output::print(&json::text(document))
-        }
-        Format::Csv => output::print(&render_paths::csv(&reports)),
-    }
+            text.push_str(&output::quality(recording.name(), &outcome.quality));
+            text
+        },
+        |document| render_paths::json(document, &reports),
+        || render_paths::csv(&reports),
+    )
 }
 
 /// Returns the paths that were asked for.

@@ -1,0 +1,56 @@
+//! A command's answer, in the format that was asked for.
+
+use anyhow::Result;
+use event::Quality;
+use render::json;
+use serde_json::{Map, Value};
+
+use crate::args::Format;
+use crate::output;
+
+/// The version that JSON documents carry.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What an answer says of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer<'a> {
+    /// The format.
+    pub format: Format,
+    /// The command's name.
+    pub command: &'static str,
+    /// The recordings that were read.
+    pub inputs: &'a [String],
+    /// What they lack, together.
+    pub quality: &'a Quality,
+}
+
+impl Answer<'_> {
+    /// Prints the answer in its format; only that one is made.
+    pub(crate) fn print(
+        self,
+        text: impl FnOnce() -> String,
+        document: impl FnOnce(&mut Map<String, Value>),
+        csv: impl FnOnce() -> String,
+    ) -> Result<()> {
+        match self.format {
+            Format::Table => output::print(&text()),
+            Format::Json => {
+                let mut all = self.envelope();
+                document(&mut all);
+                output::print(&json::text(all))
+            }
+            Format::Csv => output::print(&csv()),
+        }
+    }
+
+    /// Returns the beginning of the JSON document up to the first item of a list, which is written as it is found.
+    pub(crate) fn up_to(self, list: &str) -> String {
+        let document = json::text(self.envelope());
+        let open = document.trim_end().trim_end_matches('}').trim_end();
+        format!("{open},\n  \"{list}\": [")
+    }
+
+    fn envelope(self) -> Map<String, Value> {
+        json::envelope(VERSION, self.command, self.inputs, self.quality)
+    }
+}

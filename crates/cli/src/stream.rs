@@ -1,0 +1,92 @@
+//! Standard output for what is printed while a recording is walked.
+
+use std::io::{self, StdoutLock, Write};
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use render::neutral;
+use serde_json::Value;
+
+/// What has gathered is written out when it is as large as this.
+const BUFFER: usize = 64 << 10;
+
+/// Gathers what is printed, and writes it out now and then.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    out: StdoutLock<'static>,
+    pending: Vec<u8>,
+    items: u64,
+    failed: Option<io::Error>,
+}
+
+impl Stream {
+    /// Returns one that begins with this text.
+    pub(crate) fn new(begin: &str) -> Stream {
+        let mut pending = Vec::with_capacity(BUFFER + (8 << 10));
+        pending.extend_from_slice(begin.as_bytes());
+        Stream {
+            out: io::stdout().lock(),
+            pending,
+            items: 0,
+            failed: None,
+        }
+    }
+
+    /// Returns what has gathered, to append to. Nothing in it steers the terminal once it is written.
+    #[inline]
+    pub(crate) fn pending(&mut self) -> &mut Vec<u8> {
+        &mut self.pending
+    }
+
+    /// Appends a text.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.pending.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends an item of a JSON document's list that is open ([`crate::answer::Answer::up_to`]).
+    pub(crate) fn item(&mut self, item: &Value) {
+        self.text(if self.items == 0 { "\n    " } else { ",\n    " });
+        self.text(&neutral::json(&item.to_string()));
+        self.items += 1;
+    }
+
+    /// Writes out what has gathered, if that is enough. The walk ends when nobody reads what is printed.
+    #[inline]
+    pub(crate) fn flow(&mut self) -> ControlFlow<()> {
+        if self.pending.len() < BUFFER {
+            return ControlFlow::Continue(());
+        }
+        match self.write() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        neutral::lines(&mut self.pending);
+        self.out.write_all(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Returns why writing failed, if it did.
+    ///
+    /// # Errors
+    /// Standard output could not be written to.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Writes out the rest.
+    ///
+    /// # Errors
+    /// Standard output could not be written to, now or before.
+    pub(crate) fn end(mut self) -> Result<()> {
+        self.check()?;
+        self.write()?;
+        Ok(self.out.flush()?)
+    }
+}
