@@ -12,6 +12,7 @@ mod hyperv_synic_autoeoi;
 mod lossy_recording;
 mod nested_exits;
 mod pause_loop_exits;
+mod pml_full_exits;
 mod sender_waits_for_memory;
 mod stalled_vcpu;
 mod timer_interrupt_storm;
@@ -38,6 +39,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &halt_poll_waste::RULE,
     &pause_loop_exits::RULE,
     &ept_violation_storm::RULE,
+    &pml_full_exits::RULE,
     &host_tick_on_isolated_cpu::RULE,
     &apic_exits_without_apicv::RULE,
     &hyperv_synic_autoeoi::RULE,

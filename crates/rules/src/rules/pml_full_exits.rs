@@ -1,0 +1,116 @@
+//! The pages that a guest writes are being logged, and the log keeps running full.
+
+use analysis::ExitTable;
+use words::duration::human;
+
+use crate::evidence::{Ns, Of, Value, says};
+use crate::{Case, Finding, Remedy, Rule, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "pml-full-exits",
+    title: "The host logs which pages the guest writes, and the log runs full",
+    looks_at: "exits for a full page-modification log (PML_FULL), which Intel processors have while KVM logs dirty pages",
+    needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
+    measures: &["vmexit PML_FULL"],
+    cause: "Something on the host asks KVM which pages the guest writes: a live migration, a snapshot or backup with memory, or \
+            QEMU, which redraws the guest's screen. The processor then notes each page at the first write since KVM last looked. \
+            Every exit empties the notes; a guest that writes 512 pages without an exit between leaves with PML_FULL. Large \
+            pages are also split while pages are logged, so memory is slower for longer than these exits show.",
+    found: &[
+        "{many} exits `PML_FULL` that matter. Confidence 0.9: no exit of this kind happens unless pages are logged. Who \
+         asked for it is not in the recording.",
+        "Processors of AMD and arm64 have no such log. KVM write-protects pages there, and each first write is a fault like \
+         others: the same cause shows no exit of its own.",
+    ],
+    limits: &[("many", Value::Count(MANY))],
+    unknown: "*exits*, or a printed table.",
+    advice: "",
+    looks_alike: "[ept-violation-storm](#ept-violation-storm) has faults for pages, which logging adds to: at its beginning \
+                  large pages are split, each at a write. Logging shows in that these exits come too.",
+    remedies: &[
+        Remedy {
+            what: "Find out who logs: virsh domjobinfo (migration, save, backup), and the VM's VNC or SPICE viewers. Compare a \
+                   recording from before or after the job.",
+            price: "None to look.",
+            unless: "Not needed if the job is known and will end by itself.",
+            check: "trapline exits: no PML_FULL once the job has ended.",
+        },
+        Remedy {
+            what: "If it is a migration that takes too long: more bandwidth (virsh migrate-setspeed), multifd (--parallel), or \
+                   post-copy (--postcopy), which logs one pass only.",
+            price: "Bandwidth is taken from others. With post-copy the guest waits for pages over the network, and is lost if \
+                    either host fails meanwhile.",
+            unless: "Not for guests that cannot stand such waits.",
+            check: "virsh domjobinfo: the rate of dirty pages, and the time that remains.",
+        },
+        Remedy {
+            what: "If it is the screen: no viewer where none is needed, a lower resolution, or a text console; servers work \
+                   without a graphics card (<video><model type='none'/></video>).",
+            price: "No graphical console.",
+            unless: "Not while somebody works at that screen.",
+            check: "trapline compare BEFORE AFTER: PML_FULL.",
+        },
+    ],
+    sources: &[
+        "Intel SDM volume 3, 29.3.6 (page-modification logging)",
+        "Linux, arch/x86/kvm/vmx/vmx.c (handle_pml_full, vmx_flush_pml_buffer, vmx_update_cpu_dirty_logging)",
+    ],
+    look,
+};
+
+/// Entries of the log, each a page of 4 KiB (PML_ENTITY_NUM, later PML_LOG_NR_ENTRIES, in arch/x86/kvm/vmx).
+const ENTRIES: u64 = 512;
+/// Fewer come of a screen that is redrawn now and then.
+const MANY: u64 = 100;
+
+fn look(case: &Case<'_>) -> Verdict {
+    if !case.x86() {
+        return Verdict::Clear;
+    }
+    if !case.has_exits() {
+        return Verdict::Lacks(
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+        );
+    }
+    let full = case.exits(&["PML_FULL"]);
+    if full.count < MANY || !case.matters(full.ns) {
+        return Verdict::Clear;
+    }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    let all = case.all_exits();
+    let mut finding = Finding::new(&RULE, 0.9)
+        .cost(case.vcpu_cost(full.ns))
+        .title(format!(
+            "Pages that the guest writes are logged: {} exits because the log was full, {}",
+            full.count,
+            human(full.ns)
+        ))
+        .evidence(
+            says!(
+                "PML_FULL: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each.",
+                exits = full.count,
+                all = all.count,
+                share = Of(full.count, all.count),
+                share_of_handling = Of(full.ns, case.handling_ns()),
+                each = Ns(full.ns / full.count.max(1)),
+            )
+            .rows_of(ExitTable::Vmexit, &case.picture.reason(&["PML_FULL"])),
+        )
+        .evidence(says!(
+            "Each is for {entries} pages that the guest wrote for the first time since KVM last looked, with no exit between: \
+             at least {pages} in all.",
+            entries = ENTRIES,
+            pages = full.count.saturating_mul(ENTRIES),
+        ));
+    let faults = case.exits(&["EPT_VIOLATION"]);
+    if faults.count > 0 {
+        finding = finding.evidence(says!(
+            "Meanwhile {faults} faults for pages (EPT_VIOLATION), {time}; the splitting of large pages for the log may be among them.",
+            faults = faults.count,
+            time = Ns(faults.ns),
+        ));
+    }
+    finding.found()
+}
