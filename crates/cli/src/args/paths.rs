@@ -66,6 +66,7 @@ const PATHS_HELP: &str = "Built-in paths:
   user-exit  an exit that the VMM handles (an exit to user space)
 and, with --path only,
   device-irq an interrupt of any device, whoever raises it, up to the guest
+  page-fault the guest touches memory that the host has to map first
 
 They are written in the language of --path (docs/paths.md). They need the events of kvm and sched, and irqfd also needs \
 probes on eventfd_signal and irqfd_wakeup, which tell where interrupts come from. --vm, --vcpu and --pid choose instances by \
