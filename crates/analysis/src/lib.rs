@@ -32,6 +32,7 @@ mod faults;
 mod follow_paths;
 mod info;
 mod ipis;
+mod irqs;
 mod moves;
 mod names;
 mod picture;
@@ -62,6 +63,7 @@ pub use exits::{
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use info::{EventCount, Info, InfoReport};
 pub use ipis::{IpiSums, Ipis, IpisReport};
+pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, NamesOf, Origin, Picture};

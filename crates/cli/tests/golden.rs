@@ -47,7 +47,8 @@ const QUESTIONS: [(&str, &str); 8] = [
 ];
 
 /// Single questions, each about what shows it.
-const OTHERS: [(&str, &str); 31] = [
+const OTHERS: [(&str, &str); 32] = [
+    ("irqs", "irqs x86/console-sick/perf.data.zst"),
     ("exits", "exits x86/clocksource-hpet/perf.data.guest.zst"),
     (
         "exits-mmio",
@@ -160,9 +161,9 @@ const OTHERS: [(&str, &str); 31] = [
     ("rules-explain", "rules --explain"),
 ];
 
-const COMMANDS: [&str; 11] = [
-    "report", "diagnose", "compare", "rules", "info", "events", "exits", "vcpus", "paths", "sched",
-    "facts",
+const COMMANDS: [&str; 12] = [
+    "report", "diagnose", "compare", "rules", "info", "events", "exits", "vcpus", "irqs", "paths",
+    "sched", "facts",
 ];
 
 /// How many lines of events are kept.

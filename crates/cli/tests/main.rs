@@ -25,6 +25,7 @@ mod holes;
 mod hostile_names;
 mod house;
 mod intel_truth;
+mod irqs;
 mod json_contract;
 mod names;
 mod nothing_vanishes;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::common::{Failures, case, run};
 
 /// Where an input can stand, and the arguments there; `FILE` is the input, `REC` a recording.
-const PLACES: [(&str, &[&str]); 16] = [
+const PLACES: [(&str, &[&str]); 17] = [
     ("info", &["info", "FILE"]),
     ("events", &["events", "FILE"]),
     ("exits", &["exits", "FILE"]),
     ("vcpus", &["vcpus", "FILE"]),
+    ("irqs", &["irqs", "FILE"]),
     ("sched", &["sched", "FILE"]),
     ("paths", &["paths", "FILE"]),
     ("report", &["report", "FILE"]),
@@ -55,6 +56,7 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
         "events",
         "exits",
         "vcpus",
+        "irqs",
         "sched",
         "paths",
         "report",

@@ -17,6 +17,7 @@ pub mod exits;
 pub mod facts;
 pub mod html;
 pub mod info;
+pub mod irqs;
 pub mod json;
 mod layout;
 pub mod neutral;
@@ -85,6 +86,7 @@ fn tables() -> Vec<(&'static str, String)> {
             "`events --console`: `console`",
             console::columns().described(&[]),
         ),
+        ("`irqs`: `rows`", irqs::columns().described(&[&irqs::SHOWN])),
         ("`rules`: `rules`", rules::columns().described(&[])),
     ]
 }

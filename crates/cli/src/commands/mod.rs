@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod exits;
 pub(crate) mod facts;
 pub(crate) mod info;
+pub(crate) mod irqs;
 mod no_events;
 pub(crate) mod paths;
 pub(crate) mod report;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Exits(ExitsArgs),
     /// Show where each vCPU's time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU.
     Vcpus(VcpusArgs),
+    /// Count the interrupts of each vCPU by vector: accepted, posted, injected.
+    Irqs(irqs::IrqsArgs),
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
     Paths(PathsArgs),
     /// Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers.
@@ -63,6 +66,7 @@ impl Command {
             Command::Rules(args) => rules::run(args),
             Command::Events(args) => events::run(args),
             Command::Exits(args) => exits::run(args),
+            Command::Irqs(args) => irqs::run(args),
             Command::Paths(args) => paths::run(args),
             Command::Sched(args) => sched::run(args),
             Command::Vcpus(args) => vcpus::run(args),

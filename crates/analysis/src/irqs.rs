@@ -1,0 +1,339 @@
+//! The interrupts that guests of x86 get, by vCPU and vector.
+//!
+//! `kvm_apic_accept_irq` says that a vCPU's local APIC took an interrupt, by the number of the vCPU and not by its VM: it is the
+//! VM of the thread that brought it, or the only VM with a vCPU of that number. With APICv or AVIC `kvm_apicv_accept_irq` of the
+//! same thread follows, and the processor takes it from there; else `kvm_inj_virq` on the vCPU's own thread puts it into the
+//! guest, once more where that was interrupted (`__apic_accept_irq`, `arch/x86/kvm/lapic.c`; `arch/x86/kvm/trace.h`).
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+use event::{Data, Event, EventType, FieldReader, NONE};
+use model::Vm;
+use rustc_hash::FxHashMap;
+
+use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+
+/// One vector of a vCPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IrqRow {
+    /// The VM, as a place in the list of them ([`model::Machine::vms`]).
+    pub vm: Option<usize>,
+    /// Number of the vCPU, where the thread is known to be one.
+    pub vcpu: Option<u32>,
+    /// Thread of the vCPU.
+    pub tid: i32,
+    /// The vector.
+    pub vector: u8,
+    /// Interrupts that its local APIC accepted; those that came while the same vector was waiting are among them. `None`
+    /// where it is not known of all of that vector whose vCPU of that number they were for, or where none are recorded.
+    pub accepted: Option<u64>,
+    /// Those of them that were posted for the processor to take (APICv, AVIC); `None` where that is not recorded.
+    pub posted: Option<u64>,
+    /// Interrupts that KVM put into the guest; `None` where that is not recorded.
+    pub injected: Option<u64>,
+    /// Injections that an exit undid and that KVM repeated; not among [`IrqRow::injected`].
+    pub repeated: Option<u64>,
+}
+
+/// The interrupts of a recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IrqsReport {
+    /// Rows, most interrupts first.
+    pub rows: Vec<IrqRow>,
+    /// Accepted interrupts for which the recording does not show whose vCPU they were for.
+    pub unresolved: u64,
+    /// Interrupts of more threads and vectors than are kept.
+    pub beyond: u64,
+    /// Whether the recording has `kvm_apic_accept_irq` or `kvm_inj_virq`.
+    pub recorded: bool,
+}
+
+/// What the fields of a kind of events are read by.
+#[derive(Debug)]
+enum Says {
+    Accept {
+        vector: FieldReader,
+        number: FieldReader,
+        mode: FieldReader,
+    },
+    Posted,
+    Inject {
+        vector: FieldReader,
+        soft: FieldReader,
+        repeated: FieldReader,
+    },
+}
+
+/// Who brought an interrupt, and for which vCPU's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Brought {
+    tid: i32,
+    pid: i32,
+    number: u32,
+    vector: u8,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    count: u64,
+    /// Those that were posted, or injected once more.
+    special: u64,
+}
+
+impl Sums {
+    fn add(&mut self, other: Sums) {
+        self.count += other.count;
+        self.special += other.special;
+    }
+}
+
+/// Sums that are kept of either kind; a host has fewer, and only a damaged recording shows more.
+const MAX_SUMS: usize = 1 << 16;
+
+/// Returns the sums of a key, unless there are too many.
+fn sums<K: Eq + Hash>(all: &mut FxHashMap<K, Sums>, key: K) -> Option<&mut Sums> {
+    if all.len() >= MAX_SUMS && !all.contains_key(&key) {
+        return None;
+    }
+    Some(all.entry(key).or_default())
+}
+
+/// Counts interrupts.
+#[derive(Debug, Default)]
+pub struct Irqs {
+    kinds: FxHashMap<u32, Says>,
+    accepted: FxHashMap<Brought, Sums>,
+    /// What each thread brought last, which may be posted next.
+    last: FxHashMap<i32, Brought>,
+    injected: FxHashMap<(i32, u8), Sums>,
+    /// Interrupts beyond what is kept.
+    beyond: u64,
+    accepts: bool,
+    posts: bool,
+    injections: bool,
+}
+
+impl Irqs {
+    /// Returns a counter that has seen nothing.
+    pub fn new() -> Irqs {
+        Irqs::default()
+    }
+
+    fn take(&mut self, event: &Event<'_>, data: &Data) {
+        let number = |reader: &FieldReader| reader.number(event, data);
+        match self.kinds.get(&event.ty.index) {
+            Some(Says::Accept {
+                vector,
+                number: vcpu,
+                mode,
+            }) => {
+                // Fixed and lowest priority have a vector; NMI, INIT and the like are no interrupts of a device.
+                let vector = number(vector).filter(|_| number(mode).is_none_or(|mode| mode <= 1));
+                let vector = vector.and_then(|vector| u8::try_from(vector).ok());
+                let vcpu = number(vcpu).and_then(|vcpu| u32::try_from(vcpu).ok());
+                let Some((vector, number)) = vector.zip(vcpu) else {
+                    self.last.remove(&event.tid);
+                    return;
+                };
+                let brought = Brought {
+                    tid: event.tid,
+                    pid: event.pid,
+                    number,
+                    vector,
+                };
+                self.accepts = true;
+                match sums(&mut self.accepted, brought) {
+                    Some(sums) => {
+                        sums.count += 1;
+                        self.last.insert(event.tid, brought);
+                    }
+                    None => self.beyond += 1,
+                }
+            }
+            Some(Says::Posted) => {
+                self.posts = true;
+                let last = self.last.remove(&event.tid);
+                if let Some(sums) = last.and_then(|last| self.accepted.get_mut(&last)) {
+                    sums.special += 1;
+                }
+            }
+            Some(Says::Inject {
+                vector,
+                soft,
+                repeated,
+            }) => {
+                // INT n of the guest's own is none.
+                let vector = number(vector).filter(|_| number(soft).unwrap_or(0) == 0);
+                let Some(vector) = vector.and_then(|vector| u8::try_from(vector).ok()) else {
+                    return;
+                };
+                self.injections = true;
+                let again = number(repeated).unwrap_or(0) != 0;
+                match sums(&mut self.injected, (event.tid, vector)) {
+                    Some(sums) if again => sums.special += 1,
+                    Some(sums) => sums.count += 1,
+                    None => self.beyond += 1,
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Returns the sums, of the vCPUs that are not left out.
+    pub fn report(&self, walked: &Walked<'_>) -> IrqsReport {
+        let vms = walked.machine.vms();
+        let mut owners: FxHashMap<i32, (usize, u32)> = FxHashMap::default();
+        for (at, vm) in vms.iter().enumerate() {
+            owners.extend(vm.vcpus.iter().map(|vcpu| (vcpu.tid, (at, vcpu.id))));
+        }
+        // Accepted and injected, by thread and vector.
+        let mut rows: BTreeMap<(i32, u8), (Sums, Sums)> = BTreeMap::new();
+        let mut unresolved: FxHashMap<(u32, u8), u64> = FxHashMap::default();
+        for (brought, sums) in &self.accepted {
+            match target(&vms, brought) {
+                Some(tid) => rows.entry((tid, brought.vector)).or_default().0.add(*sums),
+                None => {
+                    let key = (brought.number, brought.vector);
+                    *unresolved.entry(key).or_default() += sums.count;
+                }
+            }
+        }
+        for (key, sums) in &self.injected {
+            rows.entry(*key).or_default().1.add(*sums);
+        }
+        let rows = rows.into_iter();
+        let rows = rows.filter(|((tid, _), _)| !walked.left_out.has(*tid));
+        let rows = rows.map(|((tid, vector), (accepted, injected))| {
+            let owner = owners.get(&tid);
+            let vcpu = owner.map(|(_, vcpu)| *vcpu);
+            let resolved = vcpu.is_none_or(|vcpu| !unresolved.contains_key(&(vcpu, vector)));
+            IrqRow {
+                vm: owner.map(|(vm, _)| *vm),
+                vcpu,
+                tid,
+                vector,
+                accepted: (self.accepts && resolved).then_some(accepted.count),
+                posted: (self.posts && resolved).then_some(accepted.special),
+                injected: self.injections.then_some(injected.count),
+                repeated: self.injections.then_some(injected.special),
+            }
+        });
+        let mut rows: Vec<IrqRow> = rows.collect();
+        rows.sort_by_key(|row| Reverse(row.accepted.max(row.injected)));
+        IrqsReport {
+            rows,
+            unresolved: unresolved.values().sum(),
+            beyond: self.beyond,
+            recorded: self.accepts || self.injections,
+        }
+    }
+}
+
+/// Returns the thread of the vCPU that an interrupt was for.
+fn target(vms: &[Vm], brought: &Brought) -> Option<i32> {
+    let vcpu = |vm: &Vm| {
+        let vcpu = vm.vcpus.iter().find(|vcpu| vcpu.id == brought.number)?;
+        Some(vcpu.tid)
+    };
+    let brings = |vm: &&Vm| vm.is_of(brought.tid) || (brought.pid != NONE && vm.is_of(brought.pid));
+    if let Some(vm) = vms.iter().find(brings) {
+        return vcpu(vm);
+    }
+    let mut all = vms.iter().filter_map(vcpu);
+    let only = all.next()?;
+    all.next().is_none().then_some(only)
+}
+
+impl Analysis for Irqs {
+    fn needs(&self) -> Needs {
+        Needs {
+            vcpus: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        if !matches!(ty.system, "" | "kvm") {
+            return Want::Nothing;
+        }
+        let field = |name: &str| FieldReader::of(ty, name);
+        let says = match ty.name {
+            "kvm_apic_accept_irq" => {
+                self.accepts |= ty.recorded;
+                Says::Accept {
+                    vector: field("vector"),
+                    number: field("apicid"),
+                    mode: field("mode"),
+                }
+            }
+            "kvm_apicv_accept_irq" => {
+                self.posts |= ty.recorded;
+                Says::Posted
+            }
+            "kvm_inj_virq" => {
+                self.injections |= ty.recorded;
+                Says::Inject {
+                    vector: field("vector"),
+                    soft: field("soft"),
+                    repeated: field("reinjected"),
+                }
+            }
+            _ => return Want::Nothing,
+        };
+        self.kinds.insert(ty.index, says);
+        Want::Thread
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        // Whose vCPU it is for is known at the end: who brought it may be anybody.
+        if context.chosen.inside {
+            self.take(event, data);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Vcpu;
+
+    use super::*;
+
+    fn vm(pid: i32, tids: [i32; 2]) -> Vm {
+        let vcpus = tids
+            .into_iter()
+            .zip(0..)
+            .map(|(tid, id)| Vcpu { id, tid, thread: 0 });
+        Vm {
+            pid: Some(pid),
+            name: None,
+            process: None,
+            uuid: None,
+            vcpus: vcpus.collect(),
+            helpers: vec![pid + 50],
+            guessed: false,
+        }
+    }
+
+    #[test]
+    fn interrupts_are_given_to_nobody_by_guess() {
+        let vms = [vm(100, [101, 102]), vm(200, [201, 202])];
+        let brought = |tid, pid, number| Brought {
+            tid,
+            pid,
+            number,
+            vector: 36,
+        };
+        let target = |vms: &[Vm], one| target(vms, &one);
+        // A vCPU of the VM, a thread of its process, its vhost worker.
+        assert_eq!(target(&vms, brought(202, 200, 0)), Some(201));
+        assert_eq!(target(&vms, brought(299, 200, 1)), Some(202));
+        assert_eq!(target(&vms, brought(150, NONE, 1)), Some(102));
+        // Somebody else: only where one VM has a vCPU of that number.
+        assert_eq!(target(&vms, brought(7, 7, 0)), None);
+        assert_eq!(target(&vms[1..], brought(7, 7, 0)), Some(201));
+        // A VM's own thread brings nothing to another VM.
+        assert_eq!(target(&vms, brought(202, 200, 5)), None);
+    }
+}
