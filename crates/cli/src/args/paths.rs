@@ -8,7 +8,7 @@ use super::Common;
 
 /// `trapline paths`.
 #[derive(Debug, Args)]
-#[command(after_help = PATHS_HELP)]
+#[command(after_help = paths_help())]
 pub(crate) struct PathsArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
@@ -57,17 +57,20 @@ pub(crate) struct PathsArgs {
     pub common: Common,
 }
 
-const PATHS_HELP: &str = "Built-in paths:
-  halt-wake  a halted vCPU is woken, gets a CPU, and enters its guest
-  irqfd      a back end's interrupt, from its eventfd up to the guest
-  ipi        one vCPU interrupts another
-  timer      a vCPU's own timer interrupts its guest
-  kick       the guest notifies a device; its back end works, and answers
-  user-exit  an exit that the VMM handles (an exit to user space)
-and, with --path only,
-  device-irq an interrupt of any device, whoever raises it, up to the guest
-  page-fault the guest touches memory that the host has to map first
+/// Lists the built-in paths as they say of themselves what they follow, so that a new one is its file alone.
+fn paths_help() -> String {
+    let list = |names: &[(&str, &str)]| -> String {
+        let paths = names.iter().filter_map(|(name, _)| paths::builtin(name));
+        paths
+            .map(|path| format!("  {:10} {}\n", path.name, path.about))
+            .collect()
+    };
+    let always = list(paths::BUILTIN);
+    let on_request = list(paths::ON_REQUEST);
+    format!("Built-in paths:\n{always}and, with --path only:\n{on_request}\n{PATHS_HELP}")
+}
 
+const PATHS_HELP: &str = "\
 They are written in the language of --path (docs/paths.md). They need the events of kvm and sched, and irqfd also needs \
 probes on eventfd_signal and irqfd_wakeup, which tell where interrupts come from. --vm, --vcpu and --pid choose instances by \
 their vCPU; --time chooses those that begin in that time.
