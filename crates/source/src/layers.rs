@@ -28,8 +28,10 @@ pub(crate) fn is_packed(head: &[u8]) -> bool {
 /// A stream that can be looked into before it is read.
 pub(crate) struct Ahead<'s> {
     stream: Box<dyn Read + 's>,
+    /// What was read stands in `at..filled`; what is behind it is room that need not be cleared again.
     buffer: Vec<u8>,
     at: usize,
+    filled: usize,
     ended: bool,
     failed: Option<io::Error>,
 }
@@ -40,6 +42,7 @@ impl<'s> Ahead<'s> {
             stream,
             buffer: Vec::new(),
             at: 0,
+            filled: 0,
             ended: false,
             failed: None,
         }
@@ -48,41 +51,39 @@ impl<'s> Ahead<'s> {
     /// Returns the bytes that come next: so many, or as many as there are. What fails here fails when those
     /// before it were read.
     pub(crate) fn look(&mut self, count: usize) -> &[u8] {
-        while self.buffer.len() - self.at < count && !self.ended && self.failed.is_none() {
+        while self.filled - self.at < count && !self.ended && self.failed.is_none() {
             self.more();
         }
-        let end = self.buffer.len().min(self.at + count);
+        let end = self.filled.min(self.at.saturating_add(count));
         &self.buffer[self.at..end]
     }
 
     fn more(&mut self) {
-        self.buffer.drain(..self.at);
+        self.buffer.copy_within(self.at..self.filled, 0);
+        self.filled -= self.at;
         self.at = 0;
-        let held = self.buffer.len();
-        self.buffer.resize(held + PIECE, 0);
+        if self.buffer.len() - self.filled < PIECE {
+            self.buffer.resize(self.filled + PIECE, 0);
+        }
         let read = loop {
-            match self.stream.read(&mut self.buffer[held..]) {
+            match self.stream.read(&mut self.buffer[self.filled..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => break other,
             }
         };
-        let count = match read {
+        match read {
             Ok(count) => {
                 self.ended = count == 0;
-                count
+                self.filled += count;
             }
-            Err(error) => {
-                self.failed = Some(error);
-                0
-            }
-        };
-        self.buffer.truncate(held + count);
+            Err(error) => self.failed = Some(error),
+        }
     }
 }
 
 impl Read for Ahead<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.buffer.len() {
+        if self.at == self.filled {
             if let Some(error) = self.failed.take() {
                 self.ended = true;
                 return Err(error);
@@ -92,7 +93,7 @@ impl Read for Ahead<'_> {
             }
             self.more();
         }
-        let count = out.len().min(self.buffer.len() - self.at);
+        let count = out.len().min(self.filled - self.at);
         out[..count].copy_from_slice(&self.buffer[self.at..self.at + count]);
         self.at += count;
         match self.failed.take() {
