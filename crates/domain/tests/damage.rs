@@ -2,11 +2,9 @@
 //!
 //! `PROPTEST_CASES` says how many cases to run.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{DOMAINS, changes};
+use crate::common::{DOMAINS, changes};
 use domain::{Change, Domain, ErrorKind, NoteKind, apply, diff, parse, parse_bytes};
 use proptest::prelude::*;
 

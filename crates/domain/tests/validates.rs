@@ -3,8 +3,6 @@
 //! It needs `virt-xml-validate` (Debian's libvirt-clients, with libxml2-utils for xmllint) and `patch`. Without them the
 //! test says so and passes, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -139,11 +137,11 @@ fn what_is_changed_validates_and_the_diffs_apply() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let changes = common::changes();
+    let changes = crate::common::changes();
     let (wanted, unwanted): (Vec<Change>, Vec<Change>) =
         changes.iter().cloned().partition(is_wanted);
     let mut results = Vec::new();
-    for (name, text) in common::DOMAINS {
+    for (name, text) in crate::common::DOMAINS {
         fs::write(folder.path().join(name), text).unwrap();
         let mut validate = Command::new("virt-xml-validate");
         run(folder.path(), validate.args([name, "domain"])).unwrap();

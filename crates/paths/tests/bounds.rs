@@ -1,11 +1,9 @@
 //! Recordings made to cost more than they should. Those that once took time by the square of their length do not end in
 //! a lifetime when they do so again.
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{Text, builtin};
+use crate::common::{Text, builtin};
 use paths::Paths;
 
 const QEMU: (&str, i32) = ("qemu", 9);
@@ -84,7 +82,7 @@ fn a_crowd_that_waits_elsewhere() {
 #[test]
 fn a_crowd_that_leaves_one_by_one() {
     const COUNT: u64 = 60_000;
-    let path = common::path(
+    let path = crate::common::path(
         r#"
         name = "x"
         [[step]]
@@ -127,6 +125,6 @@ fn threads_that_are_renamed() {
             tid = 100 + n
         );
     }
-    let walked = common::walk(text.into(), Paths::new(paths::all_builtin()));
+    let walked = crate::common::walk(text.into(), Paths::new(paths::all_builtin()));
     assert!(walked.most > 0);
 }

@@ -1,8 +1,6 @@
 //! Instances are joined rightly, or not at all, however events follow each other.
 
-mod common;
-
-use common::{Text, builtin, path};
+use crate::common::{Text, builtin, path};
 use paths::{Dropped, Paths, lang};
 
 const VCPU0: (&str, i32) = ("CPU 0/KVM", 1010);
@@ -249,7 +247,7 @@ fn a_sum_of_lost_events_loses_no_instance() {
        CPU 0/KVM  1010 [001]    10.000002: PERF_RECORD_LOST_SAMPLES lost 5
        CPU 0/KVM  1010 [001]    10.000003:               kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b
 ";
-    let walked = common::walk(text.into(), Paths::new(vec![builtin("user-exit")]));
+    let walked = crate::common::walk(text.into(), Paths::new(vec![builtin("user-exit")]));
     assert_eq!(walked.instances.len(), 1);
 }
 
@@ -438,7 +436,7 @@ fn the_only_vcpu_of_a_number_may_be_another_vms() {
         9,
         "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b",
     );
-    let walked = common::walk(text.into(), Paths::new(vec![builtin("ipi")]));
+    let walked = crate::common::walk(text.into(), Paths::new(vec![builtin("ipi")]));
     assert_eq!(walked.reports()[0].count, 0, "{:?}", walked.told());
 }
 

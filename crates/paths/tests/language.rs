@@ -1,8 +1,6 @@
 //! The language of path files and of `--from` and `--to`: what it refuses, in which words, and what its conditions match.
 
-mod common;
-
-use common::Text;
+use crate::common::Text;
 use paths::lang::{self, Join};
 use paths::{Instance, Paths};
 

@@ -1,8 +1,6 @@
 //! Files that perf does not write: each once broke the reader.
 
-mod writer;
-
-use writer::*;
+use crate::writer::*;
 
 /// One event whose samples hold their time alone, 16 bytes a record.
 fn timed() -> Attr {

@@ -1,10 +1,8 @@
 //! Recordings written at random come back as they were written, in time order.
 
-mod writer;
-
+use crate::writer::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use writer::*;
 
 /// Bits of `sample_type` that may be there or not.
 const FREE: u64 = IP | TID | ADDR | READ | CALLCHAIN | CPU | PERIOD | STREAM_ID | RAW;

@@ -1,13 +1,9 @@
 //! Recordings made to cost more than they should. The largest that reading each may hold at once is bounded
-//! by [`support::read`]; those that once took time by the square of their length do not end in a lifetime
+//! by [`crate::support::read`]; those that once took time by the square of their length do not end in a lifetime
 //! when they do so again.
 
-mod support;
-#[path = "../../perfdata/tests/writer/mod.rs"]
-mod writer;
-
-use support::read;
-use writer::*;
+use crate::support::read;
+use crate::writer::*;
 
 fn attr(sample_type: u64) -> Attr {
     Attr {

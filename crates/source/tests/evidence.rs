@@ -1,9 +1,6 @@
 //! Evidence is data: of every finding in the shipped corpus and in the recordings made by hand for rules, what stands in its
 //! sentences stands in its numbers too, and times and threads are the recording's.
 
-#[path = "../../cli/tests/common/fixtures.rs"]
-mod fixtures;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -182,12 +179,14 @@ fn evidence_of_recordings_made_by_hand_is_data() {
     let mut rules = BTreeSet::new();
     let (mut windows, mut instances) = (0, 0);
     for rule in rules::all() {
-        for file in fixtures::fixtures(rule.id, "positive") {
+        for file in crate::fixtures::fixtures(rule.id, "positive") {
             let text = fs::read_to_string(&file).unwrap();
             let name = file.to_string_lossy().into_owned();
-            for (id, of_windows, of_instances) in
-                findings(&name, fixtures::expand(&text).into_bytes(), &mut failures)
-            {
+            for (id, of_windows, of_instances) in findings(
+                &name,
+                crate::fixtures::expand(&text).into_bytes(),
+                &mut failures,
+            ) {
                 rules.insert(id);
                 windows += of_windows;
                 instances += of_instances;

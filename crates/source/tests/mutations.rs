@@ -5,14 +5,12 @@
 //! numbered and repeatable: `TRAPLINE_MUTATIONS` says how many to run, `TRAPLINE_MUTATION_SEED` which other
 //! ones, and `TRAPLINE_MUTATION_CASE` runs a single one again.
 
-mod support;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use support::seeds::{Seed, seeds};
+use crate::support::seeds::{Seed, seeds};
 
 /// Cases of an ordinary test run.
 const CASES: u64 = 5000;
@@ -200,7 +198,7 @@ fn number(variable: &str) -> Option<u64> {
 fn run(case: u64, base: u64, seeds: &[Seed]) -> Option<String> {
     let (bytes, story) = make(case, base, seeds);
     let result = catch_unwind(AssertUnwindSafe(|| {
-        support::read(&bytes, case.is_multiple_of(4))
+        crate::support::read(&bytes, case.is_multiple_of(4))
     }));
     let panic = result.err()?;
     let text = panic
@@ -273,7 +271,7 @@ fn seeds_are_recordings_of_every_kind() {
     let seeds = seeds();
     let mut kinds = std::collections::BTreeSet::new();
     for seed in &seeds {
-        let seen = support::read(&seed.bytes, false);
+        let seen = crate::support::read(&seed.bytes, false);
         assert!(seen.recording, "{}", seed.name);
         assert!(seen.printed >= 20 * seen.events, "{}", seed.name);
         // Recordings of processes that did nothing are in the corpus too.

@@ -1,11 +1,9 @@
 //! Files that are cut off: every whole record before the cut is there, and what is missing is said.
 
-mod writer;
-
+use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tracedat::{Record, TraceDat, Visitor, WalkEnd};
-use writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 
 /// The records of each CPU of each buffer, by the number in them.
 #[derive(Debug, Default)]

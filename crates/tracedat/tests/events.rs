@@ -1,10 +1,8 @@
 //! Records, their order and their times, from files whose answer is known.
 
-mod writer;
-
+use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use std::ops::{ControlFlow, Range};
 use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
-use writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 
 /// Everything a walk tells.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,12 +1,10 @@
 //! What a file says of itself, and how its times are converted.
 
-mod writer;
-
+use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use std::ops::ControlFlow;
 use tracedat::{
     Error, Guest, Record, ShiftSample, TimeUnit, TraceDat, Tsc2Nsec, Visitor, is_trace_dat,
 };
-use writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 
 struct Times(Vec<u64>);
 

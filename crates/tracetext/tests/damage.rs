@@ -1,8 +1,6 @@
 //! What the way into a ticket does to a text, one kind of damage a test.
 
-mod common;
-
-use common::{Seen, entry, exit, mmio, msr, pio, read, wakeup, who};
+use crate::common::{Seen, entry, exit, mmio, msr, pio, read, wakeup, who};
 use event::{Data, Isa, MmioAccess, NONE};
 use tracetext::Style;
 

@@ -1,8 +1,6 @@
 //! Texts of the kernel's own `trace` and `trace_pipe`.
 
-mod common;
-
-use common::{entry, exit, one, pio, read, who};
+use crate::common::{entry, exit, one, pio, read, who};
 use event::{Data, Isa, LostKind, NONE};
 use tracetext::{Style, Unit};
 

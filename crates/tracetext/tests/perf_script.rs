@@ -1,8 +1,6 @@
 //! Texts of `perf script`.
 
-mod common;
-
-use common::{entry, exit, one, read, who};
+use crate::common::{entry, exit, one, read, who};
 use event::{Data, Isa, LostKind, NONE};
 use tracetext::{Style, Unit};
 

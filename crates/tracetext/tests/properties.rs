@@ -1,10 +1,8 @@
 //! Nothing that comes in can do harm, and what is undamaged is read.
 
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::{Gathered, Seen, read};
+use crate::common::{Gathered, Seen, read};
 use event::{Event, EventType, Sink};
 use proptest::prelude::*;
 use tracetext::{Reader, sniff, walk};

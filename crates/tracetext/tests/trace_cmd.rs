@@ -1,8 +1,6 @@
 //! Texts of `trace-cmd report`.
 
-mod common;
-
-use common::{entry, exit, mmio, msr, one, pio, read, wakeup, who};
+use crate::common::{entry, exit, mmio, msr, one, pio, read, wakeup, who};
 use event::sched::{Comm, SchedSwitch, TaskState};
 use event::{Data, Isa, LostKind, MmioAccess, NONE};
 use tracetext::{Style, Unit};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::stream::{KINDS, One, one};
+use super::stream::{KINDS, One, one};
 
 /// Events of a thread: kind, who makes it, whom it is about, the number it tells, and its flag. Threads are 0 and 1 for the
 /// vCPUs of a VM, and otherwise as in [`THREADS`](crate::stream::THREADS).

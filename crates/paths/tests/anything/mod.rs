@@ -1,14 +1,12 @@
 //! Whatever events follow each other: the engine does not panic, and what it says adds up.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod scripts;
 mod stream;
 
 use std::ops::ControlFlow;
 
+use crate::common::stages::{Log, wrong};
 use analysis::Study;
-use common::stages::{Log, wrong};
 use event::reasons::Isa;
 use event::{Body, Decoder, Event, EventType, Kind, LostKind, NONE, Side, Sink};
 use paths::{Instance, PathReport, Paths};

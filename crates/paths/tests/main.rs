@@ -1,0 +1,9 @@
+//! The tests of this crate, in one binary: a file is a module, and `cargo test -p paths --test all -- anything::` runs those
+//! of one file.
+
+mod common;
+
+mod anything;
+mod bounds;
+mod joins;
+mod language;

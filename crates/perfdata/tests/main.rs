@@ -1,0 +1,7 @@
+//! The tests of this crate, in one binary: a file is a module, and `cargo test -p perfdata --test all -- hostile::` runs those
+//! of one file.
+
+mod writer;
+
+mod hostile;
+mod walk;

@@ -1,0 +1,6 @@
+//! The tests of this crate, in one binary: a file is a module, and `cargo test -p perftables --test all -- damage::` runs those
+//! of one file.
+
+mod damage;
+mod references;
+mod tables;

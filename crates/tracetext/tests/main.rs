@@ -1,0 +1,11 @@
+//! The tests of this crate, in one binary: a file is a module, and `cargo test -p tracetext --test all -- damage::` runs those
+//! of one file.
+
+mod common;
+
+mod damage;
+mod ftrace;
+mod perf_script;
+mod properties;
+mod sniffing;
+mod trace_cmd;
