@@ -186,6 +186,7 @@ fn one_instance_is_shown_with_its_events() {
         "vhost-1781:1793",
         "\n*  qemu-system-aar-1781",
         "kp_tun_get_user",
+        "\nquality: ",
     ] {
         failures.check(text.contains(words), || format!("{words}: {text}"));
     }

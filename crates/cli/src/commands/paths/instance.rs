@@ -96,6 +96,8 @@ pub(super) fn run(
             text.push_str(&diagram);
             text.push_str("\nits events (* reaches a step):\n");
             text.push_str(&lines.text());
+            text.push('\n');
+            text.push_str(&output::quality(name, &quality));
             text
         },
         |document| {
@@ -109,7 +111,7 @@ pub(super) fn run(
     )
 }
 
-/// Walks until the instance has completed.
+/// Follows paths until the instance has completed.
 struct Find {
     study: Study,
     number: u64,
@@ -137,12 +139,13 @@ impl Sink for Find {
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        // The walk goes on to the end, so that what is said of the quality is true of the whole recording.
+        if self.found.is_some() {
+            return ControlFlow::Continue(());
+        }
         let flow = self.study.event(event);
         self.take();
-        match self.found {
-            Some(_) => ControlFlow::Break(()),
-            None => flow,
-        }
+        flow
     }
 
     fn side(&mut self, side: &Side<'_>) {
