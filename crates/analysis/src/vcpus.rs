@@ -6,6 +6,7 @@ use std::fmt;
 use event::{Data, Event, EventType, ExitReason, Kind};
 use model::{Access, Cause, Machine, Polls, Seen, Span, State, Times, vm_names};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, States, Walked, Want};
@@ -25,16 +26,17 @@ pub const MAX_VCPUS: usize = 1 << 14;
 const MAX_PAIRS: usize = 1 << 20;
 
 /// A task that had a CPU which a runnable vCPU waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Behind {
+    /// Its name, if known.
+    pub comm: Option<String>,
     /// Its thread id; 0 is the idle task: the CPU was free and had yet to come out of idling. `None` where
     /// it is not known who ran, and for the sum of what is not listed.
     pub tid: Option<i32>,
-    /// Its name, if known.
-    pub comm: Option<String>,
     /// How many times it ran there meanwhile.
     pub count: u64,
     /// For how long.
+    #[serde(rename = "ran_ns")]
     pub ns: u64,
 }
 
@@ -91,7 +93,7 @@ pub struct VcpuRow {
 }
 
 /// Time of which the recording does not say enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Unknowable {
     /// Fields that cannot be known, or only in part.
     pub fields: &'static [&'static str],

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use event::Quality;
 use render::json;
-use serde_json::{Map, Value};
+use serde::Serialize;
 
 use crate::args::Format;
 use crate::output;
@@ -26,31 +26,27 @@ pub(crate) struct Answer<'a> {
 
 impl Answer<'_> {
     /// Prints the answer in its format; only that one is made.
-    pub(crate) fn print(
+    pub(crate) fn print<D: Serialize>(
         self,
         text: impl FnOnce() -> String,
-        document: impl FnOnce(&mut Map<String, Value>),
+        document: impl FnOnce() -> D,
         csv: impl FnOnce() -> String,
     ) -> Result<()> {
         match self.format {
             Format::Table => output::print(&text()),
-            Format::Json => {
-                let mut all = self.envelope();
-                document(&mut all);
-                output::print(&json::text(all))
-            }
+            Format::Json => output::print(&self.document(document())),
             Format::Csv => output::print(&csv()),
         }
     }
 
     /// Returns the beginning of the JSON document up to the first item of a list, which is written as it is found.
     pub(crate) fn up_to(self, list: &str) -> String {
-        let document = json::text(self.envelope());
+        let document = self.document(());
         let open = document.trim_end().trim_end_matches('}').trim_end();
         format!("{open},\n  \"{list}\": [")
     }
 
-    fn envelope(self) -> Map<String, Value> {
-        json::envelope(VERSION, self.command, self.inputs, self.quality)
+    fn document(self, own: impl Serialize) -> String {
+        json::document(VERSION, self.command, self.inputs, self.quality, own)
     }
 }

@@ -4,8 +4,8 @@ use std::io::{self, StdoutLock, Write};
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use render::neutral;
-use serde_json::Value;
+use render::{json, neutral};
+use serde::Serialize;
 
 /// What has gathered is written out when it is as large as this.
 const BUFFER: usize = 64 << 10;
@@ -44,9 +44,9 @@ impl Stream {
     }
 
     /// Appends an item of a JSON document's list that is open ([`crate::answer::Answer::up_to`]).
-    pub(crate) fn item(&mut self, item: &Value) {
+    pub(crate) fn item(&mut self, item: &impl Serialize) {
         self.text(if self.items == 0 { "\n    " } else { ",\n    " });
-        self.text(&neutral::json(&item.to_string()));
+        self.text(&json::line(item));
         self.items += 1;
     }
 

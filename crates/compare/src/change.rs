@@ -2,6 +2,7 @@
 
 use analysis::Picture;
 use rules::Diagnosis;
+use serde::Serialize;
 
 /// One side of a comparison.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +64,7 @@ impl Value {
 }
 
 /// The same for each unit of work.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerWork {
     /// What one is: `tun_get_user`, `second of guest time`.
     pub of: String,
@@ -209,7 +210,7 @@ pub struct Comparison {
 pub(crate) type Bounds = std::collections::BTreeMap<String, u64>;
 
 /// One thing in which the two sides differ as recordings.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// `machine`, `recorder`, `events`, `lost`, `work`.
     pub what: &'static str,

@@ -27,8 +27,8 @@ mod uses;
 pub use engine::{Instance, Only, Paths, Reached};
 pub use notes::{Waker, Was};
 pub use report::{
-    Because, GroupReport, Had, InstanceReport, NameAccess, PathReport, SlowReport, StageReport,
-    StepReport,
+    Because, GroupReport, Had, InstanceReport, NameAccess, PathReport, SlowReport, Slowest,
+    StageReport, StepReport,
 };
 pub use slow::Found;
 pub use tally::Dropped;

@@ -1,5 +1,7 @@
 //! Which instances are slow, and what sets them apart.
 
+use serde::Serialize;
+
 use crate::tally::{Bucket, Tally};
 use crate::traits::Trait;
 
@@ -15,7 +17,8 @@ const MIN_GAIN: f64 = 0.05;
 const MAX_CHANCE: f64 = 0.01;
 
 /// How the threshold was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Found {
     /// It was given.
     Given,

@@ -1,12 +1,13 @@
 //! What changed.
 
 use compare::{Change, Comparison, Difference, PerWork, Unit, Value as Side, Which};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use words::duration;
 
-use crate::Layout;
 use crate::quality::wrap;
 use crate::table::{self, Table};
+use crate::{Layout, json};
 
 /// Likely changes that are listed without being asked for.
 const LIKELY: usize = 8;
@@ -148,11 +149,7 @@ pub(crate) fn columns() -> Table<'static, Change> {
         .column("effect_ns", Nanoseconds, |change| {
             change.effect_ns.round() as i64
         })
-        .column("per_work", Nested, |change| {
-            let each = change.per_work.iter();
-            each.map(|work| json!({"of": work.of, "a": work.a, "b": work.b}))
-                .collect::<serde_json::Value>()
-        })
+        .column("per_work", Nested, |change| json::list(&change.per_work))
         .column("worse", Text, |change| {
             change.worse.map(|side| match side {
                 Which::A => "a",
@@ -176,8 +173,8 @@ pub(crate) fn columns() -> Table<'static, Change> {
 /// Returns a number as documents have it: a duration is an integer.
 fn number_of(number: f64, unit: Unit) -> Value {
     match unit {
-        Unit::Nanoseconds => json!(number.round() as i64),
-        _ => json!(number),
+        Unit::Nanoseconds => (number.round() as i64).into(),
+        _ => number.into(),
     }
 }
 
@@ -185,7 +182,7 @@ fn number_of(number: f64, unit: Unit) -> Value {
 pub(crate) fn side(value: &Side, unit: Unit) -> Value {
     match value {
         Side::Number(number) => number_of(*number, unit),
-        Side::Word(word) => json!(word),
+        Side::Word(word) => word.as_str().into(),
         Side::Absent => Value::Null,
     }
 }
@@ -199,35 +196,29 @@ pub(crate) fn plain(value: &Side) -> String {
     }
 }
 
-/// Returns changes as JSON.
-pub(crate) fn changes_json(changes: &[Change]) -> Value {
-    columns().json(changes)
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    a: &'a [String],
+    b: &'a [String],
+    differs: &'a [Difference],
+    notes: &'a [String],
+    changes: Value,
+    likely: Value,
+    noise: Value,
 }
 
-/// Returns in what recordings differ, as JSON.
-pub(crate) fn differs_json(differs: &[Difference]) -> Value {
-    let each = differs.iter();
-    each.map(|one| json!({"what": one.what, "text": one.text}))
-        .collect()
-}
-
-/// Appends the contract's fields, and fields beyond them, to a JSON document.
-pub fn json(
-    document: &mut Map<String, Value>,
-    comparison: &Comparison,
-    a: &[String],
-    b: &[String],
-) {
-    document.insert("a".to_owned(), json!(a));
-    document.insert("b".to_owned(), json!(b));
-    document.insert("differs".to_owned(), differs_json(&comparison.differs));
-    document.insert("notes".to_owned(), json!(comparison.notes));
-    for (name, list) in [
-        ("changes", &comparison.changes),
-        ("likely", &comparison.likely),
-        ("noise", &comparison.untold),
-    ] {
-        document.insert(name.to_owned(), changes_json(list));
+/// Returns the fields of a document.
+pub fn document<'a>(comparison: &'a Comparison, a: &'a [String], b: &'a [String]) -> Document<'a> {
+    let columns = columns();
+    Document {
+        a,
+        b,
+        differs: &comparison.differs,
+        notes: &comparison.notes,
+        changes: columns.json(&comparison.changes),
+        likely: columns.json(&comparison.likely),
+        noise: columns.json(&comparison.untold),
     }
 }
 

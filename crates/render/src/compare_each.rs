@@ -1,13 +1,14 @@
 //! Several sides in one table.
 
-use compare::{Cell, Each, EachRow, Unit, Value as Side};
-use serde_json::{Map, Value, json};
+use compare::{Cell, Difference, Each, EachRow, Unit, Value as Side};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use words::{duration, share};
 
-use crate::Layout;
-use crate::compare::{changes_json, differs_json, plain, side};
+use crate::compare::{self as two, plain, side};
 use crate::quality::wrap;
 use crate::table::Table;
+use crate::{Layout, json};
 
 /// What something is worth on each side, that somebody measured beside the recordings: a benchmark's result.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,11 +114,7 @@ pub(crate) fn columns<'r>(sides: usize) -> Table<'r, Line<'r>> {
         .column("sides", Nested, |line| {
             let row = line.row()?;
             let cells = row.cells.iter();
-            Some(
-                cells
-                    .map(|cell| cell_json(cell, row.unit))
-                    .collect::<Value>(),
-            )
+            Some(json::list(cells.map(|cell| on_side(cell, row.unit))))
         });
     for at in 0..sides {
         table = table
@@ -137,18 +134,30 @@ pub(crate) fn columns<'r>(sides: usize) -> Table<'r, Line<'r>> {
     table
 }
 
-fn cell_json(cell: &Cell, unit: Unit) -> Value {
-    json!({
-        "value": cell.value.as_ref().map(|one| side(one, unit)),
-        "compared": cell.value.is_some(),
-        "confidence": cell.confidence,
-        "tier": match (cell.told, cell.likely) {
+/// A row's value on one side.
+#[derive(Debug, Serialize)]
+struct OnSide<'a> {
+    /// Null where it is not there, and where it was not compared.
+    value: Option<Value>,
+    compared: bool,
+    confidence: Option<f64>,
+    /// `news` or `likely`; null where it is neither.
+    tier: Option<&'static str>,
+    text: Option<&'a str>,
+}
+
+fn on_side(cell: &Cell, unit: Unit) -> OnSide<'_> {
+    OnSide {
+        value: cell.value.as_ref().map(|one| side(one, unit)),
+        compared: cell.value.is_some(),
+        confidence: cell.confidence,
+        tier: match (cell.told, cell.likely) {
             (true, _) => Some("news"),
             (false, true) => Some("likely"),
             (false, false) => None,
         },
-        "text": cell.text,
-    })
+        text: cell.text.as_deref(),
+    }
 }
 
 /// Columns of numbers are as wide at least.
@@ -302,59 +311,82 @@ pub fn letter(side: usize) -> String {
     compare::letter(side)
 }
 
-/// Appends the report to a JSON document: the contract's `changes` of every side against the first, and the table.
-pub fn json(
-    document: &mut Map<String, Value>,
-    each: &Each,
-    names: &[Vec<String>],
-    scores: &[Score],
-) {
-    let rows = columns(names.len()).json(each.rows.iter().map(Line::Row));
-    let mut changes = Vec::new();
-    let against: Vec<Value> = each
-        .against
-        .iter()
-        .enumerate()
-        .map(|(at, one)| {
-            let side = letter(at + 1);
-            if let Value::Array(list) = changes_json(&one.changes) {
-                changes.extend(list.into_iter().map(|mut change| {
-                    if let Some(change) = change.as_object_mut() {
-                        change.insert("side".to_owned(), json!(side));
-                    }
-                    change
-                }));
-            }
-            json!({
-                "side": side,
-                "differs": differs_json(&one.differs),
-                "notes": one.notes,
-                "likely": changes_json(&one.likely),
-                "noise": changes_json(&one.untold),
-            })
+/// The fields of a document: the contract's `changes` of every side against the first, and the table.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    sides: Vec<Inputs<'a>>,
+    scores: Vec<Scored<'a>>,
+    rows: Value,
+    against: Vec<Against<'a>>,
+    changes: Vec<Changed>,
+}
+
+/// What a side is of.
+#[derive(Debug, Serialize)]
+struct Inputs<'a> {
+    side: String,
+    inputs: &'a [String],
+}
+
+/// A score in a document.
+#[derive(Debug, Serialize)]
+struct Scored<'a> {
+    name: &'a str,
+    /// By side; null where nothing was told.
+    values: Vec<Option<f64>>,
+}
+
+/// A side against the first.
+#[derive(Debug, Serialize)]
+struct Against<'a> {
+    side: String,
+    differs: &'a [Difference],
+    notes: &'a [String],
+    likely: Value,
+    noise: Value,
+}
+
+/// A change, and the side that it is of.
+#[derive(Debug, Serialize)]
+struct Changed {
+    #[serde(flatten)]
+    change: Map<String, Value>,
+    side: String,
+}
+
+/// Returns the fields of a document.
+pub fn document<'a>(each: &'a Each, names: &'a [Vec<String>], scores: &'a [Score]) -> Document<'a> {
+    let changes = &two::columns();
+    let sides = names.iter().enumerate().map(|(at, inputs)| Inputs {
+        side: letter(at),
+        inputs,
+    });
+    let number = |value: &Option<String>| value.as_ref()?.parse().ok();
+    let scores = scores.iter().map(|score| Scored {
+        name: &score.name,
+        values: score.values.iter().map(number).collect(),
+    });
+    let others = || each.against.iter().zip((1..).map(letter));
+    let against = others().map(|(one, side)| Against {
+        side,
+        differs: &one.differs,
+        notes: &one.notes,
+        likely: changes.json(&one.likely),
+        noise: changes.json(&one.untold),
+    });
+    let changed = others().flat_map(|(one, side)| {
+        one.changes.iter().map(move |change| Changed {
+            change: changes.object(change),
+            side: side.clone(),
         })
-        .collect();
-    let scores: Vec<Value> = scores
-        .iter()
-        .map(|score| {
-            let numbers: Vec<Value> = score
-                .values
-                .iter()
-                .map(|value| json!(value.as_ref().and_then(|value| value.parse::<f64>().ok())))
-                .collect();
-            json!({"name": score.name, "values": numbers})
-        })
-        .collect();
-    let sides: Vec<Value> = names
-        .iter()
-        .enumerate()
-        .map(|(at, names)| json!({"side": letter(at), "inputs": names}))
-        .collect();
-    document.insert("sides".to_owned(), Value::Array(sides));
-    document.insert("scores".to_owned(), Value::Array(scores));
-    document.insert("rows".to_owned(), rows);
-    document.insert("against".to_owned(), Value::Array(against));
-    document.insert("changes".to_owned(), Value::Array(changes));
+    });
+    Document {
+        sides: sides.collect(),
+        scores: scores.collect(),
+        rows: columns(names.len()).json(each.rows.iter().map(Line::Row)),
+        against: against.collect(),
+        changes: changed.collect(),
+    }
 }
 
 /// Returns the table as comma separated values: each side's value, and of each but the first its confidence.

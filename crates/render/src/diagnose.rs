@@ -1,9 +1,11 @@
 //! Findings.
 
-use rules::{Advice, Diagnosis, Finding};
-use serde_json::{Map, Value, json};
+use rules::{Diagnosis, Finding, Remedy};
+use serde::Serialize;
+use serde_json::Value;
 use words::{duration, share};
 
+use crate::json;
 use crate::quality::wrap;
 use crate::table::{Table, Unit};
 
@@ -117,28 +119,57 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
     out
 }
 
-/// Appends the contract's fields, and fields beyond them, to a JSON document.
-pub fn json(document: &mut Map<String, Value>, diagnosis: &Diagnosis) {
-    let findings = findings_json(&diagnosis.findings);
-    document.insert("findings".to_owned(), findings);
-    let lacks = diagnosis
-        .lacks
-        .iter()
-        .map(|lack| json!({"id": lack.rule.id, "needs": lack.what}));
-    document.insert("unknown".to_owned(), lacks.collect());
-    let clear = diagnosis.clear.iter().map(|rule| json!(rule.id));
-    document.insert("not_found".to_owned(), clear.collect());
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    findings: Value,
+    unknown: Vec<Unknown<'a>>,
+    /// Rules that found nothing, by their names.
+    not_found: Vec<&'static str>,
+    #[serde(flatten)]
+    definition: Option<Definition<'a>>,
 }
 
-fn advice_json(advice: &Advice) -> Value {
-    json!({
-        "do": advice.remedy.what,
-        "price": advice.remedy.price,
-        "check": advice.remedy.check,
-        "unless": advice.remedy.unless,
-        "note": advice.note,
-        "patches_domain": !advice.changes.is_empty(),
-    })
+/// A rule that cannot tell.
+#[derive(Debug, Serialize)]
+struct Unknown<'a> {
+    id: &'static str,
+    /// What to record.
+    needs: &'a str,
+}
+
+/// What is said of a guest's definition, where one was given.
+#[derive(Debug, Serialize)]
+pub struct Definition<'a> {
+    /// Remarks on it, of which nothing is measured.
+    pub domain_remarks: &'a [String],
+    /// The diff that findings ask for; empty where none does.
+    pub patch: &'a str,
+}
+
+/// Returns the fields of a document.
+pub fn document<'a>(diagnosis: &'a Diagnosis, definition: Option<Definition<'a>>) -> Document<'a> {
+    let unknown = diagnosis.lacks.iter().map(|lack| Unknown {
+        id: lack.rule.id,
+        needs: &lack.what,
+    });
+    Document {
+        findings: findings(&diagnosis.findings),
+        unknown: unknown.collect(),
+        not_found: diagnosis.clear.iter().map(|rule| rule.id).collect(),
+        definition,
+    }
+}
+
+/// A remedy in a document.
+#[derive(Debug, Serialize)]
+struct Advice<'a> {
+    #[serde(flatten)]
+    remedy: &'a Remedy,
+    /// What is particular to the case.
+    note: Option<&'a str>,
+    /// Whether the guest's definition can be changed for it.
+    patches_domain: bool,
 }
 
 /// Columns of findings.
@@ -156,8 +187,11 @@ pub(crate) fn columns() -> Table<'static, Finding> {
         })
         .column("cause", Text, |finding| finding.cause.clone())
         .column("remedy", Nested, |finding| {
-            let remedies = finding.remedies.iter();
-            remedies.map(advice_json).collect::<Value>()
+            json::list(finding.remedies.iter().map(|one| Advice {
+                remedy: &one.remedy,
+                note: one.note.as_deref(),
+                patches_domain: !one.changes.is_empty(),
+            }))
         })
         .column("cost_ns", Nanoseconds, |finding| {
             finding.cost.map(|cost| cost.ns)
@@ -185,7 +219,7 @@ pub(crate) fn columns() -> Table<'static, Finding> {
 }
 
 /// Returns findings as the contract has them.
-pub fn findings_json(findings: &[Finding]) -> Value {
+pub fn findings(findings: &[Finding]) -> Value {
     columns().json(findings)
 }
 

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Stats, Unknowable};
 use event::Isa;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::table::{Table, Unit, more};
-use crate::times::{self, unknowable_json};
+use crate::times;
 use crate::{Layout, vms};
 
 /// A row of a table of exits.
@@ -181,17 +182,53 @@ fn rows<'r>(
     })
 }
 
-/// Appends the contract's fields of one table to a JSON document.
-pub fn json(document: &mut Map<String, Value>, isa: Option<Isa>, report: &ExitsReport) {
-    document.insert("event".to_owned(), json!(report.table.name()));
-    document.insert("isa".to_owned(), json!(isa.map(Isa::name)));
-    document.insert("rows".to_owned(), columns().json(rows(isa, report, &[])));
-    document.insert("total_count".to_owned(), json!(report.total_count));
-    document.insert("total_ns".to_owned(), json!(report.total_ns));
-    document.insert("handling_ns".to_owned(), json!(report.handling_ns));
-    if let Some(seen) = &report.seen {
-        let list = analysis::unknowable(seen);
-        document.insert("unknowable".to_owned(), unknowable_json(&list));
+/// The fields of a document: those of the first table, and the list of all where there are several.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    #[serde(flatten)]
+    first: Option<OneTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<Vec<OneTable>>,
+}
+
+/// A table in a document.
+#[derive(Debug, Serialize)]
+pub struct OneTable {
+    event: &'static str,
+    isa: Option<&'static str>,
+    rows: Value,
+    total_count: u64,
+    total_ns: u64,
+    handling_ns: u64,
+    /// Left out where rows do not say where their time went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknowable: Option<Vec<Unknowable>>,
+}
+
+/// Returns the fields of a document.
+pub fn document(isa: Option<Isa>, reports: &[ExitsReport]) -> Document {
+    Document {
+        first: reports.first().map(|report| one_table(isa, report)),
+        tables: (reports.len() > 1).then(|| tables(isa, reports)),
+    }
+}
+
+/// Returns the tables of a document.
+pub fn tables(isa: Option<Isa>, reports: &[ExitsReport]) -> Vec<OneTable> {
+    let reports = reports.iter();
+    reports.map(|report| one_table(isa, report)).collect()
+}
+
+fn one_table(isa: Option<Isa>, report: &ExitsReport) -> OneTable {
+    let seen = report.seen.as_ref();
+    OneTable {
+        event: report.table.name(),
+        isa: isa.map(Isa::name),
+        rows: columns().json(rows(isa, report, &[])),
+        total_count: report.total_count,
+        total_ns: report.total_ns,
+        handling_ns: report.handling_ns,
+        unknowable: seen.map(analysis::unknowable),
     }
 }
 

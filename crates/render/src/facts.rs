@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use cpuset::CpuSet;
 use facts::{Facts, FreqPolicy, Host, HostCpu, Policy, Thread, Vm};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{Layout, clean, csv};
 
@@ -14,17 +14,14 @@ const LABEL: usize = 11;
 /// Columns of a list of CPUs in rows.
 const LIST: usize = 14;
 
-/// Appends the facts to a JSON document.
-pub fn json(document: &mut Map<String, Value>, told: &Facts) {
-    document.extend(facts::write(told));
-}
-
 /// Returns the facts as rows of their path in the JSON document and value.
 pub fn csv(told: &Facts) -> String {
     let mut out = String::new();
     csv::row(&mut out, ["key", "value"]);
-    for (name, value) in facts::write(told) {
-        csv_rows(&mut out, &name, &value);
+    if let Ok(Value::Object(members)) = serde_json::to_value(facts::write(told)) {
+        for (name, value) in &members {
+            csv_rows(&mut out, name, value);
+        }
     }
     out
 }

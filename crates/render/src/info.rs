@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use analysis::{EventCount, InfoReport};
-use model::Vm;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use words::duration;
 
 use crate::quality::wrap;
@@ -32,38 +32,62 @@ pub struct Head {
     pub more: Vec<(String, String)>,
 }
 
-/// Appends the contract's fields to a JSON document.
-///
-/// `start_ns` and `duration_ns` are null when the clock counts ticks of unknown rate.
-pub fn json(document: &mut Map<String, Value>, head: &Head, report: &InfoReport) {
-    let span = report.start.zip(report.end).filter(|_| head.nanoseconds);
-    document.insert("format".to_owned(), json!(head.format));
-    document.insert("arch".to_owned(), json!(head.arch));
-    document.insert("kernel".to_owned(), json!(head.kernel));
-    document.insert(
-        "cpus".to_owned(),
-        json!(head.cpus.unwrap_or(report.cpus_seen)),
-    );
-    document.insert("start_ns".to_owned(), json!(span.map(|s| s.0)));
-    document.insert("duration_ns".to_owned(), json!(span.map(|s| s.1 - s.0)));
-    document.insert("events".to_owned(), columns().json(&report.events));
-    document.insert(
-        "vms".to_owned(),
-        Value::Array(report.vms.iter().map(vm_json).collect()),
-    );
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    format: &'a str,
+    arch: Option<&'a str>,
+    kernel: Option<&'a str>,
+    /// CPUs of the machine; those that events came from where the recording does not say.
+    cpus: u32,
+    /// Null, as `duration_ns`, where the clock counts ticks of unknown rate.
+    start_ns: Option<u64>,
+    duration_ns: Option<u64>,
+    events: Value,
+    vms: Vec<Vm<'a>>,
 }
 
-fn vm_json(vm: &Vm) -> Value {
-    let vcpus: Vec<Value> = vm
-        .vcpus
-        .iter()
-        .map(|v| json!({"id": v.id, "tid": v.tid}))
-        .collect();
-    let mut out = json!({"pid": vm.pid, "name": vm.name, "vcpus": vcpus});
-    if vm.guessed {
-        out["guessed"] = true.into();
+/// A VM in a document.
+#[derive(Debug, Serialize)]
+struct Vm<'a> {
+    pid: Option<i32>,
+    name: Option<&'a str>,
+    vcpus: Vec<Vcpu>,
+    /// Left out where it is false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    guessed: bool,
+}
+
+/// A vCPU in a document.
+#[derive(Debug, Serialize)]
+struct Vcpu {
+    id: u32,
+    tid: i32,
+}
+
+/// Returns the fields of a document.
+pub fn document<'a>(head: &'a Head, report: &'a InfoReport) -> Document<'a> {
+    let span = report.start.zip(report.end).filter(|_| head.nanoseconds);
+    let vcpu = |vcpu: &model::Vcpu| Vcpu {
+        id: vcpu.id,
+        tid: vcpu.tid,
+    };
+    let vms = report.vms.iter().map(|vm| Vm {
+        pid: vm.pid,
+        name: vm.name.as_deref(),
+        vcpus: vm.vcpus.iter().map(vcpu).collect(),
+        guessed: vm.guessed,
+    });
+    Document {
+        format: &head.format,
+        arch: head.arch.as_deref(),
+        kernel: head.kernel.as_deref(),
+        cpus: head.cpus.unwrap_or(report.cpus_seen),
+        start_ns: span.map(|(start, _)| start),
+        duration_ns: span.map(|(start, end)| end - start),
+        events: columns().json(&report.events),
+        vms: vms.collect(),
     }
-    out
 }
 
 /// Columns of the counts of events.

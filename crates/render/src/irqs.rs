@@ -2,7 +2,8 @@
 
 use analysis::{IrqRow, IrqsReport};
 use model::Vm;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::table::{Table, Unit};
 use crate::{Layout, vms};
@@ -64,14 +65,21 @@ pub fn table(report: &IrqsReport, vms: &[Vm], layout: Layout) -> String {
     format!("irqs: interrupts of each vCPU by vector\n{table}")
 }
 
-/// Adds the rows to a document.
-pub fn json(document: &mut Map<String, Value>, report: &IrqsReport, vms: &[Vm]) {
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    rows: Value,
+    /// Interrupts that are in no row: it is not known whose vCPU they were for.
+    unresolved: u64,
+}
+
+/// Returns the fields of a document.
+pub fn document(report: &IrqsReport, vms: &[Vm]) -> Document {
     let labels = model::vm_names(vms);
-    document.insert(
-        "rows".to_owned(),
-        columns().json(rows(report, vms, &labels)),
-    );
-    document.insert("unresolved".to_owned(), report.unresolved.into());
+    Document {
+        rows: columns().json(rows(report, vms, &labels)),
+        unresolved: report.unresolved,
+    }
 }
 
 /// Returns the rows as CSV.

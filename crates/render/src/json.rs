@@ -2,39 +2,67 @@
 
 use std::borrow::Cow;
 
-use event::Quality;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-/// Returns the beginning of every document: version, command, inputs and quality.
-pub fn envelope(
+/// A document: what all begin with, and behind it the command's own fields.
+#[derive(Debug, Serialize)]
+struct Document<'a, D> {
+    /// Version.
+    trapline: &'a str,
+    command: &'a str,
+    inputs: &'a [String],
+    quality: Quality<'a>,
+    #[serde(flatten)]
+    own: D,
+}
+
+/// What the inputs lack, together.
+#[derive(Debug, Serialize)]
+struct Quality<'a> {
+    lost_events: u64,
+    truncated: bool,
+    warnings: &'a [String],
+}
+
+/// Returns a document as text, a line break behind it. `own` has the command's own fields; `()` has none.
+pub fn document(
     version: &str,
     command: &str,
     inputs: &[String],
-    quality: &Quality,
-) -> Map<String, Value> {
-    let mut document = Map::new();
-    document.insert("trapline".to_owned(), json!(version));
-    document.insert("command".to_owned(), json!(command));
-    document.insert("inputs".to_owned(), json!(inputs));
-    document.insert(
-        "quality".to_owned(),
-        json!({
-            "lost_events": quality.lost_events,
-            "truncated": quality.truncated,
-            "warnings": quality.warnings,
-        }),
-    );
-    document
+    quality: &event::Quality,
+    own: impl Serialize,
+) -> String {
+    let document = Document {
+        trapline: version,
+        command,
+        inputs,
+        quality: Quality {
+            lost_events: quality.lost_events,
+            truncated: quality.truncated,
+            warnings: &quality.warnings,
+        },
+        own,
+    };
+    shown(serde_json::to_string_pretty(&document)) + "\n"
 }
 
-/// Returns a document as text, a line break behind it.
-pub fn text(document: Map<String, Value>) -> String {
-    let text =
-        serde_json::to_string_pretty(&Value::Object(document)).unwrap_or_else(|_| "{}".to_owned());
-    let mut text = match crate::neutral::json(&text) {
+/// Returns an item of a list as text, in one line.
+pub fn line(item: &impl Serialize) -> String {
+    shown(serde_json::to_string(item))
+}
+
+fn shown(text: serde_json::Result<String>) -> String {
+    // What has names for fields can always be written.
+    let text = text.unwrap_or_else(|_| "{}".to_owned());
+    match crate::neutral::json(&text) {
         Cow::Owned(shown) => shown,
         Cow::Borrowed(_) => text,
-    };
-    text.push('\n');
-    text
+    }
+}
+
+/// Returns items as the value of a column.
+pub(crate) fn list<T: Serialize>(items: impl IntoIterator<Item = T>) -> Value {
+    let values = items.into_iter().map(serde_json::to_value);
+    values.map(Result::unwrap_or_default).collect()
 }

@@ -4,14 +4,16 @@ use std::fmt::Write;
 
 use analysis::Stats;
 use paths::{
-    Because, Found, GroupReport, InstanceReport, PathReport, SlowReport, StageReport, StepReport,
+    Because, Found, GroupReport, InstanceReport, PathReport, SlowReport, Slowest, StageReport,
+    StepReport,
 };
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use words::{duration, share};
 
 use crate::table::Unit::{Count, Nanoseconds, Nested, Number, Text};
 use crate::table::{Table, View};
-use crate::{Layout, clean, quality};
+use crate::{Layout, clean, json, quality};
 
 /// A line of the table of a path: its total, a stage or a group.
 pub(crate) struct Line<'r> {
@@ -88,13 +90,34 @@ pub(crate) fn stages<'r>() -> Table<'r, Line<'r>> {
 /// Columns of a path on a terminal.
 pub(crate) const SHOWN: [&str; 6] = ["stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
-/// Appends the contract's fields, and fields beyond them, to a JSON document.
-pub fn json(document: &mut Map<String, Value>, reports: &[PathReport]) {
-    let paths = reports.iter().map(path_json).collect();
-    document.insert("paths".to_owned(), Value::Array(paths));
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    paths: Vec<Path<'a>>,
 }
 
-fn path_json(report: &PathReport) -> Value {
+/// A path in a document.
+#[derive(Debug, Serialize)]
+struct Path<'a> {
+    path: &'a str,
+    count: u64,
+    total: Map<String, Value>,
+    stages: Value,
+    slow: Option<&'a SlowReport>,
+    by: Option<&'static str>,
+    groups: Value,
+    /// Instances that did not complete, by reason.
+    dropped: Map<String, Value>,
+}
+
+/// Returns the fields of a document.
+pub fn document(reports: &[PathReport]) -> Document<'_> {
+    Document {
+        paths: reports.iter().map(path_object).collect(),
+    }
+}
+
+fn path_object(report: &PathReport) -> Path<'_> {
     let lines = report
         .stages
         .iter()
@@ -104,49 +127,16 @@ fn path_json(report: &PathReport) -> Value {
         .column("label", Text, |group: &GroupReport| group.label.clone())
         .column("count", Count, |group| group.stats.count());
     let dropped = report.dropped.iter();
-    let dropped: Map<String, Value> = dropped
-        .map(|(why, count)| (why.name().to_owned(), json!(count)))
-        .collect();
-    json!({
-        "path": report.name,
-        "count": report.count,
-        "total": total.object(&report.total),
-        "stages": stages().json(lines),
-        "slow": report.slow.as_ref().map(slow_json),
-        "by": report.by,
-        "groups": durations(groups, |group| &group.stats).json(&report.groups),
-        "dropped": dropped,
-    })
-}
-
-fn slow_json(slow: &SlowReport) -> Value {
-    let because = slow.because.iter().map(|one| {
-        json!({
-            "feature": one.feature,
-            "slow_share": one.slow_share,
-            "fast_share": one.fast_share,
-            "text": one.text,
-            "gain": one.gain,
-            "slow_instances": one.slow_examples,
-            "fast_instances": one.fast_examples,
-        })
-    });
-    json!({
-        "threshold_ns": slow.threshold_ns,
-        "count": slow.count,
-        "because": because.collect::<Value>(),
-        "found": found(slow.found),
-        "mean_ns": slow.mean_ns,
-        "fast_mean_ns": slow.fast_mean_ns,
-        "slowest": slow.slowest.as_ref().map(|(number, text)| json!({"instance": number, "text": text})),
-    })
-}
-
-fn found(found: Found) -> &'static str {
-    match found {
-        Found::Given => "given",
-        Found::Gap => "gap",
-        Found::P95 => "p95",
+    let dropped = dropped.map(|(why, count)| (why.name().to_owned(), Value::from(*count)));
+    Path {
+        path: &report.name,
+        count: report.count,
+        total: total.object(&report.total),
+        stages: stages().json(lines),
+        slow: report.slow.as_ref(),
+        by: report.by,
+        groups: durations(groups, |group| &group.stats).json(&report.groups),
+        dropped: dropped.collect(),
     }
 }
 
@@ -286,9 +276,9 @@ fn slow_ones(out: &mut String, report: &PathReport, slow: &SlowReport, layout: L
         layout.time(slow.fast_mean_ns)
     );
     quality::wrap(out, "  ", &text, layout.width);
-    if let Some((number, text)) = &slow.slowest {
+    if let Some(Slowest { instance, text }) = &slow.slowest {
         let text = format!(
-            "The slowest is instance {number}, {}: {text}",
+            "The slowest is instance {instance}, {}: {text}",
             layout.time(report.total.max())
         );
         quality::wrap(out, "  ", &text, layout.width);
@@ -305,10 +295,10 @@ fn because(out: &mut String, one: &Because, layout: Layout) {
         let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
         texts.join(", ")
     };
-    if !one.slow_examples.is_empty() {
-        let mut text = format!("instances {}", list(&one.slow_examples));
-        if !one.fast_examples.is_empty() {
-            let _ = write!(text, "; for comparison {}", list(&one.fast_examples));
+    if !one.slow_instances.is_empty() {
+        let mut text = format!("instances {}", list(&one.slow_instances));
+        if !one.fast_instances.is_empty() {
+            let _ = write!(text, "; for comparison {}", list(&one.fast_instances));
         }
         quality::wrap(out, "    ", &text, layout.width);
     }
@@ -385,17 +375,25 @@ impl Instances {
     }
 }
 
+/// A step of an instance.
+#[derive(Debug, Serialize)]
+struct Step<'a> {
+    name: &'a str,
+    time_ns: u64,
+    /// Null where it is not known.
+    cpu: Option<i32>,
+    tid: i32,
+    thread: &'a str,
+}
+
 fn steps(steps: &[StepReport]) -> Value {
-    let object = |step: &StepReport| {
-        json!({
-            "name": step.name,
-            "time_ns": step.time,
-            "cpu": (step.cpu >= 0).then_some(step.cpu),
-            "tid": step.tid,
-            "thread": step.thread,
-        })
-    };
-    steps.iter().map(object).collect()
+    json::list(steps.iter().map(|step| Step {
+        name: &step.name,
+        time_ns: step.time,
+        cpu: (step.cpu >= 0).then_some(step.cpu),
+        tid: step.tid,
+        thread: &step.thread,
+    }))
 }
 
 /// Returns an instance as a line.

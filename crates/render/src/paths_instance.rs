@@ -3,8 +3,11 @@
 use std::fmt::Write;
 
 use paths::InstanceReport;
+use serde::Serialize;
+use serde_json::Value;
 use words::duration;
 
+use crate::paths::Instances;
 use crate::{clean, quality};
 
 /// Returns its steps, one a line, and what else is known of it.
@@ -139,4 +142,31 @@ pub fn mermaid(one: &InstanceReport, nanoseconds: bool) -> String {
         }
     }
     out
+}
+
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    instance: Instance<'a>,
+}
+
+/// An instance with what is around it.
+#[derive(Debug, Serialize)]
+struct Instance<'a> {
+    #[serde(flatten)]
+    one: Value,
+    diagram: &'a str,
+    /// The events of the threads that take part, one a line.
+    events: Vec<String>,
+}
+
+/// Returns the fields of a document.
+pub fn document<'a>(one: &InstanceReport, diagram: &'a str, events: Vec<String>) -> Document<'a> {
+    Document {
+        instance: Instance {
+            one: Instances::default().json(one),
+            diagram,
+            events,
+        },
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use analysis::RatioRow;
+use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
@@ -59,7 +60,18 @@ pub(crate) fn columns() -> Table<'static, RatioRow> {
         .show(move |row, _| ratio(row.per_switch))
 }
 
-/// Returns the counts as objects of a document.
-pub fn json(rows: &[RatioRow]) -> Value {
-    columns().json(rows)
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    counts: Value,
+    /// For how long was counted; null where the text does not say.
+    counted_ns: Option<u64>,
+}
+
+/// Returns the fields of a document.
+pub fn document(rows: &[RatioRow], counted_ns: Option<u64>) -> Document {
+    Document {
+        counts: columns().json(rows),
+        counted_ns,
+    }
 }

@@ -1,8 +1,10 @@
 //! Rules, listed and explained.
 
 use rules::Rule;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
+use crate::json;
 use crate::quality::wrap;
 use crate::table::{Table, Unit};
 
@@ -58,24 +60,21 @@ pub(crate) fn columns() -> Table<'static, &'static Rule> {
         .column("needs", Text, |rule| rule.needs)
         .column("cause", Text, |rule| rule.cause)
         .json_only()
-        .column("remedy", Nested, |rule| {
-            let each = rule.remedies.iter();
-            let remedies = each.map(|remedy| {
-                json!({
-                    "do": remedy.what,
-                    "price": remedy.price,
-                    "check": remedy.check,
-                    "unless": remedy.unless,
-                })
-            });
-            remedies.collect::<Value>()
-        })
-        .column("sources", Nested, |rule| json!(rule.sources))
+        .column("remedy", Nested, |rule| json::list(rule.remedies))
+        .column("sources", Nested, |rule| rule.sources)
 }
 
-/// Appends rules to a JSON document.
-pub fn json(document: &mut Map<String, Value>, rules: &[&'static Rule]) {
-    document.insert("rules".to_owned(), columns().json(rules));
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    rules: Value,
+}
+
+/// Returns the fields of a document.
+pub fn document(rules: &[&'static Rule]) -> Document {
+    Document {
+        rules: columns().json(rules),
+    }
 }
 
 /// Returns rules as comma separated values.

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use analysis::{CpuRow, Other, SchedReport, Stats, TaskRow};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::table::{Table, Unit};
-use crate::{Layout, clean};
+use crate::{Layout, clean, json};
 
 /// A row of the table of tasks.
 pub(crate) struct Task<'r> {
@@ -102,7 +103,7 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         })
         .column("woken_by", Nested, |t| others(&t.row.woken_by, false))
         .column("migrations", Count, told(|r| r.migrations))
-        .column("histogram", Nested, |t| octaves(&t.row.delays))
+        .column("histogram", Nested, |t| json::list(octaves(&t.row.delays)))
 }
 
 /// Columns of the table of tasks on a terminal.
@@ -185,40 +186,81 @@ fn mean(stats: &Stats) -> u64 {
     stats.total() / stats.count().max(1)
 }
 
-/// Appends the contract's fields, and fields beyond them, to a JSON document.
-pub fn json(document: &mut Map<String, Value>, report: &SchedReport) {
-    document.insert("rows".to_owned(), tasks().json(task_rows(report)));
-    document.insert("cpus".to_owned(), cpu_columns().json(&report.cpus));
-    let work = report.work.iter().map(|row| {
-        json!({
-            "function": row.function,
-            "count": row.stats.count(),
-            "total_ns": row.stats.total(),
-            "mean_ns": row.stats.mean(),
-            "max_ns": row.stats.max(),
-            "stacks": row.stacks,
-        })
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    rows: Value,
+    cpus: Value,
+    work: Vec<Work<'a>>,
+    delays: Vec<Octave>,
+}
+
+/// A function of kworkers.
+#[derive(Debug, Serialize)]
+struct Work<'a> {
+    function: &'a str,
+    count: u64,
+    total_ns: u64,
+    mean_ns: u64,
+    max_ns: u64,
+    /// Stacks that show it, where the recording has stacks.
+    stacks: u64,
+}
+
+/// Delays from one power of two to the next.
+#[derive(Debug, Serialize)]
+struct Octave {
+    from_ns: u64,
+    below_ns: u64,
+    count: u64,
+}
+
+/// Returns the fields of a document.
+pub fn document(report: &SchedReport) -> Document<'_> {
+    let work = report.work.iter().map(|row| Work {
+        function: &row.function,
+        count: row.stats.count(),
+        total_ns: row.stats.total(),
+        mean_ns: row.stats.mean(),
+        max_ns: row.stats.max(),
+        stacks: row.stacks,
     });
-    document.insert("work".to_owned(), work.collect());
-    document.insert("delays".to_owned(), octaves(&report.delays));
+    Document {
+        rows: tasks().json(task_rows(report)),
+        cpus: cpu_columns().json(&report.cpus),
+        work: work.collect(),
+        delays: octaves(&report.delays).collect(),
+    }
+}
+
+fn octaves(stats: &Stats) -> impl Iterator<Item = Octave> {
+    let octaves = stats.octaves().into_iter();
+    octaves.map(|(from_ns, below_ns, count)| Octave {
+        from_ns,
+        below_ns,
+        count,
+    })
+}
+
+/// A task that preempted or woke the row's.
+#[derive(Debug, Serialize)]
+struct Peer<'a> {
+    comm: Option<&'a str>,
+    /// Null for the sum of what is not listed.
+    pid: Option<i32>,
+    count: u64,
+    /// How long the row's task then waited, of one that preempted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_ns: Option<u64>,
 }
 
 fn others(list: &[Other], waited: bool) -> Value {
-    let object = |other: &Other| {
-        let mut out = json!({"comm": other.comm, "pid": other.tid, "count": other.count});
-        if waited {
-            out["wait_ns"] = other.ns.into();
-        }
-        out
-    };
-    list.iter().map(object).collect()
-}
-
-fn octaves(stats: &Stats) -> Value {
-    let buckets = stats.octaves().into_iter();
-    buckets
-        .map(|(from, to, count)| json!({"from_ns": from, "below_ns": to, "count": count}))
-        .collect()
+    json::list(list.iter().map(|other| Peer {
+        comm: other.comm.as_deref(),
+        pid: other.tid,
+        count: other.count,
+        wait_ns: waited.then_some(other.ns),
+    }))
 }
 
 /// Returns the tasks as CSV.

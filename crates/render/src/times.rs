@@ -2,7 +2,6 @@
 
 use analysis::Unknowable;
 use model::{State, Times};
-use serde_json::{Value, json};
 
 use crate::table::{Table, Unit};
 
@@ -124,12 +123,4 @@ pub(crate) fn columns<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> Split<'_
         table = table.column(name, Unit::Nanoseconds, move |row| of(row).0.get(state));
     }
     table
-}
-
-/// Returns what cannot be known as JSON.
-pub(crate) fn unknowable_json(list: &[Unknowable]) -> Value {
-    let items = list
-        .iter()
-        .map(|item| json!({"fields": item.fields, "why": item.why}));
-    items.collect()
 }

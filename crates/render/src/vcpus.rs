@@ -1,14 +1,16 @@
 //! Time of the vCPUs.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use analysis::{Behind, Unknowable, UserCause, VcpuRow, VcpusReport, access_key};
 use model::State;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::table::{Table, Unit};
-use crate::times::{self, unknowable_json};
-use crate::{Layout, clean, vms};
+use crate::times;
+use crate::{Layout, clean, json, vms};
 
 /// A row of the table.
 pub(crate) struct Vcpu<'r> {
@@ -78,7 +80,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
         .json_at("waits.p99_ns")
         .column("wait_max_ns", Nanoseconds, |v| v.row.waits.max())
         .json_at("waits.max_ns")
-        .column("behind", Nested, |v| behind(&v.row.behind))
+        .column("behind", Nested, |v| json::list(&v.row.behind))
         .column("user", Nested, |v| causes(&v.row.user))
         .only_if(
             |v| v.row.guessed,
@@ -98,31 +100,42 @@ fn rows<'r>(
     })
 }
 
-fn behind(list: &[Behind]) -> Value {
-    let object = |task: &Behind| json!({"comm": task.comm, "tid": task.tid, "count": task.count, "ran_ns": task.ns});
-    list.iter().map(object).collect()
+/// What the vCPU was in the VMM for.
+#[derive(Debug, Serialize)]
+struct Cause<'a> {
+    /// Null where the exit was not seen, and for the sum of what is not listed.
+    reason: Option<Cow<'static, str>>,
+    /// The access, where it was recorded.
+    key: Option<String>,
+    /// Device and register behind the access.
+    name: Option<&'a str>,
+    count: u64,
+    user_ns: u64,
 }
 
 fn causes(list: &[UserCause]) -> Value {
-    let object = |cause: &UserCause| {
-        json!({
-            "reason": cause.reason.map(|reason| reason.key()),
-            "key": cause.access.as_ref().map(access_key),
-            "name": cause.name,
-            "count": cause.count,
-            "user_ns": cause.ns,
-        })
-    };
-    list.iter().map(object).collect()
+    json::list(list.iter().map(|cause| Cause {
+        reason: cause.reason.map(|reason| reason.key()),
+        key: cause.access.as_ref().map(access_key),
+        name: cause.name.as_deref(),
+        count: cause.count,
+        user_ns: cause.ns,
+    }))
 }
 
-/// Appends the contract's fields to a JSON document.
-pub fn json(document: &mut Map<String, Value>, report: &VcpusReport) {
-    document.insert("rows".to_owned(), columns().json(rows(report, &[])));
-    document.insert(
-        "unknowable".to_owned(),
-        unknowable_json(&report.unknowable()),
-    );
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    rows: Value,
+    unknowable: Vec<Unknowable>,
+}
+
+/// Returns the fields of a document.
+pub fn document(report: &VcpusReport) -> Document {
+    Document {
+        rows: columns().json(rows(report, &[])),
+        unknowable: report.unknowable(),
+    }
 }
 
 /// Returns the rows as CSV.

@@ -1,18 +1,21 @@
 //! What a rule is.
 
+use serde::Serialize;
+
 use crate::{Case, Finding, Value};
 
 /// What to change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Remedy {
     /// What to do.
+    #[serde(rename = "do")]
     pub what: &'static str,
     /// What that costs.
     pub price: &'static str,
-    /// When not to.
-    pub unless: &'static str,
     /// How to see afterwards that it helped.
     pub check: &'static str,
+    /// When not to.
+    pub unless: &'static str,
 }
 
 /// What a rule says of a case.

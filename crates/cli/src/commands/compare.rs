@@ -75,7 +75,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
             text.push_str(&output::qualities(a.iter().chain(&b)));
             text
         },
-        |document| render_compare::json(document, &comparison, &names_a, &names_b),
+        || render_compare::document(&comparison, &names_a, &names_b),
         || render_compare::csv(&comparison, args.all),
     )
 }

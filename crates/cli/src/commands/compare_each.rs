@@ -63,7 +63,7 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
             text.push_str(&output::qualities(pictures.iter().flatten()));
             text
         },
-        |document| compare_each::json(document, &each, &names, &scores),
+        || compare_each::document(&each, &names, &scores),
         || compare_each::csv(&each, names.len(), &scores),
     )
 }

@@ -78,12 +78,12 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
             text.push_str(&output::qualities(&pictures));
             text
         },
-        |document| {
-            diagnose::json(document, &diagnosis);
-            if definition.is_some() {
-                document.insert("domain_remarks".to_owned(), remarks.as_slice().into());
-                document.insert("patch".to_owned(), patch.as_str().into());
-            }
+        || {
+            let told = definition.as_ref().map(|_| diagnose::Definition {
+                domain_remarks: &remarks,
+                patch: &patch,
+            });
+            diagnose::document(&diagnosis, told)
         },
         || diagnose::csv(&diagnosis),
     )

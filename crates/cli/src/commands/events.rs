@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
-use serde_json::json;
+use serde::Serialize;
 use session::Scope;
 use source::Reader;
 use symbols::KernelFile;
@@ -126,6 +126,18 @@ pub(super) fn printer<'f>(
     EventPrinter::perf(formats, printer)
 }
 
+/// An event as an item of a document. What is not known is null.
+#[derive(Debug, Serialize)]
+struct Item<'a> {
+    time_ns: u64,
+    cpu: Option<i32>,
+    pid: Option<i32>,
+    tid: Option<i32>,
+    comm: Option<&'a str>,
+    event: &'a str,
+    text: &'a str,
+}
+
 struct Events<'f> {
     printer: EventPrinter<'f>,
     format: Format,
@@ -185,16 +197,15 @@ impl<'f> Events<'f> {
             self.stream.text(&row);
             return;
         }
-        let object = json!({
-            "time_ns": event.time,
-            "cpu": known(event.cpu),
-            "pid": pid,
-            "tid": known(event.tid),
-            "comm": comm,
-            "event": event.ty.label,
-            "text": text,
+        self.stream.item(&Item {
+            time_ns: event.time,
+            cpu: known(event.cpu),
+            pid,
+            tid: known(event.tid),
+            comm,
+            event: event.ty.label,
+            text,
         });
-        self.stream.item(&object);
     }
 }
 

@@ -9,7 +9,6 @@ use analysis::{
 use anyhow::{Result, bail};
 use event::{Isa, Quality};
 use render::{exits, perf_kvm};
-use serde_json::Value;
 use session::{HostFacts, Input, Scope, Wanted};
 
 use crate::answer::Answer;
@@ -162,19 +161,7 @@ fn print(
             text.push_str(&output::quality(name, quality));
             text
         },
-        |document| {
-            if let Some(first) = reports.first() {
-                exits::json(document, isa, first);
-            }
-            if reports.len() > 1 {
-                let tables = reports.iter().map(|report| {
-                    let mut table = serde_json::Map::new();
-                    exits::json(&mut table, isa, report);
-                    Value::Object(table)
-                });
-                document.insert("tables".to_owned(), tables.collect());
-            }
-        },
+        || exits::document(isa, reports),
         || exits::csv(isa, reports),
     )
 }

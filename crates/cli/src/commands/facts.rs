@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Result, bail};
 use event::Quality;
-use render::{facts, quality};
+use render::{facts as render_facts, quality};
 
 use crate::answer::Answer;
 use crate::args::FactsArgs;
@@ -48,13 +48,13 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
     answer.print(
         || {
             let layout = output::layout(if args.wide { usize::MAX } else { ROWS }, true);
-            let mut text = facts::table(&told, layout);
+            let mut text = render_facts::table(&told, layout);
             for warning in &quality.warnings {
                 quality::wrap(&mut text, "warning: ", warning, output::width());
             }
             text
         },
-        |document| facts::json(document, &told),
-        || facts::csv(&told),
+        || facts::write(&told),
+        || render_facts::csv(&told),
     )
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
             text.push_str(&output::quality(&name, &outcome.quality));
             text
         },
-        |document| info::json(document, &head, &report),
+        || info::document(&head, &report),
         || info::csv(&report),
     )
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
             text.push_str(&output::quality(&name, &outcome.quality));
             text
         },
-        |document| irqs::json(document, &report, &vms),
+        || irqs::document(&report, &vms),
         || irqs::csv(&report, &vms),
     )
 }

@@ -9,7 +9,8 @@ use analysis::{ExitTable, Origin, Picture};
 use anyhow::{Context, Result};
 use render::{Layout, diagnose, exits, html, info, perf_stat, quality, sched, vcpus};
 use rules::{Case, Diagnosis};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 use session::{Input, PictureOptions, Session, Taken};
 
 use crate::answer::Answer;
@@ -75,9 +76,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             let texts: Vec<String> = parts.iter().map(|p| p.text(false)).collect();
             texts.join("\n")
         },
-        |document| {
-            let recordings = parts.iter().map(Part::json).collect();
-            document.insert("recordings".to_owned(), Value::Array(recordings));
+        || Document {
+            recordings: parts.iter().map(Part::recording).collect(),
         },
         || {
             let tables = parts
@@ -86,6 +86,29 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             tables.collect()
         },
     )
+}
+
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    recordings: Vec<Recording<'a>>,
+}
+
+/// A recording in a document.
+#[derive(Debug, Serialize)]
+struct Recording<'a> {
+    input: &'a str,
+    #[serde(flatten)]
+    info: info::Document<'a>,
+    exits: Vec<exits::OneTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sched: Option<sched::Document<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vcpus: Option<vcpus::Document>,
+    /// Of what perf stat printed.
+    #[serde(flatten)]
+    counts: Option<perf_stat::Document>,
+    findings: Value,
 }
 
 /// What one recording told.
@@ -263,34 +286,18 @@ impl Part {
         sched::summary(report, self.layout(limit)) + "\n"
     }
 
-    fn json(&self) -> Value {
-        let mut out = Map::new();
-        out.insert("input".to_owned(), Value::from(self.name.clone()));
-        info::json(&mut out, &self.head, &self.picture.info);
-        let tables = self.picture.exits.iter().map(|report| {
-            let mut table = Map::new();
-            exits::json(&mut table, self.picture.isa, report);
-            Value::Object(table)
-        });
-        out.insert("exits".to_owned(), tables.collect());
-        if let Some(report) = &self.picture.sched {
-            let mut part = Map::new();
-            sched::json(&mut part, report);
-            out.insert("sched".to_owned(), Value::Object(part));
+    fn recording(&self) -> Recording<'_> {
+        let picture = &self.picture;
+        let counted = !picture.counts.is_empty();
+        Recording {
+            input: &self.name,
+            info: info::document(&self.head, &picture.info),
+            exits: exits::tables(picture.isa, &picture.exits),
+            sched: picture.sched.as_ref().map(sched::document),
+            vcpus: picture.vcpus.as_ref().map(vcpus::document),
+            counts: counted
+                .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),
+            findings: diagnose::findings(&self.diagnosis.findings),
         }
-        if let Some(report) = &self.picture.vcpus {
-            let mut part = Map::new();
-            vcpus::json(&mut part, report);
-            out.insert("vcpus".to_owned(), Value::Object(part));
-        }
-        if !self.picture.counts.is_empty() {
-            let counts = analysis::ratios(&self.picture);
-            out.insert("counts".to_owned(), perf_stat::json(&counts));
-            let counted = Value::from(self.picture.counted_ns);
-            out.insert("counted_ns".to_owned(), counted);
-        }
-        let findings = diagnose::findings_json(&self.diagnosis.findings);
-        out.insert("findings".to_owned(), findings);
-        Value::Object(out)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RulesArgs) -> Result<()> {
             true => render_rules::explained(&chosen, output::width()),
             false => render_rules::list(&chosen, output::width()),
         },
-        |document| render_rules::json(document, &chosen),
+        || render_rules::document(&chosen),
         || render_rules::csv(&chosen),
     )
 }

@@ -135,7 +135,7 @@ fn print(
             text.push_str(&output::quality(name, quality));
             text
         },
-        |document| sched::json(document, report),
+        || sched::document(report),
         || match args.by {
             SchedBy::Cpu => sched::cpus_csv(report),
             SchedBy::Task | SchedBy::Comm => sched::csv(report),

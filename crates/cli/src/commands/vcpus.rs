@@ -65,7 +65,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
             text.push_str(&output::quality(&name, &outcome.quality));
             text
         },
-        |document| vcpus::json(document, &report),
+        || vcpus::document(&report),
         || vcpus::csv(&report),
     )
 }

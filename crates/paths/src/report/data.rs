@@ -1,5 +1,6 @@
 //! What was found of paths, as numbers.
 
+use serde::Serialize;
 use stats::{Longest, Stats};
 
 use crate::slow::Found;
@@ -34,7 +35,7 @@ pub struct GroupReport {
 }
 
 /// Something that sets slow instances apart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Because {
     /// What it is, in few words.
     pub feature: String,
@@ -47,28 +48,37 @@ pub struct Because {
     /// How much of the difference it explains: information gained, as a share of all there is.
     pub gain: f64,
     /// Numbers of slow instances that have it (or have not, if that is what sets them apart).
-    pub slow_examples: Vec<u64>,
+    pub slow_instances: Vec<u64>,
     /// Numbers of other instances for comparison.
-    pub fast_examples: Vec<u64>,
+    pub fast_instances: Vec<u64>,
 }
 
 /// The slow instances.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SlowReport {
     /// From which total on an instance is slow.
     pub threshold_ns: u64,
-    /// How that was found.
-    pub found: Found,
     /// How many are.
     pub count: u64,
+    /// What sets them apart, most telling first. Empty where nothing does, or too few are slow to tell.
+    pub because: Vec<Because>,
+    /// How the threshold was found.
+    pub found: Found,
     /// Their mean, and that of the others.
     pub mean_ns: u64,
     /// The others' mean.
     pub fast_mean_ns: u64,
-    /// The slowest of all: its number, and a sentence.
-    pub slowest: Option<(u64, String)>,
-    /// What sets them apart, most telling first. Empty where nothing does, or too few are slow to tell.
-    pub because: Vec<Because>,
+    /// The slowest of all.
+    pub slowest: Option<Slowest>,
+}
+
+/// The slowest instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slowest {
+    /// Its number.
+    pub instance: u64,
+    /// What is known of it, a sentence.
+    pub text: String,
 }
 
 /// One path.

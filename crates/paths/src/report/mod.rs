@@ -14,7 +14,7 @@ use crate::tally::{Dropped, Sum, Tally, offset_of};
 use crate::traits::Trait;
 use crate::uses::{DeviceReport, MetReport};
 
-pub use data::{Because, GroupReport, Had, PathReport, SlowReport, StageReport};
+pub use data::{Because, GroupReport, Had, PathReport, SlowReport, Slowest, StageReport};
 pub use instance::{InstanceReport, StepReport};
 pub use names::NameAccess;
 use names::Words;

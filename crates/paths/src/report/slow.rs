@@ -2,7 +2,7 @@
 
 use words::share;
 
-use super::data::{Because, SlowReport};
+use super::data::{Because, SlowReport, Slowest};
 use super::names::{Words, was_name};
 use crate::notes::Was;
 use crate::slow::{self, Reason, Split};
@@ -30,7 +30,7 @@ impl Words<'_> {
     }
 
     /// What is known of the slowest instance.
-    fn slowest(&self, tally: &Tally) -> Option<(u64, String)> {
+    fn slowest(&self, tally: &Tally) -> Option<Slowest> {
         let (example, stage, ns) = tally.slowest.as_ref()?;
         let stage = tally.stages.get(*stage as usize)?;
         let mut text = format!(
@@ -81,7 +81,8 @@ impl Words<'_> {
             ));
         }
         text.push('.');
-        Some((example.number, text))
+        let instance = example.number;
+        Some(Slowest { instance, text })
     }
 
     /// The stage that takes much more of the slow instances' time than of the others'.
@@ -127,8 +128,8 @@ impl Words<'_> {
                 share::whole(fast_share)
             ),
             gain: slow_share - fast_share,
-            slow_examples: examples(&split.slow),
-            fast_examples: examples(&split.fast),
+            slow_instances: examples(&split.slow),
+            fast_instances: examples(&split.fast),
         })
     }
 
@@ -170,8 +171,8 @@ impl Words<'_> {
             fast_share,
             text,
             gain: reason.gain,
-            slow_examples: examples(&split.slow, more),
-            fast_examples: examples(&split.fast, !more),
+            slow_instances: examples(&split.slow, more),
+            fast_instances: examples(&split.fast, !more),
         }
     }
 }

@@ -197,7 +197,7 @@ fn check(seen: &Seen, limit: usize) {
             for share in [one.slow_share, one.fast_share] {
                 assert!((0.0..=1.0).contains(&share), "{one:?}");
             }
-            let examples = one.slow_examples.iter().chain(&one.fast_examples);
+            let examples = one.slow_instances.iter().chain(&one.fast_instances);
             assert!(examples.into_iter().all(|n| (1..=report.count).contains(n)));
         }
     }

@@ -285,8 +285,7 @@ fn causes(study: &mut Study, quality: Quality) -> String {
     let same = compare::compare(side, side, None, compare::Options::default());
     let same = same.expect("the same input fits itself");
     assert_eq!(same.changes, []);
-    let mut document = serde_json::Map::new();
-    render::diagnose::json(&mut document, &diagnosis);
+    render::json::line(&render::diagnose::document(&diagnosis, None));
     let layout = render::Layout {
         width: 80,
         limit: usize::MAX,
@@ -329,8 +328,8 @@ fn latencies(study: &Study) -> String {
         limit: 3,
         nanoseconds: true,
     };
-    let mut document = serde_json::Map::new();
-    render::paths::json(&mut document, &reports);
+    let document = serde_json::to_value(render::paths::document(&reports));
+    let document = document.expect("a document");
     assert_eq!(
         document["paths"].as_array().map(Vec::len),
         Some(reports.len())

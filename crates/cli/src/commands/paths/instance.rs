@@ -8,7 +8,6 @@ use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
 use model::Access;
 use paths::{Instance, InstanceReport, Paths};
-use render::paths::Instances;
 use render::paths_instance;
 use session::{DeviceNames, Opened};
 use tracefmt::Formats;
@@ -100,12 +99,7 @@ pub(super) fn run(
             text.push_str(&output::quality(name, &quality));
             text
         },
-        |document| {
-            let mut one = Instances::default().json(&told);
-            one["diagram"] = diagram.as_str().into();
-            one["events"] = lines.texts().into();
-            document.insert("instance".to_owned(), one);
-        },
+        || paths_instance::document(&told, &diagram, lines.texts()),
         // Refused above.
         String::new,
     )

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
             text.push_str(&output::quality(recording.name(), &outcome.quality));
             text
         },
-        |document| render_paths::json(document, &reports),
+        || render_paths::document(&reports),
         || render_paths::csv(&reports),
     )
 }
