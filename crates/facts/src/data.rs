@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cpuset::CpuSet;
+use serde::Serialize;
 
 use crate::host::Host;
 use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS, fill, name};
@@ -22,20 +23,24 @@ pub struct Facts {
 }
 
 /// One thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Thread {
     /// Its process, where that is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
     /// Its name as the kernel has it, where that is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
     /// CPUs that it may run on (`Cpus_allowed_list`), where that is given.
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub affinity: Option<CpuSet>,
     /// How it is scheduled, where that is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
 }
 
 /// How a thread is scheduled (`sched(7)`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Policy {
     /// The policy: `SCHED_OTHER`, `SCHED_FIFO`, `SCHED_RR`, `SCHED_BATCH`, `SCHED_IDLE`, `SCHED_DEADLINE`,
     /// or the kernel's number for one that is not known.
@@ -57,35 +62,41 @@ impl Policy {
 }
 
 /// One VM.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Vm {
     /// Process of its VMM.
     pub pid: Option<i32>,
     /// The guest's name, as the VMM was told it.
     pub name: Option<String>,
     /// The guest's UUID.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// The VMM's program, as its command line has it: `/usr/bin/qemu-system-x86_64`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub emulator: Option<String>,
     /// The VMM's command line, word by word, the program first; what is or may be secret is masked. Empty
     /// where it is not told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// Threads of its vhost workers: the kernel's threads that do the work of its devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vhost: Vec<i32>,
     /// Its vCPUs whose threads are given.
     pub vcpus: Vec<Vcpu>,
 }
 
 /// One vCPU.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Vcpu {
     /// Its number.
     pub id: u32,
     /// Its thread.
     pub tid: i32,
     /// CPUs that its thread may run on (`Cpus_allowed_list`), where that is given.
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub affinity: Option<CpuSet>,
     /// How its thread is scheduled, where that is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
 }
 

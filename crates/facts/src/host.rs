@@ -1,11 +1,13 @@
 //! The host itself: its CPUs, how its kernel was started and set, what KVM counts.
 //!
 //! Every member may be missing: a fact that is not told is not known, and no default stands in for it. Names are
-//! those of the files they are from (`Documentation/ABI` and `Documentation/admin-guide` of the kernel).
+//! those of the files they are from (`Documentation/ABI` and `Documentation/admin-guide` of the kernel). Documents have
+//! the members under these names, in this order.
 
 use std::collections::BTreeMap;
 
 use cpuset::CpuSet;
+use serde::Serialize;
 
 use crate::keep::fill;
 
@@ -13,39 +15,55 @@ use crate::keep::fill;
 pub(crate) const MAX_UNREADABLE: usize = 1024;
 
 /// Facts about a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Host {
     /// Release of its kernel, as `uname -r` prints it (`/proc/sys/kernel/osrelease`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Architecture, as `uname -m` prints it (`/proc/sys/kernel/arch`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// What the CPUs call themselves: `model name` of `/proc/cpuinfo`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
     /// Whether the host is a virtual machine itself, as the `hypervisor` flag of `/proc/cpuinfo` says (x86).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub virtualized: Option<bool>,
     /// The kernel's command line (`/proc/cmdline`); what is or may be secret is masked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cmdline: Option<String>,
     /// CPUs that are online.
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub online: Option<CpuSet>,
     /// CPUs that the scheduler does not balance load over (`isolcpus=`; `/sys/devices/system/cpu/isolated`).
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub isolated: Option<CpuSet>,
     /// CPUs whose tick stops while one task runs (`/sys/devices/system/cpu/nohz_full`).
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub nohz_full: Option<CpuSet>,
     /// CPUs whose RCU callbacks other threads run (`rcu_nocbs=` and `nohz_full=` of the command line).
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub rcu_nocbs: Option<CpuSet>,
     /// The CPUs that are online, by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<HostCpu>,
     /// NUMA nodes, by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<Node>,
     /// How clock frequencies are set; empty where no driver does, as in most virtual machines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpufreq: Vec<FreqPolicy>,
     /// How idle CPUs are put to sleep.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpuidle: Option<CpuIdle>,
     /// The clock source in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clocksource: Option<String>,
     /// The clock sources there are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clocksources: Vec<String>,
     /// Ticks in a second, of the kernel's configuration (`CONFIG_HZ`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hz: Option<u32>,
     /// Parameters of modules by module and name (`/sys/module/*/parameters`): `kvm`, `kvm_intel`, `kvm_amd`, `vhost`,
     /// `vhost_net`, of those that are there. Values are the kernel's words (`Y`, `N`, `200000`).
@@ -53,18 +71,23 @@ pub struct Host {
     /// What KVM has counted over all VMs that exist, by the counter's name (`/sys/kernel/debug/kvm`).
     pub kvm_debug: BTreeMap<String, u64>,
     /// Interrupts that a device uses, by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub irqs: Vec<Irq>,
     /// When memory is backed by huge pages without being asked: `always`, `madvise` or `never`
     /// (`/sys/kernel/mm/transparent_hugepage/enabled`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thp: Option<String>,
     /// Whether equal pages are being merged (`/sys/kernel/mm/ksm/run` is 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ksm: Option<bool>,
     /// Whether tasks and memory are moved to each other between NUMA nodes (`/proc/sys/kernel/numa_balancing`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub numa_balancing: Option<bool>,
     /// What is done about the CPU's vulnerabilities, by their names (`/sys/devices/system/cpu/vulnerabilities`).
     pub mitigations: BTreeMap<String, String>,
     /// Whether cores run several threads: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`
     /// (`/sys/devices/system/cpu/smt/control`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub smt: Option<String>,
     /// How many values of command lines were masked.
     pub masked: u64,
@@ -73,74 +96,91 @@ pub struct Host {
 }
 
 /// One CPU of a host (`/sys/devices/system/cpu/cpuN/topology`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HostCpu {
     /// Its number.
     pub cpu: u32,
     /// Its socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub package: Option<u32>,
     /// Its die in the socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub die: Option<u32>,
     /// Its core; numbers are unique within a package or die only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
     /// Its NUMA node.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
     /// The CPUs of its core, itself among them; empty where that is not told.
+    #[serde(with = "crate::cpus")]
     pub siblings: CpuSet,
 }
 
 /// One NUMA node (`/sys/devices/system/node`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Node {
     /// Its number.
     pub node: u32,
     /// Its CPUs; some nodes are memory alone.
+    #[serde(with = "crate::cpus")]
     pub cpus: CpuSet,
     /// Its memory (`MemTotal`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
 }
 
 /// CPUs whose clock is set together (`/sys/devices/system/cpu/cpufreq/policyN`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FreqPolicy {
     /// The CPUs.
+    #[serde(with = "crate::cpus")]
     pub cpus: CpuSet,
     /// What sets the clock: `acpi-cpufreq`, `intel_pstate`, `amd-pstate-epp`, `cppc_cpufreq` and others.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// What decides how fast it goes: `performance`, `powersave`, `schedutil`, `ondemand` and others.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// The governors that can be chosen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub governors: Vec<String>,
     /// Lowest frequency that may be chosen, in kHz (`scaling_min_freq`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_khz: Option<u64>,
     /// Highest frequency that may be chosen, in kHz (`scaling_max_freq`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_khz: Option<u64>,
 }
 
 /// How idle CPUs are put to sleep (`/sys/devices/system/cpu/cpuidle`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CpuIdle {
     /// What knows the sleep states: `intel_idle`, `acpi_idle`, `haltpoll`, `none` and others.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// What picks one: `menu`, `teo`, `haltpoll`, `ladder`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
 }
 
 /// One interrupt that a device uses.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Irq {
     /// Its number.
     pub irq: u32,
     /// What it is for, as `/proc/interrupts` has it: `eth0-rx-0`, or several names with commas.
     pub name: String,
     /// CPUs that it may be handled on (`smp_affinity_list`).
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub affinity: Option<CpuSet>,
     /// CPUs that it is sent to (`effective_affinity_list`).
+    #[serde(skip_serializing_if = "Option::is_none", with = "crate::cpus")]
     pub effective: Option<CpuSet>,
 }
 
 /// Something that could not be read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Unreadable {
     /// Where it is on the host.
     pub path: String,

@@ -31,6 +31,7 @@ assert!(notes.is_empty());
     clippy::cast_sign_loss
 )]
 
+mod cpus;
 mod data;
 mod document;
 mod host;
@@ -49,4 +50,4 @@ pub use data::{Facts, Policy, Thread, Vcpu, Vm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
 pub use text::read;
 pub use vmm::vm_of_args;
-pub use write::{FACTS_VERSION, write};
+pub use write::{Document, FACTS_VERSION, write};

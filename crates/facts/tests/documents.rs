@@ -123,7 +123,7 @@ fn full() -> Facts {
 }
 
 fn document(facts: &Facts) -> Value {
-    Value::Object(facts::write(facts))
+    json!(facts::write(facts))
 }
 
 #[test]

@@ -41,8 +41,7 @@ const DOCUMENT: &str = r#"{
 
 /// The JSON document that facts make.
 fn written(facts: &Facts) -> String {
-    let document = serde_json::Value::Object(facts::write(facts));
-    serde_json::to_string_pretty(&document).unwrap()
+    serde_json::to_string_pretty(&facts::write(facts)).unwrap()
 }
 
 fn comm(facts: &Facts, tid: i32) -> Option<&str> {
