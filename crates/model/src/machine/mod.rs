@@ -87,8 +87,9 @@ pub struct Machine {
     by_tid: FxHashMap<i32, u32>,
     /// The vCPU of the last event: most events come from the thread of the one before.
     last: Option<(i32, u32)>,
-    /// The thread that made the last event of those that only vCPUs make, where threads alone are followed.
-    learned: Option<i32>,
+    /// The thread that made the last exits or entries, where threads alone are followed, and which of both it made: some
+    /// kernels record the vCPU's number with entries alone.
+    learned: (i32, Learned),
     /// The tasks of the scheduler's last event.
     tasks: Tasks,
     cpus: Vec<Cpu>,
@@ -106,6 +107,13 @@ pub struct Machine {
     /// `kvm_fpu` is recorded, which says when the VMM is done.
     fpu: bool,
     end: u64,
+}
+
+/// Which events of a vCPU's were looked at.
+#[derive(Debug, Clone, Copy, Default)]
+struct Learned {
+    exit: bool,
+    entry: bool,
 }
 
 impl Machine {
@@ -284,7 +292,12 @@ impl Machine {
     /// Returns whether [`Machine::learn`] can learn anything from an event of the scheduler, of an exit or of an entry.
     #[inline]
     pub fn learns(&self, event: &Event<'_>) -> bool {
-        event.ty.kind.is_sched() || self.learned != Some(event.tid)
+        let (tid, learned) = self.learned;
+        match event.ty.kind {
+            Kind::KvmExit => tid != event.tid || !learned.exit,
+            Kind::KvmEntry => tid != event.tid || !learned.entry,
+            kind => kind.is_sched(),
+        }
     }
 
     /// Takes of an event what it tells of threads, their names and which are vCPUs, where nobody asks for states.
@@ -298,10 +311,19 @@ impl Machine {
             Data::KvmExit(exit) => exit.vcpu,
             _ => None,
         };
-        if event.tid >= 0 && self.learned != Some(event.tid) {
-            self.learned = Some(event.tid);
-            self.threads.vcpu_event(event, number);
+        if event.tid < 0 {
+            return;
         }
+        if self.learned.0 != event.tid {
+            self.learned = (event.tid, Learned::default());
+        }
+        match data {
+            Data::KvmExit(_) => self.learned.1.exit = true,
+            Data::KvmEntry(_) => self.learned.1.entry = true,
+            // A record that was cut says nothing of its number.
+            _ => {}
+        }
+        self.threads.vcpu_event(event, number);
     }
 
     /// Takes what an event of the scheduler tells of threads: their names tell which VM's they are, and so does who wakes
@@ -310,6 +332,10 @@ impl Machine {
     fn learn_sched(&mut self, event: &Event<'_>, data: &Data) {
         if let Some(tasks) = self.threads.sched(data) {
             self.tasks = tasks;
+        }
+        if let Data::SchedProcessFork(_) = data {
+            // The new thread may have the id of one that was a vCPU.
+            self.learned = (NONE, Learned::default());
         }
         if let Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) = data {
             self.threads.wakes(event, wakeup.tid);
@@ -531,6 +557,9 @@ impl Machine {
     /// Takes a side record: a name, a loss, a mapping.
     pub fn side(&mut self, side: &Side<'_>) {
         self.threads.side(side);
+        if let Side::Fork { .. } = side {
+            self.learned = (NONE, Learned::default());
+        }
         match *side {
             Side::Lost {
                 cpu,
@@ -562,3 +591,6 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
