@@ -32,10 +32,9 @@ pub struct Stats {
     total: u128,
     min: u64,
     max: u64,
-    /// The first duration, and the sum of squared distances from it: shifted so that large durations that
-    /// differ little do not cancel out, without a division for each.
-    first: u64,
-    squares: f64,
+    /// The sum of squares, modulo 2^128: exact, so that sums are the same in whatever order durations come, and large
+    /// ones that differ little do not cancel out.
+    squares: u128,
     durations: Durations,
 }
 
@@ -103,6 +102,12 @@ impl Durations {
     }
 }
 
+/// Returns the square of a number.
+#[inline]
+fn square(ns: u64) -> u128 {
+    u128::from(ns) * u128::from(ns)
+}
+
 impl Stats {
     /// Returns sums without durations, as a table that somebody printed has them: without percentiles, of which
     /// [`Stats::percentile`] then returns the maximum. `relative_error` is as in [`Stats::relative_error`].
@@ -110,13 +115,15 @@ impl Stats {
         let mean = total.checked_div(count).unwrap_or(0);
         let error = relative_error * mean as f64;
         let count_f = count as f64;
+        let distances = error * error * count_f * (count_f - 1.0).max(0.0);
         Stats {
             count,
             total: u128::from(total),
             min,
             max,
-            first: mean,
-            squares: error * error * count_f * (count_f - 1.0).max(0.0),
+            squares: square(mean)
+                .wrapping_mul(u128::from(count))
+                .wrapping_add(distances as u128),
             ..Stats::default()
         }
     }
@@ -132,15 +139,13 @@ impl Stats {
         if self.count == 0 {
             self.min = ns;
             self.max = ns;
-            self.first = ns;
         } else {
             self.min = self.min.min(ns);
             self.max = self.max.max(ns);
         }
         self.count += 1;
         self.total += u128::from(ns);
-        let distance = ns as f64 - self.first as f64;
-        self.squares += distance * distance;
+        self.squares = self.squares.wrapping_add(square(ns));
         self.durations.add(ns);
     }
 
@@ -153,10 +158,7 @@ impl Stats {
             *self = other.clone();
             return;
         }
-        // Squares are taken from each side's own first duration: move the other's to this one's.
-        let shift = other.first as f64 - self.first as f64;
-        let sum = other.total as f64 - other.count as f64 * other.first as f64;
-        self.squares += other.squares + 2.0 * shift * sum + other.count as f64 * shift * shift;
+        self.squares = self.squares.wrapping_add(other.squares);
         self.count += other.count;
         self.total += other.total;
         self.min = self.min.min(other.min);
@@ -264,9 +266,14 @@ impl Stats {
         if self.count < 2 || mean == 0.0 {
             return 0.0;
         }
-        let count = self.count as f64;
-        let shift = mean - self.first as f64;
-        let variance = ((self.squares - count * shift * shift) / (count - 1.0)).max(0.0);
+        // Squares of distances from the whole part of the mean: a number that fits, whatever the steps to it do not.
+        let (count, whole) = (u128::from(self.count), self.total / u128::from(self.count));
+        let middle = whole.wrapping_mul(whole).wrapping_mul(count);
+        let twice = whole.wrapping_mul(2).wrapping_mul(self.total);
+        let distances = self.squares.wrapping_add(middle).wrapping_sub(twice);
+        let shift = mean - whole as f64;
+        let count = count as f64;
+        let variance = ((distances as f64 - count * shift * shift) / (count - 1.0)).max(0.0);
         (variance / count).sqrt() / mean
     }
 
