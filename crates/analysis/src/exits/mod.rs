@@ -294,10 +294,11 @@ impl Exits {
         self.vcpus[slot].known = true;
         let inverted = self.inverted() || self.isa.is_none();
         let state = &mut self.vcpus[slot];
-        state.open = None;
+        let exit = state.open.take();
         let time = event.time;
+        // perf's intervals on arm64 begin at an entry: that is no exit.
         if let Some(row) = state.first_port.take()
-            && state.exit.time != 0
+            && exit.is_some()
             && let Some(ns) = time.checked_sub(state.exit.time)
         {
             self.tables[IOPORT].rows[row as usize].whole.add(ns);
