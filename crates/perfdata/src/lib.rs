@@ -12,7 +12,7 @@ cut, and diagnostics that say what was expected.
 Sources: `tools/perf/Documentation/perf.data-file-format.txt`, `tools/perf/util/{header,session,evsel}.c`,
 `tools/lib/perf/include/perf/event.h`, `include/uapi/linux/perf_event.h` (kernel 6.1 to 6.18).
 */
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![warn(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

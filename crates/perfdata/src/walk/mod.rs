@@ -4,6 +4,7 @@
 //! is older than the newest record of the round before the last can then no longer be overtaken, and goes
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
+mod prefetch;
 mod push;
 mod resync;
 mod stream;
@@ -22,9 +23,12 @@ use crate::merge::{Entry, Queue};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, Header, kind, u64_at};
 
+use prefetch::prefetch;
 use push::BLOCKS;
 pub use visitor::{Totals, Visitor};
 
+/// Bytes that the scan looks ahead: the processor does not by itself look beyond a page.
+const AHEAD: usize = 2048;
 /// Diagnostics kept of one walk.
 const MAX_DIAGNOSTICS: usize = 32;
 /// Pages are released in steps of this many bytes.
@@ -310,6 +314,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             if header.kind != kind::SAMPLE || next > end {
                 break;
             }
+            prefetch(data, at + AHEAD);
             let body = &data[at + HEADER..next.max(at + HEADER)];
             let Some(id) = u64_at::<BIG>(body, id_at) else {
                 break;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::Walk;
+use super::prefetch::prefetch;
 use super::visitor::Visitor;
 use crate::merge::{Entry, Run};
 use crate::record::{HEADER, Header, LostSource, SideRecord, kind, parse_side, u64_at};
@@ -13,6 +14,11 @@ const BLOCK_SHIFT: u32 = 16;
 /// Blocks told apart, a power of two, and how many may be in use again before they are released.
 pub(super) const BLOCKS: usize = 1024;
 const MAX_BLOCKS: usize = 160;
+
+/// Records that the merge looks ahead: in the file they are anywhere.
+const AHEAD: usize = 8;
+/// Bytes of a line of the processor's cache, of which a sample has two.
+const LINE: usize = 64;
 
 impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
     /// Pushes everything up to and including `limit`.
@@ -52,6 +58,10 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         let mut entry = *self.queue.entries.get(run.entry as usize)?;
         loop {
             let at = entry.at();
+            if let Some(ahead) = self.queue.entries.get(run.entry as usize + AHEAD) {
+                prefetch(data, ahead.at());
+                prefetch(data, ahead.at() + LINE);
+            }
             let header = Header::read::<BIG>(data, at)?;
             self.push(header, data, run.buffer, at, entry.time, entry.attr());
             run.entry += 1;
