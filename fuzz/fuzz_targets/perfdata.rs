@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use perfdata::{PerfData, Sample, SideRecord, Visitor};
+use perfdata::{PerfData, Sample, SideRecord, Visitor, Want};
 
 /// Looks at all there is.
 #[derive(Default)]
@@ -39,7 +39,8 @@ fuzz_target!(|data: &[u8]| {
     let totals = recording.walk(&[], &mut all);
     assert!(all.samples <= totals.samples.iter().sum::<u64>());
     // Samples that are not wanted are skipped by another way; the counts must be the same.
-    let wanted: Vec<bool> = (0..recording.attrs().len()).map(|n| n % 2 == 0).collect();
+    let orders = [Want::InOrder, Want::No, Want::OfThread, Want::AnyOrder];
+    let wanted: Vec<Want> = (0..recording.attrs().len()).map(|n| orders[n % 4]).collect();
     let mut some = Look::default();
     let again = recording.walk(&wanted, &mut some);
     assert!(some.samples <= all.samples);

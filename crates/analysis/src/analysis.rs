@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
-use event::{Data, Event, EventType, Side};
+use event::{Data, Event, EventType, Order, Side};
 use model::{Machine, Span};
 use paths::Instance;
 
@@ -29,6 +29,17 @@ pub enum Want {
     Thread,
     /// What they say, in the order of all.
     Order,
+}
+
+impl Want {
+    /// Returns the order it needs.
+    pub(crate) fn order(self) -> Order {
+        match self {
+            Want::Nothing | Want::Count => Order::Any,
+            Want::Thread => Order::Thread,
+            Want::Head | Want::Order => Order::Time,
+        }
+    }
 }
 
 /// When an analysis gets an event that the machine gets too.

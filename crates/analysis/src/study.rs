@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 
-use event::{Event, EventType, Kind, Side, Sink};
+use event::{Event, EventType, Kind, Order, Side, Sink};
 use model::{Machine, Span, ThreadFacts};
 
 use crate::analysis::{Analysis, Context, Needs, Notes, States, Turn, Walked, Want};
@@ -83,6 +83,8 @@ struct Wanted {
     after: Set,
     last: Set,
     heads: Set,
+    /// The order in which they are needed.
+    order: Order,
 }
 
 impl Wanted {
@@ -386,12 +388,17 @@ impl Study {
 
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        let mut wanted = Wanted::default();
+        let mut wanted = Wanted {
+            order: Order::Any,
+            ..Wanted::default()
+        };
         let mut any = false;
         let of_machine = self.members.iter_mut().zip(0u32..);
         for (member, number) in of_machine.filter(|(one, _)| one.machine == ty.machine) {
             let member_set = 1u64.checked_shl(number).unwrap_or(0);
-            let set = match (member.analysis.wants(ty), member.turn) {
+            let want = member.analysis.wants(ty);
+            wanted.order = wanted.order.max(want.order());
+            let set = match (want, member.turn) {
                 (Want::Nothing, _) => continue,
                 (Want::Count, _) => {
                     any = true;
@@ -412,12 +419,29 @@ impl Sink for Study {
         } else if followed.threads && (any || followed.vcpus) && of_threads {
             wanted.follows = Follows::Threads;
         }
+        if wanted.follows != Follows::Nothing {
+            // Events of the scheduler are about other threads than the one that makes them.
+            let order = match ty.kind.is_sched() {
+                true => Order::Time,
+                false => Order::Thread,
+            };
+            wanted.order = wanted.order.max(order);
+        }
         let index = ty.index as usize;
         if self.kinds.len() <= index {
             self.kinds.resize(index + 1, Wanted::default());
         }
         self.kinds[index] = wanted;
         any || wanted.follows != Follows::Nothing || self.slices.is_some()
+    }
+
+    fn order(&self, ty: &EventType<'_>) -> Order {
+        // What one analysis notes of an event others hear with it, and slices are cut at a time.
+        let at_once = self.notes.heard || self.slices.is_some();
+        match self.kinds.get(ty.index as usize) {
+            Some(kind) if !at_once => kind.order,
+            _ => Order::Time,
+        }
     }
 
     fn wants_samples(&self) -> bool {

@@ -42,7 +42,7 @@ pub use kvm::{
 };
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
-pub use sink::{Body, Event, EventType, LostKind, NONE, Sample, Side, Sink};
+pub use sink::{Body, Event, EventType, LostKind, NONE, Order, Sample, Side, Sink};
 pub use stack::{KERNEL_STACK, kernel_stack};
 pub use vocabulary::{Data, Decoder, Kind, Reading, TextReader};
 pub use workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};

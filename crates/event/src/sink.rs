@@ -266,7 +266,19 @@ pub enum Side<'a> {
     },
 }
 
-/// Receives what a recording holds, in time order.
+/// In which order a sink needs the events of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Order {
+    /// In none.
+    Any,
+    /// Those of each thread in time order, whatever other threads do meanwhile.
+    Thread,
+    /// In time order with all others.
+    #[default]
+    Time,
+}
+
+/// Receives what a recording holds, in time order or as much of it as it needs ([`Sink::order`]).
 ///
 /// Recordings push, and do not offer iterators: the merge of per-CPU streams, decompression buffers and
 /// mapped pages stay with the reader, and a sink borrows each event for the length of one call.
@@ -276,6 +288,19 @@ pub trait Sink {
     /// kinds asks for all before its first event, in the order of [`Kind`], so that what one kind tells can make
     /// another one needless.
     fn wants(&mut self, ty: &EventType<'_>) -> bool;
+
+    /// Tells in which order events of a kind are needed that [`Sink::wants`] asked for. Sorting is a good part of a walk, so
+    /// a reader may leave out what nobody needs:
+    ///
+    /// - [`Order::Any`]: they come as the reader finds them.
+    /// - [`Order::Thread`]: between two events that need time order, they come thread by thread. A thread's first ones come
+    ///   in time order, so that threads are met in order.
+    /// - [`Order::Time`]: before each of them and each side record, all other events come that stand before it, but for those
+    ///   that need no order.
+    fn order(&self, ty: &EventType<'_>) -> Order {
+        let _ = ty;
+        Order::Time
+    }
 
     /// Tells whether [`Event::sample`] is looked at: gathering it costs as much as a small analysis does.
     fn wants_samples(&self) -> bool {

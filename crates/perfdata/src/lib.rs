@@ -40,4 +40,4 @@ pub use file::PerfData;
 pub use header::is_perf_data;
 pub use record::{LostSource, SideRecord};
 pub use sample::Sample;
-pub use walk::{Totals, Visitor};
+pub use walk::{Totals, Visitor, Want};

@@ -21,7 +21,7 @@ impl Entry {
     const SHIFT: u32 = 48;
 
     #[inline(always)]
-    fn new(time: u64, at: usize, attr: u32) -> Entry {
+    pub(crate) fn new(time: u64, at: usize, attr: u32) -> Entry {
         Entry {
             time,
             place: at as u64 | u64::from(attr) << Entry::SHIFT,
@@ -190,6 +190,11 @@ impl Queue {
         // Keep the room for the next round.
         self.entries.clear();
         self.entries.extend_from_slice(&kept);
+    }
+
+    /// Returns the number that the next run will have.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -2,7 +2,8 @@
 
 use tracefmt::Endian;
 
-use crate::attr::{Layout, bits};
+use crate::attr::{Attr, Layout, bits};
+use crate::record::{Header, u64_at};
 
 /// `PERF_FORMAT_*` bits.
 mod format {
@@ -11,6 +12,30 @@ mod format {
     pub(super) const ID: u64 = 1 << 2;
     pub(super) const GROUP: u64 = 1 << 3;
     pub(super) const LOST: u64 = 1 << 4;
+}
+
+/// Returns the thread of a sample, -1 when it is not recorded.
+#[inline(always)]
+pub(crate) fn tid_of<const BIG: bool>(attrs: &[Attr], body: &[u8], attr: u32) -> i32 {
+    int::<BIG>(body, attrs[attr as usize].layout.tid, true)
+}
+
+/// Reads one of two 32-bit numbers that stand behind each other.
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "each half of the word is a number"
+)]
+fn int<const BIG: bool>(body: &[u8], at: Option<u16>, second: bool) -> i32 {
+    let word = at.and_then(|at| u64_at::<BIG>(body, usize::from(at)));
+    // The first is the low half in one byte order, the high in the other.
+    word.map_or(-1, |w| {
+        if second != BIG {
+            (w >> 32) as i32
+        } else {
+            w as i32
+        }
+    })
 }
 
 /// One sample, borrowed from the recording.
@@ -35,6 +60,32 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
+    /// Reads what every sample has.
+    #[inline(always)]
+    pub(crate) fn of<const BIG: bool>(
+        attrs: &'a [Attr],
+        endian: Endian,
+        header: Header,
+        body: &'a [u8],
+        time: u64,
+        attr: u32,
+    ) -> Sample<'a> {
+        let description = &attrs[attr as usize];
+        let layout = &description.layout;
+        Sample {
+            attr,
+            misc: header.misc,
+            time,
+            pid: int::<BIG>(body, layout.tid, false),
+            tid: int::<BIG>(body, layout.tid, true),
+            cpu: int::<BIG>(body, layout.cpu, false),
+            body,
+            layout,
+            read_format: description.read_format,
+            endian,
+        }
+    }
+
     /// Returns the instruction pointer.
     pub fn ip(&self) -> Option<u64> {
         self.endian.u64(self.body, usize::from(self.layout.ip?))

@@ -4,4 +4,5 @@
 mod writer;
 
 mod hostile;
+mod unordered;
 mod walk;

@@ -159,7 +159,7 @@ fn items(
     items
 }
 
-fn storage() -> impl Strategy<Value = Storage> {
+pub(crate) fn storage() -> impl Strategy<Value = Storage> {
     let kind = || prop_oneof![Just(COMPRESSED), Just(COMPRESSED2)];
     prop_oneof![
         2 => Just(Storage::Plain),
@@ -169,7 +169,9 @@ fn storage() -> impl Strategy<Value = Storage> {
     ]
 }
 
-fn recordings(storage: impl Strategy<Value = Storage>) -> impl Strategy<Value = Recording> {
+pub(crate) fn recordings(
+    storage: impl Strategy<Value = Storage>,
+) -> impl Strategy<Value = Recording> {
     let aux = proptest::option::weighted(0.2, 0..40usize);
     let bits = (any::<bool>(), any::<bool>(), any::<bool>());
     (bits, storage, attrs(), drafts(), aux).prop_map(
@@ -243,7 +245,11 @@ proptest! {
         let written = recording.write();
         let data = perfdata::PerfData::parse(&written.bytes).unwrap();
         let mut collect = Collect::default();
-        let totals = data.walk(&wanted, &mut collect);
+        let wants = wanted.iter().map(|wanted| match wanted {
+            true => perfdata::Want::InOrder,
+            false => perfdata::Want::No,
+        });
+        let totals = data.walk(&wants.collect::<Vec<_>>(), &mut collect);
         let left = recording
             .records()
             .filter(|r| wanted[r.attr] || !matches!(r.body, Body::Sample { .. }));

@@ -2,8 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
-use event::{Body, CallChain, Event, EventType, LostKind, Quality, Sample, Side, Sink};
-use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor};
+use event::{Body, CallChain, Event, EventType, LostKind, Order, Quality, Sample, Side, Sink};
+use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
 use tracefmt::{Endian, Formats};
 
 use crate::header::{Header, TimeUnit};
@@ -91,9 +91,21 @@ impl<'r> PerfReader<'r> {
                 }
             })
             .collect();
-        let mut wanted = vec![false; types.len()];
-        for ty in EventType::in_order(&types) {
-            wanted[ty.index as usize] = sink.wants(ty);
+        let in_order = EventType::in_order(&types);
+        let mut wanted = vec![Want::No; types.len()];
+        for ty in &in_order {
+            if sink.wants(ty) {
+                wanted[ty.index as usize] = Want::InOrder;
+            }
+        }
+        // What one kind is wanted for may depend on the others, so orders are asked for when all are known.
+        for ty in in_order {
+            let want = &mut wanted[ty.index as usize];
+            *want = match (*want, sink.order(ty)) {
+                (Want::InOrder, Order::Any) => Want::AnyOrder,
+                (Want::InOrder, Order::Thread) => Want::OfThread,
+                (want, _) => want,
+            };
         }
         let tracepoint: Vec<bool> = self
             .data

@@ -1,5 +1,6 @@
 //! Whatever events follow each other: the engine does not panic, and what it says adds up.
 
+mod order;
 mod scripts;
 mod stream;
 

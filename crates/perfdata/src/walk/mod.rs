@@ -8,6 +8,7 @@ mod prefetch;
 mod push;
 mod resync;
 mod stream;
+mod unordered;
 mod visitor;
 
 use std::collections::VecDeque;
@@ -25,6 +26,8 @@ use crate::record::{HEADER, Header, kind, u64_at};
 
 use prefetch::prefetch;
 use push::BLOCKS;
+pub use unordered::Want;
+use unordered::{Found, Unordered};
 pub use visitor::{Totals, Visitor};
 
 /// Bytes that the scan looks ahead: the processor does not by itself look beyond a page.
@@ -40,8 +43,9 @@ const MAX_RUNS: usize = (1 << 20) - RELEASE_STEP / 16;
 impl PerfData<'_> {
     /// Pushes all records to `visitor`, in time order.
     ///
-    /// `wanted` says by attribute whether its samples are pushed; attributes beyond its end are.
-    pub fn walk<V: Visitor>(&self, wanted: &[bool], visitor: &mut V) -> Totals {
+    /// `wanted` says by attribute whether its samples are pushed, and whether in order; those of attributes beyond its end
+    /// are, in order.
+    pub fn walk<V: Visitor>(&self, wanted: &[Want], visitor: &mut V) -> Totals {
         // Byte order is settled once, not at every number.
         match self.endian {
             Endian::Little => Walk::<V, false>::new(self, wanted, visitor).run(),
@@ -54,8 +58,7 @@ impl PerfData<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Counter {
     count: u64,
-    /// Whether they are wanted.
-    wanted: bool,
+    want: Want,
 }
 
 struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
@@ -86,6 +89,8 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     /// Ends of rounds, as positions in the decompressed stream.
     rounds: VecDeque<u64>,
     released: usize,
+    /// Samples that go out as they are found.
+    unordered: Unordered,
     /// Blocks of pages in use again behind `released`, by their low bits, and how many.
     blocks: Vec<usize>,
     blocks_used: usize,
@@ -95,7 +100,7 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
 impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     fn new(
         recording: &'w PerfData<'a>,
-        wanted: &[bool],
+        wanted: &[Want],
         visitor: &'w mut V,
     ) -> Walk<'w, 'a, V, BIG> {
         let attrs = &recording.attrs;
@@ -111,7 +116,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             counters: (0..attrs.len())
                 .map(|i| Counter {
                     count: 0,
-                    wanted: wanted.get(i).copied().unwrap_or(true),
+                    want: wanted.get(i).copied().unwrap_or(Want::InOrder),
                 })
                 .collect(),
             visitor,
@@ -133,6 +138,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             released: recording.start,
             blocks: vec![usize::MAX; BLOCKS],
             blocks_used: 0,
+            unordered: Unordered::default(),
             totals: Totals {
                 samples: vec![0; attrs.len()],
                 ..Totals::default()
@@ -155,6 +161,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         let mut at = self.recording.start;
         while at < end && !self.stop && !self.stop_reading {
             let samples_end = self.take_samples(data, at, end);
+            self.stop |= self.unordered.stop;
             if samples_end > at {
                 at = samples_end;
                 if at.saturating_sub(self.released) >= 2 * RELEASE_STEP {
@@ -210,6 +217,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         self.flush(u64::MAX);
         self.visitor
             .release(self.recording.start..end.max(self.recording.start));
+        self.totals.out_of_order += self.unordered.out_of_order;
         self.totals.samples = self.counters.iter().map(|c| c.count).collect();
         self.totals
     }
@@ -326,11 +334,23 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             let Some(counter) = self.counters.get_mut(attr as usize) else {
                 break;
             };
-            if counter.wanted {
+            if counter.want != Want::No {
                 let Some(time) = u64_at::<BIG>(body, time_at) else {
                     break;
                 };
-                self.queue.add(0, at, next, time, attr);
+                let found = Found {
+                    recording: self.recording,
+                    header,
+                    body,
+                    at,
+                    time,
+                    attr,
+                };
+                let sent = (self.flush_to, self.last_out);
+                let unordered = &mut self.unordered;
+                if !unordered.takes::<V, BIG>(counter.want, &found, sent, self.visitor) {
+                    self.queue.add(0, at, next, time, attr);
+                }
             }
             counter.count += 1;
             at = next;
@@ -348,7 +368,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             };
             let counter = &mut self.counters[attr as usize];
             counter.count += 1;
-            if !counter.wanted {
+            if counter.want == Want::No {
                 return;
             }
             attr
@@ -356,6 +376,27 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             Entry::SIDE
         };
         let time = self.time_of(header, body, attr);
+        if attr != Entry::SIDE {
+            let want = match self.counters[attr as usize].want {
+                // What was unpacked is kept no longer than runs need it.
+                Want::OfThread if buffer != 0 => Want::InOrder,
+                want => want,
+            };
+            let found = Found {
+                recording: self.recording,
+                header,
+                body,
+                at,
+                time,
+                attr,
+            };
+            let sent = (self.flush_to, self.last_out);
+            let unordered = &mut self.unordered;
+            if unordered.takes::<V, BIG>(want, &found, sent, self.visitor) {
+                self.stop |= self.unordered.stop;
+                return;
+            }
+        }
         let began = self.queue.add(buffer, at, at + header.size, time, attr);
         if began && buffer != 0 {
             self.chunks.used(buffer);
@@ -372,7 +413,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 "records too disordered: order is not certain".to_owned(),
             );
             self.queue.close();
-            self.flush(self.queue.newest);
+            self.flush(self.newest());
         }
     }
 
@@ -405,10 +446,15 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         }
     }
 
+    /// Returns the newest time of all that came.
+    fn newest(&self) -> u64 {
+        self.queue.newest.max(self.unordered.newest())
+    }
+
     fn finish_round(&mut self) {
         self.queue.close();
         self.flush(self.flush_to);
-        self.flush_to = self.queue.newest;
+        self.flush_to = self.newest();
         self.queue.compact();
     }
 }

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use super::Walk;
 use super::prefetch::prefetch;
+use super::unordered::Want;
 use super::visitor::Visitor;
 use crate::merge::{Entry, Run};
-use crate::record::{HEADER, Header, LostSource, SideRecord, kind, parse_side, u64_at};
-use crate::sample::Sample;
+use crate::record::{HEADER, Header, LostSource, SideRecord, kind, parse_side};
+use crate::sample::{Sample, tid_of};
 
 /// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
 const BLOCK_SHIFT: u32 = 16;
@@ -23,6 +24,13 @@ const LINE: usize = 64;
 impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
     /// Pushes everything up to and including `limit`.
     pub(super) fn flush(&mut self, limit: u64) {
+        self.flush_queue(limit);
+        self.push_threads(limit, usize::MAX);
+        let newest = self.unordered.settle(limit, self.queue.next_seq());
+        self.last_out = self.last_out.max(newest);
+    }
+
+    fn flush_queue(&mut self, limit: u64) {
         while let Some(&run) = self.queue.first() {
             if run.time > limit || self.stop {
                 break;
@@ -88,7 +96,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
             let body = data.get(run.at + HEADER..next)?;
             let attr = if header.kind == kind::SAMPLE {
                 self.attr_of(body)
-                    .filter(|&attr| self.counters[attr as usize].wanted)
+                    .filter(|&attr| self.is_queued(body, run, attr))
             } else {
                 Some(Entry::SIDE)
             };
@@ -109,6 +117,9 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
     fn push(&mut self, header: Header, data: &[u8], buffer: u32, at: usize, time: u64, attr: u32) {
         let next = at + header.size;
         let body = data.get(at + HEADER..next).unwrap_or_default();
+        if self.unordered.is_due(time) {
+            self.push_threads(time, at);
+        }
         if attr == Entry::SIDE {
             self.push_side(header, body, time);
         } else if self.push_sample(header, body, time, attr).is_break() {
@@ -150,35 +161,51 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         } else {
             self.last_out = time;
         }
-        let description = &self.recording.attrs[attr as usize];
-        let layout = &description.layout;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "each half of the word is a number"
-        )]
-        let int = |at: Option<u16>, high: bool| {
-            let word = at.and_then(|at| u64_at::<BIG>(body, usize::from(at)));
-            // The first of two 32-bit numbers is the low half in one byte order, the high in the other.
-            word.map_or(-1, |w| {
-                if high != BIG {
-                    (w >> 32) as i32
-                } else {
-                    w as i32
+        let attrs = &self.recording.attrs;
+        let sample = Sample::of::<BIG>(attrs, self.endian, header, body, time, attr);
+        let want = self.counters[attr as usize].want;
+        self.unordered.went_in_order(want, sample.tid);
+        self.visitor.sample(&sample)
+    }
+
+    /// Whether a record of a run is in the queue: it is wanted, and not among those of threads.
+    #[cold]
+    fn is_queued(&self, body: &[u8], run: Run, attr: u32) -> bool {
+        let want = self.counters[attr as usize].want;
+        let tid = tid_of::<BIG>(&self.recording.attrs, body, attr);
+        let of_thread = run.buffer == 0 && self.unordered.kept(tid, run.at, run.seq);
+        match want {
+            Want::No | Want::AnyOrder => false,
+            Want::InOrder => true,
+            Want::OfThread => !of_thread,
+        }
+    }
+
+    /// Pushes what threads have before a time and place, thread by thread.
+    fn push_threads(&mut self, time: u64, at: usize) {
+        let data: &[u8] = self.recording.data;
+        let mut threads = self.unordered.take_threads();
+        threads.each(time, at, |entries, next| {
+            if let Some(ahead) = entries.get(next + AHEAD) {
+                prefetch(data, ahead.at());
+                prefetch(data, ahead.at() + LINE);
+            }
+            let entry = entries[next];
+            let (at, attr) = (entry.at(), entry.attr());
+            if self.stop {
+                return;
+            }
+            if let Some(header) = Header::read::<BIG>(data, at) {
+                let body = data.get(at + HEADER..at + header.size).unwrap_or_default();
+                let attrs = &self.recording.attrs;
+                let sample = Sample::of::<BIG>(attrs, self.endian, header, body, entry.time, attr);
+                self.stop |= self.visitor.sample(&sample).is_break();
+                if at < self.released {
+                    self.read_again(at);
                 }
-            })
-        };
-        self.visitor.sample(&Sample {
-            attr,
-            misc: header.misc,
-            time,
-            pid: int(layout.tid, false),
-            tid: int(layout.tid, true),
-            cpu: int(layout.cpu, false),
-            body,
-            layout,
-            read_format: description.read_format,
-            endian: self.endian,
-        })
+            }
+        });
+        self.unordered.give_back(threads);
     }
 
     fn push_side(&mut self, header: Header, body: &[u8], time: u64) {

@@ -106,7 +106,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
                 self.recording.start,
                 "rounds of compressed records are too long: order is not certain".to_owned(),
             );
-            self.flush(self.queue.newest);
+            self.flush(self.newest());
         }
     }
 }

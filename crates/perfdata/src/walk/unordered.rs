@@ -1,0 +1,276 @@
+//! Samples that need no global order.
+//!
+//! A sample that is only counted goes out when it is found. One that concerns its own thread alone waits in a list of that
+//! thread, which goes out before the next record that does need its place in time, and at the end of the round: a list costs
+//! no comparison with other CPUs, and what one thread did is read in a row.
+//!
+//! A thread gets its list at the end of the round in which its first sample went out, so that threads are met in time order.
+//! Whether a sample is in a list is a matter of its thread, its place and the number of its run, never of the moment: a run
+//! that is walked again, because the index grew too large, leaves out just those.
+
+use rustc_hash::FxHashMap;
+
+use super::visitor::Visitor;
+use crate::file::PerfData;
+use crate::merge::Entry;
+use crate::record::Header;
+use crate::sample::{Sample, tid_of};
+
+/// Whether samples of an attribute are wanted, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Want {
+    /// They are not.
+    No,
+    /// In time order with all others.
+    #[default]
+    InOrder,
+    /// Those of each thread in time order. Between two records that need time order they come thread by thread; a thread's
+    /// first ones come in time order.
+    OfThread,
+    /// In any order.
+    AnyOrder,
+}
+
+/// A sample that the scan has come upon.
+pub(super) struct Found<'f, 'a> {
+    pub recording: &'f PerfData<'a>,
+    pub header: Header,
+    pub body: &'f [u8],
+    pub at: usize,
+    pub time: u64,
+    pub attr: u32,
+}
+
+/// Threads that have lists.
+const MAX_THREADS: usize = 1 << 14;
+/// Samples in lists. When there are more, lists are not continued.
+const MAX_LISTED: usize = 1 << 20;
+
+/// What of one thread waits.
+#[derive(Debug)]
+struct Thread {
+    /// In time order if `sorted`.
+    entries: Vec<Entry>,
+    /// The first that has not gone out.
+    next: usize,
+    sorted: bool,
+    /// The number of the first run whose samples are in the list.
+    from: u64,
+}
+
+/// What threads have.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    list: Vec<Thread>,
+    /// No sample is earlier; the largest number when there is none.
+    earliest: u64,
+}
+
+impl Threads {
+    /// Lets out what stands before a time and place, thread by thread: `out` gets a list and which of it is next.
+    pub(super) fn each(&mut self, time: u64, at: usize, mut out: impl FnMut(&[Entry], usize)) {
+        self.earliest = u64::MAX;
+        for thread in &mut self.list {
+            if thread.next == thread.entries.len() {
+                continue;
+            }
+            if !thread.sorted {
+                thread.entries[thread.next..].sort_unstable_by_key(|one| (one.time, one.at()));
+                thread.sorted = true;
+            }
+            while let Some(one) = thread.entries.get(thread.next) {
+                if (one.time, one.at()) >= (time, at) {
+                    self.earliest = self.earliest.min(one.time);
+                    break;
+                }
+                out(&thread.entries, thread.next);
+                thread.next += 1;
+            }
+            if thread.next == thread.entries.len() {
+                thread.entries.clear();
+                thread.next = 0;
+            }
+        }
+    }
+}
+
+/// Samples that go out of order, or wait for their thread's turn.
+#[derive(Debug)]
+pub(super) struct Unordered {
+    threads: Threads,
+    /// By thread id, its list.
+    by_tid: FxHashMap<i32, u32>,
+    /// The thread of the last sample, and its list.
+    last: (i32, Option<u32>),
+    /// Threads that get a list at the end of the round.
+    new: Vec<i32>,
+    /// Samples in lists, at most: those that went out since the last flush count too.
+    listed: usize,
+    /// From this place on lists are not continued.
+    until: usize,
+    /// The newest time of all that came, of what the next flush lets out, and of the rest.
+    newest: u64,
+    newest_next: u64,
+    newest_of_rest: u64,
+    /// Samples that came after a later one had gone out.
+    pub out_of_order: u64,
+    /// The visitor wants no more.
+    pub stop: bool,
+}
+
+impl Default for Unordered {
+    fn default() -> Unordered {
+        Unordered {
+            threads: Threads {
+                list: Vec::new(),
+                earliest: u64::MAX,
+            },
+            by_tid: FxHashMap::default(),
+            last: (i32::MIN, None),
+            new: Vec::new(),
+            listed: 0,
+            until: usize::MAX,
+            newest: 0,
+            newest_next: 0,
+            newest_of_rest: 0,
+            out_of_order: 0,
+            stop: false,
+        }
+    }
+}
+
+impl Unordered {
+    /// Returns the newest time of all that came.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Whether a sample waits that is not later than a time.
+    #[inline]
+    pub(super) fn is_due(&self, time: u64) -> bool {
+        self.threads.earliest <= time
+    }
+
+    /// Takes a sample that need not be in order: lets it out, or puts it into its thread's list. Returns whether it did. `sent`
+    /// has the time up to which the next flush lets out, and that of the newest sample that went.
+    #[inline(always)]
+    pub(super) fn takes<V: Visitor, const BIG: bool>(
+        &mut self,
+        want: Want,
+        found: &Found<'_, '_>,
+        sent: (u64, u64),
+        visitor: &mut V,
+    ) -> bool {
+        let Found { time, attr, .. } = *found;
+        let attrs = &found.recording.attrs;
+        match want {
+            Want::No | Want::InOrder => return false,
+            Want::OfThread => {
+                let tid = tid_of::<BIG>(attrs, found.body, attr);
+                if !self.keeps(tid, Entry::new(time, found.at, attr)) {
+                    return false;
+                }
+            }
+            Want::AnyOrder => {
+                let endian = found.recording.endian;
+                let sample = Sample::of::<BIG>(attrs, endian, found.header, found.body, time, attr);
+                self.stop |= visitor.sample(&sample).is_break();
+            }
+        }
+        let (flush_to, last_out) = sent;
+        self.out_of_order += u64::from(time < last_out);
+        self.newest = self.newest.max(time);
+        let newest = match time <= flush_to {
+            true => &mut self.newest_next,
+            false => &mut self.newest_of_rest,
+        };
+        *newest = time.max(*newest);
+        true
+    }
+
+    /// Takes a sample into its thread's list, if that has one.
+    #[inline(always)]
+    fn keeps(&mut self, tid: i32, entry: Entry) -> bool {
+        if self.last.0 != tid {
+            self.last = (tid, self.by_tid.get(&tid).copied());
+        }
+        let Some(list) = self.last.1 else {
+            return false;
+        };
+        if entry.at() >= self.until {
+            return false;
+        }
+        let thread = &mut self.threads.list[list as usize];
+        if let Some(last) = thread.entries.last() {
+            thread.sorted &= (last.time, last.at()) <= (entry.time, entry.at());
+        }
+        thread.entries.push(entry);
+        self.threads.earliest = self.threads.earliest.min(entry.time);
+        self.listed += 1;
+        if self.listed >= MAX_LISTED {
+            self.until = entry.at() + 1;
+        }
+        true
+    }
+
+    /// Whether a sample of a run is in its thread's list, or was.
+    pub(super) fn kept(&self, tid: i32, at: usize, run: u64) -> bool {
+        let list = self.by_tid.get(&tid);
+        let thread = list.and_then(|&list| self.threads.list.get(list as usize));
+        at < self.until && thread.is_some_and(|thread| thread.from <= run)
+    }
+
+    /// Takes note of a thread of which a sample goes out in order.
+    #[inline]
+    pub(super) fn went_in_order(&mut self, want: Want, tid: i32) {
+        if want == Want::OfThread && tid >= 0 && self.until == usize::MAX {
+            self.meet(tid);
+        }
+    }
+
+    #[cold]
+    fn meet(&mut self, tid: i32) {
+        let known = self.by_tid.contains_key(&tid) || self.new.contains(&tid);
+        if !known && self.by_tid.len() + self.new.len() < MAX_THREADS {
+            self.new.push(tid);
+        }
+    }
+
+    /// Returns the lists, so that they can be let out.
+    pub(super) fn take_threads(&mut self) -> Threads {
+        std::mem::take(&mut self.threads)
+    }
+
+    /// Takes the lists back.
+    pub(super) fn give_back(&mut self, threads: Threads) {
+        self.threads = threads;
+    }
+
+    /// Takes note of a flush up to a time, with the number of the next run. Returns the newest time of what it let out.
+    pub(super) fn settle(&mut self, limit: u64, next_run: u64) -> u64 {
+        for tid in self.new.drain(..) {
+            let list = u32::try_from(self.threads.list.len()).unwrap_or(u32::MAX);
+            self.by_tid.insert(tid, list);
+            self.threads.list.push(Thread {
+                entries: Vec::new(),
+                next: 0,
+                sorted: true,
+                from: next_run,
+            });
+        }
+        self.last = (i32::MIN, None);
+        self.listed = 0;
+        for thread in &mut self.threads.list {
+            thread.entries.drain(..thread.next);
+            thread.next = 0;
+            self.listed += thread.entries.len();
+        }
+        let rest = std::mem::take(&mut self.newest_of_rest);
+        let next = std::mem::take(&mut self.newest_next);
+        if rest <= limit {
+            return next.max(rest);
+        }
+        self.newest_next = rest;
+        next
+    }
+}
