@@ -338,14 +338,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 let Some(time) = u64_at::<BIG>(body, time_at) else {
                     break;
                 };
-                let found = Found {
-                    recording: self.recording,
-                    header,
-                    body,
-                    at,
-                    time,
-                    attr,
-                };
+                let found = Found::new(self.recording, header, body, (at, time, attr));
                 let sent = (self.flush_to, self.last_out);
                 let unordered = &mut self.unordered;
                 if !unordered.takes::<V, BIG>(counter.want, &found, sent, self.visitor) {
@@ -382,14 +375,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 Want::OfThread if buffer != 0 => Want::InOrder,
                 want => want,
             };
-            let found = Found {
-                recording: self.recording,
-                header,
-                body,
-                at,
-                time,
-                attr,
-            };
+            let found = Found::new(self.recording, header, body, (at, time, attr));
             let sent = (self.flush_to, self.last_out);
             let unordered = &mut self.unordered;
             if unordered.takes::<V, BIG>(want, &found, sent, self.visitor) {

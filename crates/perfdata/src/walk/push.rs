@@ -24,6 +24,7 @@ const LINE: usize = 64;
 impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
     /// Pushes everything up to and including `limit`.
     pub(super) fn flush(&mut self, limit: u64) {
+        self.unordered.begin_flush();
         self.flush_queue(limit);
         self.push_threads(limit, usize::MAX);
         let newest = self.unordered.settle(limit, self.queue.next_seq());
@@ -122,7 +123,10 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         }
         if attr == Entry::SIDE {
             self.push_side(header, body, time);
-        } else if self.push_sample(header, body, time, attr).is_break() {
+        } else if self
+            .push_sample(header, body, buffer, time, attr)
+            .is_break()
+        {
             self.stop = true;
         }
         if buffer == 0 && at < self.released {
@@ -153,6 +157,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         &mut self,
         header: Header,
         body: &[u8],
+        buffer: u32,
         time: u64,
         attr: u32,
     ) -> ControlFlow<()> {
@@ -164,7 +169,9 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         let attrs = &self.recording.attrs;
         let sample = Sample::of::<BIG>(attrs, self.endian, header, body, time, attr);
         let want = self.counters[attr as usize].want;
-        self.unordered.went_in_order(want, sample.tid);
+        if want == Want::OfThread && buffer == 0 {
+            self.unordered.went_in_order(sample.tid);
+        }
         self.visitor.sample(&sample)
     }
 

@@ -8,6 +8,9 @@
 //! Whether a sample is in a list is a matter of its thread, its place and the number of its run, never of the moment: a run
 //! that is walked again, because the index grew too large, leaves out just those.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rustc_hash::FxHashMap;
 
 use super::visitor::Visitor;
@@ -33,12 +36,31 @@ pub enum Want {
 
 /// A sample that the scan has come upon.
 pub(super) struct Found<'f, 'a> {
-    pub recording: &'f PerfData<'a>,
-    pub header: Header,
-    pub body: &'f [u8],
-    pub at: usize,
-    pub time: u64,
-    pub attr: u32,
+    recording: &'f PerfData<'a>,
+    header: Header,
+    body: &'f [u8],
+    at: usize,
+    time: u64,
+    attr: u32,
+}
+
+impl<'f, 'a> Found<'f, 'a> {
+    #[inline(always)]
+    pub(super) fn new(
+        recording: &'f PerfData<'a>,
+        header: Header,
+        body: &'f [u8],
+        (at, time, attr): (usize, u64, u32),
+    ) -> Found<'f, 'a> {
+        Found {
+            recording,
+            header,
+            body,
+            at,
+            time,
+            attr,
+        }
+    }
 }
 
 /// Threads that have lists.
@@ -51,7 +73,7 @@ const MAX_LISTED: usize = 1 << 20;
 struct Thread {
     /// In time order if `sorted`.
     entries: Vec<Entry>,
-    /// The first that has not gone out.
+    /// During a flush, the first that has not gone out.
     next: usize,
     sorted: bool,
     /// The number of the first run whose samples are in the list.
@@ -62,33 +84,44 @@ struct Thread {
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     list: Vec<Thread>,
-    /// No sample is earlier; the largest number when there is none.
-    earliest: u64,
+    /// During a flush, the next sample of each list that has one: its time, its place, and the list.
+    heads: BinaryHeap<Reverse<(u64, usize, u32)>>,
 }
 
 impl Threads {
-    /// Lets out what stands before a time and place, thread by thread: `out` gets a list and which of it is next.
-    pub(super) fn each(&mut self, time: u64, at: usize, mut out: impl FnMut(&[Entry], usize)) {
-        self.earliest = u64::MAX;
-        for thread in &mut self.list {
-            if thread.next == thread.entries.len() {
-                continue;
-            }
+    /// Makes the lists ready to be let out: nothing is added until they were.
+    fn begin(&mut self) {
+        self.heads.clear();
+        for (thread, number) in self.list.iter_mut().zip(0u32..) {
             if !thread.sorted {
-                thread.entries[thread.next..].sort_unstable_by_key(|one| (one.time, one.at()));
+                thread
+                    .entries
+                    .sort_unstable_by_key(|one| (one.time, one.at()));
                 thread.sorted = true;
             }
+            if let Some(first) = thread.entries.first() {
+                self.heads.push(Reverse((first.time, first.at(), number)));
+            }
+        }
+    }
+
+    /// Lets out what stands before a time and place, thread by thread: `out` gets a list and which of it is next.
+    pub(super) fn each(&mut self, time: u64, at: usize, mut out: impl FnMut(&[Entry], usize)) {
+        while let Some(&Reverse((head_time, head_at, number))) = self.heads.peek() {
+            if (head_time, head_at) >= (time, at) {
+                break;
+            }
+            self.heads.pop();
+            let Some(thread) = self.list.get_mut(number as usize) else {
+                continue;
+            };
             while let Some(one) = thread.entries.get(thread.next) {
                 if (one.time, one.at()) >= (time, at) {
-                    self.earliest = self.earliest.min(one.time);
+                    self.heads.push(Reverse((one.time, one.at(), number)));
                     break;
                 }
                 out(&thread.entries, thread.next);
                 thread.next += 1;
-            }
-            if thread.next == thread.entries.len() {
-                thread.entries.clear();
-                thread.next = 0;
             }
         }
     }
@@ -121,10 +154,7 @@ pub(super) struct Unordered {
 impl Default for Unordered {
     fn default() -> Unordered {
         Unordered {
-            threads: Threads {
-                list: Vec::new(),
-                earliest: u64::MAX,
-            },
+            threads: Threads::default(),
             by_tid: FxHashMap::default(),
             last: (i32::MIN, None),
             new: Vec::new(),
@@ -145,10 +175,16 @@ impl Unordered {
         self.newest
     }
 
+    /// Makes the lists ready for a flush.
+    pub(super) fn begin_flush(&mut self) {
+        self.threads.begin();
+    }
+
     /// Whether a sample waits that is not later than a time.
     #[inline]
     pub(super) fn is_due(&self, time: u64) -> bool {
-        self.threads.earliest <= time
+        let first = self.threads.heads.peek();
+        first.is_some_and(|Reverse((first, ..))| *first <= time)
     }
 
     /// Takes a sample that need not be in order: lets it out, or puts it into its thread's list. Returns whether it did. `sent`
@@ -205,7 +241,6 @@ impl Unordered {
             thread.sorted &= (last.time, last.at()) <= (entry.time, entry.at());
         }
         thread.entries.push(entry);
-        self.threads.earliest = self.threads.earliest.min(entry.time);
         self.listed += 1;
         if self.listed >= MAX_LISTED {
             self.until = entry.at() + 1;
@@ -222,8 +257,8 @@ impl Unordered {
 
     /// Takes note of a thread of which a sample goes out in order.
     #[inline]
-    pub(super) fn went_in_order(&mut self, want: Want, tid: i32) {
-        if want == Want::OfThread && tid >= 0 && self.until == usize::MAX {
+    pub(super) fn went_in_order(&mut self, tid: i32) {
+        if tid >= 0 && self.until == usize::MAX {
             self.meet(tid);
         }
     }
