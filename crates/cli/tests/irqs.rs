@@ -1,6 +1,6 @@
 //! `trapline irqs` counts every interrupt that the events say, once.
 
-use crate::common::{Failures, cases, json, number, run, run_with};
+use crate::common::{Failures, cases, json, number, run, run_with, shipped};
 
 #[test]
 fn every_event_is_in_a_row_or_said_to_be_in_none() {
@@ -66,4 +66,13 @@ fn what_is_not_recorded_is_not_none() {
     for name in ["posted", "injected", "repeated"] {
         assert!(row[name].is_null(), "{name}: {row}");
     }
+}
+
+#[test]
+fn a_recording_without_formats_is_not_called_one_without_interrupts() {
+    let cut = shipped().join("x86/format-variants/truncated.perf.data.zst");
+    let refused = run(["irqs".as_ref(), cut.as_os_str()]);
+    assert_eq!(refused.status, 1);
+    let said = refused.stderr;
+    assert!(said.contains("event formats is missing"), "{said}");
 }

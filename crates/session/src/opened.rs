@@ -198,6 +198,30 @@ impl<'s> Opened<'s> {
         Err(self.lacks(self.why_no_switches()))
     }
 
+    /// Refuses a recording without events of which `what` is made. `events` names them, and `record` says how to get them.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there were none, and says why.
+    pub fn require(
+        &self,
+        found: bool,
+        what: &str,
+        events: &str,
+        record: &str,
+    ) -> Result<(), Error> {
+        if found {
+            return Ok(());
+        }
+        Err(self.lacks(match self.reader.lacks_formats() {
+            true => format!(
+                "the part of the file that has the event formats is missing, so {what} cannot be told from other events; name \
+                 another recording of the same kernel with --formats"
+            ),
+            false => format!("holds no {events} events ({}); {record}", holds(&self.reader)),
+        }))
+    }
+
     fn lacks(&self, reason: String) -> Error {
         Error::Lacks {
             name: self.name.to_owned(),

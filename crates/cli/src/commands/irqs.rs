@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use analysis::{Irqs, Study};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use render::irqs;
 
@@ -59,12 +59,12 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     let walked = study.walked();
     let report = study.get::<Irqs>().map(|irqs| irqs.report(&walked));
     let report = report.unwrap_or_default();
-    if !report.recorded {
-        bail!(
-            "{name}: has no kvm_apic_accept_irq and no kvm_inj_virq events; record on an x86 host with \
-             'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'"
-        );
-    }
+    recording.require(
+        report.recorded,
+        "interrupts",
+        "kvm_apic_accept_irq and no kvm_inj_virq",
+        "record on an x86 host with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'",
+    )?;
     session.host_facts().warn(&mut outcome.quality);
     recording.warn_of_guess(&mut outcome.quality);
     if report.unresolved > 0 {
