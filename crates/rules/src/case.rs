@@ -8,6 +8,8 @@ use event::Isa;
 use facts::{Facts, Host};
 use model::Vm;
 
+use crate::evidence::{Evidence, Ns, Of, says};
+
 /// One recording, or one set of printed tables, with what is known beside it.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
@@ -85,6 +87,20 @@ impl<'a> Case<'a> {
     /// Returns the exits of a reason that goes by one of these names.
     pub(crate) fn exits(&self, names: &[&str]) -> Sum {
         Sum::of(self.picture.reason(names))
+    }
+
+    /// Says how much of all exits those of a reason are, which `exits` found.
+    pub(crate) fn says_exits(&self, reason: &str, sum: Sum) -> Evidence {
+        let all = self.all_exits();
+        says!(
+            "{reason}: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each.",
+            exits = sum.count,
+            all = all.count,
+            share = Of(sum.count, all.count),
+            share_of_handling = Of(sum.ns, self.handling_ns()),
+            each = Ns(sum.ns / sum.count.max(1)),
+        )
+        .rows_of(ExitTable::Vmexit, &self.picture.reason(&[reason]))
     }
 
     /// Returns what all other exits take on average in which the guest does not ask to wait.

@@ -194,7 +194,6 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         ));
     }
     let has = timer.is_some_and(|timer| timer.present == Some(true));
-    let all = case.all_exits();
     let mut finding = Finding::new(&RULE, if has { 0.7 } else { 0.5 })
         .cost(case.vcpu_cost(emulated.ns))
         .title(format!(
@@ -202,17 +201,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
             emulated.count,
             human(emulated.ns)
         ))
-        .evidence(
-            says!(
-                "EPT_MISCONFIG: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each.",
-                exits = emulated.count,
-                all = all.count,
-                share = Of(emulated.count, all.count),
-                share_of_handling = Of(emulated.ns, case.handling_ns()),
-                each = Ns(emulated.ns / emulated.count.max(1)),
-            )
-            .rows_of(ExitTable::Vmexit, &case.picture.reason(&["EPT_MISCONFIG"])),
-        );
+        .evidence(case.says_exits("EPT_MISCONFIG", emulated));
     if has {
         finding = finding.evidence("The guest's definition gives it an HPET.");
     }

@@ -1,9 +1,8 @@
 //! The pages that a guest writes are being logged, and the log keeps running full.
 
-use analysis::ExitTable;
 use words::duration::human;
 
-use crate::evidence::{Ns, Of, Value, says};
+use crate::evidence::{Ns, Value, says};
 use crate::{Case, Finding, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -79,7 +78,6 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let all = case.all_exits();
     let mut finding = Finding::new(&RULE, 0.9)
         .cost(case.vcpu_cost(full.ns))
         .title(format!(
@@ -87,17 +85,7 @@ fn look(case: &Case<'_>) -> Verdict {
             full.count,
             human(full.ns)
         ))
-        .evidence(
-            says!(
-                "PML_FULL: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each.",
-                exits = full.count,
-                all = all.count,
-                share = Of(full.count, all.count),
-                share_of_handling = Of(full.ns, case.handling_ns()),
-                each = Ns(full.ns / full.count.max(1)),
-            )
-            .rows_of(ExitTable::Vmexit, &case.picture.reason(&["PML_FULL"])),
-        )
+        .evidence(case.says_exits("PML_FULL", full))
         .evidence(says!(
             "Each is for {entries} pages that the guest wrote for the first time since KVM last looked, with no exit between: \
              at least {pages} in all.",
