@@ -41,8 +41,6 @@ def perf_data(source, count, target):
             again += block[at:at + length]
         at += length
     span = max(when for _, when in places) - min(when for _, when in places) + GAP
-    features = sum(bin(byte).count("1") for byte in data[72:104])
-    table = [struct.unpack_from("<QQ", data, start + size + 16 * n) for n in range(features)]
     with open(target, "wb") as out:
         out.write(data[:start])
         out.write(b"".join(first))
@@ -50,16 +48,23 @@ def perf_data(source, count, target):
             for place, when in places:
                 struct.pack_into("<Q", again, place, when + copy * span)
             out.write(again)
-        end = out.tell()
-        at = end + 16 * features
-        for _, length in table:
-            out.write(struct.pack("<QQ", at, length))
-            at += length
-        for place, length in table:
-            out.write(data[place:place + length])
-        out.seek(48)
-        out.write(struct.pack("<Q", end - start))
+        finish(out, data, start, size)
     return target
+
+
+def finish(out, data, start, size):
+    """Ends a perf.data with the feature sections of the one it is made of, and says in its header how long its data are."""
+    features = sum(bin(byte).count("1") for byte in data[72:104])
+    table = [struct.unpack_from("<QQ", data, start + size + 16 * n) for n in range(features)]
+    end = out.tell()
+    at = end + 16 * features
+    for _, length in table:
+        out.write(struct.pack("<QQ", at, length))
+        at += length
+    for place, length in table:
+        out.write(data[place:place + length])
+    out.seek(48)
+    out.write(struct.pack("<Q", end - start))
 
 
 def time_places(data, attrs):

@@ -8,7 +8,8 @@ tools/perf/Documentation/perf.data-file-format.txt; little-endian 64-bit machine
 import struct
 import sys
 
-from multiply import CPU, COMPRESSED, ID, IDENTIFIER, IP, SAMPLE, STREAM_ID, TID, TIME, USER_START
+from multiply import (COMPRESSED, CPU, ID, IDENTIFIER, IP, SAMPLE, STREAM_ID, TID, TIME, USER_START,
+                      finish)
 
 FINISHED_ROUND = struct.pack("<IHH", 68, 0, 8)
 ADDR = 8
@@ -25,11 +26,10 @@ def places(data, attrs):
         (kinds,) = struct.unpack_from("<Q", data, attr + 24)
         if not all(kinds & bit for bit in (TID, TIME, CPU)):
             sys.exit("a recording without threads, times or CPUs cannot be made wide")
-        size = {bit: 8 for bit in (IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU)}
         at, mine = 8, {}
         for bit in (IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU):
             mine[bit] = at
-            at += size[bit] if kinds & bit else 0
+            at += 8 if kinds & bit else 0
         found.add((mine[TID], mine[TIME], mine[CPU]))
     if len(found) != 1:
         sys.exit("a recording whose events differ in layout cannot be made wide")
@@ -58,8 +58,6 @@ def perf_data(source, copies, target):
     samples.sort()
     samples = samples[:len(samples) // copies]
     cpus = max(cpu for _, cpu, _, _ in samples) + 1
-    features = sum(bin(byte).count("1") for byte in data[72:104])
-    table = [struct.unpack_from("<QQ", data, start + size + 16 * n) for n in range(features)]
     with open(target, "wb") as out:
         out.write(data[:start])
         out.write(b"".join(others))
@@ -77,13 +75,5 @@ def perf_data(source, copies, target):
                     struct.pack_into("<I", record, cpu_at, cpu + cpus * number)
                     out.write(record)
             out.write(FINISHED_ROUND)
-        end = out.tell()
-        at = end + 16 * features
-        for _, length in table:
-            out.write(struct.pack("<QQ", at, length))
-            at += length
-        for place, length in table:
-            out.write(data[place:place + length])
-        out.seek(48)
-        out.write(struct.pack("<Q", end - start))
+        finish(out, data, start, size)
     return target

@@ -114,14 +114,7 @@ fn a_recording_that_ends_in_unwanted_samples_is_complete() {
             pid: 1,
             tid: 1,
             misc: 0,
-            body: Body::Sample {
-                ip: 0,
-                addr: 0,
-                period: 0,
-                counters: Vec::new(),
-                callchain: Vec::new(),
-                raw: Vec::new(),
-            },
+            body: Body::empty_sample(),
         })
     };
     let recording = Recording {

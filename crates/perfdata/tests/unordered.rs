@@ -134,14 +134,7 @@ fn sample(attr: usize, time: u64, cpu: u32, tid: u32) -> Item {
         pid: tid,
         tid,
         misc: 0,
-        body: Body::Sample {
-            ip: 0,
-            addr: 0,
-            period: 0,
-            counters: Vec::new(),
-            callchain: Vec::new(),
-            raw: Vec::new(),
-        },
+        body: Body::empty_sample(),
     })
 }
 

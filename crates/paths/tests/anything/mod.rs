@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use crate::common::stages::{Log, wrong};
 use analysis::Study;
 use event::reasons::Isa;
-use event::{Body, Decoder, Event, EventType, Kind, LostKind, NONE, Side, Sink};
+use event::{Kind, LostKind, Side, Sink};
 use paths::{Instance, PathReport, Paths};
 use proptest::prelude::*;
 
 use scripts::{SCRIPTS, next, play, scripted};
-use stream::{KINDS, One, THREADS, data, one, text};
+use stream::{KINDS, One, one, text, types};
 
 struct Seen {
     reports: Vec<PathReport>,
@@ -26,33 +26,14 @@ struct Seen {
 
 fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
     paths.list();
-    let types: Vec<EventType<'_>> = KINDS
-        .iter()
-        .zip(0u32..)
-        .map(|((name, kind), index)| EventType {
-            index,
-            machine: 0,
-            system: "",
-            name,
-            label: name,
-            kind: *kind,
-            format: None,
-            decoder: Decoder::default(),
-            recorded: true,
-        })
-        .collect();
+    let types = types();
     let mut study = Study::default().with(paths);
     let mut log = Log::default();
     let mut known = vec![None; types.len()];
     let (mut time, mut most) = (1_000_000u64, 0);
     let mut instances = Vec::new();
     for one in stream {
-        time = match one.step {
-            i64::MAX => time.saturating_mul(2),
-            i64::MIN => time,
-            step => time.saturating_add_signed(step),
-        };
-        let (comm, tid, pid) = THREADS[one.thread];
+        time = one.time_after(time);
         if one.lost {
             study.side(&Side::Lost {
                 time,
@@ -74,24 +55,7 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
             continue;
         }
         let text = text(one);
-        let body = match one.bare {
-            true => Body::None,
-            false => Body::Text {
-                text: &text,
-                data: data(one, isa),
-            },
-        };
-        let event = Event {
-            time,
-            cpu: one.cpu,
-            tid,
-            pid: if one.flag { pid } else { NONE },
-            ty,
-            body,
-            sample: None,
-            buffer: 0,
-            comm: Some(comm),
-        };
+        let event = one.event(time, ty, isa, one.flag, &text);
         log.take(&event, &event.data());
         assert_eq!(study.event(&event), ControlFlow::Continue(()));
         if let Some(paths) = study.get_mut::<Paths>() {

@@ -6,10 +6,10 @@ use analysis::{
     By, Continuity, Convention, ExitRow, Exits, Info, Irqs, Options, Study, Vcpus, Window,
 };
 use event::reasons::Isa;
-use event::{Body, Decoder, Event, EventType, Kind, LostKind, NONE, Order, Side, Sink};
+use event::{EventType, Kind, LostKind, Order, Side, Sink};
 use proptest::prelude::*;
 
-use super::stream::{KINDS, One, THREADS, data, one, text};
+use super::stream::{KINDS, One, one, text, types};
 
 /// A walk of each command that reads exits, vCPUs or interrupts.
 fn studies() -> [Study; 5] {
@@ -98,25 +98,10 @@ fn walk(
     recorded: Recorded,
     mixed: Option<u32>,
 ) -> Study {
-    let types: Vec<EventType<'_>> = KINDS
-        .iter()
-        .zip(0u32..)
-        .map(|((name, kind), index)| EventType {
-            index,
-            machine: 0,
-            system: "",
-            name,
-            label: name,
-            kind: *kind,
-            format: None,
-            decoder: Decoder::default(),
-            recorded: true,
-        })
-        .collect();
+    let types = types();
     let wanted: Vec<bool> = types.iter().map(|ty| study.wants(ty)).collect();
     let orders: Vec<Order> = types.iter().map(|ty| study.order(ty)).collect();
     let give = |study: &mut Study, time: u64, one: &One| {
-        let (comm, tid, pid) = THREADS[one.thread];
         let mut one = one.clone();
         // A kernel records the vCPU's number with all events of a kind or with none.
         match KINDS[one.kind].1 {
@@ -124,36 +109,15 @@ fn walk(
             Kind::KvmEntry => one.flag = recorded.entries,
             _ => {}
         }
-        let one = &one;
-        let text = text(one);
-        let event = Event {
-            time,
-            cpu: one.cpu,
-            tid,
-            pid: if recorded.pids { pid } else { NONE },
-            ty: &types[one.kind],
-            body: match one.bare {
-                true => Body::None,
-                false => Body::Text {
-                    text: &text,
-                    data: data(one, isa),
-                },
-            },
-            sample: None,
-            buffer: 0,
-            comm: Some(comm),
-        };
+        let text = text(&one);
+        let event = one.event(time, &types[one.kind], isa, recorded.pids, &text);
         assert!(study.event(&event).is_continue());
     };
     let mut waiting: Vec<(u64, &One)> = Vec::new();
     let mut met = BTreeSet::new();
     let mut time = 1_000_000u64;
     for one in stream {
-        time = match one.step {
-            i64::MAX => time.saturating_mul(2),
-            i64::MIN => time,
-            step => time.saturating_add_signed(step),
-        };
+        time = one.time_after(time);
         if !one.lost && !wanted[one.kind] {
             continue;
         }

@@ -6,8 +6,8 @@ use event::sched::{
     TaskRename, TaskState,
 };
 use event::{
-    Data, Kind, KvmEntry, KvmExit, KvmFpu, KvmMmio, KvmMsr, KvmPio, KvmUserspaceExit,
-    KvmVcpuWakeup, MmioAccess, NONE,
+    Body, Data, Decoder, Event, EventType, Kind, KvmEntry, KvmExit, KvmFpu, KvmMmio, KvmMsr,
+    KvmPio, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess, NONE,
 };
 use proptest::prelude::*;
 
@@ -77,6 +77,64 @@ pub(crate) struct One {
     pub(crate) flag: bool,
     pub(crate) bare: bool,
     pub(crate) lost: bool,
+}
+
+/// The kinds of events as a recording has them.
+pub(crate) fn types() -> Vec<EventType<'static>> {
+    let kinds = KINDS.iter().zip(0u32..);
+    kinds
+        .map(|((name, kind), index)| EventType {
+            index,
+            machine: 0,
+            system: "",
+            name,
+            label: name,
+            kind: *kind,
+            format: None,
+            decoder: Decoder::default(),
+            recorded: true,
+        })
+        .collect()
+}
+
+impl One {
+    /// Returns its time, after that of the event before.
+    pub(crate) fn time_after(&self, time: u64) -> u64 {
+        match self.step {
+            i64::MAX => time.saturating_mul(2),
+            i64::MIN => time,
+            step => time.saturating_add_signed(step),
+        }
+    }
+
+    /// Returns it as an event; `text` is what [`text`] makes of it, and `with_pid` says whether processes are recorded.
+    pub(crate) fn event<'e>(
+        &self,
+        time: u64,
+        ty: &'e EventType<'e>,
+        isa: Isa,
+        with_pid: bool,
+        text: &'e str,
+    ) -> Event<'e> {
+        let (comm, tid, pid) = THREADS[self.thread];
+        Event {
+            time,
+            cpu: self.cpu,
+            tid,
+            pid: if with_pid { pid } else { NONE },
+            ty,
+            body: match self.bare {
+                true => Body::None,
+                false => Body::Text {
+                    text,
+                    data: data(self, isa),
+                },
+            },
+            sample: None,
+            buffer: 0,
+            comm: Some(comm),
+        }
+    }
 }
 
 /// Any event.

@@ -73,6 +73,20 @@ pub(crate) enum Body {
     Aux,
 }
 
+impl Body {
+    /// A sample with nothing in it beside what its attribute asks for.
+    pub(crate) fn empty_sample() -> Body {
+        Body::Sample {
+            ip: 0,
+            addr: 0,
+            period: 0,
+            counters: Vec::new(),
+            callchain: Vec::new(),
+            raw: Vec::new(),
+        }
+    }
+}
+
 /// One record of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
