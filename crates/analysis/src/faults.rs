@@ -106,13 +106,7 @@ impl Faults {
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
-                let name = exit.reason.name();
-                let is = match exit.reason.isa {
-                    Isa::Vmx => name == Some("EPT_VIOLATION"),
-                    Isa::Svm => name == Some("npf"),
-                    Isa::Arm64 => matches!(name, Some("DABT_LOW" | "IABT_LOW")),
-                    _ => false,
-                };
+                let is = exit.reason.is_page_fault();
                 let open = self.open.entry(event.tid).or_default();
                 *open = Open {
                     out: true,

@@ -71,7 +71,7 @@ pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};
 pub use sched::{CpuRow, MAX_TASKS, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use series::{Measured, Series};
-pub use signs::{CpuSigns, Signs, is_interrupt};
+pub use signs::{CpuSigns, Signs};
 pub use sleeps::{SleepRow, Sleeps};
 pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};
 pub use stalls::{Held, LONG_NS, Ran, Stall, Stalls, StallsReport};

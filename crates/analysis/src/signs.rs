@@ -1,6 +1,6 @@
 //! Single events that tell of a cause by themselves, counted: what no table has.
 
-use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess};
+use event::{Data, Event, EventType, Kind, MmioAccess};
 
 use crate::analysis::{Analysis, Context, Needs, Want};
 use crate::counts::{Counts, MAX_CPUS};
@@ -96,7 +96,7 @@ impl Signs {
         }
         let signs = &mut self.cpus[cpu];
         match data {
-            Data::KvmExit(exit) if is_interrupt(exit.reason) => signs.interrupt_exits += 1,
+            Data::KvmExit(exit) if exit.reason.is_interrupt() => signs.interrupt_exits += 1,
             Data::KvmMsr(msr) if msr.write && TIMER_MSRS.contains(&msr.msr) && msr.value != 0 => {
                 signs.guest_timers += 1;
             }
@@ -151,16 +151,5 @@ impl Analysis for Signs {
         if context.chosen.inside {
             self.take(event, &Data::Other);
         }
-    }
-}
-
-/// Whether a guest was left for an interrupt of the host.
-pub fn is_interrupt(reason: ExitReason) -> bool {
-    let name = reason.name();
-    match reason.isa {
-        Isa::Vmx => name == Some("EXTERNAL_INTERRUPT"),
-        Isa::Svm => name == Some("interrupt"),
-        Isa::Arm64 => name == Some("IRQ"),
-        _ => false,
     }
 }

@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 use crate::analysis::{Analysis, Context, Want};
 use crate::faults::Taken;
 use crate::record::{Number, Radix};
-use crate::signs::is_interrupt;
 
 /// `MSR_IA32_TSC_DEADLINE` and the x2APIC's initial count; the xAPIC's (Intel SDM volume 3, 11.5.4).
 const TIMER_MSRS: [u32; 2] = [0x6e0, 0x838];
@@ -29,6 +28,12 @@ pub const HOST_TIMER_VECTOR: u8 = 0xec;
 
 /// `VMX`'s interruption information: the vector is valid (Intel SDM volume 3, 24.9.2).
 const VALID: u64 = 1 << 31;
+
+/// Exits that a timer may have made, beside those for interrupts of the host: Intel's `INTERRUPT_WINDOW`, `MSR_WRITE` and
+/// `PREEMPTION_TIMER`; AMD's `vintr` and `msr`.
+const VMX_POSSIBLE: [u32; 3] = [7, 32, PREEMPTION_TIMER];
+const SVM_POSSIBLE: [u32; 2] = [0x64, 0x7c];
+const PREEMPTION_TIMER: u32 = 52;
 
 /// How interrupts of the timer were known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -198,7 +203,7 @@ impl Timers {
         match data {
             Data::KvmExit(exit) => {
                 let reader = self.readers.get(event.ty.index as usize);
-                let interrupt = is_interrupt(exit.reason);
+                let interrupt = exit.reason.is_interrupt();
                 let intr_info = match reader {
                     // What AMD has there is the event that was being delivered.
                     Some(Some(Reader::Exit(number)))
@@ -208,26 +213,17 @@ impl Timers {
                     }
                     _ => None,
                 };
-                let name = exit.reason.name();
-                let vcpu = self.vcpu(event, exit.vcpu);
+                let preemption = exit.reason.is_of(Isa::Vmx, &[PREEMPTION_TIMER]);
                 let possible = interrupt
-                    || matches!(
-                        name,
-                        Some(
-                            "MSR_WRITE"
-                                | "msr"
-                                | "INTERRUPT_WINDOW"
-                                | "PENDING_INTERRUPT"
-                                | "vintr"
-                                | "PREEMPTION_TIMER"
-                        )
-                    );
+                    || exit.reason.is_of(Isa::Vmx, &VMX_POSSIBLE)
+                    || exit.reason.is_of(Isa::Svm, &SVM_POSSIBLE);
+                let vcpu = self.vcpu(event, exit.vcpu);
                 vcpu.row.possible += u64::from(possible);
                 vcpu.exit = Some(Exit {
                     time: event.time,
                     waiting: exit.reason.is_waiting(),
                     interrupt,
-                    preemption: name == Some("PREEMPTION_TIMER"),
+                    preemption,
                     host_vector: intr_info
                         .filter(|info| info & VALID != 0)
                         .map(|info| (info & 0xff) as u8),

@@ -51,7 +51,7 @@ pub(crate) trait Typed: Copy + 'static {
     fn bind(format: &Format) -> Option<Self::Places>;
 
     /// Reads a record; `None` when it is too short.
-    fn read(places: Self::Places, record: &[u8]) -> Option<Self>;
+    fn read(places: &Self::Places, record: &[u8]) -> Option<Self>;
 }
 
 /// Declares an event with a typed view: a struct, where its fields are in records, and what conditions call them.
@@ -127,7 +127,7 @@ macro_rules! event {
             }
 
             #[inline]
-            fn read(places: $places, record: &[u8]) -> Option<$name> {
+            fn read(places: &$places, record: &[u8]) -> Option<$name> {
                 Some($name {
                     $($field: {
                         let place = places.$field;

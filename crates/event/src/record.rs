@@ -43,6 +43,8 @@ pub(crate) trait FieldType: Copy {
 pub(crate) struct Load {
     offset: u32,
     size: u8,
+    /// High bits of a word read there that are not of the number.
+    beyond: u8,
     endian: Endian,
 }
 
@@ -54,6 +56,7 @@ impl Load {
         matches!(field.kind, FieldKind::Scalar).then_some(Load {
             offset: field.offset,
             size,
+            beyond: 64 - 8 * size,
             endian,
         })
     }
@@ -61,6 +64,17 @@ impl Load {
     #[inline(always)]
     pub(crate) fn get(self, record: &[u8]) -> Option<u64> {
         let bytes = record.get(self.offset as usize..)?;
+        // Nearly always there is a whole word, and no need to find out how much of it counts.
+        if self.endian == Endian::Little
+            && let Some(word) = bytes.first_chunk()
+        {
+            return Some(u64::from_le_bytes(*word) & u64::MAX >> (self.beyond & 63));
+        }
+        self.get_near_the_end(bytes)
+    }
+
+    #[inline(never)]
+    fn get_near_the_end(self, bytes: &[u8]) -> Option<u64> {
         if self.endian == Endian::Big {
             return self.endian.uint(bytes, 0, self.size as usize);
         }

@@ -114,14 +114,18 @@ macro_rules! vocabulary {
                 Decoder(places.unwrap_or_default())
             }
 
+            /// Reads the typed view of one record; [`Data::Other`] when the record is too short for it.
+            ///
+            /// What is returned is made once, in its place: a copy of it would have to wait for its parts.
             #[inline]
-            fn try_decode(&self, record: &[u8]) -> Option<Data> {
-                Some(match self.0 {
-                    $(Places::$kind(places) => {
-                        Data::$kind(<$type as Typed>::read(places, record)?)
-                    })+
+            pub fn decode(&self, record: &[u8]) -> Data {
+                match &self.0 {
+                    $(Places::$kind(places) => match <$type as Typed>::read(places, record) {
+                        Some(event) => Data::$kind(event),
+                        None => Data::Other,
+                    },)+
                     Places::None => Data::Other,
-                })
+                }
             }
         }
 
@@ -217,12 +221,6 @@ impl Decoder {
     /// Returns whether records have a typed view at all.
     pub fn is_bound(&self) -> bool {
         !matches!(self.0, Places::None)
-    }
-
-    /// Reads the typed view of one record; [`Data::Other`] when the record is too short for it.
-    #[inline]
-    pub fn decode(&self, record: &[u8]) -> Data {
-        self.try_decode(record).unwrap_or(Data::Other)
     }
 }
 

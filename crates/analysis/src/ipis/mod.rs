@@ -13,7 +13,6 @@ use paths::{Instance, Paths, Trait, Was};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
-use crate::signs::is_interrupt;
 use destination::Destination;
 pub use tally::IpiSums;
 use tally::{One, Tally, Target};
@@ -162,7 +161,7 @@ impl Ipis {
                 vcpu.over(event.time);
                 // One that runs takes an interrupt by an exit that says so; what else it left its guest for tells
                 // nothing of how soon it got it.
-                let interrupted = matches!(vcpu.inside, In::Exit(reason) if is_interrupt(reason));
+                let interrupted = matches!(vcpu.inside, In::Exit(reason) if reason.is_interrupt());
                 let to = std::mem::take(&mut vcpu.to);
                 let pid = Some(vcpu.pid).filter(|pid| *pid > 0);
                 vcpu.inside = In::Guest;
@@ -360,7 +359,7 @@ impl Vcpu {
             In::Halt if self.since <= time => (Target::Halted, None),
             In::Guest if self.since <= time => (Target::Awake, None),
             // It is in the exit that the interrupt made, or in one that it was in before.
-            In::Exit(reason) if is_interrupt(reason) => (Target::Awake, None),
+            In::Exit(reason) if reason.is_interrupt() => (Target::Awake, None),
             _ => (Target::Other, None),
         }
     }

@@ -12,7 +12,7 @@ mod report;
 use std::collections::VecDeque;
 
 use event::sched::{Leaves, TaskState};
-use event::{Data, Event, EventType, ExitReason, Isa, Kind};
+use event::{Data, Event, EventType, ExitReason, Kind};
 use model::{Access, Machine, Span, State, Tasks};
 
 use crate::analysis::{Analysis, Context, Needs, States, Want};
@@ -340,9 +340,7 @@ impl Vcpu {
 
 /// Whether the guest may have asked for it: on arm64 it turns vCPUs off, and suspends them, by a call (PSCI).
 fn asks(reason: ExitReason) -> bool {
-    let call = reason.isa == Isa::Arm64
-        && matches!(reason.key().as_ref(), "HVC64" | "SMC64" | "HVC32" | "SMC32");
-    reason.is_waiting() || call
+    reason.is_waiting() || reason.is_arm64_call()
 }
 
 impl Analysis for Stalls {

@@ -65,7 +65,7 @@ impl Typed for KvmExit {
     }
 
     #[inline]
-    fn read(places: ExitPlaces, record: &[u8]) -> Option<KvmExit> {
+    fn read(places: &ExitPlaces, record: &[u8]) -> Option<KvmExit> {
         let number = |load: Option<Load>| load.and_then(|load| load.get(record));
         Some(KvmExit {
             reason: read_reason(places.reason, record)?,

@@ -38,7 +38,7 @@ impl Typed for KvmUserspaceExit {
     }
 
     #[inline]
-    fn read(places: UserspaceExitPlaces, record: &[u8]) -> Option<KvmUserspaceExit> {
+    fn read(places: &UserspaceExitPlaces, record: &[u8]) -> Option<KvmUserspaceExit> {
         let errno = places.errno.and_then(|errno| errno.get(record));
         let failed = low32(errno.unwrap_or(0)).cast_signed() < 0;
         let reason = low32(places.reason.get(record)?);

@@ -121,6 +121,58 @@ impl ExitReason {
         }
     }
 
+    /// Returns whether it is one of these reasons of a table, by their numbers there. That costs less than to compare names
+    /// where exits are many.
+    #[inline]
+    pub fn is_of(self, isa: Isa, codes: &[u32]) -> bool {
+        if self.isa != isa {
+            return false;
+        }
+        if let Some(name) = told::name(self.code) {
+            // A text told it, so its number stands for a name.
+            let known = |code: &u32| ExitReason { isa, code: *code }.name() == Some(name);
+            return codes.iter().any(known);
+        }
+        let code = match isa {
+            Isa::Vmx => self.code & 0xffff,
+            _ => self.code,
+        };
+        codes.contains(&code)
+    }
+
+    /// Returns whether the guest was left for an interrupt of the host.
+    #[inline]
+    pub fn is_interrupt(self) -> bool {
+        match self.isa {
+            Isa::Vmx => self.is_of(Isa::Vmx, &[1]),
+            Isa::Svm => self.is_of(Isa::Svm, &[0x60]),
+            Isa::Arm64 => self.is_of(Isa::Arm64, &[0]),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the guest touched memory that the host's tables do not map for it, or not so: `EPT_VIOLATION`, `npf`,
+    /// `DABT_LOW` and `IABT_LOW`.
+    #[inline]
+    pub fn is_page_fault(self) -> bool {
+        match self.isa {
+            Isa::Vmx => self.is_of(Isa::Vmx, &[48]),
+            Isa::Svm => self.is_of(Isa::Svm, &[0x400]),
+            Isa::Arm64 => self.is_of(
+                Isa::Arm64,
+                &[arm64::TRAP_BASE | 0x20, arm64::TRAP_BASE | 0x24],
+            ),
+            _ => false,
+        }
+    }
+
+    /// Returns whether an arm64 guest called its hypervisor: `HVC32`, `SMC32`, `HVC64` and `SMC64`.
+    #[inline]
+    pub fn is_arm64_call(self) -> bool {
+        const CALLS: [u32; 4] = [0x12, 0x13, 0x16, 0x17];
+        self.is_of(Isa::Arm64, &CALLS.map(|class| arm64::TRAP_BASE | class))
+    }
+
     /// Returns whether the guest asked to wait: the time until the next entry is then the guest's own
     /// idleness and nobody's work.
     pub fn is_waiting(self) -> bool {
@@ -236,6 +288,36 @@ mod tests {
         assert_eq!(ExitReason::arm64(0, 0x24).key(), "IRQ");
         assert!(ExitReason::arm64(2, 1).is_waiting());
         assert_eq!(ExitReason::arm64(0x8000_0002, 0x16).key(), "HVC64");
+    }
+
+    #[test]
+    fn numbers_say_the_same_as_names() {
+        let names = |isa| -> (&[&str], &[&str], &[&str]) {
+            match isa {
+                Isa::Vmx => (&["EXTERNAL_INTERRUPT"], &["EPT_VIOLATION"], &[]),
+                Isa::Svm => (&["interrupt"], &["npf"], &[]),
+                Isa::Arm64 => (
+                    &["IRQ"],
+                    &["DABT_LOW", "IABT_LOW"],
+                    &["HVC64", "SMC64", "HVC32", "SMC32"],
+                ),
+                _ => (&[], &[], &[]),
+            }
+        };
+        let told = ["interrupt", "IRQ", "npf", "SMC64", "something"];
+        let isas = [Isa::Vmx, Isa::Svm, Isa::Arm64, Isa::S390, Isa::Riscv];
+        for isa in isas {
+            let codes = (0..0x2000).chain([VMX_FAILED_VMENTRY | 48, 0xffff_ffff]);
+            let of_table = codes.map(|code| ExitReason { isa, code });
+            let told = told.iter().map(|name| ExitReason::told(isa, name));
+            for reason in of_table.chain(told) {
+                let (interrupts, faults, calls) = names(isa);
+                let is = |names: &[&str]| reason.name().is_some_and(|name| names.contains(&name));
+                assert_eq!(reason.is_interrupt(), is(interrupts), "{reason:?}");
+                assert_eq!(reason.is_page_fault(), is(faults), "{reason:?}");
+                assert_eq!(reason.is_arm64_call(), is(calls), "{reason:?}");
+            }
+        }
     }
 
     #[test]

@@ -37,12 +37,12 @@ pub(super) fn code(name: &str) -> u32 {
 }
 
 /// Returns the name that has this number, if one has.
+#[inline]
 pub(super) fn name(code: u32) -> Option<&'static str> {
-    let at = usize::try_from(code.checked_sub(BASE)?).ok()?;
-    if at == usize::from(MOST) {
-        return Some(OTHERS);
+    match code.checked_sub(BASE)? {
+        at if at < u32::from(MOST) => NAMES[at as usize].get().map(AsRef::as_ref),
+        at => (at == u32::from(MOST)).then_some(OTHERS),
     }
-    NAMES.get(at)?.get().map(AsRef::as_ref)
 }
 
 #[cfg(test)]

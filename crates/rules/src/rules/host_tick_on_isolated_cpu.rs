@@ -2,6 +2,7 @@
 
 use analysis::ExitTable;
 use cpuset::CpuSet;
+use event::ExitReason;
 
 use crate::case::Sum;
 use crate::evidence::{Evidence, Id, Ns, PerSecond, says};
@@ -138,7 +139,7 @@ fn look(case: &Case<'_>) -> Verdict {
 /// What exits for interrupts take, by the mean of all of them.
 fn cost_ns(case: &Case<'_>, count: u64) -> u64 {
     let rows = case.picture.rows(ExitTable::Vmexit).iter();
-    let sum = Sum::of(rows.filter(|row| row.reason.is_some_and(analysis::is_interrupt)));
+    let sum = Sum::of(rows.filter(|row| row.reason.is_some_and(ExitReason::is_interrupt)));
     (u128::from(sum.ns) * u128::from(count) / u128::from(sum.count.max(1))) as u64
 }
 
