@@ -6,15 +6,18 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use render::{json, neutral};
 use serde::Serialize;
+use tracefmt::{Text, is_plain};
 
 /// What has gathered is written out when it is as large as this.
-const BUFFER: usize = 64 << 10;
+const BUFFER: usize = 32 << 10;
 
 /// Gathers what is printed, and writes it out now and then.
 #[derive(Debug)]
 pub(crate) struct Stream {
     out: StdoutLock<'static>,
-    pending: Vec<u8>,
+    pending: Text,
+    /// Whether there may be something in it that steers the terminal.
+    suspect: bool,
     items: u64,
     failed: Option<io::Error>,
 }
@@ -22,25 +25,32 @@ pub(crate) struct Stream {
 impl Stream {
     /// Returns one that begins with this text.
     pub(crate) fn new(begin: &str) -> Stream {
-        let mut pending = Vec::with_capacity(BUFFER + (8 << 10));
+        let mut pending = Text::with_capacity(BUFFER + (8 << 10));
         pending.extend_from_slice(begin.as_bytes());
         Stream {
             out: io::stdout().lock(),
             pending,
+            suspect: true,
             items: 0,
             failed: None,
         }
     }
 
-    /// Returns what has gathered, to append to. Nothing in it steers the terminal once it is written.
+    /// Has lines appended by a function that returns whether they are known to be plain. Those that are not are looked
+    /// at, so that nothing in them steers the terminal once they are written.
     #[inline]
-    pub(crate) fn pending(&mut self) -> &mut Vec<u8> {
-        &mut self.pending
+    pub(crate) fn lines(&mut self, append: impl FnOnce(&mut Text) -> bool) {
+        let start = self.pending.len();
+        if !append(&mut self.pending) {
+            let added = self.pending.as_bytes().get(start..).unwrap_or_default();
+            self.suspect |= !is_plain(added);
+        }
     }
 
     /// Appends a text.
     pub(crate) fn text(&mut self, text: &str) {
         self.pending.extend_from_slice(text.as_bytes());
+        self.suspect = true;
     }
 
     /// Appends an item of a JSON document's list that is open ([`crate::answer::Answer::up_to`]).
@@ -66,9 +76,14 @@ impl Stream {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        neutral::lines(&mut self.pending);
-        self.out.write_all(&self.pending)?;
+        let pending = self.pending.as_bytes();
+        if self.suspect {
+            self.out.write_all(&neutral::lines(pending))?;
+        } else {
+            self.out.write_all(pending)?;
+        }
         self.pending.clear();
+        self.suspect = false;
         Ok(())
     }
 

@@ -1,7 +1,9 @@
 //! What the columns of a line are made of, whichever tool's they are: short texts, time stamps and CPUs that
 //! were put together once and are copied as blocks of known size.
 
-use crate::digits::decimal;
+use tracefmt::{Text, is_plain};
+
+use crate::digits::{THREES, decimal, three};
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -10,36 +12,35 @@ const NANOSECONDS: u64 = 1_000_000_000;
 pub(crate) struct Piece<const N: usize> {
     pub bytes: [u8; N],
     pub len: u8,
+    /// Whether nothing in the text steers a terminal.
+    pub plain: bool,
     /// The text, where it does not fit.
     long: Option<Box<[u8]>>,
 }
 
 impl<const N: usize> Piece<N> {
-    pub(crate) fn new(text: Vec<u8>) -> Piece<N> {
+    pub(crate) fn new(text: &[u8]) -> Piece<N> {
         let mut piece = Piece {
             bytes: [0; N],
             len: 0,
+            plain: is_plain(text),
             long: None,
         };
         match piece.bytes.get_mut(..text.len()) {
             Some(place) => {
-                place.copy_from_slice(&text);
+                place.copy_from_slice(text);
                 piece.len = text.len() as u8;
             }
-            None => piece.long = Some(text.into_boxed_slice()),
+            None => piece.long = Some(text.into()),
         }
         piece
     }
 
     /// Appends the text.
     #[inline]
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Text) {
         match &self.long {
-            None => {
-                let end = out.len() + self.len as usize;
-                out.extend_from_slice(&self.bytes);
-                out.truncate(end);
-            }
+            None => out.block(&self.bytes, self.len as usize),
             Some(long) => out.extend_from_slice(long),
         }
     }
@@ -59,12 +60,12 @@ impl<const N: usize> Piece<N> {
     }
 }
 
-/// Time stamps: the second hardly changes from one line to the next.
+/// Time stamps: the millisecond hardly changes from one line to the next.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// Nanoseconds at which the second in `text` begins.
-    second: u64,
-    /// The second with its point, which are 12 bytes at most, and how many they are.
+    /// The nanosecond at which the millisecond in `text` begins.
+    start: u64,
+    /// The second with its point and three decimals, which are 15 bytes at most, and how many they are.
     pub text: [u8; 16],
     pub len: u8,
     /// Whether there are nine decimals instead of six.
@@ -74,7 +75,7 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn new(nanoseconds: bool) -> Clock {
         let mut clock = Clock {
-            second: 0,
+            start: 0,
             text: [0; 16],
             len: 0,
             nanoseconds,
@@ -84,52 +85,65 @@ impl Clock {
     }
 
     /// A time takes up 12 columns at least, six of them decimals (`%12s`, or `%5lu.%09llu`).
-    #[cold]
-    fn set(&mut self, second: u64) {
-        let mut text = Vec::with_capacity(16);
-        decimal(&mut text, second, 5);
-        text.push(b'.');
-        self.second = second.wrapping_mul(NANOSECONDS);
-        self.len = text.len().min(self.text.len()) as u8;
-        for (place, byte) in self.text.iter_mut().zip(text) {
-            *place = byte;
+    #[inline(never)]
+    fn set(&mut self, time: u64) {
+        let (second, part) = (time / NANOSECONDS, time % NANOSECONDS);
+        let millis = part / 1_000_000;
+        let same = self.len > 0 && second == self.start / NANOSECONDS;
+        if !same {
+            let mut text = Text::new();
+            decimal(&mut text, second, 5);
+            text.extend_from_slice(b".000");
+            self.len = text.len().min(self.text.len()) as u8;
+            for (place, byte) in self.text.iter_mut().zip(text.as_bytes()) {
+                *place = *byte;
+            }
         }
+        let end = self.len as usize;
+        if let Some(place) = self.text.get_mut(end.saturating_sub(3)..end) {
+            place.copy_from_slice(&three(millis as u32));
+        }
+        self.start = time - part % 1_000_000;
     }
 
-    /// Returns the second with its point.
-    pub(crate) fn second(&self) -> &[u8] {
+    /// Returns the second with its point and three decimals.
+    pub(crate) fn millisecond(&self) -> &[u8] {
         self.text.get(..self.len as usize).unwrap_or_default()
     }
 
-    /// Moves on to the second of a time, and returns its nanoseconds.
+    /// Moves on to the millisecond of a time, and returns its nanoseconds.
     #[inline]
     pub(crate) fn advance(&mut self, time: u64) -> u32 {
-        let part = time.wrapping_sub(self.second);
-        if part < NANOSECONDS {
-            return part as u32;
+        match time.checked_sub(self.start) {
+            Some(part @ 0..1_000_000) => part as u32,
+            _ => {
+                self.set(time);
+                (time - self.start) as u32
+            }
         }
-        self.set(time / NANOSECONDS);
-        (time % NANOSECONDS) as u32
     }
 }
 
 /// The column of the CPU (`[%03d]`), as six bytes and two to make it a copy of known size.
 pub(crate) const CPUS: [[u8; 8]; 1000] = {
-    let mut cpus = [*b"[000]   "; 1000];
+    let mut cpus = [[0; 8]; 1000];
     let mut n = 0;
     while n < 1000 {
-        cpus[n][1] += (n / 100) as u8;
-        cpus[n][2] += (n / 10 % 10) as u8;
-        cpus[n][3] += (n % 10) as u8;
+        let [a, b, c, _] = THREES[n];
+        cpus[n] = [b'[', a, b, c, b']', b' ', b' ', b' '];
         n += 1;
     }
     cpus
 };
 
+/// Room for the columns of usual size, whatever their lengths say they are: three of those are bytes, and all others are
+/// known. So there is room for all columns if there is as much as this, and no need to look before each.
+pub(crate) const LINE: usize = 3 * 255 + 32;
+
 /// Copies bytes to a place in a line, and returns where the first `len` of them end. Those behind are there to
 /// make it a copy of known size; the next one goes over them.
 #[inline(always)]
-pub(crate) fn copy<const LINE: usize, const N: usize>(
+pub(crate) fn copy<const N: usize>(
     line: &mut [u8; LINE],
     at: usize,
     bytes: &[u8; N],
@@ -141,5 +155,28 @@ pub(crate) fn copy<const LINE: usize, const N: usize>(
             at + len as usize
         }
         None => at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_are_right_in_any_order() {
+        let mut clock = Clock::new(false);
+        let seconds = [0, 1, 7, 99_999, 100_000, u64::MAX / NANOSECONDS - 1];
+        let parts = [0, 1, 999_999, 1_000_000, 77_123_456, 999_999_999];
+        let times = seconds.map(|s| parts.map(|p| s * NANOSECONDS + p));
+        let times: Vec<u64> = times.into_iter().flatten().chain([u64::MAX]).collect();
+        for step in 1..times.len() {
+            for at in 0..2 * times.len() {
+                let time = times[at * step % times.len()];
+                let part = clock.advance(time);
+                let text = String::from_utf8_lossy(clock.millisecond()).into_owned();
+                let (second, rest) = (time / NANOSECONDS, time % NANOSECONDS);
+                assert_eq!(format!("{text}{part:06}"), format!("{second:5}.{rest:09}"));
+            }
+        }
     }
 }

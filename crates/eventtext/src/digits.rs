@@ -1,5 +1,7 @@
 //! Numbers as text, at a fixed width and without a formatter in between: what a line per event costs.
 
+use tracefmt::Text;
+
 /// The numbers 00 to 99 as two digits each.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
@@ -9,6 +11,19 @@ const PAIRS: [[u8; 2]; 100] = {
         n += 1;
     }
     pairs
+};
+
+/// The numbers 000 to 999 as three digits each, and a colon behind.
+pub(crate) const THREES: [[u8; 4]; 1000] = {
+    let mut threes = [*b"000:"; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        threes[n][0] += (n / 100) as u8;
+        threes[n][1] += (n / 10 % 10) as u8;
+        threes[n][2] += (n % 10) as u8;
+        n += 1;
+    }
+    threes
 };
 
 /// All bytes as two hexadecimal digits each.
@@ -38,16 +53,29 @@ pub(crate) fn six(number: u32) -> [u8; 6] {
     [a, b, c, d, e, f]
 }
 
-/// Returns the nine digits of a number below a milliard.
+/// Returns the three digits of a number below a thousand.
 #[inline]
+pub(crate) fn three(number: u32) -> [u8; 3] {
+    let [a, b, c, _] = THREES[(number % 1000) as usize];
+    [a, b, c]
+}
+
+/// Returns the three digits of a number below a thousand with a colon and a space, and more of these to make it eight bytes.
+#[inline(always)]
+pub(crate) fn three_and_colon(number: u32) -> [u8; 8] {
+    let [a, b, c, colon] = THREES[(number % 1000) as usize];
+    [a, b, c, colon, b' ', b' ', b' ', b' ']
+}
+
+/// Returns the nine digits of a number below a milliard.
 pub(crate) fn nine(number: u32) -> [u8; 9] {
     let [a, b, c, d, e, f] = six(number / 1000);
-    let [g, h] = pair(number % 1000 / 10);
-    [a, b, c, d, e, f, g, h, b'0' + (number % 10) as u8]
+    let [g, h, i] = three(number % 1000);
+    [a, b, c, d, e, f, g, h, i]
 }
 
 /// Appends a number, filled with spaces from the left up to `width`.
-pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
+pub(crate) fn decimal(out: &mut Text, mut number: u64, width: usize) {
     let mut digits = [b' '; 20];
     let mut at = digits.len();
     while number >= 100 {
@@ -67,17 +95,15 @@ pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
 }
 
 /// Appends a signed number, filled with spaces from the left up to `width`.
-pub(crate) fn signed(out: &mut Vec<u8>, number: i64, width: usize) {
+pub(crate) fn signed(out: &mut Text, number: i64, width: usize) {
     if number >= 0 {
         return decimal(out, number.unsigned_abs(), width);
     }
-    let start = out.len();
+    let magnitude = number.unsigned_abs();
+    let digits = magnitude.ilog10() as usize + 1;
+    out.fill(b' ', width.saturating_sub(digits + 1));
     out.push(b'-');
-    decimal(out, number.unsigned_abs(), 0);
-    let short = width.saturating_sub(out.len() - start);
-    if short > 0 {
-        out.splice(start..start, std::iter::repeat_n(b' ', short));
-    }
+    decimal(out, magnitude, 0);
 }
 
 /// Returns a number in hexadecimal digits, filled with spaces from the left up to 16 (`%16lx`).
@@ -95,7 +121,7 @@ pub(crate) fn hex16(number: u64) -> [u8; 16] {
 }
 
 /// Appends a number in as many hexadecimal digits as it needs.
-pub(crate) fn hex(out: &mut Vec<u8>, number: u64) {
+pub(crate) fn hex(out: &mut Text, number: u64) {
     let blank = (number | 1).leading_zeros() as usize / 4;
     out.extend_from_slice(&hex16(number)[blank..]);
 }
@@ -104,10 +130,19 @@ pub(crate) fn hex(out: &mut Vec<u8>, number: u64) {
 mod tests {
     use super::*;
 
-    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
-        let mut out = b"|".to_vec();
+    fn text(write: impl FnOnce(&mut Text)) -> String {
+        let mut out = Text::new();
+        out.push(b'|');
         write(&mut out);
-        String::from_utf8(out).unwrap()
+        String::from_utf8(out.as_bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn three_digits_are_those_of_the_formatter() {
+        for n in 0..1000 {
+            assert_eq!(&three(n)[..], format!("{n:03}").as_bytes());
+            assert_eq!(&three_and_colon(n)[..], format!("{n:03}:    ").as_bytes());
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One line an event, in the columns of perf or of trace-cmd, whatever the recording is.
 
 use event::{Body, Event, EventType, Side};
-use tracefmt::{Formats, PrintStyle};
+use tracefmt::{Formats, PrintStyle, Text};
 
 use crate::PerfPrinter;
 use crate::perf_line::hex_record;
@@ -91,7 +91,7 @@ impl<'f> EventPrinter<'f> {
     }
 
     /// Takes a side record. trace-cmd prints a line for lost events.
-    pub fn side(&mut self, side: &Side<'_>, out: &mut Vec<u8>) {
+    pub fn side(&mut self, side: &Side<'_>, out: &mut Text) {
         match &mut self.columns {
             Columns::Perf(printer) => printer.side(side),
             Columns::TraceCmd {
@@ -113,9 +113,10 @@ impl<'f> EventPrinter<'f> {
         }
     }
 
-    /// Appends an event's line, its end included.
+    /// Appends an event's line, its end included. Returns whether it is known that the line is plain
+    /// ([`tracefmt::is_plain`]), as most are: nothing in it is a text of the recording that was not looked at.
     #[inline]
-    pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+    pub fn event(&mut self, event: &Event<'_>, out: &mut Text) -> bool {
         match &mut self.columns {
             Columns::Perf(printer) => printer.event(event, self.formats, out),
             Columns::TraceCmd {
@@ -139,14 +140,15 @@ impl<'f> EventPrinter<'f> {
                     after_gap: gap.take() == Some(event.buffer),
                 };
                 let format = event.ty.format;
-                cache.head(out, &head, event.ty.index, format, self.formats, style);
+                let plain = cache.head(out, &head, event.ty.index, format, self.formats, style);
                 if let Some(format) = event.ty.format {
                     format.print(data, self.formats, PrintStyle::TraceCmd, out);
                 }
                 // Stacks and trace_printk end in a line feed of their own.
-                if out.last() != Some(&b'\n') {
+                if out.as_bytes().last() != Some(&b'\n') {
                     out.push(b'\n');
                 }
+                plain
             }
             Columns::Text { style, times } => {
                 text_line(
@@ -156,12 +158,13 @@ impl<'f> EventPrinter<'f> {
                     times.seconds,
                     if times.ns { 9 } else { 6 },
                 );
+                false
             }
         }
     }
 
     /// Appends the event's own text alone.
-    pub fn body(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    pub fn body(&self, event: &Event<'_>, out: &mut Text) {
         match (event.body, event.ty.format) {
             (Body::Raw(data), Some(format)) => {
                 format.print(data, self.formats, PrintStyle::TraceCmd, out);

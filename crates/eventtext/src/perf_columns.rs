@@ -2,9 +2,10 @@
 //! costs.
 
 use symbols::ThreadName;
+use tracefmt::Text;
 
-use crate::columns::{CPUS, Clock, Piece, copy};
-use crate::digits::{decimal, nine, signed, six};
+use crate::columns::{CPUS, Clock, LINE, Piece, copy};
+use crate::digits::{decimal, signed, six, three, three_and_colon};
 
 /// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
 const MAX_COMM: usize = 127;
@@ -26,13 +27,14 @@ impl ThreadName for ThreadColumns {
     fn named(comm: &[u8], tid: i32) -> ThreadColumns {
         let comm = &comm[..comm.len().min(MAX_COMM)];
         let pad = COMM_WIDTH.saturating_sub(comm.len());
-        let mut text = vec![b' '; pad];
+        let mut text = Text::new();
+        text.fill(b' ', pad);
         text.extend_from_slice(comm);
         text.push(b' ');
         signed(&mut text, i64::from(tid), TID_WIDTH);
         text.push(b' ');
         ThreadColumns {
-            piece: Piece::new(text),
+            piece: Piece::new(text.as_bytes()),
             pad: pad as u8,
             comm: comm.len() as u8,
         }
@@ -69,11 +71,16 @@ impl NameColumn {
     /// Bytes that are enough for all but the longest names.
     const USUAL: usize = 64;
 
+    /// Whether nothing in the name steers a terminal.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.plain
+    }
+
     pub(crate) fn new(label: &[u8], width: usize) -> NameColumn {
         let mut text = vec![b' '; width.saturating_sub(label.len())];
         text.extend_from_slice(label);
         text.extend_from_slice(b": ");
-        NameColumn(Piece::new(text))
+        NameColumn(Piece::new(&text))
     }
 }
 
@@ -89,47 +96,40 @@ pub(crate) struct Head<'h> {
     pub name: &'h NameColumn,
 }
 
-/// Bytes in front of the name where all columns are of usual size: 32 of the thread, 6 of the CPU, 12 and 11
-/// of the time.
-const USUAL_START: usize = 61;
-/// All columns of usual size.
-const USUAL: usize = USUAL_START + NameColumn::USUAL;
+/// Appends the columns of a tracepoint, if all are of usual size. Returns nothing if they are not, and whether it is known
+/// that nothing in them steers a terminal.
+#[inline(always)]
+pub(crate) fn put_usual(
+    out: &mut Text,
+    thread: &ThreadColumns,
+    cpu: i32,
+    clock: &mut Clock,
+    time: u64,
+    name: &NameColumn,
+) -> Option<bool> {
+    let cpu = CPUS.get(cpu as usize)?;
+    if time == 0 || thread.piece.is_long() || name.0.is_long() {
+        return None;
+    }
+    let part = clock.advance(time);
+    let line = out.room(LINE).first_chunk_mut()?;
+    let mut at = copy(line, 0, &thread.piece.bytes, thread.piece.len);
+    at = copy(line, at, cpu, 6);
+    at = copy(line, at, &clock.text, clock.len);
+    at = if clock.nanoseconds {
+        let [a, b, c, d, e, f] = six(part);
+        copy(line, at, &[a, b, c, d, e, f, b':', b' '], 8)
+    } else {
+        copy(line, at, &three_and_colon(part / 1000), 5)
+    };
+    at = copy(line, at, &name.0.bytes, name.0.len);
+    out.advance(at);
+    Some(thread.piece.plain)
+}
 
 impl Head<'_> {
-    /// Appends the columns.
-    #[inline]
-    pub(crate) fn put(&self, out: &mut Vec<u8>, clock: &mut Clock) {
-        if let (Some(cpu), Some(time), None, false) =
-            (self.cpu, self.time, self.period, self.narrow)
-            && let Some(cpu) = CPUS.get(cpu as usize)
-            && !self.thread.piece.is_long()
-            && !self.name.0.is_long()
-        {
-            let part = clock.advance(time);
-            let start = out.len();
-            out.extend_from_slice(&[0; USUAL]);
-            let rest = out.get_mut(start..).unwrap_or_default();
-            if let Some(line) = rest.first_chunk_mut::<USUAL>() {
-                let mut at = copy(line, 0, &self.thread.piece.bytes, self.thread.piece.len);
-                at = copy(line, at, cpu, 6);
-                at = copy(line, at, &clock.text, clock.len);
-                at = if clock.nanoseconds {
-                    let [a, b, c, d, e, f, g, h, i] = nine(part);
-                    copy(line, at, &[a, b, c, d, e, f, g, h, i, b':', b' '], 11)
-                } else {
-                    let [a, b, c, d, e, f] = six(part / 1000);
-                    copy(line, at, &[a, b, c, d, e, f, b':', b' '], 8)
-                };
-                at = copy(line, at, &self.name.0.bytes, self.name.0.len);
-                out.truncate(start + at);
-            }
-            return;
-        }
-        self.put_any(out, clock);
-    }
-
     /// Appends the columns, whichever there are and however long.
-    fn put_any(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+    pub(crate) fn put(&self, out: &mut Text, clock: &mut Clock) {
         let thread = self.thread;
         out.extend_from_slice(if self.narrow {
             thread.narrow()
@@ -150,11 +150,11 @@ impl Head<'_> {
         }
         if let Some(time) = self.time {
             let part = clock.advance(time);
-            out.extend_from_slice(clock.second());
+            out.extend_from_slice(clock.millisecond());
             if clock.nanoseconds {
-                out.extend_from_slice(&nine(part));
+                out.extend_from_slice(&six(part));
             } else {
-                out.extend_from_slice(&six(part / 1000));
+                out.extend_from_slice(&three(part / 1000));
             }
             out.extend_from_slice(b": ");
         }

@@ -9,10 +9,10 @@
 
 use event::{Body, Event, EventType, Sample, Side};
 use symbols::{Addresses, CpuMode, KernelFile};
-use tracefmt::{Formats, PrintStyle};
+use tracefmt::{Format, Formats, PrintStyle, Text};
 
 use crate::columns::Clock;
-use crate::perf_columns::{Head, NameColumn, ThreadColumns};
+use crate::perf_columns::{Head, NameColumn, ThreadColumns, put_usual};
 use crate::perf_stack::{Endings, Place};
 
 /// What of a recording and of the wish decides how lines look.
@@ -37,11 +37,19 @@ pub struct PerfStyle<'f> {
 #[derive(Debug)]
 pub struct PerfPrinter {
     style: PerfStyle<'static>,
-    names: Vec<Option<NameColumn>>,
+    names: Vec<Option<Name>>,
     width: usize,
     clock: Clock,
     addresses: Addresses<ThreadColumns>,
     endings: Endings,
+}
+
+/// What is known of a kind of event.
+#[derive(Debug)]
+struct Name {
+    column: NameColumn,
+    /// Whether neither the name nor any text of such an event steers a terminal.
+    plain: bool,
 }
 
 /// Stands for what is not known of an event that is no sample of perf's.
@@ -87,10 +95,36 @@ impl PerfPrinter {
         self.endings.follow(self.addresses.files());
     }
 
-    /// Appends the lines of one event, the last line feed included. `env` is what the recording's formats
-    /// refer to.
-    pub fn event(&mut self, event: &Event<'_>, env: &Formats, out: &mut Vec<u8>) {
+    /// Appends the lines of one event, the last line feed included, and returns whether it is known that nothing in them
+    /// steers a terminal. `env` is what the recording's formats refer to.
+    #[inline]
+    pub fn event(&mut self, event: &Event<'_>, env: &Formats, out: &mut Text) -> bool {
         let sample = event.sample.unwrap_or(&NO_SAMPLE);
+        if sample.tracepoint
+            && sample.has_cpu
+            && !self.style.tracepoint_addresses
+            && let (Body::Raw(record), Some(format)) = (event.body, event.ty.format)
+        {
+            let name = match self.names.get(event.ty.index as usize) {
+                Some(Some(name)) => name,
+                _ => new_name(&mut self.names, event.ty, self.width),
+            };
+            let mode = CpuMode::of(sample.misc);
+            let (thread, _) = self.addresses.running(mode, event.pid, event.tid);
+            let (cpu, time) = (event.cpu, event.time);
+            if let Some(plain) = put_usual(out, thread, cpu, &mut self.clock, time, &name.column) {
+                format.print(record, env, PrintStyle::Perf, out);
+                out.push(b'\n');
+                return plain && name.plain;
+            }
+        }
+        self.any(event, sample, env, out);
+        false
+    }
+
+    /// Appends the lines of an event of any kind.
+    #[inline(never)]
+    fn any(&mut self, event: &Event<'_>, sample: &Sample<'_>, env: &Formats, out: &mut Text) {
         let mode = CpuMode::of(sample.misc);
         let address = match sample.ip {
             Some(ip) if !sample.tracepoint || self.style.tracepoint_addresses => Some(ip),
@@ -112,7 +146,7 @@ impl PerfPrinter {
                 true => None,
                 false => Some(sample.period.unwrap_or(0)),
             },
-            name,
+            name: &name.column,
         };
         head.put(out, &mut self.clock);
         match event.body {
@@ -151,17 +185,19 @@ impl PerfPrinter {
 
 /// Makes the column of a kind of event that was not printed before.
 #[cold]
-fn new_name<'n>(
-    names: &'n mut Vec<Option<NameColumn>>,
-    ty: &EventType<'_>,
-    width: usize,
-) -> &'n NameColumn {
+fn new_name<'n>(names: &'n mut Vec<Option<Name>>, ty: &EventType<'_>, width: usize) -> &'n Name {
     let index = ty.index as usize;
     if names.len() <= index {
         // Kinds of events are few: each has an attribute of 64 bytes or more in the recording.
-        names.resize(index.saturating_add(1), None);
+        names.resize_with(index.saturating_add(1), || None);
     }
-    names[index].get_or_insert_with(|| NameColumn::new(&label(ty), width))
+    names[index].get_or_insert_with(|| {
+        let column = NameColumn::new(&label(ty), width);
+        Name {
+            plain: column.is_plain() && ty.format.is_some_and(Format::prints_plain),
+            column,
+        }
+    })
 }
 
 /// Returns the name of a kind of event as perf prints it. Recordings in which names are missing have those of
@@ -174,7 +210,7 @@ fn label(ty: &EventType<'_>) -> Vec<u8> {
 }
 
 /// Appends a record whose format is not known, as hexadecimal bytes.
-pub(crate) fn hex_record(record: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn hex_record(record: &[u8], out: &mut Text) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"raw");
     for byte in record {

@@ -1,8 +1,9 @@
 //! Lines of events that were read from text: the columns set anew, the event's own text as it stood.
 
-use std::io::Write;
+use std::fmt::Write;
 
 use event::{Body, Event, NONE};
+use tracefmt::Text;
 
 /// Whose columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum TextStyle {
 /// `seconds` says whether times are nanoseconds printed as seconds, `digits` with how many decimals; other
 /// times are plain numbers.
 pub fn text_line(
-    out: &mut Vec<u8>,
+    out: &mut Text,
     event: &Event<'_>,
     style: TextStyle,
     seconds: bool,

@@ -4,12 +4,12 @@
 //! `print_handle_file`) and `src/event-parse.c` of libtraceevent 1.7.1 (`print_event_time`,
 //! `data_latency_format`).
 
-use std::io::Write;
+use std::fmt::Write;
 
-use tracefmt::{Format, Formats};
+use tracefmt::{Format, Formats, Text};
 
-use crate::columns::{CPUS, Clock, Piece, copy};
-use crate::digits::{decimal, nine, signed, six};
+use crate::columns::{CPUS, Clock, LINE, Piece, copy};
+use crate::digits::{decimal, nine, signed, six, three_and_colon};
 
 /// How many columns an event name and the colon behind it take up at least.
 const NAME_WIDTH: usize = 20;
@@ -21,8 +21,6 @@ const PID_WIDTH: usize = 5;
 const HALF_MICROSECOND: u64 = 500;
 /// Bytes that are enough for all but the longest names of events.
 const USUAL_NAME: usize = 48;
-/// All columns of usual size: 32 of the thread, 6 of the CPU, 12 and 8 of the time, and the name.
-const USUAL: usize = 58 + USUAL_NAME;
 /// Threads whose columns are kept, a power of two.
 const THREADS: usize = 64;
 
@@ -86,7 +84,15 @@ pub(crate) struct LineCache {
     /// By the low bits of the thread id.
     threads: Vec<Option<(i32, Piece<32>)>>,
     /// By kind of event.
-    names: Vec<Option<Piece<USUAL_NAME>>>,
+    names: Vec<Option<Name>>,
+}
+
+/// What is known of a kind of event.
+#[derive(Debug, Clone)]
+struct Name {
+    column: Piece<USUAL_NAME>,
+    /// Whether neither the name nor any text of such an event steers a terminal.
+    plain: bool,
 }
 
 impl LineCache {
@@ -98,18 +104,18 @@ impl LineCache {
         }
     }
 
-    /// Appends all columns before the event's own text, as [`line_head`] does. `index` is the number of the
-    /// kind of event.
+    /// Appends all columns before the event's own text, as [`line_head`] does, and returns whether it is known that
+    /// nothing in them and in the event's own text steers a terminal. `index` is the number of the kind of event.
     #[inline]
     pub(crate) fn head(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Text,
         head: &LineHead<'_>,
         index: u32,
         format: Option<&Format>,
         formats: &Formats,
         style: &LineStyle,
-    ) {
+    ) -> bool {
         if let (TimeStyle::Seconds, None, Some(format), Some(cpu)) = (
             style.time,
             style.buffer_width,
@@ -125,40 +131,39 @@ impl LineCache {
                 Some((pid, thread)) if *pid == head.pid => thread,
                 _ => new_thread(&mut self.threads[slot], head.pid, formats),
             };
-            if !name.is_long() && !thread.is_long() {
+            let column = &name.column;
+            if !column.is_long()
+                && !thread.is_long()
+                && let Some(line) = out.room(LINE).first_chunk_mut()
+            {
                 let part = self.clock.advance(head.time.wrapping_add(HALF_MICROSECOND));
-                let start = out.len();
-                out.extend_from_slice(&[0; USUAL]);
-                let rest = out.get_mut(start..).unwrap_or_default();
-                if let Some(line) = rest.first_chunk_mut::<USUAL>() {
-                    let [a, b, c, d, e, f] = six(part / 1000);
-                    let mut at = copy(line, 0, &thread.bytes, thread.len);
-                    at = copy(line, at, cpu, 6);
-                    at = copy(line, at, &self.clock.text, self.clock.len);
-                    at = copy(line, at, &[a, b, c, d, e, f, b':', b' '], 8);
-                    at = copy(line, at, &name.bytes, name.len);
-                    out.truncate(start + at);
-                }
-                return;
+                let mut at = copy(line, 0, &thread.bytes, thread.len);
+                at = copy(line, at, cpu, 6);
+                at = copy(line, at, &self.clock.text, self.clock.len);
+                at = copy(line, at, &three_and_colon(part / 1000), 5);
+                at = copy(line, at, &column.bytes, column.len);
+                out.advance(at);
+                return name.plain && thread.plain;
             }
         }
         line_head(out, head, format, formats, style);
+        false
     }
 }
 
 #[cold]
-fn new_name<'n>(
-    names: &'n mut Vec<Option<Piece<USUAL_NAME>>>,
-    index: u32,
-    format: &Format,
-) -> &'n Piece<USUAL_NAME> {
+fn new_name<'n>(names: &'n mut Vec<Option<Name>>, index: u32, format: &Format) -> &'n Name {
     let index = index as usize;
     if names.len() <= index {
         names.resize(index + 1, None);
     }
-    let mut text = Vec::new();
+    let mut text = Text::new();
     name_column(&mut text, &format.name);
-    names[index].insert(Piece::new(text))
+    let column = Piece::new(text.as_bytes());
+    names[index].insert(Name {
+        plain: column.plain && format.prints_plain(),
+        column,
+    })
 }
 
 #[cold]
@@ -167,14 +172,14 @@ fn new_thread<'t>(
     pid: i32,
     formats: &Formats,
 ) -> &'t Piece<32> {
-    let mut text = Vec::new();
+    let mut text = Text::new();
     thread_column(&mut text, pid, formats);
-    &slot.insert((pid, Piece::new(text))).1
+    &slot.insert((pid, Piece::new(text.as_bytes()))).1
 }
 
 /// Appends all columns before the event's own text. `format` is `None` for an event whose format is not there.
 pub(crate) fn line_head(
-    out: &mut Vec<u8>,
+    out: &mut Text,
     head: &LineHead<'_>,
     format: Option<&Format>,
     formats: &Formats,
@@ -199,14 +204,14 @@ pub(crate) fn line_head(
 }
 
 /// Appends the name of an event.
-fn name_column(out: &mut Vec<u8>, name: &str) {
+fn name_column(out: &mut Text, name: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     pad(out, NAME_WIDTH.saturating_sub(name.len()));
 }
 
 /// Appends name and id of a thread, and a space.
-fn thread_column(out: &mut Vec<u8>, pid: i32, formats: &Formats) {
+fn thread_column(out: &mut Text, pid: i32, formats: &Formats) {
     let comm = match pid {
         0 => "<idle>",
         _ => formats.comm(pid).unwrap_or("<...>"),
@@ -221,7 +226,7 @@ fn thread_column(out: &mut Vec<u8>, pid: i32, formats: &Formats) {
 }
 
 /// Appends the number of the CPU.
-fn cpu_column(out: &mut Vec<u8>, cpu: u32) {
+fn cpu_column(out: &mut Text, cpu: u32) {
     match CPUS.get(cpu as usize) {
         Some(column) => out.extend_from_slice(&column[..5]),
         None => {
@@ -234,7 +239,7 @@ fn cpu_column(out: &mut Vec<u8>, cpu: u32) {
 
 /// Appends the line that tells of lost events, its end included.
 pub(crate) fn lost_line(
-    out: &mut Vec<u8>,
+    out: &mut Text,
     cpu: u32,
     count: Option<u64>,
     buffer: &str,
@@ -249,7 +254,7 @@ pub(crate) fn lost_line(
 }
 
 /// Appends the first column of a recording with several buffers: the instance's name, or as much space.
-fn buffer_column(out: &mut Vec<u8>, buffer: &str, style: &LineStyle) {
+fn buffer_column(out: &mut Text, buffer: &str, style: &LineStyle) {
     let Some(width) = style.buffer_width else {
         return;
     };
@@ -264,7 +269,7 @@ fn base_name(name: &str) -> &str {
 }
 
 /// Appends a time with the colon behind it.
-fn time(out: &mut Vec<u8>, time: u64, style: TimeStyle) {
+fn time(out: &mut Text, time: u64, style: TimeStyle) {
     match style {
         TimeStyle::Seconds => {
             let micros = time.wrapping_add(HALF_MICROSECOND) / 1000;
@@ -284,8 +289,8 @@ fn time(out: &mut Vec<u8>, time: u64, style: TimeStyle) {
     out.push(b':');
 }
 
-fn pad(out: &mut Vec<u8>, count: usize) {
-    out.resize(out.len() + count, b' ');
+fn pad(out: &mut Text, count: usize) {
+    out.fill(b' ', count);
 }
 
 #[cfg(test)]
@@ -309,17 +314,17 @@ mod tests {
 
     fn line(head: LineHead<'_>, style: &LineStyle, formats: &Formats) -> String {
         let format = formats.by_id(314);
-        let mut plain = Vec::new();
+        let mut plain = Text::new();
         line_head(&mut plain, &head, format, formats, style);
         // Kept columns, and other threads in between, change nothing.
         let mut cache = LineCache::new();
         for pid in [head.pid, head.pid + THREADS as i32, head.pid] {
-            let mut out = Vec::new();
+            let mut out = Text::new();
             let other = LineHead { pid, ..head };
             cache.head(&mut out, &other, 3, format, formats, style);
-            assert!(out == plain || pid != head.pid);
+            assert!(out.as_bytes() == plain.as_bytes() || pid != head.pid);
         }
-        String::from_utf8(plain).unwrap()
+        String::from_utf8(plain.as_bytes().to_vec()).unwrap()
     }
 
     const HEAD: LineHead<'_> = LineHead {
@@ -425,7 +430,7 @@ mod tests {
             text,
             "       CPU 1/KVM-1234  [001]   867.639531: sched_switch:         "
         );
-        let mut out = Vec::new();
+        let mut out = Text::new();
         lost_line(&mut out, 3, Some(724), "dir/other", &style);
         lost_line(
             &mut out,
@@ -435,7 +440,7 @@ mod tests {
             &LineStyle::new(TimeStyle::Seconds, []),
         );
         assert_eq!(
-            String::from_utf8(out).unwrap(),
+            String::from_utf8(out.as_bytes().to_vec()).unwrap(),
             "other: CPU:3 [724 EVENTS DROPPED]\nCPU:3 [EVENTS DROPPED]\n"
         );
     }
@@ -444,10 +449,10 @@ mod tests {
     fn an_event_without_a_format_is_named_as_unknown() {
         let formats = formats();
         let style = LineStyle::new(TimeStyle::Seconds, []);
-        let mut out = Vec::new();
+        let mut out = Text::new();
         line_head(&mut out, &HEAD, None, &formats, &style);
         assert_eq!(
-            String::from_utf8(out).unwrap(),
+            String::from_utf8(out.as_bytes().to_vec()).unwrap(),
             "[UNKNOWN EVENT][UNKNOWN EVENT] (NULL):               [UNKNOWN EVENT]"
         );
     }

@@ -68,8 +68,8 @@ pub fn json(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Makes lines harmless that may hold bytes that are no UTF-8, as other tools' do; those stay.
-pub fn lines(bytes: &mut Vec<u8>) {
+/// Returns lines that may hold bytes that are no UTF-8, as other tools' do; those stay.
+pub fn lines(bytes: &[u8]) -> Cow<'_, [u8]> {
     // One look at all bytes, without a branch for each, finds that there is nothing to do.
     let suspect = |b: u8| {
         ((b < 0x20) & (b != b'\n') & (b != b'\t'))
@@ -79,14 +79,14 @@ pub fn lines(bytes: &mut Vec<u8>) {
             | (b == 0xe2)
     };
     if !bytes.iter().fold(false, |any, &b| any | suspect(b)) {
-        return;
+        return Cow::Borrowed(bytes);
     }
     let mut out = Vec::with_capacity(bytes.len() + 64);
     for chunk in bytes.utf8_chunks() {
         out.extend_from_slice(text(chunk.valid()).as_bytes());
         out.extend_from_slice(chunk.invalid());
     }
-    *bytes = out;
+    Cow::Owned(out)
 }
 
 /// Returns a cell of a table for spreadsheets, which run what begins as a formula: that gets a `'` before it, as they
@@ -132,10 +132,9 @@ mod tests {
 
     #[test]
     fn lines_keep_bytes_that_are_no_text() {
-        let mut line = b"sh\x1b]0;x\x07 1 \xff\xc2\x9b \xe2\x80\xae \xe2\x86\x92\xe2\n".to_vec();
-        lines(&mut line);
+        let line = b"sh\x1b]0;x\x07 1 \xff\xc2\x9b \xe2\x80\xae \xe2\x86\x92\xe2\n";
         let expected = b"sh\\x1b]0;x\\x07 1 \xff\\x9b \\u{202e} \xe2\x86\x92\xe2\n";
-        assert_eq!(line, expected);
+        assert_eq!(*lines(line), expected[..]);
     }
 
     #[test]

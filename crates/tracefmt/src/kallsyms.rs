@@ -15,19 +15,36 @@ impl Kallsyms {
     /// only mark places: both are left out, as libtraceevent 1.7.1 does.
     pub fn parse(text: &[u8]) -> Kallsyms {
         let mut table = Kallsyms::default();
-        for line in text.split(|&b| b == b'\n') {
-            let mut words = line
-                .split(u8::is_ascii_whitespace)
-                .filter(|w| !w.is_empty());
-            let (Some(address), Some(kind), Some(name)) =
-                (words.next(), words.next(), words.next())
-            else {
+        // All of it is looked at once, not every name: there are a hundred thousand.
+        let whole = std::str::from_utf8(text).ok();
+        let mut next = 0;
+        while next < text.len() {
+            let mut at = next;
+            let mut word = || {
+                let start = at + text[at..].iter().position(|b| !is_blank(*b))?;
+                let rest = &text[start..];
+                at = start
+                    + rest
+                        .iter()
+                        .position(|b| b.is_ascii_whitespace())
+                        .unwrap_or(rest.len());
+                (start < at).then_some(start..at)
+            };
+            let words = (word(), word(), word());
+            let end = text[at..].iter().position(|&b| b == b'\n');
+            next = end.map_or(text.len(), |end| at + end + 1);
+            let (Some(address), Some(kind), Some(name)) = words else {
                 continue;
             };
-            if matches!(kind, b"A" | b"a") || name.starts_with(b"$") {
+            if matches!(text[kind], [b'A' | b'a']) || text[name.start] == b'$' {
                 continue;
             }
-            let (Some(address), Ok(name)) = (parse_hex(address), std::str::from_utf8(name)) else {
+            let address = parse_hex(&text[address]);
+            let name = match whole {
+                Some(whole) => whole.get(name),
+                None => std::str::from_utf8(&text[name]).ok(),
+            };
+            let (Some(address), Some(name)) = (address, name) else {
                 continue;
             };
             let start = table.names.len();
@@ -40,8 +57,11 @@ impl Kallsyms {
         }
         // Of several names for one address libtraceevent prints the one its binary search meets first in
         // a list that has the last line of the text first. See `lookup`.
-        table.symbols.reverse();
+        // Most lines are in order already, which a sort makes use of only if they are not turned round before it.
         table.symbols.sort_by_key(|s| s.0);
+        for same in table.symbols.chunk_by_mut(|a, b| a.0 == b.0) {
+            same.reverse();
+        }
         table
     }
 
@@ -107,13 +127,23 @@ impl Kallsyms {
     }
 }
 
+/// Whether a byte stands between words of a line.
+fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() && byte != b'\n'
+}
+
 /// Parses up to 16 hexadecimal digits, and nothing else.
 fn parse_hex(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 16 {
         return None;
     }
     text.iter().try_fold(0, |value, &b| {
-        let digit = (b as char).to_digit(16)?;
+        let digit = match b {
+            b'0'..=b'9' => b - b'0',
+            b'a'..=b'f' => b - b'a' + 10,
+            b'A'..=b'F' => b - b'A' + 10,
+            _ => return None,
+        };
         Some(value << 4 | u64::from(digit))
     })
 }
@@ -134,6 +164,24 @@ mod tests {
         assert_eq!(symbols.lookup(0xffff_ffff_8100_0200), Some(("do_two", 0)));
         assert_eq!(symbols.lookup(0xffff_ffff_8100_0201), None);
         assert_eq!(symbols.lookup(0x1000), None);
+    }
+
+    #[test]
+    fn lines_are_read_however_they_are_spaced() {
+        let text = b"  10\t t  one \r\n\n20 t\n30\n  \n40 T \xff\xfe\nAb T two\x0cmore words\r\n\
+            g0 T no\n00000000000000050 T long\n60 T \xc3\xa9t\xc3\xa9\n70 T last";
+        let symbols = Kallsyms::parse(text);
+        let names = [0x10, 0x60, 0x70, 0xab].map(|at| symbols.lookup(at).map(|(name, _)| name));
+        assert_eq!(
+            names,
+            [
+                Some("one"),
+                Some("\u{e9}t\u{e9}"),
+                Some("last"),
+                Some("two")
+            ]
+        );
+        assert_eq!(symbols.len(), 4);
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod field;
 mod format;
 mod kallsyms;
 mod print;
+mod text;
 mod tracing_data;
 
 pub use abi::{Abi, Diagnostic, Endian};
@@ -47,4 +48,5 @@ pub use field::{Field, FieldKind};
 pub use format::Format;
 pub use kallsyms::Kallsyms;
 pub use print::{PrintStyle, Printer};
+pub use text::{Text, is_plain};
 pub use tracing_data::{Cursor, TracingData, parse_tracing_data};

@@ -2,7 +2,7 @@
 //! panic, and prints a bounded text.
 
 use proptest::prelude::*;
-use tracefmt::{Abi, Endian, Format, Formats, Kallsyms, PrintStyle};
+use tracefmt::{Abi, Endian, Format, Formats, Kallsyms, PrintStyle, Text, is_plain};
 
 const FIELDS: &str = "name: e\nID: 7\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -120,15 +120,16 @@ fn print(format: &Format, record: &[u8]) {
     // A step adds at most a few characters for every byte of the record, and lines end at 64 KiB.
     let bound = (64 << 10) + 16 * record.len() + (4 << 10);
     for style in [PrintStyle::TraceCmd, PrintStyle::Perf] {
-        let mut out = Vec::new();
+        let mut out = Text::new();
         format.print(record, &env, style, &mut out);
         assert!(
             format.printer.is_raw() || out.len() <= bound,
             "{} bytes",
             out.len()
         );
+        assert!(!format.prints_plain() || is_plain(out.as_bytes()));
     }
-    let mut out = Vec::new();
+    let mut out = Text::new();
     format.print_fields(record, &env, &mut out);
 }
 

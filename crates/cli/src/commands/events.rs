@@ -10,7 +10,7 @@ use serde::Serialize;
 use session::Scope;
 use source::Reader;
 use symbols::KernelFile;
-use tracefmt::Formats;
+use tracefmt::{Formats, Text};
 use wildmatch::WildMatch;
 
 use crate::answer::Answer;
@@ -144,7 +144,7 @@ struct Events<'f> {
     globs: Vec<WildMatch>,
     threads: Threads,
     stream: Stream,
-    text: Vec<u8>,
+    text: Text,
     /// Whether any kind of event was asked for by name and is there.
     matched: bool,
 }
@@ -162,7 +162,7 @@ impl<'f> Events<'f> {
             globs: globs.iter().map(|glob| WildMatch::new(glob)).collect(),
             threads: Threads::default(),
             stream,
-            text: Vec::new(),
+            text: Text::new(),
             matched: false,
         }
     }
@@ -171,7 +171,7 @@ impl<'f> Events<'f> {
     fn record(&mut self, event: &Event<'_>) {
         self.text.clear();
         self.printer.body(event, &mut self.text);
-        let text = String::from_utf8_lossy(&self.text);
+        let text = String::from_utf8_lossy(self.text.as_bytes());
         let text = text.trim_end();
         let thread = self.threads.get(event.tid);
         let comm = event
@@ -229,7 +229,10 @@ impl Sink for Events<'_> {
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match self.format {
-            Format::Table => self.printer.event(event, self.stream.pending()),
+            Format::Table => {
+                let printer = &mut self.printer;
+                self.stream.lines(|out| printer.event(event, out));
+            }
             Format::Json | Format::Csv => self.record(event),
         }
         self.stream.flow()
@@ -237,7 +240,13 @@ impl Sink for Events<'_> {
 
     fn side(&mut self, side: &Side<'_>) {
         match self.format {
-            Format::Table => self.printer.side(side, self.stream.pending()),
+            Format::Table => {
+                let printer = &mut self.printer;
+                self.stream.lines(|out| {
+                    printer.side(side, out);
+                    false
+                });
+            }
             Format::Json | Format::Csv => self.threads.side(side),
         }
     }

@@ -3,7 +3,7 @@
 use event::{Body, CallChain, Event, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use proptest::prelude::*;
-use tracefmt::Formats;
+use tracefmt::{Formats, Text};
 
 use crate::script::*;
 
@@ -119,7 +119,7 @@ proptest! {
         let kind = ty(3, "an:event");
         printer.declare(&kind);
         let formats = Formats::default();
-        let mut out = Vec::new();
+        let mut out = Text::new();
         for one in &all {
             match one {
                 Told::Comm(pid, tid, comm) => {
@@ -172,7 +172,7 @@ proptest! {
                     };
                     let start = out.len();
                     printer.event(&event, &formats, &mut out);
-                    let text = &out[start..];
+                    let text = &out.as_bytes()[start..];
                     prop_assert_eq!(text.last(), Some(&b'\n'));
                     let needle = format!(" {tid:5} ");
                     prop_assert!(text.windows(needle.len()).any(|w| w == needle.as_bytes()));

@@ -2,7 +2,7 @@
 
 use event::{Body, CallChain, Event, EventType, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
-use tracefmt::Formats;
+use tracefmt::{Formats, Text};
 
 use crate::script::*;
 
@@ -32,9 +32,10 @@ fn a_tracepoints_line_has_all_columns() {
                 exec: false,
             });
         }
-        let mut out = b"before\n".to_vec();
+        let mut out = Text::new();
+        out.extend_from_slice(b"before\n");
         printer.event(event, &formats, &mut out);
-        String::from_utf8(out).unwrap()
+        String::from_utf8(out.as_bytes().to_vec()).unwrap()
     };
     let record = [58, 1, 0, 0, 0x95, 0x0f, 0, 0, 0, 0, 0, 0];
     let sample = Sample {

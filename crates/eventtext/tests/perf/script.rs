@@ -2,7 +2,7 @@
 
 use event::{Body, CallChain, Decoder, Event, EventType, Kind, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
-use tracefmt::Formats;
+use tracefmt::{Formats, Text};
 
 pub(crate) const KERNEL: u64 = -128i64 as u64;
 pub(crate) const USER: u64 = -512i64 as u64;
@@ -40,7 +40,7 @@ pub(crate) struct Script {
     pub printer: PerfPrinter,
     ty: EventType<'static>,
     pub sample: Sample<'static>,
-    out: Vec<u8>,
+    out: Text,
     time: u64,
 }
 
@@ -68,7 +68,7 @@ impl Script {
             printer,
             ty,
             sample,
-            out: Vec::new(),
+            out: Text::new(),
             time: 1_000_000,
         }
     }
@@ -177,7 +177,7 @@ impl Script {
         };
         self.out.clear();
         self.event(pid, tid, &sample);
-        let text = String::from_utf8(self.out.clone()).unwrap();
+        let text = String::from_utf8(self.out.as_bytes().to_vec()).unwrap();
         let (_, lines) = text.split_once('\n').unwrap();
         assert!(
             text.ends_with('\n') && (lines == "\n" || lines.ends_with("\n\n")),
@@ -195,7 +195,7 @@ impl Script {
         };
         self.out.clear();
         self.event(pid, tid, &sample);
-        String::from_utf8(self.out.clone()).unwrap()
+        String::from_utf8(self.out.as_bytes().to_vec()).unwrap()
     }
 
     /// Prints an event without a call chain, and returns the thread's name.

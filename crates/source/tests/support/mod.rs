@@ -18,7 +18,7 @@ use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use paths::Paths;
 use source::{Reader, ReaderOptions, Recording};
 use symbols::{Functions, KernelFile};
-use tracefmt::Formats;
+use tracefmt::{Formats, Text};
 
 /// What reading any input may hold at most, beside [`PER_BYTE`].
 ///
@@ -96,7 +96,7 @@ fn print(reader: &Reader<'_>, other: bool, seen: &mut Seen) {
     let formats = reader.formats().unwrap_or(&none);
     let mut sink = Lines {
         printer: printer(reader, formats, other),
-        out: Vec::new(),
+        out: Text::new(),
         seen,
     };
     let _ = reader.walk(&mut sink);
@@ -140,7 +140,7 @@ fn printer<'f>(reader: &'f Reader<'_>, formats: &'f Formats, other: bool) -> Eve
 /// Prints, and counts what was printed.
 struct Lines<'f, 's> {
     printer: EventPrinter<'f>,
-    out: Vec<u8>,
+    out: Text,
     seen: &'s mut Seen,
 }
 

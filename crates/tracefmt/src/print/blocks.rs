@@ -7,7 +7,7 @@ use super::program::{Action, Patch, Pooled, Program, Step};
 use crate::cast::index;
 
 /// Texts longer than this are not joined further.
-const MAX_BLOCK: u32 = 512;
+pub(super) const MAX_BLOCK: u32 = 512;
 
 /// Joins what can be joined, and puts the jumps right.
 pub(super) fn merge(program: &mut Program) {

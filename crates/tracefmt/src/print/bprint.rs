@@ -9,10 +9,12 @@ use super::printer::Bprint;
 use super::printf::{Spec, Splitter, put_number, put_padded};
 use super::run::{MAX_LINE, Run, put_pointer};
 use super::text::{put_hex, until_nul};
+use crate::Text;
 use crate::cast::int;
 
 /// Appends the line.
-pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Vec<u8>) {
+#[inline(never)]
+pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Text) {
     let abi = run.program.abi;
     let number = |(offset, size): (u32, u32)| {
         abi.endian
@@ -36,7 +38,14 @@ pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Vec<u8>) {
         run,
     };
     let full = out.len() + MAX_LINE;
-    while let Ok(Some((mut spec, extension))) = splitter.next(out) {
+    let mut literal = Vec::new();
+    loop {
+        let conversion = splitter.next(&mut literal);
+        out.extend_from_slice(&literal);
+        literal.clear();
+        let Ok(Some((mut spec, extension))) = conversion else {
+            break;
+        };
         let width = spec.stars.width.then(|| int(args.number(4)));
         let precision = spec.stars.precision.then(|| int(args.number(4)));
         spec = Spec {
@@ -80,7 +89,7 @@ impl<'a> Args<'a> {
         text
     }
 
-    fn pointer(&mut self, extension: &str, out: &mut Vec<u8>) {
+    fn pointer(&mut self, extension: &str, out: &mut Text) {
         let long = usize::from(self.run.program.abi.long_size);
         match extension.as_bytes() {
             [] => put_pointer(out, self.number(long)),

@@ -213,6 +213,7 @@ impl Compiler<'_> {
             (b'u', Some(digits @ ..=8)) => Action::Unsigned(cut(self), digits),
             (b'd', Some(digits @ ..=8)) => Action::Signed(operand.into(), spec.bits, digits),
             (b'x', Some(digits @ ..=16)) => Action::Hex(cut(self), digits),
+            (b'x', None) if spec.is_prefixed() => Action::Prefixed(cut(self), spec.kernel),
             _ => match self.form(form) {
                 Some(form) => Action::Number(operand.into(), form),
                 None => Action::Signed(operand.into(), spec.bits, 1),

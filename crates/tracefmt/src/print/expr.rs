@@ -54,6 +54,13 @@ impl Exprs {
     /// Looks up the kernel symbols the line names, the first time there are any symbols at all.
     #[inline]
     pub(super) fn resolve(&self, symbols: &Kallsyms) {
+        if !self.symbols.is_empty() {
+            self.look_up(symbols);
+        }
+    }
+
+    #[cold]
+    fn look_up(&self, symbols: &Kallsyms) {
         for (name, address) in &self.symbols {
             if address.get().is_none() && !symbols.is_empty() {
                 // Only one thread gets to set it, and all would set the same.

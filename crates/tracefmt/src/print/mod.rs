@@ -17,6 +17,7 @@ mod load;
 mod numbers;
 mod operand;
 mod parser;
+mod plain;
 mod pointers;
 mod printer;
 mod printf;
@@ -34,7 +35,7 @@ mod tool;
 mod types;
 mod value;
 
-use crate::{Format, Formats};
+use crate::{Format, Formats, Text};
 use run::Run;
 
 pub use printer::Printer;
@@ -46,7 +47,8 @@ impl Format {
     /// `record` is the raw record with the common fields, `env` the recording's tables: kernel symbols,
     /// `trace_printk` strings, byte order. What lies outside of the record reads as 0 or as nothing. Some
     /// texts end in a line feed (`ftrace:print`, `ftrace:kernel_stack`); it is part of the text.
-    pub fn print(&self, record: &[u8], env: &Formats, style: PrintStyle, out: &mut Vec<u8>) {
+    #[inline]
+    pub fn print(&self, record: &[u8], env: &Formats, style: PrintStyle, out: &mut Text) {
         if self.printer.failed {
             return self.print_fields(record, env, out);
         }
@@ -65,8 +67,15 @@ impl Format {
         }
     }
 
+    /// Returns whether all texts of such events are plain ([`crate::is_plain`]), whatever their records hold: none of it is
+    /// text of the record or of the recording's tables.
+    pub fn prints_plain(&self) -> bool {
+        let printer = &self.printer;
+        !printer.failed && printer.bprint.is_none() && printer.program.prints_plain()
+    }
+
     /// Appends ` name=value` of each of the event's own fields, as `trace-cmd report -R` prints them.
-    pub fn print_fields(&self, record: &[u8], env: &Formats, out: &mut Vec<u8>) {
+    pub fn print_fields(&self, record: &[u8], env: &Formats, out: &mut Text) {
         let own = self.common.min(self.fields.len());
         raw::print_fields(&self.printer, &self.fields, own, self.abi, record, env, out);
     }

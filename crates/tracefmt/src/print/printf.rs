@@ -2,6 +2,7 @@
 
 use super::parser::Dialect;
 use super::text::decimal_at;
+use crate::Text;
 use crate::cast::low_8;
 
 /// Widths and precisions above this are taken for this: no kernel format comes near.
@@ -57,6 +58,15 @@ impl Spec {
             ..*self
         };
         self.zero && plain.is_plain()
+    }
+
+    /// Returns whether it is plain apart from the prefix that the base has, as `%#x`.
+    pub(super) fn is_prefixed(&self) -> bool {
+        let plain = Spec {
+            alternate: false,
+            ..*self
+        };
+        self.alternate && plain.is_plain()
     }
 
     /// Puts in what the stars stand for; a negative width means left-justified.
@@ -295,29 +305,24 @@ fn tool_pointer_extension(rest: &[u8]) -> usize {
     }
 }
 
-/// Appends `count` times `byte`.
-fn fill(out: &mut Vec<u8>, byte: u8, count: usize) {
-    out.resize(out.len() + count, byte);
-}
-
 /// Appends a string with the width and precision asked for.
-pub(super) fn put_padded(out: &mut Vec<u8>, text: &[u8], spec: &Spec) {
+pub(super) fn put_padded(out: &mut Text, text: &[u8], spec: &Spec) {
     let text = match spec.precision {
         Some(precision) => &text[..text.len().min(precision as usize)],
         None => text,
     };
     let gap = (spec.width.unwrap_or(0) as usize).saturating_sub(text.len());
     if !spec.left {
-        fill(out, b' ', gap);
+        out.fill(b' ', gap);
     }
     out.extend_from_slice(text);
     if spec.left {
-        fill(out, b' ', gap);
+        out.fill(b' ', gap);
     }
 }
 
 /// Appends a number in the form asked for.
-pub(super) fn put_number(out: &mut Vec<u8>, value: u64, spec: &Spec) {
+pub(super) fn put_number(out: &mut Text, value: u64, spec: &Spec) {
     if spec.conversion == b'c' {
         return put_padded(
             out,
@@ -384,13 +389,13 @@ pub(super) fn put_number(out: &mut Vec<u8>, value: u64, spec: &Spec) {
         zeros += std::mem::take(&mut gap);
     }
     if !spec.left {
-        fill(out, b' ', gap);
+        out.fill(b' ', gap);
     }
     out.extend_from_slice(prefix);
-    fill(out, b'0', zeros);
+    out.fill(b'0', zeros);
     out.extend_from_slice(digits);
     if spec.left {
-        fill(out, b' ', gap);
+        out.fill(b' ', gap);
     }
 }
 
@@ -403,9 +408,9 @@ mod tests {
         let [Part::Conversion(spec, _)] = parts.as_slice() else {
             panic!("{parts:?}")
         };
-        let mut out = Vec::new();
+        let mut out = Text::new();
         put_number(&mut out, value, spec);
-        String::from_utf8(out).unwrap()
+        String::from_utf8_lossy(out.as_bytes()).into_owned()
     }
 
     /// The expected texts are those of glibc 2.36, which libtraceevent hands its formats to.
@@ -474,9 +479,9 @@ mod tests {
     #[test]
     fn strings_are_cut_and_padded() {
         let put = |spec: Spec| {
-            let mut out = Vec::new();
+            let mut out = Text::new();
             put_padded(&mut out, b"abc", &spec);
-            String::from_utf8(out).unwrap()
+            String::from_utf8_lossy(out.as_bytes()).into_owned()
         };
         assert_eq!(
             put(Spec {

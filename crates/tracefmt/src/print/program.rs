@@ -55,6 +55,8 @@ pub(super) enum Action {
     Signed(Value, u8, u8),
     /// `%x`, `%08lx`: the number, with at least so many digits.
     Hex(Value, u8),
+    /// `%#x`, `%#lx`: the number behind `0x`, and whether 0 has that too.
+    Prefixed(Value, bool),
     /// Text of a fixed length, and the range of [`Program::patches`] with the numbers put into it.
     Block(Pooled, u32, u32),
     /// A number in any other form: index into the forms.

@@ -8,7 +8,7 @@ use super::style::PrintStyle;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
 use super::types::{is_array, is_text};
 use crate::cast::{int, low_8, low_16};
-use crate::{Abi, Field, Formats};
+use crate::{Abi, Field, Formats, Text};
 
 /// Appends ` name=value` of each field, as libtraceevent 1.7.1's `tep_print_fields` does.
 ///
@@ -21,7 +21,7 @@ pub(super) fn print_fields(
     abi: Abi,
     record: &[u8],
     env: &Formats,
-    out: &mut Vec<u8>,
+    out: &mut Text,
 ) {
     let run = Run {
         program: &printer.program,
@@ -81,7 +81,7 @@ fn find(
 
 /// Appends one field by its type: text as text, other arrays byte by byte, pointers and `long` in
 /// hexadecimal, other numbers in decimal.
-pub(super) fn print_field(field: &Field, abi: Abi, record: &[u8], out: &mut Vec<u8>) {
+pub(super) fn print_field(field: &Field, abi: Abi, record: &[u8], out: &mut Text) {
     if is_array(field) {
         let (start, len) = match Locator::of(field, abi.endian) {
             Some(locator) => locator.resolve(record),

@@ -1,20 +1,34 @@
 //! Runs a compiled line over a record.
 
+use super::blocks::MAX_BLOCK;
 use super::load::Locator;
 use super::operand::Operand;
 use super::printf::{Spec, put_number, put_padded};
-use super::program::{Action, Bytes, Form, Pooled, Program, Step};
+use super::program::{Action, Bytes, Form, Pooled, Program};
 use super::style::PrintStyle;
 use super::text::{
-    block_at, decimal_at, hex_at, hex_exactly, length_in_block, put_hex, put_pooled, put_string,
-    put_text, until_nul, window,
+    PADDING, block_at, decimal_at, hex_at, hex_exactly, length_in_block, put_hex, put_pooled,
+    put_string, until_nul,
 };
 use super::value::Value;
-use crate::Formats;
 use crate::cast::int;
+use crate::{Formats, Text};
 
 /// A line that is this long is not continued, in bytes: the kernel's own are at most a page.
 pub(super) const MAX_LINE: usize = 64 << 10;
+
+/// Room that a step takes up at most that is run in it: its own text, the longest block, and what the next step goes over.
+const STEP: usize = 16 + MAX_BLOCK as usize + 64;
+
+/// What comes behind a step.
+enum Next {
+    /// The step behind it.
+    Step,
+    /// The step of that index.
+    Jump(u32),
+    /// The step itself once more, but for its literal text, by [`Run::action`].
+    Again,
+}
 
 /// A program, the record it runs over, and what surrounds them.
 #[derive(Clone, Copy)]
@@ -27,67 +41,164 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Appends the line.
-    pub(super) fn line(&self, out: &mut Vec<u8>) {
+    #[inline(never)]
+    pub(super) fn line(&self, out: &mut Text) {
         let steps = &self.program.steps[..];
         let mut rest = steps;
         let full = out.len() + MAX_LINE;
-        // Jumps go forward only, so every step runs at most once.
-        while let Some((step, behind)) = rest.split_first() {
-            rest = match self.step(step, out) {
-                None => behind,
-                Some(target) => {
-                    let behind = steps.len() - behind.len();
-                    steps.get((target as usize).max(behind)..).unwrap_or(&[])
+        while !rest.is_empty() && out.len() <= full {
+            // Most steps write into a window of known size, so that one look says that there is room for all of them.
+            let left = full - out.len();
+            let room = out.room(STEP);
+            let most = room.len().min(left + STEP);
+            let room = room.get_mut(..most).unwrap_or_default();
+            let mut at = 0;
+            let mut again = None;
+            // Jumps go forward only, so every step runs at most once.
+            while let Some((step, behind)) = rest.split_first()
+                && let Some(window) = room.get_mut(at..)
+                && let Some(window) = window.first_chunk_mut::<STEP>()
+            {
+                rest = behind;
+                block_at(window, 0, &step.text);
+                let mut written = usize::from(step.len);
+                let next = self.quick(&step.action, window, &mut written);
+                at += written;
+                match next {
+                    Next::Step => {}
+                    Next::Jump(target) => {
+                        let behind = steps.len() - behind.len();
+                        rest = steps.get((target as usize).max(behind)..).unwrap_or(&[]);
+                    }
+                    Next::Again => {
+                        again = Some(&step.action);
+                        break;
+                    }
                 }
-            };
-            if out.len() > full {
-                break;
+            }
+            out.advance(at);
+            if let Some(action) = again {
+                self.action(action, out);
             }
         }
     }
 
-    /// Runs one step; returns the index of the next where it is not the one behind.
+    /// Prints what an action prints to a place in a window, in which there is room for any that is not handed on.
     #[inline(always)]
-    fn step(&self, step: &Step, out: &mut Vec<u8>) -> Option<u32> {
-        let text = &step.text;
-        let before = usize::from(step.len);
-        // Literal text goes into the same window as what follows it.
-        match &step.action {
+    fn quick(&self, action: &Action, room: &mut [u8; STEP], at: &mut usize) -> Next {
+        match action {
             Action::Unsigned(value, width) => {
-                let value = self.value(value);
-                let (start, window) = window::<40>(out);
-                block_at(window, 0, text);
-                let digits = decimal_at(window, before, value, u32::from(*width));
-                out.truncate(start + before + digits);
+                *at += decimal_at(room, *at, self.value(value), u32::from(*width));
             }
             Action::Signed(value, bits, width) => {
                 let shift = (64 - u32::from(*bits)) & 63;
                 let value = (self.value(value) << shift).cast_signed() >> shift;
-                put_signed_behind(out, text, before, value, u32::from(*width));
+                block_at(room, *at, b"-");
+                let minus = u32::from(value < 0);
+                *at += minus as usize;
+                let width = u32::from(*width).saturating_sub(minus);
+                *at += decimal_at(room, *at, value.unsigned_abs(), width);
             }
             Action::Hex(value, width) => {
+                *at += hex_at(room, *at, self.value(value), u32::from(*width));
+            }
+            Action::Prefixed(value, zero) => {
                 let value = self.value(value);
-                let (start, window) = window::<32>(out);
-                block_at(window, 0, text);
-                let digits = hex_at(window, before, value, u32::from(*width));
-                out.truncate(start + before + digits);
+                if value != 0 || *zero {
+                    block_at(room, *at, b"0x");
+                    *at += 2;
+                }
+                *at += hex_at(room, *at, value, 1);
             }
             Action::Block(block, first, last) => {
-                out.extend_from_slice(self.pool(*block));
-                self.patch(*first, *last, out, block.len as usize);
+                let len = block.len as usize;
+                let pool = self.program.pool.get(block.at as usize..);
+                match pool.and_then(|pool| pool.first_chunk::<PADDING>()) {
+                    Some(text) if len <= PADDING => block_at(room, *at, text),
+                    _ => {
+                        if let Some(place) = room.get_mut(*at..*at + len) {
+                            place.copy_from_slice(self.pool(*block));
+                        }
+                    }
+                }
+                self.patch(*first, *last, room.get_mut(*at..).unwrap_or_default());
+                *at += len;
             }
-            Action::Chars(offset, len) => {
-                put_text(out, text, before);
-                put_string(out, self.bytes(Bytes::Fixed(*offset, *len)));
+            Action::Comm(offset) => {
+                let chars = self.record.get(*offset as usize..);
+                let Some(chars) = chars.and_then(|r| r.first_chunk::<16>()) else {
+                    return Next::Again;
+                };
+                block_at(room, *at, chars);
+                *at += length_in_block(chars);
             }
-            Action::Comm(offset) => self.comm(text, before, *offset, out),
+            Action::Name(value, table) => {
+                let table = self.program.tables.get(usize::from(*table));
+                match table.and_then(|t| t.lookup(self.value(value))) {
+                    Some(name) => return self.string_at(room, at, name),
+                    None => return Next::Again,
+                }
+            }
+            Action::Choice(value, then, other) => {
+                let chosen = if self.value(value) != 0 { then } else { other };
+                return self.string_at(room, at, *chosen);
+            }
+            Action::Literal(text) => return self.string_at(room, at, *text),
+            Action::JumpUnless(bits, value, target) => {
+                if bits.read(self.record) != *value {
+                    return Next::Jump(*target);
+                }
+            }
+            Action::JumpIfZero(value, target) => {
+                if self.value(value) == 0 {
+                    return Next::Jump(*target);
+                }
+            }
+            Action::Jump(target) => return Next::Jump(*target),
+            Action::Nothing => {}
+            Action::Number(..)
+            | Action::Pointer(_)
+            | Action::Symbol(..)
+            | Action::Chars(..)
+            | Action::Dynamic(_)
+            | Action::Text(..) => return Next::Again,
+        }
+        Next::Step
+    }
+
+    /// Copies a string of the pool to a place in a window, if it is a short one.
+    #[inline(always)]
+    fn string_at(&self, room: &mut [u8; STEP], at: &mut usize, text: Pooled) -> Next {
+        let pool = self.program.pool.get(text.at as usize..);
+        match pool.and_then(|p| p.first_chunk::<32>()) {
+            Some(string) if text.len <= 32 => {
+                block_at(room, *at, string);
+                *at += text.len as usize;
+                Next::Step
+            }
+            _ => Next::Again,
+        }
+    }
+
+    /// Puts numbers into the text of a block.
+    #[inline(always)]
+    fn patch(&self, first: u32, last: u32, text: &mut [u8]) {
+        let patches = self.program.patches.get(first as usize..last as usize);
+        for patch in patches.unwrap_or(&[]) {
+            let (at, digits) = (patch.at as usize, u32::from(patch.digits));
+            hex_exactly(text, at, self.value(&patch.value), digits);
+        }
+    }
+
+    /// Prints what an action prints, apart from the literal text before it.
+    pub(super) fn action(&self, action: &Action, out: &mut Text) {
+        match action {
             Action::Name(value, table) => {
                 let value = self.value(value);
                 let table = self.program.tables.get(usize::from(*table));
                 match table.and_then(|t| t.lookup(value)) {
-                    Some(name) => self.two(text, before, name, out),
+                    Some(name) => self.pooled(out, name),
                     None => {
-                        put_text(out, text, before);
                         out.extend_from_slice(b"0x");
                         put_hex(out, value, 1);
                     }
@@ -95,106 +206,7 @@ impl<'a> Run<'a> {
             }
             Action::Choice(value, then, other) => {
                 let chosen = if self.value(value) != 0 { then } else { other };
-                self.two(text, before, *chosen, out);
-            }
-            Action::JumpUnless(bits, value, target) => {
-                put_text(out, text, before);
-                if bits.read(self.record) != *value {
-                    return Some(*target);
-                }
-            }
-            Action::JumpIfZero(value, target) => {
-                put_text(out, text, before);
-                if self.value(value) == 0 {
-                    return Some(*target);
-                }
-            }
-            Action::Jump(target) => {
-                put_text(out, text, before);
-                return Some(*target);
-            }
-            Action::Nothing => put_text(out, text, before),
-            Action::Literal(long) => self.pooled(out, *long),
-            action => {
-                put_text(out, text, before);
-                self.action(action, out);
-            }
-        }
-        None
-    }
-
-    /// Appends the text of a step and the name of a thread.
-    #[inline(always)]
-    fn comm(&self, text: &[u8; 16], before: usize, offset: u32, out: &mut Vec<u8>) {
-        let chars = self
-            .record
-            .get(offset as usize..)
-            .and_then(|r| r.first_chunk::<16>());
-        let Some(chars) = chars else {
-            put_text(out, text, before);
-            put_string(out, self.bytes(Bytes::Fixed(offset, 16)));
-            return;
-        };
-        let len = length_in_block(chars);
-        let (start, window) = window::<32>(out);
-        block_at(window, 0, text);
-        block_at(window, before, chars);
-        out.truncate(start + before + len);
-    }
-
-    /// Appends the text of a step and a string.
-    #[inline(always)]
-    fn two(&self, text: &[u8; 16], before: usize, second: Pooled, out: &mut Vec<u8>) {
-        let len = second.len as usize;
-        let pool = self.program.pool.get(second.at as usize..);
-        match pool.and_then(|p| p.first_chunk::<32>()) {
-            Some(string) if len <= 32 => {
-                let (start, window) = window::<48>(out);
-                block_at(window, 0, text);
-                block_at(window, before, string);
-                out.truncate(start + before + len);
-            }
-            _ => {
-                put_text(out, text, before);
-                self.pooled(out, second);
-            }
-        }
-    }
-
-    /// Puts numbers into text of fixed length that was just appended.
-    #[inline(always)]
-    fn patch(&self, first: u32, last: u32, out: &mut [u8], len: usize) {
-        let start = out.len().saturating_sub(len);
-        let patches = self
-            .program
-            .patches
-            .get(first as usize..last as usize)
-            .unwrap_or(&[]);
-        let Some(text) = out.get_mut(start..) else {
-            return;
-        };
-        for patch in patches {
-            let (at, digits) = (patch.at as usize, u32::from(patch.digits));
-            let value = self.value(&patch.value);
-            hex_exactly(text, at, value, digits);
-        }
-    }
-
-    /// Prints what an action prints, apart from the literal text before it.
-    pub(super) fn action(&self, action: &Action, out: &mut Vec<u8>) {
-        match action {
-            Action::Unsigned(..) | Action::Signed(..) | Action::Hex(..) | Action::Name(..) => {
-                self.step(&Step::new(&[], *action), out);
-            }
-            Action::Choice(value, then, other) => {
-                self.pooled(
-                    out,
-                    if self.value(value) != 0 {
-                        *then
-                    } else {
-                        *other
-                    },
-                );
+                self.pooled(out, *chosen);
             }
             Action::Chars(offset, len) => {
                 put_string(out, self.bytes(Bytes::Fixed(*offset, *len)));
@@ -217,8 +229,19 @@ impl<'a> Run<'a> {
             Action::Text(source, form) => self.text(*source, *form, out),
             Action::Comm(offset) => put_string(out, self.bytes(Bytes::Fixed(*offset, 16))),
             Action::Literal(text) => self.pooled(out, *text),
-            Action::Nothing | Action::Block(..) => {}
-            Action::Jump(_) | Action::JumpIfZero(..) | Action::JumpUnless(..) => {}
+            Action::Unsigned(..)
+            | Action::Signed(..)
+            | Action::Hex(..)
+            | Action::Prefixed(..)
+            | Action::Block(..) => {
+                let mut at = 0;
+                if let Some(window) = out.room(STEP).first_chunk_mut() {
+                    self.quick(action, window, &mut at);
+                }
+                out.advance(at);
+            }
+            Action::Nothing | Action::Jump(_) | Action::JumpIfZero(..) | Action::JumpUnless(..) => {
+            }
         }
     }
 
@@ -233,7 +256,7 @@ impl<'a> Run<'a> {
     }
 
     #[inline]
-    pub(super) fn pooled(&self, out: &mut Vec<u8>, text: Pooled) {
+    pub(super) fn pooled(&self, out: &mut Text, text: Pooled) {
         if text.len > 0 {
             put_pooled(out, &self.program.pool, text.at as usize, text.len as usize);
         }
@@ -295,7 +318,7 @@ impl<'a> Run<'a> {
 
     /// Appends the name a table has for a number, or the number in hexadecimal.
     #[inline]
-    pub(super) fn name(&self, operand: Operand, table: u16, spec: &Spec, out: &mut Vec<u8>) {
+    pub(super) fn name(&self, operand: Operand, table: u16, spec: &Spec, out: &mut Text) {
         let value = self.eval(operand);
         match self
             .program
@@ -313,7 +336,7 @@ impl<'a> Run<'a> {
     }
 
     /// Appends the kernel function at an address, or the address.
-    pub(super) fn symbol(&self, address: u64, offset: bool, out: &mut Vec<u8>) {
+    pub(super) fn symbol(&self, address: u64, offset: bool, out: &mut Text) {
         match self.env.kallsyms.lookup(address) {
             Some((name, into)) => {
                 out.extend_from_slice(name.as_bytes());
@@ -330,7 +353,7 @@ impl<'a> Run<'a> {
     }
 
     #[inline(never)]
-    fn text(&self, source: u16, form: u16, out: &mut Vec<u8>) {
+    fn text(&self, source: u16, form: u16, out: &mut Text) {
         let Some(source) = self.program.sources.get(usize::from(source)) else {
             return;
         };
@@ -342,21 +365,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Appends the text of a step and a number with its sign, at least so many places.
-#[inline(always)]
-fn put_signed_behind(out: &mut Vec<u8>, text: &[u8; 16], before: usize, value: i64, width: u32) {
-    let (start, window) = window::<41>(out);
-    block_at(window, 0, text);
-    block_at(window, before, b"-");
-    let minus = u32::from(value < 0);
-    let digits = before + minus as usize;
-    let width = width.saturating_sub(minus);
-    let end = digits + decimal_at(window, digits, value.unsigned_abs(), width);
-    out.truncate(start + end);
-}
-
 /// Appends an address the way glibc's `%p` does.
-pub(super) fn put_pointer(out: &mut Vec<u8>, address: u64) {
+pub(super) fn put_pointer(out: &mut Text, address: u64) {
     if address == 0 {
         out.extend_from_slice(b"(nil)");
     } else {

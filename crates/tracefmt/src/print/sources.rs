@@ -6,12 +6,12 @@ use super::printf::{Spec, put_padded};
 use super::program::{Bytes, HexDump, Ipv6Form, Pooled, Source};
 use super::run::Run;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_hex_bytes, put_signed, until_nul};
-use crate::Endian;
 use crate::cast::{int, low_32, size};
+use crate::{Endian, Text};
 
 impl Run<'_> {
     /// Appends the text of a source; the form is that of its `%s`.
-    pub(super) fn source(&self, source: &Source, spec: &Spec, out: &mut Vec<u8>) {
+    pub(super) fn source(&self, source: &Source, spec: &Spec, out: &mut Text) {
         match *source {
             Source::Literal(text) => put_padded(out, until_nul(self.pool(text)), spec),
             Source::Chars(data) => put_padded(out, until_nul(self.bytes(data)), spec),
@@ -88,7 +88,7 @@ impl Run<'_> {
     /// Appends the string of the kernel at an address, or the address.
     ///
     /// Neither is subject to the form: libtraceevent prints them past it.
-    fn printk(&self, load: Load, out: &mut Vec<u8>) {
+    fn printk(&self, load: Load, out: &mut Text) {
         let address = load.kind.read(self.record, load.offset as usize);
         match self.env.printk(address) {
             Some(text) => out.extend_from_slice(text.as_bytes()),
@@ -102,8 +102,8 @@ impl Run<'_> {
         data: Bytes,
         bits: Option<Operand>,
         spec: &Spec,
-        put: fn(&mut Vec<u8>, &[u8], usize, Endian),
-        out: &mut Vec<u8>,
+        put: fn(&mut Text, &[u8], usize, Endian),
+        out: &mut Text,
     ) {
         let bytes = self.bytes(data);
         let bits = bits.map_or(usize::MAX, |bits| size(self.eval(bits)));
@@ -115,7 +115,7 @@ impl Run<'_> {
     ///
     /// An entry without a value that is known names the number 0; one of value 0 names nothing
     /// (libtraceevent 1.7.1).
-    fn flags(&self, value: u64, delim: Pooled, table: u16, spec: &Spec, out: &mut Vec<u8>) {
+    fn flags(&self, value: u64, delim: Pooled, table: u16, spec: &Spec, out: &mut Text) {
         let mut rest = value;
         let mut first = true;
         let Some(table) = self.program.tables.get(usize::from(table)) else {
@@ -159,7 +159,7 @@ impl Run<'_> {
     /// in decimal with spaces as libtraceevent 1.7.1 does.
     ///
     /// A size no number has is noted once; then bytes are printed.
-    fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Vec<u8>) {
+    fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Text) {
         let kernel = self.program.kernel;
         let mut bytes = self.from(data);
         let mut step = size(element);
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 
     /// Appends bytes in rows, as the kernel's `print_hex_dump` (`lib/hexdump.c`) arranges them.
-    fn hex_dump(&self, dump: &HexDump, out: &mut Vec<u8>) {
+    fn hex_dump(&self, dump: &HexDump, out: &mut Text) {
         let bytes = self.from(dump.data);
         let len = size(self.eval(dump.len)).min(bytes.len());
         let row = if self.eval(dump.row) == 32 { 32 } else { 16 };
@@ -232,11 +232,10 @@ impl Run<'_> {
             }
             if self.eval(dump.ascii) != 0 {
                 let column = start + row * 2 + row / group + 1;
-                out.resize(column.max(out.len()), b' ');
-                out.extend(
-                    line.iter()
-                        .map(|b| if (0x20..0x7f).contains(b) { *b } else { b'.' }),
-                );
+                out.fill(b' ', column.saturating_sub(out.len()));
+                for b in line {
+                    out.push(if (0x20..0x7f).contains(b) { *b } else { b'.' });
+                }
             }
             out.push(b'\n');
         }
@@ -250,7 +249,7 @@ impl Run<'_> {
         reversed: bool,
         port: bool,
         form: Ipv6Form,
-        out: &mut Vec<u8>,
+        out: &mut Text,
     ) {
         const AF_INET: u16 = 2;
         const AF_INET6: u16 = 10;
@@ -289,13 +288,13 @@ fn first_sixteen(bytes: &[u8]) -> [u8; 16] {
 }
 
 /// Appends what `put` appends, with the width and precision asked for.
-fn padded(out: &mut Vec<u8>, spec: &Spec, put: impl FnOnce(&mut Vec<u8>)) {
+fn padded(out: &mut Text, spec: &Spec, put: impl FnOnce(&mut Text)) {
     if spec.is_plain() {
         return put(out);
     }
-    let mut text = Vec::new();
+    let mut text = Text::new();
     put(&mut text);
-    put_padded(out, &text, spec);
+    put_padded(out, text.as_bytes(), spec);
 }
 
 /// Returns a bit of a mask, which is a row of `long`s and so in the machine's byte order.
@@ -309,7 +308,7 @@ fn bit(bytes: &[u8], bit: usize, endian: Endian) -> bool {
 }
 
 /// Appends a bit mask in hexadecimal, with a comma every 32 bits, highest first.
-fn put_bitmask(out: &mut Vec<u8>, bytes: &[u8], bits: usize, endian: Endian) {
+fn put_bitmask(out: &mut Text, bytes: &[u8], bits: usize, endian: Endian) {
     let bits = bits.min(bytes.len() * 8);
     for digit in (0..bits.div_ceil(4)).rev() {
         let first = digit * 4;
@@ -324,7 +323,7 @@ fn put_bitmask(out: &mut Vec<u8>, bytes: &[u8], bits: usize, endian: Endian) {
 }
 
 /// Appends the bits that are set as a list of ranges: `0-3,7`.
-fn put_bit_list(out: &mut Vec<u8>, bytes: &[u8], bits: usize, endian: Endian) {
+fn put_bit_list(out: &mut Text, bytes: &[u8], bits: usize, endian: Endian) {
     let bits = bits.min(bytes.len() * 8);
     let mut at = 0;
     let mut first = true;
@@ -349,10 +348,10 @@ fn put_bit_list(out: &mut Vec<u8>, bytes: &[u8], bits: usize, endian: Endian) {
 }
 
 /// Appends a MAC address; what is missing is zero.
-fn put_mac(out: &mut Vec<u8>, bytes: &[u8], between: Option<u8>, reversed: bool) {
+fn put_mac(out: &mut Text, bytes: &[u8], between: Option<u8>, reversed: bool) {
     for i in 0..6 {
         if i > 0 {
-            out.extend(between);
+            between.into_iter().for_each(|b| out.push(b));
         }
         let at = if reversed { 5 - i } else { i };
         put_hex_byte(out, bytes.get(at).copied().unwrap_or(0), false);
@@ -360,16 +359,16 @@ fn put_mac(out: &mut Vec<u8>, bytes: &[u8], between: Option<u8>, reversed: bool)
 }
 
 /// Appends bytes in hexadecimal.
-fn put_bytes<'b>(out: &mut Vec<u8>, bytes: impl Iterator<Item = &'b u8>, between: Option<u8>) {
+fn put_bytes<'b>(out: &mut Text, bytes: impl Iterator<Item = &'b u8>, between: Option<u8>) {
     for (i, byte) in bytes.enumerate() {
         if i > 0 {
-            out.extend(between);
+            between.into_iter().for_each(|b| out.push(b));
         }
         put_hex_byte(out, *byte, false);
     }
 }
 
-fn put_ipv4(out: &mut Vec<u8>, mut bytes: [u8; 4], padded: bool, reversed: bool) {
+fn put_ipv4(out: &mut Text, mut bytes: [u8; 4], padded: bool, reversed: bool) {
     if reversed {
         bytes.reverse();
     }
@@ -385,7 +384,7 @@ fn put_ipv4(out: &mut Vec<u8>, mut bytes: [u8; 4], padded: bool, reversed: bool)
     }
 }
 
-fn put_ipv6(out: &mut Vec<u8>, bytes: [u8; 16], form: Ipv6Form) {
+fn put_ipv6(out: &mut Text, bytes: [u8; 16], form: Ipv6Form) {
     let group = |i: usize| u16::from_be_bytes([bytes[2 * i], bytes[2 * i + 1]]);
     if form != Ipv6Form::Compressed {
         for i in 0..8 {
@@ -432,7 +431,7 @@ fn put_ipv6(out: &mut Vec<u8>, bytes: [u8; 16], form: Ipv6Form) {
     }
 }
 
-fn put_uuid(out: &mut Vec<u8>, bytes: &[u8], upper: bool, little: bool) {
+fn put_uuid(out: &mut Text, bytes: &[u8], upper: bool, little: bool) {
     const LITTLE: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     for (i, at) in LITTLE.into_iter().enumerate() {
         let at = if little { at } else { i };

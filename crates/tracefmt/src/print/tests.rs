@@ -5,6 +5,7 @@
 
 mod better;
 mod ftrace;
+mod lengths;
 mod numbers;
 mod records;
 mod texts;
@@ -140,9 +141,9 @@ fn env() -> Formats {
 }
 
 fn styled(print: &str, values: &Values, style: PrintStyle) -> String {
-    let mut out = Vec::new();
+    let mut out = crate::Text::new();
     format_of("t", "e", FIELDS, print).print(&record(values), &env(), style, &mut out);
-    String::from_utf8(out).unwrap()
+    String::from_utf8(out.as_bytes().to_vec()).unwrap()
 }
 
 fn with(print: &str, values: &Values) -> String {

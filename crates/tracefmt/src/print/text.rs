@@ -1,55 +1,26 @@
 //! Numbers and strings into bytes, without the machinery of `core::fmt`.
 //!
 //! A line is many short pieces, and a call of `memcpy` for each costs more than the piece. So pieces are
-//! appended as whole blocks of 16 or 32 bytes, and what is too much is cut off again.
+//! written as whole blocks of 16 or 32 bytes, and the next one goes over what is too much.
 
+use std::hint::black_box;
+
+use crate::Text;
 use crate::cast::{low_8, low_32};
 
 /// Bytes behind every string of a pool, so that blocks can be read past its end.
-pub(super) const PADDING: usize = 32;
+pub(super) const PADDING: usize = 128;
 
 /// Appends `pool[at..at + len]`; the pool must be padded with [`PADDING`] bytes.
 #[inline]
-pub(super) fn put_pooled(out: &mut Vec<u8>, pool: &[u8], at: usize, len: usize) {
-    let end = out.len() + len;
-    if len <= 16
-        && let Some(block) = pool.get(at..).and_then(|p| p.first_chunk::<16>())
-    {
-        out.extend_from_slice(block);
-        out.truncate(end);
-    } else if len <= 32
+pub(super) fn put_pooled(out: &mut Text, pool: &[u8], at: usize, len: usize) {
+    if len <= 32
         && let Some(block) = pool.get(at..).and_then(|p| p.first_chunk::<32>())
     {
-        out.extend_from_slice(block);
-        out.truncate(end);
+        out.block(block, len);
     } else {
         out.extend_from_slice(pool.get(at..at + len).unwrap_or(&[]));
     }
-}
-
-/// Appends `N` bytes to be written over, and returns them with where they begin.
-///
-/// What of them is not used is cut off with [`Vec::truncate`].
-#[inline(always)]
-pub(super) fn window<const N: usize>(out: &mut Vec<u8>) -> (usize, &mut [u8; N]) {
-    let start = out.len();
-    out.extend_from_slice(&[0; N]);
-    // The bytes were just appended; the other arm is never taken.
-    match out.last_chunk_mut::<N>() {
-        Some(window) => (start, window),
-        None => unreachable!(),
-    }
-}
-
-/// Appends the first `len` of 16 bytes.
-#[inline(always)]
-pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8; 16], len: usize) {
-    if len == 0 {
-        return;
-    }
-    let end = out.len() + len;
-    out.extend_from_slice(text);
-    out.truncate(end);
 }
 
 /// Copies a whole block to a place in a window; does nothing where it does not fit.
@@ -60,23 +31,38 @@ pub(super) fn block_at<const N: usize>(window: &mut [u8], at: usize, block: &[u8
     }
 }
 
-/// Two hexadecimal digits for every byte.
-const HEX_PAIRS: [[u8; 2]; 256] = {
-    let mut table = [[0; 2]; 256];
-    let mut i = 0;
-    while i < 256 {
-        table[i] = [LOWER[i >> 4], LOWER[i & 15]];
-        i += 1;
-    }
-    table
-};
-
-/// Returns eight hexadecimal digits.
+/// Returns eight hexadecimal digits, the first in the lowest byte.
 #[inline(always)]
-fn hex_digits(half: u32) -> [u8; 8] {
-    let mut digits = [0; 8];
-    for (to, byte) in digits.chunks_exact_mut(2).zip(half.to_be_bytes()) {
-        to.copy_from_slice(&HEX_PAIRS[usize::from(byte)]);
+fn hex_digits(half: u32) -> u64 {
+    // Each byte gets one digit: the numbers are spread out step by step, then made letters all at once.
+    let x = u64::from(half.swap_bytes());
+    let x = (x | (x << 16)) & 0x0000_ffff_0000_ffff;
+    let x = (x | (x << 8)) & 0x00ff_00ff_00ff_00ff;
+    let x = ((x >> 4) | (x << 8)) & 0x0f0f_0f0f_0f0f_0f0f;
+    let letters = ((x + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+    // `a` is 39 behind where it would stand behind the 9. Bits of a mask, as to multiply by 39 takes longer.
+    x + ZEROS + (((letters << 7) - letters) & 0x2727_2727_2727_2727)
+}
+
+/// Returns sixteen hexadecimal digits.
+#[inline(always)]
+fn all_hex_digits(value: u64) -> [u8; 16] {
+    // Read back from memory, the bytes are widened as a vector. The compiler would take a number apart byte by byte.
+    let bytes = black_box(value.to_be_bytes());
+    let mut lanes = [0u16; 8];
+    for (lane, byte) in lanes.iter_mut().zip(&bytes) {
+        *lane = u16::from(*byte);
+    }
+    for lane in &mut lanes {
+        *lane = ((*lane >> 4) | (*lane << 8)) & 0x0f0f;
+    }
+    for lane in &mut lanes {
+        let letters = ((*lane + 0x0606) >> 4) & 0x0101;
+        *lane += 0x3030 + letters * 39;
+    }
+    let mut digits = [0; 16];
+    for (two, lane) in digits.chunks_exact_mut(2).zip(lanes) {
+        two.copy_from_slice(&lane.to_le_bytes());
     }
     digits
 }
@@ -87,11 +73,8 @@ fn hex_digits(half: u32) -> [u8; 8] {
 pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> usize {
     let digits = (67 - (value | 1).leading_zeros()) / 4;
     let digits = digits.max(width.min(16));
-    let left = value << (64 - 4 * digits);
-    block_at(window, at, &hex_digits(low_32(left >> 32)));
-    if digits > 8 {
-        block_at(window, at + 8, &hex_digits(low_32(left)));
-    }
+    let left = value << ((64 - 4 * digits) & 63);
+    block_at(window, at, &all_hex_digits(left));
     digits as usize
 }
 
@@ -99,11 +82,10 @@ pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> us
 #[inline(always)]
 pub(super) fn hex_exactly(window: &mut [u8], at: usize, value: u64, digits: u32) {
     if digits == 16 {
-        block_at(window, at, &hex_digits(low_32(value >> 32)));
-        return block_at(window, at + 8, &hex_digits(low_32(value)));
+        return block_at(window, at, &all_hex_digits(value));
     }
     if digits == 8 {
-        return block_at(window, at, &hex_digits(low_32(value)));
+        return block_at(window, at, &hex_digits(low_32(value)).to_le_bytes());
     }
     for i in 0..digits.min(16) as usize {
         let nibble = (value >> (4 * (digits as usize - 1 - i))) & 15;
@@ -115,10 +97,9 @@ pub(super) fn hex_exactly(window: &mut [u8], at: usize, value: u64, digits: u32)
 
 /// Appends a number in hexadecimal with at least `width` (at most 16) digits.
 #[inline]
-pub(super) fn put_hex(out: &mut Vec<u8>, value: u64, width: u32) {
-    let (start, window) = window::<16>(out);
-    let digits = hex_at(window, 0, value, width);
-    out.truncate(start + digits);
+pub(super) fn put_hex(out: &mut Text, value: u64, width: u32) {
+    let digits = hex_at(out.room(16), 0, value, width);
+    out.advance(digits);
 }
 
 /// Returns the eight decimal digits of a number below 100,000,000, the highest in the lowest byte, each
@@ -184,15 +165,14 @@ fn long_decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
 
 /// Appends a number in decimal.
 #[inline]
-pub(super) fn put_decimal(out: &mut Vec<u8>, value: u64) {
-    let (start, window) = window::<24>(out);
-    let digits = decimal_at(window, 0, value, 1);
-    out.truncate(start + digits);
+pub(super) fn put_decimal(out: &mut Text, value: u64) {
+    let digits = decimal_at(out.room(24), 0, value, 1);
+    out.advance(digits);
 }
 
 /// Appends a signed number in decimal.
 #[inline]
-pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
+pub(super) fn put_signed(out: &mut Text, value: i64) {
     if value < 0 {
         out.push(b'-');
     }
@@ -224,31 +204,31 @@ pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
 
 /// Appends the string at the start of `bytes`, which ends at a NUL or with them.
 #[inline]
-pub(super) fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn put_string(out: &mut Text, bytes: &[u8]) {
     let text = until_nul(bytes);
     if text.len() <= 16
         && let Some(block) = bytes.first_chunk::<16>()
     {
-        let end = out.len() + text.len();
-        out.extend_from_slice(block);
-        out.truncate(end);
+        out.block(block, text.len());
     } else {
         out.extend_from_slice(text);
     }
 }
 
 /// Appends bytes as two hexadecimal digits each, with spaces between them if they are to stand apart.
-pub(super) fn put_hex_bytes(out: &mut Vec<u8>, bytes: &[u8], apart: bool) {
+pub(super) fn put_hex_bytes(out: &mut Text, bytes: &[u8], apart: bool) {
     if !apart {
         return bytes.iter().for_each(|b| put_hex_byte(out, *b, false));
     }
-    let start = out.len();
-    out.resize(start + 3 * bytes.len(), b' ');
-    for (to, byte) in out[start..].chunks_exact_mut(3).zip(bytes) {
-        to[0] = LOWER[usize::from(byte >> 4)];
-        to[1] = LOWER[usize::from(byte & 15)];
+    let room = out.room(3 * bytes.len());
+    for (to, byte) in room.chunks_exact_mut(3).zip(bytes) {
+        to.copy_from_slice(&[
+            LOWER[usize::from(byte >> 4)],
+            LOWER[usize::from(byte & 15)],
+            b' ',
+        ]);
     }
-    out.truncate(out.len() - usize::from(!bytes.is_empty()));
+    out.advance((3 * bytes.len()).saturating_sub(1));
 }
 
 const LOWER: &[u8; 16] = b"0123456789abcdef";
@@ -256,7 +236,7 @@ const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 
 /// Appends two hexadecimal digits.
 #[inline]
-pub(super) fn put_hex_byte(out: &mut Vec<u8>, byte: u8, upper: bool) {
+pub(super) fn put_hex_byte(out: &mut Text, byte: u8, upper: bool) {
     let digits = if upper { UPPER } else { LOWER };
     out.extend_from_slice(&[
         digits[usize::from(byte >> 4)],
@@ -295,19 +275,20 @@ mod tests {
             values.extend([10u64.pow(power) - 1, 10u64.pow(power), 10u64.pow(power) + 1]);
         }
         for v in values {
-            let mut out = Vec::new();
+            assert_eq!(all_hex_digits(v), *format!("{v:016x}").as_bytes());
+            let mut out = Text::new();
             put_hex(&mut out, v, 1);
-            assert_eq!(String::from_utf8_lossy(&out), format!("{v:x}"));
+            assert_eq!(String::from_utf8_lossy(out.as_bytes()), format!("{v:x}"));
             out.clear();
             put_hex(&mut out, v, 8);
-            assert_eq!(String::from_utf8_lossy(&out), format!("{v:08x}"));
+            assert_eq!(String::from_utf8_lossy(out.as_bytes()), format!("{v:08x}"));
             out.clear();
             put_decimal(&mut out, v);
-            assert_eq!(String::from_utf8_lossy(&out), format!("{v}"));
+            assert_eq!(String::from_utf8_lossy(out.as_bytes()), format!("{v}"));
             out.clear();
             put_signed(&mut out, v.cast_signed());
             assert_eq!(
-                String::from_utf8_lossy(&out),
+                String::from_utf8_lossy(out.as_bytes()),
                 format!("{}", v.cast_signed())
             );
         }
@@ -323,9 +304,9 @@ mod tests {
             until_nul(&[0x01, 0x80, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]),
             &[1, 0x80]
         );
-        let mut out = Vec::new();
+        let mut out = Text::new();
         put_string(&mut out, b"qemu\0\0\0\0\0\0\0\0\0\0\0\0");
-        assert_eq!(out, b"qemu");
+        assert_eq!(out.as_bytes(), b"qemu");
     }
 
     #[test]
@@ -333,10 +314,11 @@ mod tests {
         let mut pool: Vec<u8> = (0..100).collect();
         pool.extend([0; PADDING]);
         for len in 0..=100 {
-            let mut out = vec![7];
+            let mut out = Text::new();
+            out.push(7);
             put_pooled(&mut out, &pool, 0, len);
-            assert_eq!(out[0], 7);
-            assert_eq!(out[1..], pool[..len]);
+            assert_eq!(out.as_bytes()[0], 7);
+            assert_eq!(out.as_bytes()[1..], pool[..len]);
         }
     }
 }

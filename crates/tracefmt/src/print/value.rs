@@ -2,15 +2,16 @@
 
 use super::expr::Exprs;
 use super::operand::{Bits, Operand, read_eight};
+use crate::cast::low_32;
 
 /// An operand in the form steps have it: flat, so that the usual case takes one test.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
     kind: ValueKind,
     shift: u8,
-    /// Where the bits are, or which node it is.
+    /// Where the bits are; behind the end of any record for what is no bits of it.
     start: u32,
-    /// Which bits count, or the constant.
+    /// Which bits count, the constant, or which node it is.
     mask: u64,
 }
 
@@ -23,6 +24,12 @@ enum ValueKind {
 
 impl From<Operand> for Value {
     fn from(operand: Operand) -> Value {
+        let other = |kind, mask| Value {
+            kind,
+            shift: 0,
+            start: u32::MAX,
+            mask,
+        };
         match operand {
             Operand::Bits(Bits { start, shift, mask }) => Value {
                 kind: ValueKind::Bits,
@@ -30,18 +37,8 @@ impl From<Operand> for Value {
                 start,
                 mask,
             },
-            Operand::Const(mask) => Value {
-                kind: ValueKind::Const,
-                shift: 0,
-                start: 0,
-                mask,
-            },
-            Operand::Node(start) => Value {
-                kind: ValueKind::Node,
-                shift: 0,
-                start,
-                mask: 0,
-            },
+            Operand::Const(value) => other(ValueKind::Const, value),
+            Operand::Node(id) => other(ValueKind::Node, u64::from(id)),
         }
     }
 }
@@ -50,12 +47,10 @@ impl Value {
     /// Returns the number.
     #[inline(always)]
     pub(super) fn read(&self, exprs: &Exprs, record: &[u8]) -> u64 {
-        if self.kind == ValueKind::Bits
-            && let Some(word) = read_eight(record, self.start)
-        {
-            return (word >> (self.shift & 63)) & self.mask;
+        match read_eight(record, self.start) {
+            Some(word) => (word >> (self.shift & 63)) & self.mask,
+            None => self.work_out(exprs, record),
         }
-        self.work_out(exprs, record)
     }
 
     #[cold]
@@ -64,7 +59,7 @@ impl Value {
         match self.kind {
             ValueKind::Bits => 0,
             ValueKind::Const => self.mask,
-            ValueKind::Node => exprs.eval(Operand::Node(self.start), record),
+            ValueKind::Node => exprs.eval(Operand::Node(low_32(self.mask)), record),
         }
     }
 

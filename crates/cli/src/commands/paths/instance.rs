@@ -10,7 +10,7 @@ use model::Access;
 use paths::{Instance, InstanceReport, Paths};
 use render::paths_instance;
 use session::{DeviceNames, Opened};
-use tracefmt::Formats;
+use tracefmt::{Formats, Text};
 
 use crate::answer::Answer;
 use crate::args::{Diagram, Format, PathsArgs};
@@ -156,7 +156,8 @@ struct Lines<'f, 't> {
     to: u64,
     out: Vec<(bool, Vec<u8>)>,
     more: u64,
-    unused: Vec<u8>,
+    /// The line that is being put together.
+    line: Text,
 }
 
 impl<'f, 't> Lines<'f, 't> {
@@ -174,7 +175,7 @@ impl<'f, 't> Lines<'f, 't> {
             to: told.steps.last().map_or(0, |step| step.time),
             out: Vec::new(),
             more: 0,
-            unused: Vec::new(),
+            line: Text::new(),
         }
     }
 
@@ -231,14 +232,14 @@ impl Sink for Lines<'_, '_> {
             self.more += 1;
             return ControlFlow::Continue(());
         }
-        let mut line = Vec::new();
-        self.printer.event(event, &mut line);
-        self.out.push((step, line));
+        self.printer.event(event, &mut self.line);
+        self.out.push((step, self.line.as_bytes().to_vec()));
+        self.line.clear();
         ControlFlow::Continue(())
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        self.printer.side(side, &mut self.unused);
-        self.unused.clear();
+        self.printer.side(side, &mut self.line);
+        self.line.clear();
     }
 }

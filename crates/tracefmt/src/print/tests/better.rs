@@ -1,7 +1,7 @@
 //! Lines that libtraceevent does not print; the expected texts are the kernel's.
 
 use super::{check_better, env, format_of};
-use crate::PrintStyle;
+use crate::{PrintStyle, Text};
 
 /// Conversions libtraceevent 1.7.1 marks (`>c<`), misreads (`%px` as `0x…x`), or that stop it; the kernel's
 /// are from its `Documentation/core-api/printk-formats.rst`.
@@ -148,10 +148,10 @@ fn a_line_that_cannot_be_read_at_all_prints_its_fields() {
     ] {
         let format = format_of("t", "e", fields, print);
         assert!(format.printer.is_raw(), "{print}");
-        let mut out = Vec::new();
+        let mut out = Text::new();
         format.print(&record, &env(), PrintStyle::TraceCmd, &mut out);
         assert_eq!(
-            String::from_utf8_lossy(&out),
+            String::from_utf8_lossy(out.as_bytes()),
             " x=-3 name=abc ip=0x1f",
             "{print}"
         );
