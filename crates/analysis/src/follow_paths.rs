@@ -31,7 +31,9 @@ impl Analysis for Paths {
         // Of others nobody knows which vCPU's they are.
         if event.tid >= 0 || event.ty.kind.is_sched() {
             self.take(event, data, context.machine);
-            hand_out(self, context);
+            if self.has_listed() {
+                hand_out(self, context);
+            }
         }
     }
 
@@ -57,7 +59,6 @@ impl Analysis for Paths {
 }
 
 /// Tells of the instances that have completed, if anybody hears.
-#[inline]
 fn hand_out(paths: &mut Paths, context: &mut Context<'_>) {
     if context.notes.are_heard() {
         for instance in paths.take_listed() {

@@ -101,18 +101,22 @@ pub(crate) struct Notes {
 impl Notes {
     /// Forgets all, and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        let mut empty = Notes {
-            exits: std::mem::take(&mut self.exits),
-            accesses: std::mem::take(&mut self.accesses),
-            beside: std::mem::take(&mut self.beside),
-            host_irqs: std::mem::take(&mut self.host_irqs),
-            ..Notes::default()
-        };
-        empty.exits.clear();
-        empty.accesses.clear();
-        empty.beside.clear();
-        empty.host_irqs.clear();
-        *self = empty;
+        self.subject = 0;
+        self.since = 0;
+        self.was = Was::Unknown;
+        self.was_access = None;
+        self.was_reason = None;
+        self.cpu = 0;
+        self.exits.clear();
+        self.accesses.clear();
+        self.last = None;
+        self.beside.clear();
+        self.host_irqs.clear();
+        self.migrated = false;
+        self.polled = None;
+        self.behind = None;
+        self.waker = Waker::Unknown;
+        self.back_end = None;
     }
 }
 

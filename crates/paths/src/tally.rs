@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use stats::{Longest, Stats};
 
 use crate::engine::Reached;
-use crate::lang::{MAX_STEPS, Path};
-use crate::traits::Trait;
+use crate::lang::{By, MAX_STEPS, Path};
+use crate::traits::{Numbers, Trait};
 use crate::uses::Uses;
 
 /// Different traits that are counted for one path; what is beyond is not counted.
@@ -201,16 +201,21 @@ pub(crate) struct Tally {
     pub total: Stats,
     pub longest: Longest,
     pub stages: Vec<Stage>,
-    stage_of: FxHashMap<(u8, u8, u8), u32>,
+    /// By [`stage_of`], one more than the number of a stage; 0 if there is none.
+    stage_of: Vec<u32>,
     pub dropped: [u64; Dropped::ALL.len()],
     pub coalesced_into: u64,
-    pub groups: FxHashMap<Trait, Stats>,
+    /// In the order in which they came.
+    pub groups: Vec<(Trait, Stats)>,
+    group_of: FxHashMap<Trait, usize>,
+    /// The trait's number and the group that were looked up last: most instances are of few.
+    last_group: Option<(u32, usize)>,
     /// What instances are grouped by: which of their traits.
-    by: fn(&Trait) -> bool,
+    by: Option<By>,
     pub traits: Vec<Trait>,
     /// By trait's number, how many instances have it and the sum of their totals.
     pub trait_sums: Vec<Sum>,
-    trait_of: FxHashMap<Trait, u32>,
+    trait_of: Numbers,
     buckets: Vec<Option<Box<Bucket>>>,
     pub slow_from: Option<u64>,
     /// Memory that instances use again.
@@ -223,26 +228,21 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(path: &Path) -> Tally {
-        use crate::lang::By;
         Tally {
             count: 0,
             total: Stats::default(),
             longest: Longest::default(),
             stages: Vec::new(),
-            stage_of: FxHashMap::default(),
+            stage_of: Vec::new(),
             dropped: [0; Dropped::ALL.len()],
             coalesced_into: 0,
-            groups: FxHashMap::default(),
-            by: match path.by {
-                None => |_| false,
-                Some(By::Waker) => |t| matches!(t, Trait::Waker(_)),
-                Some(By::BackEnd) => |t| matches!(t, Trait::BackEnd(_)),
-                Some(By::Access) => |t| matches!(t, Trait::For(..)),
-                Some(By::Chain) => |t| matches!(t, Trait::Chain(_)),
-            },
+            groups: Vec::new(),
+            group_of: FxHashMap::default(),
+            last_group: None,
+            by: path.by,
             traits: Vec::new(),
             trait_sums: Vec::new(),
-            trait_of: FxHashMap::default(),
+            trait_of: Numbers::default(),
             buckets: Vec::new(),
             slow_from: None,
             numbers: Vec::new(),
@@ -299,15 +299,12 @@ impl Tally {
     #[inline]
     fn add_traits(&mut self, traits: &[Trait], total_ns: u64, numbers: &mut Vec<u32>) {
         for one in traits {
-            if (self.by)(one) {
-                let group = if self.groups.len() < MAX_GROUPS || self.groups.contains_key(one) {
-                    *one
-                } else {
-                    Trait::Others
-                };
-                self.groups.entry(group).or_default().add(total_ns);
+            let number = self.trait_number(one);
+            if self.by.is_some_and(|by| groups(by, one)) {
+                let group = self.group_number(one, number);
+                self.groups[group].1.add(total_ns);
             }
-            let Some(number) = self.trait_number(one) else {
+            let Some(number) = number else {
                 continue;
             };
             if let Some(sum) = self.trait_sums.get_mut(number as usize) {
@@ -317,11 +314,37 @@ impl Tally {
         }
     }
 
+    /// Returns the number of a group, which is a new one if no instance was of it before. `number` is that of the trait.
+    #[inline]
+    fn group_number(&mut self, one: &Trait, number: Option<u32>) -> usize {
+        match self.last_group {
+            Some((last, group)) if number == Some(last) => group,
+            _ => {
+                let group = self.find_group(one);
+                self.last_group = number.map(|number| (number, group));
+                group
+            }
+        }
+    }
+
+    fn find_group(&mut self, one: &Trait) -> usize {
+        let full = self.groups.len() >= MAX_GROUPS;
+        let group = match full && !self.group_of.contains_key(one) {
+            true => Trait::Others,
+            false => *one,
+        };
+        let groups = &mut self.groups;
+        *self.group_of.entry(group).or_insert_with(|| {
+            groups.push((group, Stats::default()));
+            groups.len() - 1
+        })
+    }
+
     /// Returns the number of a trait, which is a new one if no instance had it before.
     #[inline]
     fn trait_number(&mut self, one: &Trait) -> Option<u32> {
         if let Some(number) = self.trait_of.get(one) {
-            return Some(*number);
+            return Some(number);
         }
         let next = self.traits.len();
         if next >= MAX_TRAITS {
@@ -330,7 +353,7 @@ impl Tally {
         let number = u32::try_from(next).ok()?;
         self.traits.push(*one);
         self.trait_sums.push(Sum::default());
-        self.trait_of.insert(*one, number);
+        self.trait_of.put(one, number);
         Some(number)
     }
 
@@ -357,18 +380,18 @@ impl Tally {
     /// Returns the number of a stage, which is a new one if no instance went it before.
     #[inline]
     fn stage_number(&mut self, chain: u8, from: u8, to: u8) -> u32 {
-        let stages = &mut self.stages;
-        *self.stage_of.entry((chain, from, to)).or_insert_with(|| {
-            // A stage is three numbers of one byte each: there are no more than 32 bits hold.
-            let number = u32::try_from(stages.len()).unwrap_or(u32::MAX);
-            stages.push(Stage {
+        let known = at_place(&mut self.stage_of, stage_of(chain, from, to));
+        if *known == 0 {
+            self.stages.push(Stage {
                 chain,
                 from,
                 to,
                 stats: Stats::default(),
             });
-            number
-        })
+            // A stage is three numbers of one byte each: there are no more than 32 bits hold.
+            *known = u32::try_from(self.stages.len()).unwrap_or(u32::MAX);
+        }
+        *known - 1
     }
 
     /// Keeps the instance just added as the slowest, with its longest stage, if it is.
@@ -401,6 +424,17 @@ impl Tally {
     }
 }
 
+/// Whether a trait is what instances are grouped by.
+#[inline]
+fn groups(by: By, one: &Trait) -> bool {
+    match by {
+        By::Waker => matches!(one, Trait::Waker(_)),
+        By::BackEnd => matches!(one, Trait::BackEnd(_)),
+        By::Access => matches!(one, Trait::For(..)),
+        By::Chain => matches!(one, Trait::Chain(_)),
+    }
+}
+
 /// Returns a place of a list, which is made as long as that takes.
 #[inline]
 fn at_place<T: Clone + Default>(list: &mut Vec<T>, at: usize) -> &mut T {
@@ -408,6 +442,11 @@ fn at_place<T: Clone + Default>(list: &mut Vec<T>, at: usize) -> &mut T {
         list.resize(at + 1, T::default());
     }
     &mut list[at]
+}
+
+/// Returns where the number of a stage is kept.
+fn stage_of(chain: u8, from: u8, to: u8) -> usize {
+    offset_of(chain, from) * MAX_STEPS + usize::from(to)
 }
 
 /// Returns where the time up to a step of a chain is kept.

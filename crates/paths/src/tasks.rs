@@ -78,6 +78,8 @@ pub(crate) struct Task {
     pub entry_at: u64,
     known: bool,
     entered: bool,
+    /// Its thread's name was looked for, and there was none.
+    nameless: bool,
 }
 
 impl Task {
@@ -139,30 +141,29 @@ impl Tasks {
             return &mut self.scratch;
         }
         let at = slot as usize;
-        if self.all.len() <= at {
-            self.all.resize(
-                at + 1,
-                Task {
-                    cpu: NONE,
-                    ..Task::default()
-                },
-            );
-        }
-        if !self.all[at].known {
+        if self.all.get(at).is_none_or(|task| !task.known) {
             self.learn(slot, threads);
         }
         &mut self.all[at]
     }
 
     /// Looks at a thread's name.
-    #[cold]
+    #[inline(never)]
     fn learn(&mut self, slot: u32, threads: &Threads) {
+        if self.all.len() <= slot as usize {
+            self.all.resize(slot as usize + 1, self.unknown);
+        }
         let Some((tid, thread)) = threads.at(slot) else {
             return;
         };
         let named = thread.comm.is_some();
-        let comm = thread.comm.clone().unwrap_or_default();
         let task = &mut self.all[slot as usize];
+        let numbered = || thread.vcpu.is_some() && task.number().is_none();
+        if task.nameless && !named && !numbered() {
+            return;
+        }
+        task.nameless = !named;
+        let comm = thread.comm.clone().unwrap_or_default();
         let before = task.number();
         task.tid = tid;
         task.known = named || tid == 0;
@@ -274,6 +275,7 @@ impl Tasks {
     pub(crate) fn renamed(&mut self, slot: u32) {
         if let Some(task) = self.all.get_mut(slot as usize) {
             task.known = false;
+            task.nameless = false;
         }
     }
 

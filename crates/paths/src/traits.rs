@@ -2,6 +2,7 @@
 
 use event::ExitReason;
 use model::Access;
+use rustc_hash::FxHashMap;
 
 use crate::notes::{Waker, Was};
 use crate::tasks::{Run, What};
@@ -64,4 +65,166 @@ pub(crate) fn levels(count: u32) -> impl Iterator<Item = u32> {
     (0..32u32)
         .map(|bit| 1u32 << bit)
         .take_while(move |level| *level <= count)
+}
+
+/// Traits of one kind that have a place in a list, at most.
+const MAX_LISTED: usize = 1 << 12;
+
+/// Kinds of traits that have a list each.
+const LISTS: usize = 7;
+
+/// The numbers of traits. Every instance has several, so those that are a low number, as slots of threads are, or one of few,
+/// are found in lists; the others in a table.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    /// One more than the number; 0 where there is none.
+    lists: [Vec<u32>; LISTS],
+    others: FxHashMap<Trait, u32>,
+    /// What was looked up last in the table, by what it is about: it is mostly the same.
+    last: [Option<(Trait, u32)>; LASTS],
+}
+
+/// Traits that are looked up in the table, of which the last one is kept.
+const LASTS: usize = 4;
+
+impl Numbers {
+    /// Returns the number of a trait, if it has one.
+    #[inline]
+    pub(crate) fn get(&mut self, one: &Trait) -> Option<u32> {
+        if let Some((list, at)) = place(one) {
+            return self.lists[list].get(at)?.checked_sub(1);
+        }
+        let last = &mut self.last[about(one)];
+        match last {
+            Some((known, number)) if known == one => Some(*number),
+            _ => {
+                let number = *self.others.get(one)?;
+                *last = Some((*one, number));
+                Some(number)
+            }
+        }
+    }
+
+    /// Gives a trait a number.
+    pub(crate) fn put(&mut self, one: &Trait, number: u32) {
+        if let Some((list, at)) = place(one) {
+            let list = &mut self.lists[list];
+            if list.len() <= at {
+                list.resize(at + 1, 0);
+            }
+            list[at] = number.saturating_add(1);
+        } else {
+            self.others.insert(*one, number);
+        }
+    }
+}
+
+/// Which of the last ones looked up a trait may be.
+#[inline]
+fn about(one: &Trait) -> usize {
+    match one {
+        Trait::For(..) => 0,
+        Trait::Exits(..) => 1,
+        Trait::BusyWith(_) => 2,
+        _ => 3,
+    }
+}
+
+/// Returns the list that a trait is in and its place there, if it is in one.
+#[inline]
+fn place(one: &Trait) -> Option<(usize, usize)> {
+    let low = |list: usize, at: u32| {
+        let at = usize::try_from(at).ok()?;
+        (at < MAX_LISTED).then_some((list, at))
+    };
+    // One list for those that are few.
+    let few = |at: usize| Some((0, at));
+    match *one {
+        Trait::Others => few(0),
+        Trait::Coalesced => few(1),
+        Trait::Busy => few(2),
+        Trait::Migrated => few(3),
+        Trait::Polled(hit) => few(4 + usize::from(hit)),
+        Trait::Was(was) => few(8 + was as usize),
+        Trait::Waker(waker) => few(24 + waker as usize),
+        Trait::BackEnd(what) => few(32 + what as usize),
+        Trait::BackEndWas(run) => few(40 + run as usize),
+        Trait::Chain(chain) => few(64 + usize::from(chain)),
+        Trait::Reached(chain, step) if fits(&[chain, step]) => {
+            few(512 + usize::from(chain) * 16 + usize::from(step))
+        }
+        Trait::Longest(chain, from, to) if fits(&[chain, from, to]) => {
+            few(1024 + (usize::from(chain) * 16 + usize::from(from)) * 16 + usize::from(to))
+        }
+        Trait::Vcpu(slot) => low(1, slot),
+        Trait::Cpu(cpu) => low(2, u32::try_from(cpu).ok()?),
+        Trait::Beside(slot) => low(3, slot),
+        Trait::Behind(slot) => low(4, slot),
+        Trait::BackEndThread(slot) => low(5, slot),
+        Trait::Vector(vector) => low(6, vector),
+        Trait::Reached(..)
+        | Trait::Longest(..)
+        | Trait::Address(_)
+        | Trait::For(..)
+        | Trait::BusyWith(_)
+        | Trait::Exits(..)
+        | Trait::Accesses(..)
+        | Trait::HostIrq(..) => None,
+    }
+}
+
+/// Whether chains and steps are as many as path files may have.
+#[inline]
+fn fits(numbers: &[u8]) -> bool {
+    numbers.iter().all(|number| *number < 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No two traits have one number, whatever list they are in.
+    #[test]
+    fn traits_have_numbers_of_their_own() {
+        let mut all = vec![
+            Trait::Others,
+            Trait::Coalesced,
+            Trait::Busy,
+            Trait::Migrated,
+        ];
+        all.extend([false, true].map(Trait::Polled));
+        all.extend([Was::Unknown, Was::Guest, Was::Asleep].map(Trait::Was));
+        all.extend([Waker::Unknown, Waker::Poll].map(Trait::Waker));
+        all.extend([What::Vcpu, What::Other].map(Trait::BackEnd));
+        all.extend([Run::Unknown, Run::Asleep].map(Trait::BackEndWas));
+        for low in 0..=u8::MAX {
+            let number = u32::from(low) * 999;
+            all.extend([
+                Trait::Chain(low),
+                Trait::Reached(low, 0),
+                Trait::Reached(3, low),
+            ]);
+            all.extend([Trait::Longest(low, 1, 2), Trait::Longest(1, 3, low.max(4))]);
+            all.extend([
+                Trait::Vcpu(number),
+                Trait::Beside(number),
+                Trait::Behind(number),
+            ]);
+            all.extend([Trait::BackEndThread(number), Trait::Vector(number)]);
+            all.extend([
+                Trait::Cpu(i32::from(low) - 3),
+                Trait::Address(u64::from(low)),
+            ]);
+            all.extend([Trait::HostIrq(number, 1), Trait::HostIrq(number, 2)]);
+        }
+        let different: std::collections::HashSet<Trait> = all.iter().copied().collect();
+        let mut numbers = Numbers::default();
+        for (one, number) in different.iter().zip(0..) {
+            assert_eq!(numbers.get(one), None, "{one:?}");
+            numbers.put(one, number);
+        }
+        for (one, number) in different.iter().zip(0..) {
+            assert_eq!(numbers.get(one), Some(number), "{one:?}");
+        }
+    }
 }

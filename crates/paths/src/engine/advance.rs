@@ -4,6 +4,7 @@ use model::Machine;
 
 use super::bind::{Bound, Read};
 use super::instance::{Live, Reached, memory_key};
+use super::plan::one;
 use super::wait::key_of;
 use super::{MAX_LIVE, Now, Paths};
 use crate::interrupts::UNRESOLVED;
@@ -19,7 +20,7 @@ impl Paths {
         if !bound.joins {
             let (chain, step) = (bound.chain, bound.step);
             if self.advanced != Some((chain, step))
-                && (0..step).all(|before| self.can_skip(chain, before))
+                && (0..step).all(|before| self.can_skip(self.index.number(chain, before)))
             {
                 self.begin(bound, chain, step, now, machine);
             }
@@ -63,13 +64,13 @@ impl Paths {
     /// An instance goes on by the event, or by one of its own for each event that can follow; or it learns from it.
     #[inline]
     fn go_on(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
-        if self.index.alts[bound.alt as usize].2.only_binds {
+        if self.index.alts[bound.alt as usize].only_binds {
             self.learn(at, bound, now);
             return;
         }
         let (chain, step) = (bound.chain, bound.step);
         self.advanced = Some((chain, step));
-        let at = if self.step(chain, step).each {
+        let at = if self.index.steps[bound.number as usize].each {
             match self.fork(at) {
                 Some(child) => child,
                 None => return,
@@ -115,11 +116,9 @@ impl Paths {
         // What it is unique by may be known now.
         let chain = live.chain;
         let steps = live.reached().iter().rev().map(|r| r.step as usize);
-        let unique = steps.into_iter().find(|step| {
-            let (path, place) = self.index.chains[chain as usize];
-            let steps = &self.paths[path as usize].chains[place as usize].steps;
-            !steps[*step].unique.is_empty()
-        });
+        let unique = steps
+            .into_iter()
+            .find(|step| !self.index.step(chain, *step).unique.is_empty());
         if unique.is_none_or(|step| self.occupy(at, step)) {
             self.register(at);
         }
@@ -262,32 +261,27 @@ impl Paths {
             task: now.task,
             switch: matches!(now.data, event::Data::SchedSwitch(_)),
         };
-        let instead_of = &self.index.alts[bound.alt as usize].2.instead_of;
-        if let Some(name) = instead_of {
-            let chain = self.live[at as usize].chain;
-            let last = self.live[at as usize].last().step as usize;
-            if self.step(chain, last).name == *name {
-                self.live[at as usize].take_back();
-            }
+        let takes_back = self.index.alts[bound.alt as usize].takes_back;
+        let live = &mut self.live[at as usize];
+        if takes_back & one(live.last_step()) != 0 {
+            live.take_back();
         }
         self.bind_roles(at, bound, now);
-        let chain = self.live[at as usize].chain;
+        let this = &self.index.steps[bound.number as usize];
         let live = &mut self.live[at as usize];
         live.reach(reached);
         live.seq = self.seq;
         live.late = false;
-        let (path, place) = self.index.chains[chain as usize];
-        let this = &self.paths[path as usize].chains[place as usize].steps[step];
         live.counted |= this.counts;
         for (role, by) in &this.recall {
             if live.role(*role).is_none()
                 && let Some(by) = live.key(by)
-                && let Some(Some(value)) = self.memory.get(&memory_key(chain, *role, by))
+                && let Some(Some(value)) = self.memory.get(&memory_key(live.chain, *role, by))
             {
                 live.set(*role, *value);
             }
         }
-        let ends = this.ends || step + 1 == self.steps(chain);
+        let ends = this.ends;
         if !self.occupy(at, step) {
             return;
         }

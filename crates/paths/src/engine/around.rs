@@ -3,8 +3,9 @@
 use event::{Data, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
+use super::plan::StepPlan;
 use super::{Live, MAX_REMEMBERED, Now, Paths};
-use crate::lang::{By, Optional, Step};
+use crate::lang::{By, Optional};
 use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
 use crate::tally::Dropped;
 use crate::tasks::{self, Raised, Run};
@@ -13,7 +14,17 @@ use crate::uses::Loop;
 
 impl Paths {
     /// Begins to watch the vCPU of an instance, once it is known.
+    #[inline]
     pub(super) fn notice(&mut self, at: u32, now: &Now<'_, '_>, machine: &mut Machine) {
+        let live = &self.live[at as usize];
+        let back_end = self.index.roles[live.chain as usize].back_end;
+        if live.notes.is_none() || back_end.is_some() {
+            self.begin_notes(at, now, machine);
+        }
+    }
+
+    #[inline(never)]
+    fn begin_notes(&mut self, at: u32, now: &Now<'_, '_>, machine: &mut Machine) {
         let live = &self.live[at as usize];
         let roles = &self.index.roles[live.chain as usize];
         let held = |role: usize| {
@@ -21,9 +32,6 @@ impl Paths {
                 .filter(|_| !live.is_pending(role))
                 .and_then(|value| u32::try_from(value).ok())
         };
-        if live.notes.is_some() && roles.back_end.is_none() {
-            return;
-        }
         let subject = roles.subjects.iter().find_map(|role| held(*role));
         let back_end = roles.back_end.and_then(held);
         if let Some(subject) = subject
@@ -222,17 +230,6 @@ impl Paths {
 
     /// Takes what the event changes, once instances have gone on.
     pub(super) fn after(&mut self, now: &Now<'_, '_>, machine: &Machine) {
-        for (key, level) in self.rising.drain(..) {
-            // A line that is not remembered is low.
-            if level == 0 {
-                self.levels.remove(&key);
-                continue;
-            }
-            if self.levels.len() >= MAX_REMEMBERED {
-                self.levels.clear();
-            }
-            self.levels.insert(key, level);
-        }
         let threads: &Threads = machine.threads();
         match now.data {
             Data::SchedSwitch(_) => {
@@ -275,12 +272,28 @@ impl Paths {
                     self.tasks.renamed(slot);
                 }
             }
-            Data::SchedProcessFork(_) => self.last_thread = (NONE, 0),
+            Data::SchedProcessFork(_) => self.forget_slots(),
             _ => {}
         }
     }
 
-    fn forget(&mut self, thread: u32) {
+    /// Remembers the levels that the event has told.
+    pub(super) fn rises(&mut self) {
+        for (key, level) in self.rising.drain(..) {
+            // A line that is not remembered is low.
+            if level == 0 {
+                self.levels.remove(&key);
+                continue;
+            }
+            if self.levels.len() >= MAX_REMEMBERED {
+                self.levels.clear();
+            }
+            self.levels.insert(key, level);
+        }
+    }
+
+    #[inline]
+    pub(super) fn forget(&mut self, thread: u32) {
         if !self.raised.is_empty() {
             self.raised.remove(&thread);
         }
@@ -298,7 +311,7 @@ impl Paths {
                 kind: LostKind::Ring,
                 ..
             } => self.lost(cpu),
-            Side::Fork { .. } => self.last_thread = (NONE, 0),
+            Side::Fork { .. } => self.forget_slots(),
             _ => {}
         }
     }
@@ -430,7 +443,8 @@ impl Paths {
         if path.chains.len() > 1 {
             traits.push(Trait::Chain(chain));
         }
-        traits_of_steps(live, chain, &path.chains[chain as usize].steps, traits);
+        let first = self.index.number(live.chain, 0);
+        traits_of_steps(live, chain, &self.index.steps[first..], traits);
         if live.coalesced > 0 {
             traits.push(Trait::Coalesced);
         }
@@ -450,7 +464,7 @@ impl Paths {
 
 /// Which steps an instance reached that others do not, and its longest stage.
 #[inline]
-fn traits_of_steps(live: &Live, chain: u8, steps: &[Step], traits: &mut Vec<Trait>) {
+fn traits_of_steps(live: &Live, chain: u8, steps: &[StepPlan], traits: &mut Vec<Trait>) {
     for reached in &live.reached()[1..] {
         // What all have explains nothing.
         if steps[reached.step as usize].optional == Optional::Never {

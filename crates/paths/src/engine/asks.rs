@@ -2,12 +2,13 @@
 
 use model::{Halt, Machine};
 
-use super::bind::{Ask, Read, compare};
+use super::bind::{Ask, Read};
+use super::compare::compare;
 use super::{Now, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{Class, Op, Value};
 use crate::tasks::{Raised, What};
-use event::FieldValue;
+use event::{ExitReason, FieldValue};
 
 impl Paths {
     /// Returns the value of an attribute, as joins compare it.
@@ -46,7 +47,7 @@ impl Paths {
                 *op,
                 wanted,
             ),
-            Ask::Compare(Read::Reason, op, wanted) => compare_reason(*op, wanted, now, machine),
+            Ask::Reason(ask) => ask.is(reason(now, machine)),
             Ask::Sleeps => match now.data {
                 event::Data::SchedSwitch(switch) => {
                     switch.prev_state.leaves() == event::sched::Leaves::Blocked
@@ -152,20 +153,13 @@ fn raised_word(raised: Raised) -> &'static str {
     }
 }
 
-/// Compares the reason of the exit that the event is, or that its vCPU is in.
-fn compare_reason(op: Op, wanted: &Value, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
-    let reason = match now.data {
+/// Returns the reason of the exit that the event is, or that its vCPU is in.
+#[inline]
+fn reason(now: &Now<'_, '_>, machine: &mut Machine) -> Option<ExitReason> {
+    match now.data {
         event::Data::KvmExit(exit) => Some(exit.reason),
         _ => machine
             .vcpu_of(now.event.tid)
             .and_then(|vcpu| machine.cause(vcpu).reason),
-    };
-    // HLT on Intel is hlt on AMD.
-    let small = |text: &str| text.to_ascii_lowercase();
-    let wanted = match wanted {
-        Value::Text(text) => &Value::Text(small(text)),
-        number => number,
-    };
-    let key = reason.map(|reason| small(&reason.key()));
-    key.is_some_and(|key| compare(&FieldValue::Text(key.into()), op, wanted))
+    }
 }

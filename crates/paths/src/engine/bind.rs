@@ -2,7 +2,10 @@
 
 use event::{Data, Event, EventType, FieldReader, FieldValue, Kind};
 
-use crate::lang::{Alt, Attr, Class, Cond, End, Op, Pattern, Value};
+use super::compare::{ReasonAsk, compare_numbers};
+use super::plan::{AltPlan, Ending, Index, ends_of};
+use super::slots::Words;
+use crate::lang::{Attr, Class, Cond, Op, Pattern, Value};
 use crate::lang::{Path, Step, is_function_tracer};
 
 /// An attribute, ready to be read.
@@ -40,6 +43,7 @@ impl Read {
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
     Compare(Read, Op, Value),
+    Reason(ReasonAsk),
     Is(Read, Class, bool),
     /// A field holds the address of a function, which the recording tells by its symbols.
     Within(FieldReader, Vec<std::ops::Range<u64>>),
@@ -47,15 +51,6 @@ pub(crate) enum Ask {
     Rises(FieldReader, FieldReader),
     Sleeps,
     Halts,
-}
-
-/// How an event ends an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// Steps that come soon do not come any more.
-    Late,
-    /// The instance is over.
-    Over,
 }
 
 /// An event by which instances at a step end.
@@ -89,6 +84,23 @@ pub(crate) struct Bound {
     pub joins: bool,
     /// How long ago the step before was reached, at most.
     pub within: Option<Read>,
+}
+
+impl Bound {
+    /// Whether the event may be it, as far as the first of its conditions tells, if that compares a number.
+    #[inline]
+    pub(super) fn may_be(&self, event: &Event<'_>, data: &Data) -> bool {
+        match self.asks.first() {
+            Some(Ask::Compare(Read::Field(field), op, Value::Number(wanted))) => {
+                match field.get(event, data) {
+                    Some(FieldValue::Number(number)) => compare_numbers(number, *op, *wanted),
+                    Some(FieldValue::Text(_)) => true,
+                    None => false,
+                }
+            }
+            _ => true,
+        }
+    }
 }
 
 /// Calls of functions, in the function tracer's events.
@@ -169,6 +181,17 @@ pub(crate) enum Watch {
 /// architecture specification, IHI 0069), as [`FieldReader`] reads `sysreg`.
 pub(crate) const SGI_REGISTERS: [u64; 3] = [300_121_105, 300_121_106, 300_121_107];
 
+/// What events of a kind tell the engine beside being steps of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Tells {
+    #[default]
+    Nothing,
+    /// That the thread has gone on.
+    Goes,
+    /// More than that.
+    More,
+}
+
 /// What is done with events of one kind.
 #[derive(Debug, Default)]
 pub(crate) struct Binding {
@@ -177,6 +200,7 @@ pub(crate) struct Binding {
     /// Whether there was one.
     pub seen: bool,
     pub watch: Watch,
+    pub tells: Tells,
     /// Number of the vCPU, vector or interrupt, as `watch` needs them.
     pub number: Option<FieldReader>,
     pub vector: Option<FieldReader>,
@@ -185,6 +209,9 @@ pub(crate) struct Binding {
     pub alts: Vec<Bound>,
     /// What ends instances.
     pub cancels: Vec<Cancel>,
+    /// The numbers of both: which of them anybody waits for is found by these.
+    pub alt_words: Words,
+    pub cancel_words: Words,
     /// Steps whose events these are: they are recorded.
     pub marks: Vec<u32>,
     /// Steps and alternatives that count for nothing from now on.
@@ -192,105 +219,6 @@ pub(crate) struct Binding {
     pub disables_alts: Vec<u32>,
     /// The same for calls of functions, where the events are the function tracer's: steps, and alternatives.
     pub calls_disable: Vec<(Functions, Option<u32>, Option<u32>)>,
-}
-
-/// Roles of a chain, by what their names mean.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Roles {
-    /// The vCPU that an instance is about: the first of these that is bound.
-    pub subjects: Vec<usize>,
-    pub back_end: Option<usize>,
-    pub vector: Option<usize>,
-    pub address: Option<usize>,
-    /// Whether it is the vCPU that an interrupt is for.
-    pub target: bool,
-}
-
-impl Roles {
-    fn of(names: &[String]) -> Roles {
-        let role = |name: &str| names.iter().position(|role| role == name);
-        Roles {
-            subjects: ["target", "vcpu", "guest"]
-                .into_iter()
-                .filter_map(role)
-                .collect(),
-            back_end: role("backend"),
-            vector: role("vector"),
-            address: role("address"),
-            target: role("target").is_some(),
-        }
-    }
-}
-
-/// A list of all alternatives and steps of all chains, by number.
-#[derive(Debug, Default)]
-pub(crate) struct Index {
-    /// Chain, step and alternative.
-    pub alts: Vec<(u32, u32, Alt)>,
-    /// Path and chain in it.
-    pub chains: Vec<(u32, u8)>,
-    /// By chain, the number of its first step among all.
-    pub first_step: Vec<u32>,
-    /// By step, its alternatives.
-    pub of_step: Vec<std::ops::Range<u32>>,
-    /// By chain, roles that mean something to the engine.
-    pub roles: Vec<Roles>,
-    /// By step, alternatives that take it back if it was the last one.
-    pub back: Vec<Vec<u32>>,
-    /// By step, what ends instances there: the number of each, whose event it has to be, and how.
-    pub ends: Vec<Vec<(u32, Option<usize>, Ending)>>,
-    /// How many of these there are.
-    pub all_ends: u32,
-}
-
-/// Makes a place in a list short: path files are small, and lists of what stands in them not long.
-fn place(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-impl Index {
-    pub(super) fn new(paths: &[Path]) -> Index {
-        let mut index = Index::default();
-        for (path, number) in paths.iter().zip(0u32..) {
-            for (chain, at) in path.chains.iter().zip(0..=u8::MAX) {
-                let chain_number = place(index.chains.len());
-                index.chains.push((number, at));
-                index.first_step.push(place(index.of_step.len()));
-                index.roles.push(Roles::of(&chain.roles));
-                for (step, at) in chain.steps.iter().zip(0u32..) {
-                    let ends = ends_of(step).zip(index.all_ends..);
-                    let ends: Vec<_> = ends.map(|((end, how), n)| (n, end.of, how)).collect();
-                    index.all_ends += place(ends.len());
-                    index.ends.push(ends);
-                    let from = place(index.alts.len());
-                    for alt in &step.alts {
-                        index.alts.push((chain_number, at, alt.clone()));
-                    }
-                    index.of_step.push(from..place(index.alts.len()));
-                }
-            }
-        }
-        index.back = vec![Vec::new(); index.of_step.len()];
-        for ((chain, _, alt), at) in index.alts.iter().zip(0u32..) {
-            let (path, within) = index.chains[*chain as usize];
-            let steps = &paths[path as usize].chains[within as usize].steps;
-            let taken = alt
-                .instead_of
-                .as_ref()
-                .and_then(|name| steps.iter().position(|step| step.name == *name));
-            if let Some(step) = taken {
-                index.back[index.first_step[*chain as usize] as usize + step].push(at);
-            }
-        }
-        index
-    }
-}
-
-/// What ends instances at a step, and how: in the order in which they are numbered.
-fn ends_of(step: &Step) -> impl Iterator<Item = (&End, Ending)> {
-    let until = step.until.iter().map(|end| (end, Ending::Late));
-    let over = step.over.iter().map(|end| (end, Ending::Over));
-    until.chain(over)
 }
 
 /// Binds all paths to a kind of event.
@@ -316,12 +244,12 @@ pub(crate) fn bind(
     }
     let mut binding = binder.binding;
     binding.marks.dedup();
-    binding.alts.sort_by_key(|bound| {
-        let step = std::cmp::Reverse((bound.chain, bound.step));
-        // What an event tells of one instance may end another, which goes on by it first.
-        let only_binds = index.alts[bound.alt as usize].2.only_binds;
-        (only_binds, step, !bound.joins)
-    });
+    // Their numbers are in the order in which they are tried.
+    binding.alts.sort_by_key(|bound| bound.alt);
+    let alts = binding.alts.iter();
+    binding.alt_words = Words::of(alts.map(|bound| (bound.alt, !bound.joins)));
+    let cancels = binding.cancels.iter();
+    binding.cancel_words = Words::of(cancels.map(|cancel| (cancel.number, false)));
     binding.wanted |= !binding.alts.is_empty()
         || !binding.cancels.is_empty()
         || !binding.disables.is_empty()
@@ -354,15 +282,17 @@ impl Binder<'_, '_> {
             self.binding.disables.push(number);
         }
         self.ends(step, number);
-        let alts = self.index.of_step[number as usize].clone();
-        for (alt, alt_number) in step.alts.iter().zip(alts) {
+        let index = self.index;
+        for alt_number in &index.steps[number as usize].alts {
+            let plan = &index.alts[*alt_number as usize];
+            let alt = &plan.said;
             if self.tracer {
-                self.calls_disable(&alt.unless, None, Some(alt_number));
+                self.calls_disable(&alt.unless, None, Some(*alt_number));
             } else if self.matches(&alt.unless) {
-                self.binding.disables_alts.push(alt_number);
+                self.binding.disables_alts.push(*alt_number);
             }
             if self.matches(&alt.events) {
-                self.alt(alt, alt_number, number);
+                self.alt(plan, *alt_number);
             }
         }
     }
@@ -376,7 +306,7 @@ impl Binder<'_, '_> {
 
     /// What ends instances at a step.
     fn ends(&mut self, step: &Step, number: u32) {
-        let numbers = &self.index.ends[number as usize];
+        let numbers = &self.index.steps[number as usize].ended_by;
         for ((end, ending), (number, ..)) in ends_of(step).zip(numbers) {
             if self.matches(std::slice::from_ref(&end.event)) {
                 self.binding.cancels.push(Cancel {
@@ -390,16 +320,14 @@ impl Binder<'_, '_> {
     }
 
     /// An alternative whose event it can be.
-    fn alt(&mut self, alt: &Alt, number: u32, step_number: u32) {
+    fn alt(&mut self, plan: &AltPlan, number: u32) {
         let functions = if self.tracer {
-            Functions::of(&alt.events, self.ty, self.symbols)
+            Functions::of(&plan.said.events, self.ty, self.symbols)
         } else {
             None
         };
-        self.binding.marks.push(step_number);
-        let mut one = bound(alt, number, functions, self.ty, self.symbols);
-        let (chain, step, _) = &self.index.alts[number as usize];
-        (one.chain, one.step, one.number) = (*chain, *step as usize, step_number);
+        self.binding.marks.push(plan.number);
+        let one = bound(plan, number, functions, self.ty, self.symbols);
         self.binding.alts.push(one);
     }
 }
@@ -415,6 +343,7 @@ fn asks(conds: &[Cond], ty: &EventType<'_>, symbols: &Symbols) -> Vec<Ask> {
         {
             Ask::Within(FieldReader::of(ty, field), within(name))
         }
+        Cond::Compare(Attr::Reason, op, value) => Ask::Reason(ReasonAsk::new(*op, value)),
         Cond::Compare(attr, op, value) => Ask::Compare(Read::of(attr, ty), *op, value.clone()),
         Cond::Is(attr, class, yes) => Ask::Is(Read::of(attr, ty), *class, *yes),
         Cond::Rises(attr) => match Read::of(attr, ty) {
@@ -428,12 +357,13 @@ fn asks(conds: &[Cond], ty: &EventType<'_>, symbols: &Symbols) -> Vec<Ask> {
 }
 
 fn bound(
-    alt: &Alt,
+    plan: &AltPlan,
     number: u32,
     functions: Option<Functions>,
     ty: &EventType<'_>,
     symbols: &Symbols,
 ) -> Bound {
+    let alt = &plan.said;
     let asks = asks(&alt.conds, ty, symbols);
     let same = alt.joins.iter().filter(|join| !join.differs);
     let keys: Vec<_> = same
@@ -453,15 +383,15 @@ fn bound(
         .collect();
     Bound {
         alt: number,
-        chain: 0,
-        step: 0,
-        number: 0,
+        chain: plan.chain,
+        step: plan.step as usize,
+        number: plan.number,
         functions,
         asks,
         keys,
         checks,
         binds,
-        joins: !alt.joins.is_empty(),
+        joins: plan.joins,
         within: alt.within.as_ref().map(|attr| Read::of(attr, ty)),
     }
 }
@@ -469,7 +399,7 @@ fn bound(
 /// What the engine has to see whatever the paths are.
 fn watch(binding: &mut Binding, ty: &EventType<'_>) {
     use crate::tasks::Raised;
-    binding.wanted = ty.kind.is_sched() && !matches!(ty.kind, Kind::SchedStatRuntime)
+    let tells = ty.kind.is_sched()
         || matches!(
             ty.kind,
             Kind::KvmExit
@@ -478,6 +408,7 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
                 | Kind::KvmVcpuWakeup
                 | Kind::KvmFpu
         );
+    binding.wanted = tells && ty.kind != Kind::SchedStatRuntime;
     let of_kvm = matches!(ty.system, "" | "kvm");
     binding.watch = match ty.name {
         "kvm_apic_ipi" | "kvm_hypercall" | "kvm_pv_send_ipi" | "kvm_hv_send_ipi"
@@ -499,6 +430,11 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
         "irq_handler_entry" => Watch::HostIrq,
         _ => Watch::Nothing,
     };
+    binding.tells = match ty.kind {
+        Kind::KvmFpu => Tells::Goes,
+        _ if tells || binding.watch != Watch::Nothing => Tells::More,
+        _ => Tells::Nothing,
+    };
     if binding.watch != Watch::Nothing {
         binding.wanted = true;
         let field = |name: &str| Some(FieldReader::of(ty, name));
@@ -517,47 +453,5 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
             Watch::Inject => "reinjected",
             _ => "mode",
         });
-    }
-}
-
-/// Compares a value with what a condition wants.
-pub(crate) fn compare(value: &FieldValue<'_>, op: Op, wanted: &Value) -> bool {
-    match (value, wanted) {
-        (FieldValue::Number(number), Value::Number(wanted)) => {
-            // A field may be signed; what is negative there has its high bit set here. To ask whether a number is below 0
-            // makes no sense of one that is not.
-            let unsigned = i128::from(*number);
-            let sign = *wanted == 0 && matches!(op, Op::Less | Op::AtLeast);
-            let number = if *wanted < 0 || sign {
-                i128::from(number.cast_signed())
-            } else {
-                unsigned
-            };
-            match op {
-                Op::Equal => number == *wanted,
-                Op::Differs => number != *wanted,
-                Op::Less => number < *wanted,
-                Op::AtMost => number <= *wanted,
-                Op::More => number > *wanted,
-                Op::AtLeast => number >= *wanted,
-                Op::Like => false,
-            }
-        }
-        (FieldValue::Text(text), Value::Text(wanted)) => match op {
-            Op::Equal => text == wanted,
-            Op::Differs => text != wanted,
-            Op::Like => wildmatch::WildMatch::new(wanted).matches(text),
-            _ => false,
-        },
-        (FieldValue::Number(number), Value::Text(wanted)) => match op {
-            Op::Like => wildmatch::WildMatch::new(wanted).matches(&number.to_string()),
-            Op::Differs => true,
-            _ => false,
-        },
-        (FieldValue::Text(text), Value::Number(wanted)) => match op {
-            Op::Equal => *text == wanted.to_string(),
-            Op::Differs => *text != wanted.to_string(),
-            _ => false,
-        },
     }
 }

@@ -2,24 +2,27 @@
 
 use model::Machine;
 
-use super::bind::{Cancel, Ending};
+use super::bind::Cancel;
 use super::instance::{Live, memory_key};
+use super::plan::Ending;
 use super::{Instance, MAX_REMEMBERED, Now, Paths};
 use crate::tally::Dropped;
 
 impl Paths {
     /// An event by which instances of its thread end.
     pub(super) fn cancel(&mut self, cancel: &Cancel, now: &Now<'_, '_>, machine: &mut Machine) {
-        if !self.cancels.any(cancel.number) {
-            return;
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let thread = u64::from(now.thread);
+        self.cancels.get(cancel.number, thread, &mut found);
+        if !found.is_empty() && cancel.asks.iter().all(|ask| self.ask(ask, now, machine)) {
+            self.end_all(cancel, &found, now);
         }
-        let mut found = Vec::new();
-        self.cancels
-            .get(cancel.number, u64::from(now.thread), &mut found);
-        if found.is_empty() || !cancel.asks.iter().all(|ask| self.ask(ask, now, machine)) {
-            return;
-        }
-        for at in found {
+        self.found = found;
+    }
+
+    fn end_all(&mut self, cancel: &Cancel, found: &[u32], now: &Now<'_, '_>) {
+        for &at in found {
             if !self.live[at as usize].live {
                 continue;
             }
@@ -130,26 +133,20 @@ impl Paths {
     /// Remembers what later instances may recall.
     fn remember(&mut self, at: u32) {
         let live = &self.live[at as usize];
-        let (path, chain) = self.index.chains[live.chain as usize];
-        for step in &self.paths[path as usize].chains[chain as usize].steps {
-            for (role, by) in &step.recall {
-                let (Some(value), Some(by)) = (live.role(*role), live.key(by)) else {
-                    continue;
-                };
-                if live.is_pending(*role) {
-                    continue;
-                }
-                if self.memory.len() >= MAX_REMEMBERED {
-                    self.memory.clear();
-                }
-                let known = self
-                    .memory
-                    .entry(memory_key(live.chain, *role, by))
-                    .or_insert(Some(value));
-                // What is not always the same cannot be recalled.
-                if *known != Some(value) {
-                    *known = None;
-                }
+        for (role, by) in &self.index.recalled[live.chain as usize] {
+            let (Some(value), Some(by)) = (live.known(*role), live.key(by)) else {
+                continue;
+            };
+            if self.memory.len() >= MAX_REMEMBERED {
+                self.memory.clear();
+            }
+            let known = self
+                .memory
+                .entry(memory_key(live.chain, *role, by))
+                .or_insert(Some(value));
+            // What is not always the same cannot be recalled.
+            if *known != Some(value) {
+                *known = None;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One instance under way.
 
+use super::plan::{Steps, one};
 use crate::lang::{MAX_ROLES, MAX_STEPS};
 use crate::notes::Notes;
 
@@ -32,6 +33,8 @@ pub(crate) struct Live {
     pub ends: Vec<(u32, u64)>,
     reached: [Reached; MAX_STEPS],
     len: u8,
+    /// The same as a set.
+    pub steps: Steps,
     pub roles: [u64; MAX_ROLES],
     pub bound: u8,
     /// Roles that hold a ticket: which vCPU it is has yet to turn out.
@@ -75,26 +78,38 @@ impl Live {
         if let Some(place) = self.reached.get_mut(self.len as usize) {
             *place = reached;
             self.len += 1;
+            self.steps |= one(usize::from(reached.step));
         }
     }
 
     /// Forgets the last step.
     pub(crate) fn take_back(&mut self) {
+        self.steps &= !one(self.last_step());
         self.len = self.len.saturating_sub(1);
     }
 
-    pub(crate) fn has(&self, step: usize) -> bool {
-        self.reached().iter().any(|r| r.step as usize == step)
+    /// Returns the last step.
+    #[inline]
+    pub(crate) fn last_step(&self) -> usize {
+        // The highest: steps stay in their order.
+        (Steps::BITS - 1).saturating_sub(self.steps.leading_zeros()) as usize
     }
 
+    #[inline]
     pub(crate) fn role(&self, role: usize) -> Option<u64> {
         (self.bound & 1 << role != 0).then(|| self.roles[role])
+    }
+
+    /// Returns what a role holds, unless that is a ticket.
+    #[inline]
+    pub(crate) fn known(&self, role: usize) -> Option<u64> {
+        self.role(role).filter(|_| !self.is_pending(role))
     }
 
     /// Returns what several roles hold as one value, if all of them hold something that is known.
     pub(crate) fn key(&self, roles: &[usize]) -> Option<u64> {
         roles.iter().try_fold(0u64, |key, role| {
-            let value = self.role(*role).filter(|_| !self.is_pending(*role))?;
+            let value = self.known(*role)?;
             Some(key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15))
         })
     }
@@ -133,6 +148,7 @@ impl Live {
         self.waits.clear();
         self.ends.clear();
         self.len = 0;
+        self.steps = 0;
         self.bound = 0;
         self.pending = 0;
         self.late = false;

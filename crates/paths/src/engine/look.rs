@@ -1,10 +1,10 @@
 //! What an event is about: which tasks, which interrupt, whose.
 
 use event::sched::{SchedSwitch, SchedWakeup};
-use event::{Data, FieldReader, NONE};
+use event::{Data, Event, FieldReader, NONE};
 use model::Machine;
 
-use super::bind::{Binding, SGI_REGISTERS, Watch};
+use super::bind::{Binding, SGI_REGISTERS, Tells, Watch};
 use super::{Now, Paths};
 
 use crate::interrupts::UNRESOLVED;
@@ -23,27 +23,47 @@ impl Paths {
     /// Finds out what the event is about.
     #[inline]
     pub(super) fn look(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
-        let event = now.event;
-        if let Some(comm) = event.comm
-            && now.thread < tasks::IDLE
-        {
-            self.tasks
-                .called(now.thread, event.tid, comm, machine.threads());
+        self.is_called(now.event, now.thread, machine);
+        if binding.tells == Tells::More {
+            self.about(now, machine);
         }
-        self.about(now, machine);
-        if now.thread < tasks::IDLE && event.cpu != NONE {
-            self.tasks.seen_on(now.thread, event.cpu);
-        }
+        self.is_on(now.event, now.thread);
         // That it is posted comes between an interrupt and the wake-up.
         if self.interrupts.is_waiting() && binding.watch != Watch::Posted {
             self.settle(now, machine.threads());
         }
-        self.interrupt(now, machine, binding);
+        if binding.watch != Watch::Nothing {
+            self.interrupt(now, machine, binding);
+        }
         if !self.interrupts.found.is_empty() {
             let found = std::mem::take(&mut self.interrupts.found);
             for one in found {
                 self.resolve(one, now, machine);
             }
+        }
+    }
+
+    /// Takes what an event says of the thread that makes it: its name, where a text tells one, and its CPU.
+    #[inline]
+    pub(super) fn sees(&mut self, event: &Event<'_>, thread: u32, machine: &Machine) {
+        self.is_called(event, thread, machine);
+        self.is_on(event, thread);
+    }
+
+    #[inline]
+    fn is_called(&mut self, event: &Event<'_>, thread: u32, machine: &Machine) {
+        if let Some(comm) = event.comm
+            && thread < tasks::IDLE
+        {
+            let threads = machine.threads();
+            self.tasks.called(thread, event.tid, comm, threads);
+        }
+    }
+
+    #[inline]
+    fn is_on(&mut self, event: &Event<'_>, thread: u32) {
+        if thread < tasks::IDLE && event.cpu != NONE {
+            self.tasks.seen_on(thread, event.cpu);
         }
     }
 

@@ -8,10 +8,13 @@ mod advance;
 mod around;
 mod asks;
 mod bind;
+mod compare;
 mod end;
 mod instance;
 mod look;
+mod plan;
 mod resolve;
+mod slots;
 mod wait;
 mod waiting;
 mod watchers;
@@ -28,9 +31,11 @@ use crate::lang::{Attr, Cond, Op, Path, Value};
 use crate::tally::Tally;
 use crate::tasks::{self, Raised, Tasks};
 
-use bind::{Binding, Index, Watch};
+use bind::{Binding, Tells, Watch};
 pub(crate) use instance::Live;
 pub use instance::Reached;
+use plan::Index;
+use wait::{Nexts, Places};
 use waiting::Waiting;
 use watchers::Watchers;
 
@@ -38,6 +43,8 @@ use watchers::Watchers;
 const MAX_LIVE: usize = 1 << 16;
 /// Levels of lines, and roles of earlier instances, that are remembered: a machine has few of either.
 const MAX_REMEMBERED: usize = 1 << 16;
+/// Threads whose slots are at hand, at most.
+const SLOTS: usize = 256;
 
 /// An instance that completed, for whoever wants each.
 #[derive(Debug, Clone)]
@@ -97,10 +104,12 @@ pub struct Paths {
     /// The oldest instances, the very oldest last; some may have ended.
     oldest: Vec<(u64, u32)>,
     waiting: Waiting,
+    /// What they wait for.
+    nexts: Nexts,
     /// Instances that end when a thread makes certain events: by number of these, and thread.
     cancels: Waiting,
     /// By what instances are unique by, which one is under way.
-    unique: FxHashMap<(u32, u64), u32>,
+    unique: Places,
     /// By ticket of an interrupt of which it is not known whose it is, the instances that held it; some may have ended.
     tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
@@ -112,7 +121,8 @@ pub struct Paths {
     only: Only,
     listing: bool,
     listed: Vec<Instance>,
-    last_thread: (i32, u32),
+    /// Slots of the threads that made the last events, by the lowest bits of their ids.
+    slots: Box<[(i32, u32); SLOTS]>,
     last_time: u64,
     /// sched_waking is recorded.
     wakings: bool,
@@ -144,7 +154,7 @@ impl Paths {
     /// Prepares to follow paths.
     pub fn new(paths: Vec<Path>) -> Paths {
         let index = Index::new(&paths);
-        let steps = index.of_step.len();
+        let steps = index.steps.len();
         let alts = index.alts.len();
         let tallies = paths.iter().map(Tally::new).collect();
         Paths {
@@ -168,7 +178,8 @@ impl Paths {
             oldest: Vec::new(),
             waiting: Waiting::new(alts),
             cancels: Waiting::new(index.all_ends as usize),
-            unique: FxHashMap::default(),
+            nexts: Nexts::new(steps),
+            unique: Places::new(steps),
             tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
             watchers: Watchers::default(),
@@ -177,7 +188,7 @@ impl Paths {
             only: Only::default(),
             listing: false,
             listed: Vec::new(),
-            last_thread: (NONE, 0),
+            slots: Box::new([(NONE, 0); SLOTS]),
             last_time: 0,
             wakings: false,
             seq: 0,
@@ -216,13 +227,13 @@ impl Paths {
             .index
             .alts
             .iter()
-            .flat_map(|(_, _, alt)| &alt.events)
+            .flat_map(|alt| &alt.said.events)
             .filter_map(|pattern| match pattern {
                 crate::lang::Pattern::Function(name) => Some(name.clone()),
                 crate::lang::Pattern::Event { .. } => None,
             })
             .collect();
-        let conds = self.index.alts.iter().flat_map(|(_, _, alt)| &alt.conds);
+        let conds = self.index.alts.iter().flat_map(|alt| &alt.said.conds);
         names.extend(conds.filter_map(|cond| match cond {
             Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
                 if field == bind::FUNCTION =>
@@ -272,6 +283,12 @@ impl Paths {
         self.listing = true;
     }
 
+    /// Whether instances have completed since they were taken.
+    #[inline]
+    pub fn has_listed(&self) -> bool {
+        !self.listed.is_empty()
+    }
+
     /// Returns the instances that completed since the last call.
     pub fn take_listed(&mut self) -> Vec<Instance> {
         std::mem::take(&mut self.listed)
@@ -294,6 +311,7 @@ impl Paths {
     }
 
     fn disable(&mut self, binding: &Binding) {
+        self.nexts.clear();
         for step in &binding.disables {
             self.disabled[*step as usize] = true;
         }
@@ -312,6 +330,7 @@ impl Paths {
             }
             if let Some(step) = step {
                 self.disabled[*step as usize] = true;
+                self.nexts.clear();
             }
             if let Some(alt) = alt {
                 self.disable_alt(*alt);
@@ -324,11 +343,11 @@ impl Paths {
             return;
         }
         // What began by it before that was known is none.
-        let (chain, step, alt) = &self.index.alts[alt as usize];
-        if !alt.joins.is_empty() {
+        let alt = &self.index.alts[alt as usize];
+        if alt.joins {
             return;
         }
-        let (chain, step) = (*chain, *step);
+        let (chain, step) = (alt.chain, alt.step);
         let began: Vec<u32> = (0u32..)
             .zip(&self.live)
             .filter(|(_, live)| live.live && live.chain == chain)
@@ -344,16 +363,21 @@ impl Paths {
         }
     }
 
+    #[inline]
     fn slot(&mut self, tid: i32, cpu: i32, machine: &mut Machine) -> u32 {
         if tid == 0 {
             return tasks::idle(cpu);
         }
-        if self.last_thread.0 == tid && tid != NONE {
-            return self.last_thread.1;
+        let known = &mut self.slots[tid.cast_unsigned() as usize % SLOTS];
+        if known.0 != tid || tid == NONE {
+            *known = (tid, machine.slot(tid));
         }
-        let slot = machine.slot(tid);
-        self.last_thread = (tid, slot);
-        slot
+        known.1
+    }
+
+    /// A thread was made: it may have the id of an earlier one.
+    fn forget_slots(&mut self) {
+        self.slots.fill((NONE, 0));
     }
 
     /// Takes an event, before the machine does.
@@ -363,10 +387,51 @@ impl Paths {
         let Some(binding) = self.bindings.get_mut(at).and_then(Option::take) else {
             return;
         };
-        self.with(event, data, machine, &binding);
+        if self.is_idle(&binding) && !self.is_due(&binding, event, data) {
+            self.passes(event, machine, &binding);
+        } else {
+            self.with(event, data, machine, &binding);
+        }
         let mut binding = binding;
         binding.seen = true;
         self.bindings[at] = Some(binding);
+    }
+
+    /// Whether events of a kind now tell nothing but steps of instances.
+    #[inline]
+    fn is_idle(&self, binding: &Binding) -> bool {
+        binding.tells != Tells::More
+            && binding.seen
+            && binding.calls_disable.is_empty()
+            && !self.interrupts.is_waiting()
+            && self.interrupts.found.is_empty()
+    }
+
+    /// Whether an event may take an instance on, begin one or end one: most events do none of that. What costs little of what
+    /// alternatives ask is asked already.
+    #[inline]
+    fn is_due(&self, binding: &Binding, event: &Event<'_>, data: &Data) -> bool {
+        for word in &binding.alt_words.0 {
+            let mut left = word.own;
+            while let Some(at) = word.due(&mut left, &self.waiting.awaited) {
+                if binding.alts[at].may_be(event, data) {
+                    return true;
+                }
+            }
+        }
+        let mut cancels = binding.cancel_words.0.iter();
+        cancels.any(|word| word.due(&mut { word.own }, &self.cancels.awaited).is_some())
+    }
+
+    /// Takes of an event that is no step what it tells all the same.
+    #[inline]
+    fn passes(&mut self, event: &Event<'_>, machine: &mut Machine, binding: &Binding) {
+        self.last_time = self.last_time.max(event.time);
+        let thread = self.slot(event.tid, event.cpu, machine);
+        self.sees(event, thread, machine);
+        if binding.tells == Tells::Goes {
+            self.forget(thread);
+        }
     }
 
     fn with(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine, binding: &Binding) {
@@ -393,20 +458,31 @@ impl Paths {
             raised: Raised::Local,
         };
         self.look(&mut now, machine, binding);
-        let irq = match binding.watch {
-            Watch::HostIrq => binding.number.as_ref().and_then(|g| g.number(event, data)),
-            _ => None,
-        };
-        let irq = irq.and_then(|irq| u32::try_from(irq).ok());
-        self.watch(&now, machine, irq);
-        for bound in &binding.alts {
-            if !bound.joins || self.waiting.any(bound.alt) {
-                self.alternative(bound, &now, machine);
+        if binding.tells == Tells::More {
+            let irq = match binding.watch {
+                Watch::HostIrq => binding.number.as_ref().and_then(|g| g.number(event, data)),
+                _ => None,
+            };
+            let irq = irq.and_then(|irq| u32::try_from(irq).ok());
+            self.watch(&now, machine, irq);
+        }
+        for word in &binding.alt_words.0 {
+            let mut left = word.own;
+            while let Some(at) = word.due(&mut left, &self.waiting.awaited) {
+                self.alternative(&binding.alts[at], &now, machine);
             }
         }
-        for cancel in &binding.cancels {
-            self.cancel(cancel, &now, machine);
+        for word in &binding.cancel_words.0 {
+            let mut left = word.own;
+            while let Some(at) = word.due(&mut left, &self.cancels.awaited) {
+                self.cancel(&binding.cancels[at], &now, machine);
+            }
         }
-        self.after(&now, machine);
+        if !self.rising.is_empty() {
+            self.rises();
+        }
+        if binding.tells != Tells::Nothing {
+            self.after(&now, machine);
+        }
     }
 }

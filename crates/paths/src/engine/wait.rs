@@ -1,9 +1,10 @@
 //! What instances wait for: the alternatives that can come next, and the place that is one instance's only.
 
 use super::Paths;
-use super::bind::Ending;
 use super::instance::{Live, memory_key};
-use crate::lang::{Alt, Optional, Step};
+use super::plan::{Ending, Index, StepPlan, Steps};
+use super::slots::Slots;
+use crate::lang::Optional;
 use crate::tally::Dropped;
 
 /// The key of what has no other.
@@ -22,22 +23,107 @@ pub(super) fn key_of(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     Some(key.unwrap_or(ANY))
 }
 
+/// What instances that have come as far wait for. It is looked up again whenever one comes there.
+#[derive(Debug, Default)]
+struct Next {
+    from: From,
+    /// Alternatives, and the roles that the instance is found by.
+    waits: Vec<(u32, Key)>,
+    /// What it ends by, and the thread whose event that has to be: a role's, or that of the last step's event.
+    ends: Vec<(u32, Option<usize>)>,
+}
+
+/// How far an instance has come, as far as that decides what it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct From {
+    steps: Steps,
+    bound: u8,
+    late: bool,
+}
+
+/// What a key is made of.
+#[derive(Debug, Clone, Copy)]
+enum Key {
+    /// What one role holds.
+    Role(usize),
+    /// What several hold, or none.
+    Roles,
+}
+
+/// Of one step, different ways to have come there that are remembered: a chain has few.
+const MAX_NEXT: usize = 64;
+
+/// What instances wait for, by step and how they came there. What was found out holds as long as nothing more is known of what
+/// is recorded.
+#[derive(Debug, Default)]
+pub(super) struct Nexts(Vec<Vec<Next>>);
+
+impl Nexts {
+    pub(super) fn new(steps: usize) -> Nexts {
+        Nexts((0..steps).map(|_| Vec::new()).collect())
+    }
+
+    /// Forgets all: more is known of what is recorded.
+    pub(super) fn clear(&mut self) {
+        for of_step in &mut self.0 {
+            of_step.clear();
+        }
+    }
+
+    #[inline]
+    fn find(&self, step: usize, from: From) -> Option<usize> {
+        self.0[step].iter().position(|next| next.from == from)
+    }
+
+    fn keep(&mut self, step: usize, next: Next) -> usize {
+        let of_step = &mut self.0[step];
+        if of_step.len() >= MAX_NEXT {
+            of_step.clear();
+        }
+        of_step.push(next);
+        of_step.len() - 1
+    }
+}
+
+/// By step and what its roles hold, the one instance that is there.
+#[derive(Debug, Default)]
+pub(super) struct Places(Vec<Slots<Option<u32>>>);
+
+impl Places {
+    pub(super) fn new(steps: usize) -> Places {
+        Places((0..steps).map(|_| Slots::default()).collect())
+    }
+
+    #[inline]
+    fn get(&self, (step, key): (u32, u64)) -> Option<u32> {
+        self.0.get(step as usize)?.get(key).copied().flatten()
+    }
+
+    #[inline]
+    fn put(&mut self, (step, key): (u32, u64), instance: u32) {
+        if let Some(of_step) = self.0.get_mut(step as usize) {
+            *of_step.entry(key) = Some(instance);
+        }
+    }
+
+    /// An instance leaves its place, if it still has it.
+    #[inline]
+    fn leave(&mut self, (step, key): (u32, u64), instance: u32) {
+        if let Some(of_step) = self.0.get_mut(step as usize)
+            && let Some(place) = of_step.get_mut(key)
+            && *place == Some(instance)
+        {
+            *place = None;
+            of_step.empties(key);
+        }
+    }
+}
+
 impl Paths {
-    /// Returns a step, by chain and position.
-    pub(super) fn step(&self, chain: u32, step: usize) -> &Step {
-        let (path, at) = self.index.chains[chain as usize];
-        &self.paths[path as usize].chains[at as usize].steps[step]
-    }
-
-    pub(super) fn steps(&self, chain: u32) -> usize {
-        let (path, at) = self.index.chains[chain as usize];
-        self.paths[path as usize].chains[at as usize].steps.len()
-    }
-
     /// Whether a step can be passed over, as far as is known now.
-    pub(super) fn can_skip(&self, chain: u32, step: usize) -> bool {
-        let number = self.index.first_step[chain as usize] as usize + step;
-        match self.step(chain, step).optional {
+    #[inline]
+    pub(super) fn can_skip(&self, number: usize) -> bool {
+        match self.index.steps[number].optional {
             Optional::Never => self.disabled[number],
             Optional::Always => true,
             Optional::Unrecorded => self.disabled[number] || !self.recorded[number],
@@ -46,110 +132,177 @@ impl Paths {
 
     /// Whether an instance that has come so far is complete if nothing more comes.
     pub(super) fn is_open(&self, live: &Live) -> bool {
-        let last = live.last().step as usize;
+        let first = self.index.first_step[live.chain as usize] as usize;
+        let steps = live.last_step() + 1..self.index.lengths[live.chain as usize];
         live.counted
             && live.reached().len() > 1
-            && (last + 1..self.steps(live.chain)).all(|step| {
-                self.can_skip(live.chain, step) || is_barred(self.step(live.chain, step), live)
+            && steps.map(|step| first + step).all(|number| {
+                self.can_skip(number) || self.index.steps[number].is_barred(live.steps)
             })
     }
 
     /// The instance takes the place that its roles give it, if the step says that there is one for each. Returns
     /// whether the instance goes on.
+    #[inline]
     pub(super) fn occupy(&mut self, at: u32, step: usize) -> bool {
-        let chain = self.live[at as usize].chain;
-        let (path, place) = self.index.chains[chain as usize];
-        let this = &self.paths[path as usize].chains[place as usize].steps[step];
-        if this.unique.is_empty() {
-            return true;
-        }
-        let coalesces = this.coalesces;
+        let number = self.index.number(self.live[at as usize].chain, step);
+        self.index.steps[number].unique.is_empty() || self.takes_place(at, number)
+    }
+
+    #[inline(never)]
+    fn takes_place(&mut self, at: u32, number: usize) -> bool {
         let live = &self.live[at as usize];
-        let key = live.key(&this.unique);
-        let place = u32::try_from(step).unwrap_or(u32::MAX);
-        let scope = self.index.first_step[chain as usize].saturating_add(place);
+        let this = &self.index.steps[number];
+        let key = match this.unique.as_slice() {
+            [role] => live.known(*role),
+            roles => live.key(roles),
+        };
+        let coalesces = this.coalesces;
         self.vacate(at);
         let Some(key) = key else {
             return true;
         };
-        if let Some(&other) = self.unique.get(&(scope, key))
+        let place = (u32::try_from(number).unwrap_or(u32::MAX), key);
+        if let Some(other) = self.unique.get(place)
             && other != at
+            && !self.displace(at, other, coalesces)
         {
-            if coalesces {
-                let one = &mut self.live[other as usize];
-                one.coalesced = one.coalesced.saturating_add(1);
-                self.give_up(at, Some(Dropped::Coalesced));
-                return false;
-            }
-            if self.is_open(&self.live[other as usize]) {
-                self.unregister(other);
-                self.complete(other);
-            } else {
-                self.give_up(other, Some(Dropped::Superseded));
-            }
+            return false;
         }
-        self.unique.insert((scope, key), at);
-        self.live[at as usize].unique = Some((scope, key));
+        self.unique.put(place, at);
+        self.live[at as usize].unique = Some(place);
         true
     }
 
+    /// An instance takes another one's place, or is one with it. Returns whether it goes on.
+    fn displace(&mut self, at: u32, other: u32, coalesces: bool) -> bool {
+        if coalesces {
+            let one = &mut self.live[other as usize];
+            one.coalesced = one.coalesced.saturating_add(1);
+            self.give_up(at, Some(Dropped::Coalesced));
+            return false;
+        }
+        if self.is_open(&self.live[other as usize]) {
+            self.unregister(other);
+            self.complete(other);
+        } else {
+            self.give_up(other, Some(Dropped::Superseded));
+        }
+        true
+    }
+
+    #[inline]
     pub(super) fn vacate(&mut self, at: u32) {
-        if let Some(key) = self.live[at as usize].unique.take()
-            && self.unique.get(&key) == Some(&at)
-        {
-            self.unique.remove(&key);
+        if let Some(place) = self.live[at as usize].unique.take() {
+            self.unique.leave(place, at);
         }
     }
 
     /// Registers an instance with all that can come next.
     pub(super) fn register(&mut self, at: u32) {
-        let mut waits = std::mem::take(&mut self.live[at as usize].waits);
         let live = &self.live[at as usize];
-        self.waits_for_next(live, &mut waits);
-        self.waits_to_go_back(live, &mut waits);
-        for (alt, key) in &waits {
-            self.waiting.add(*alt, *key, at);
+        let number = self.index.number(live.chain, live.last_step());
+        let from = From {
+            steps: live.steps,
+            bound: live.bound,
+            late: live.late,
+        };
+        let once;
+        let next = if let Some(found) = self.nexts.find(number, from) {
+            &self.nexts.0[number][found]
+        } else {
+            let (next, holds) = self.next(live, from);
+            if holds {
+                let kept = self.nexts.keep(number, next);
+                &self.nexts.0[number][kept]
+            } else {
+                once = next;
+                &once
+            }
+        };
+        let live = &mut self.live[at as usize];
+        for (alt, key) in &next.waits {
+            let key = match key {
+                Key::Role(role) => live.role(*role),
+                Key::Roles => live.found_by(&self.index.alts[*alt as usize].found_by),
+            };
+            if let Some(key) = key {
+                live.waits.push((*alt, key));
+                self.waiting.add(*alt, key, at);
+            }
         }
-        self.live[at as usize].waits = waits;
-        self.register_ends(at);
+        for (end, of) in &next.ends {
+            let thread = match of {
+                Some(role) => live.role(*role),
+                None => Some(u64::from(live.last().thread)),
+            };
+            if let Some(thread) = thread {
+                live.ends.push((*end, thread));
+                self.cancels.add(*end, thread, at);
+            }
+        }
     }
 
-    /// The alternatives of the steps that can follow the last one.
-    #[inline]
-    fn waits_for_next(&self, live: &Live, waits: &mut Vec<(u32, u64)>) {
-        let chain = live.chain;
-        let first = self.index.first_step[chain as usize] as usize;
-        for step in usize::from(live.last().step) + 1..self.steps(chain) {
+    /// Returns what an instance waits for, and whether all that come as far do.
+    #[cold]
+    fn next(&self, live: &Live, from: From) -> (Next, bool) {
+        let mut next = Next {
+            from,
+            ..Next::default()
+        };
+        let holds = self.waits_for_next(live, &mut next.waits);
+        self.waits_to_go_back(live, &mut next.waits);
+        let last = self.index.step(live.chain, live.last_step());
+        for (number, of, ending) in &last.ended_by {
+            let counts = match ending {
+                Ending::Late => !live.late,
+                Ending::Over => true,
+            };
+            if counts && of.is_none_or(|role| live.role(role).is_some()) {
+                next.ends.push((*number, *of));
+            }
+        }
+        (next, holds)
+    }
+
+    /// The alternatives of the steps that can follow the last one. Returns whether that is so for all instances that come as
+    /// far: what is recalled is not the same for all.
+    fn waits_for_next(&self, live: &Live, waits: &mut Vec<(u32, Key)>) -> bool {
+        let mut holds = true;
+        let first = self.index.first_step[live.chain as usize] as usize;
+        for step in live.last_step() + 1..self.index.lengths[live.chain as usize] {
             let number = first + step;
-            let this = self.step(chain, step);
-            if self.disabled[number] || self.rules_out(this, live) {
+            let this = &self.index.steps[number];
+            if self.disabled[number]
+                || live.late && this.soon
+                || this.is_barred(live.steps)
+                || self.lacks(this, live, &mut holds)
+            {
                 continue;
             }
-            for alt in self.index.of_step[number].clone() {
-                let (_, _, what) = &self.index.alts[alt as usize];
-                if what.joins.is_empty()
-                    || what.not_after.iter().any(|s| live.has(*s))
-                    || what.only_after.iter().any(|s| !live.has(*s))
-                    || what.instead_of.is_some()
-                    || what.soon && live.late
+            for alt in &this.alts {
+                let what = &self.index.alts[*alt as usize];
+                if what.joins
+                    && what.not_after & live.steps == 0
+                    && what.only_after & !live.steps == 0
+                    && !what.instead
+                    && !(what.soon && live.late)
                 {
-                    continue;
-                }
-                if let Some(key) = live.found_by(what) {
-                    waits.push((alt, key));
+                    waits.extend(live.waits_by(*alt, &self.index));
                 }
             }
-            if !self.can_skip(chain, step) {
+            if !self.can_skip(number) {
                 break;
             }
         }
+        holds
     }
 
-    /// Whether what an instance has reached, or does not know, rules a step out.
-    #[inline]
-    fn rules_out(&self, step: &Step, live: &Live) -> bool {
-        let recalled = |role: usize| {
+    /// Whether an instance does not know, nor recall, what a step needs.
+    fn lacks(&self, step: &StepPlan, live: &Live, holds: &mut bool) -> bool {
+        let mut recalled = |role: usize| {
             step.recall.iter().any(|(known, by)| {
+                *holds &= *known != role;
                 let by = live.key(by);
                 *known == role
                     && by.is_some_and(|by| {
@@ -158,85 +311,60 @@ impl Paths {
                     })
             })
         };
-        let lacks = |role: &usize| live.role(*role).is_none() && !recalled(*role);
-        live.late && step.soon || step.needs.iter().any(lacks) || is_barred(step, live)
+        let mut needs = step.needs.iter();
+        needs.any(|role| live.role(*role).is_none() && !recalled(*role))
     }
 
     /// The alternatives that take the last step back: they may be of earlier steps.
-    #[inline]
-    fn waits_to_go_back(&self, live: &Live, waits: &mut Vec<(u32, u64)>) {
+    fn waits_to_go_back(&self, live: &Live, waits: &mut Vec<(u32, Key)>) {
         let mut reached = live.reached().iter().rev();
         let before = reached.nth(1).map(|reached| u32::from(reached.step));
-        let first = self.index.first_step[live.chain as usize] as usize;
-        for alt in &self.index.back[first + usize::from(live.last().step)] {
-            let (_, step, what) = &self.index.alts[*alt as usize];
+        for alt in &self.index.step(live.chain, live.last_step()).back {
+            let what = &self.index.alts[*alt as usize];
             // Steps stay in their order, and what came before the end of its time is not taken back after it.
-            if live.late || before.is_some_and(|before| before >= *step) {
+            if live.late || before.is_some_and(|before| before >= what.step) || !what.joins {
                 continue;
             }
-            if !what.joins.is_empty()
-                && let Some(key) = live.found_by(what)
-            {
-                waits.push((*alt, key));
-            }
+            waits.extend(live.waits_by(*alt, &self.index));
         }
-    }
-
-    /// Registers an instance with the events that end it.
-    #[inline]
-    fn register_ends(&mut self, at: u32) {
-        let live = &mut self.live[at as usize];
-        let last = live.last();
-        let first = self.index.first_step[live.chain as usize] as usize;
-        let mut ends = std::mem::take(&mut live.ends);
-        for (number, of, ending) in &self.index.ends[first + usize::from(last.step)] {
-            let thread = match of {
-                Some(role) => live.role(*role),
-                None => Some(u64::from(last.thread)),
-            };
-            let counts = match ending {
-                Ending::Late => !live.late,
-                Ending::Over => true,
-            };
-            if let Some(thread) = thread.filter(|_| counts) {
-                ends.push((*number, thread));
-                self.cancels.add(*number, thread, at);
-            }
-        }
-        live.ends = ends;
     }
 
     /// Whether an instance goes on when a vCPU enters its guest.
     pub(super) fn waits_for_entry(&self, at: u32) -> bool {
         let mut waits = self.live[at as usize].waits.iter();
         waits.any(|(alt, _)| {
-            let (_, _, alt) = &self.index.alts[*alt as usize];
-            alt.events
-                .iter()
-                .any(|event| event.matches("kvm", "kvm_entry"))
+            let mut events = self.index.alts[*alt as usize].said.events.iter();
+            events.any(|event| event.matches("kvm", "kvm_entry"))
         })
     }
 
+    #[inline]
     pub(super) fn unregister(&mut self, at: u32) {
         let live = &mut self.live[at as usize];
-        for (alt, key) in live.waits.drain(..) {
-            self.waiting.remove(alt, key, at);
+        for (alt, key) in &live.waits {
+            self.waiting.remove(*alt, *key, at);
         }
-        for (number, thread) in live.ends.drain(..) {
-            self.cancels.remove(number, thread, at);
+        live.waits.clear();
+        for (number, thread) in &live.ends {
+            self.cancels.remove(*number, *thread, at);
         }
+        live.ends.clear();
     }
 }
 
 impl Live {
-    /// What it is found by when it waits for an alternative; nothing if it does not hold what that joins.
-    fn found_by(&self, alt: &Alt) -> Option<u64> {
-        let same = alt.joins.iter().filter(|join| !join.differs);
-        key_of(same.map(|join| self.role(join.role)))
+    /// What it is found by when it waits for an alternative of these roles; nothing if it does not hold all of them.
+    fn found_by(&self, roles: &[usize]) -> Option<u64> {
+        key_of(roles.iter().map(|role| self.role(*role)))
     }
-}
 
-/// Whether the steps that an instance has reached rule another one out.
-fn is_barred(step: &Step, live: &Live) -> bool {
-    step.not_after.iter().any(|s| live.has(*s)) || step.only_after.iter().any(|s| !live.has(*s))
+    /// How it waits for an alternative, if it holds what that joins.
+    fn waits_by(&self, alt: u32, index: &Index) -> Option<(u32, Key)> {
+        let roles = index.alts[alt as usize].found_by.as_slice();
+        self.found_by(roles)?;
+        Some(match roles {
+            [role] => (alt, Key::Role(*role)),
+            _ => (alt, Key::Roles),
+        })
+    }
 }

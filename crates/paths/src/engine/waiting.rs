@@ -4,68 +4,103 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
+use super::slots::{Bits, Slots};
+
 /// In longer lists one that leaves is not searched for.
 const LONG: usize = 64;
 
 /// Instances that wait for one thing: mostly one.
-#[derive(Debug, Clone, Default)]
-enum Few {
-    #[default]
-    None,
-    One(u32),
-    Many(Vec<u32>),
-    Crowd(Box<Crowd>),
+#[derive(Debug)]
+struct Few {
+    /// The one, or [`NOBODY`], or [`MANY`].
+    one: u32,
+    many: Option<Box<Many>>,
+}
+
+/// No instance has these numbers: there are not so many.
+const NOBODY: u32 = u32::MAX;
+const MANY: u32 = u32::MAX - 1;
+
+#[derive(Debug)]
+enum Many {
+    List(Vec<u32>),
+    Crowd(Crowd),
+}
+
+impl Default for Few {
+    fn default() -> Few {
+        Few {
+            one: NOBODY,
+            many: None,
+        }
+    }
 }
 
 impl Few {
+    #[inline]
     fn add(&mut self, instance: u32) {
-        match self {
-            Few::None => *self = Few::One(instance),
-            Few::One(first) => *self = Few::Many(vec![*first, instance]),
-            Few::Many(all) if all.len() >= LONG => {
+        if self.one == NOBODY {
+            self.one = instance;
+        } else {
+            self.add_more(instance);
+        }
+    }
+
+    #[inline(never)]
+    fn add_more(&mut self, instance: u32) {
+        let first = std::mem::replace(&mut self.one, MANY);
+        let many = self
+            .many
+            .get_or_insert_with(|| Box::new(Many::List(vec![first])));
+        match many.as_mut() {
+            Many::List(all) if all.len() >= LONG => {
                 let mut crowd = Crowd::default();
                 for one in all.iter().chain([&instance]) {
                     crowd.add(*one);
                 }
-                *self = Few::Crowd(Box::new(crowd));
+                **many = Many::Crowd(crowd);
             }
-            Few::Many(all) => all.push(instance),
-            Few::Crowd(all) => all.add(instance),
+            Many::List(all) => all.push(instance),
+            Many::Crowd(all) => all.add(instance),
         }
     }
 
     /// Returns whether it was there.
+    #[inline]
     fn remove(&mut self, instance: u32) -> bool {
-        match self {
-            Few::One(one) if *one == instance => *self = Few::None,
-            Few::Many(all) => {
-                let Some(at) = all.iter().position(|one| *one == instance) else {
-                    return false;
-                };
-                all.remove(at);
-                if all.is_empty() {
-                    *self = Few::None;
-                }
-            }
-            Few::Crowd(all) => {
-                if !all.remove(instance) {
-                    return false;
-                }
-                if all.places.is_empty() {
-                    *self = Few::None;
-                }
-            }
-            Few::None | Few::One(_) => return false,
+        if self.one == instance {
+            self.one = NOBODY;
+            return true;
         }
-        true
+        self.one == MANY && self.remove_of_many(instance)
     }
 
+    #[inline(never)]
+    fn remove_of_many(&mut self, instance: u32) -> bool {
+        let Some(many) = &mut self.many else {
+            return false;
+        };
+        let (removed, left) = match many.as_mut() {
+            Many::List(all) => {
+                let at = all.iter().position(|one| *one == instance);
+                let removed = at.map(|at| all.remove(at)).is_some();
+                (removed, all.len())
+            }
+            Many::Crowd(all) => (all.remove(instance), all.places.len()),
+        };
+        if left == 0 {
+            *self = Few::default();
+        }
+        removed
+    }
+
+    #[inline]
     fn get(&self, out: &mut Vec<u32>) {
-        match self {
-            Few::None => {}
-            Few::One(one) => out.push(*one),
-            Few::Many(all) => out.extend_from_slice(all),
-            Few::Crowd(all) => out.extend(all.order.iter().flatten()),
+        match (self.one, self.many.as_deref()) {
+            (NOBODY, _) => {}
+            (MANY, Some(Many::List(all))) => out.extend_from_slice(all),
+            (MANY, Some(Many::Crowd(all))) => out.extend(all.order.iter().flatten()),
+            (one, _) => out.push(one),
         }
     }
 }
@@ -105,87 +140,63 @@ impl Crowd {
     }
 }
 
-/// Keys below this are looked up in a list: slots of threads and numbers of CPUs, as most keys are.
-const SMALL: usize = 1 << 12;
-
-/// Returns a key's place in the list, if it has one.
-#[inline]
-fn small(key: u64) -> Option<usize> {
-    usize::try_from(key).ok().filter(|at| *at < SMALL)
-}
-
 /// By alternative (or step, for what gives an instance up) and the value of its key, the instances that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    small: Vec<Vec<Few>>,
-    large: FxHashMap<(u32, u64), Few>,
-    /// By alternative, how many wait: most events are waited for by nobody.
-    counts: Vec<u32>,
+    all: Vec<Awaited>,
+    /// Alternatives that anybody waits for: most events are waited for by nobody.
+    pub(super) awaited: Bits,
+}
+
+/// Who waits for one alternative.
+#[derive(Debug, Default)]
+struct Awaited {
+    /// How many.
+    count: u32,
+    by_key: Slots<Few>,
 }
 
 impl Waiting {
     pub(super) fn new(alts: usize) -> Waiting {
         Waiting {
-            small: vec![Vec::new(); alts],
-            large: FxHashMap::default(),
-            counts: vec![0; alts],
+            all: (0..alts).map(|_| Awaited::default()).collect(),
+            awaited: Bits::new(alts),
         }
     }
 
-    /// Whether anybody waits for an alternative.
     #[inline]
-    pub(super) fn any(&self, alt: u32) -> bool {
-        self.counts.get(alt as usize).is_some_and(|n| *n > 0)
-    }
-
     pub(super) fn add(&mut self, alt: u32, key: u64, instance: u32) {
-        let Some(count) = self.counts.get_mut(alt as usize) else {
+        let Some(awaited) = self.all.get_mut(alt as usize) else {
             return;
         };
-        *count += 1;
-        if let Some(at) = small(key) {
-            let list = &mut self.small[alt as usize];
-            if list.len() <= at {
-                list.resize(at + 1, Few::None);
-            }
-            list[at].add(instance);
-        } else {
-            self.large.entry((alt, key)).or_default().add(instance);
+        if awaited.count == 0 {
+            self.awaited.set(alt);
         }
+        awaited.count += 1;
+        awaited.by_key.entry(key).add(instance);
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, alt: u32, key: u64, instance: u32) {
-        let removed = if let Some(at) = small(key) {
-            let list = self.small.get_mut(alt as usize);
-            list.and_then(|list| list.get_mut(at))
-                .is_some_and(|few| few.remove(instance))
-        } else {
-            match self.large.get_mut(&(alt, key)) {
-                None => false,
-                Some(few) => {
-                    let removed = few.remove(instance);
-                    if matches!(few, Few::None) {
-                        self.large.remove(&(alt, key));
-                    }
-                    removed
-                }
+        if let Some(awaited) = self.all.get_mut(alt as usize)
+            && let Some(few) = awaited.by_key.get_mut(key)
+            && few.remove(instance)
+        {
+            if few.one == NOBODY {
+                awaited.by_key.empties(key);
             }
-        };
-        if removed && let Some(count) = self.counts.get_mut(alt as usize) {
-            *count -= 1;
+            awaited.count -= 1;
+            if awaited.count == 0 {
+                self.awaited.clear(alt);
+            }
         }
     }
 
     /// Puts those that wait into `out`, in the order in which they came.
     #[inline]
     pub(super) fn get(&self, alt: u32, key: u64, out: &mut Vec<u32>) {
-        let few = if let Some(at) = small(key) {
-            let list = self.small.get(alt as usize);
-            list.and_then(|list| list.get(at))
-        } else {
-            self.large.get(&(alt, key))
-        };
-        if let Some(few) = few {
+        let awaited = self.all.get(alt as usize);
+        if let Some(few) = awaited.and_then(|all| all.by_key.get(key)) {
             few.get(out);
         }
     }
@@ -198,7 +209,7 @@ mod tests {
     /// However many wait and leave, those that are left come in the order in which they came, for small keys and large ones.
     #[test]
     fn a_crowd_keeps_its_order() {
-        for key in [7, SMALL as u64, u64::MAX] {
+        for key in [7, 1 << 12, u64::MAX] {
             let mut waiting = Waiting::new(1);
             let mut left: Vec<u32> = Vec::new();
             let mut out = Vec::new();
@@ -217,10 +228,10 @@ mod tests {
             }
             assert!(left.len() > LONG);
             for one in left {
-                assert!(waiting.any(0));
+                assert!(waiting.all[0].count > 0);
                 waiting.remove(0, key, one);
             }
-            assert!(!waiting.any(0));
+            assert_eq!(waiting.all[0].count, 0);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Instances that watch what goes on around them.
 
-use rustc_hash::FxHashMap;
+use super::slots::Slots;
 
 /// Instances that watch what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many.
 const MOST_OF_ONE: usize = 256;
@@ -11,7 +11,7 @@ const MAX_CPU: usize = 1 << 16;
 /// Instances that watch, by their vCPU's thread, and by the CPU that has it.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
-    by_thread: FxHashMap<u32, Vec<u32>>,
+    by_thread: Slots<Vec<u32>>,
     by_cpu: ByCpu,
     count: usize,
 }
@@ -57,7 +57,8 @@ impl Watchers {
 
     /// Those of a vCPU's thread.
     pub(super) fn of(&self, thread: u32) -> &[u32] {
-        self.by_thread.get(&thread).map_or(&[], Vec::as_slice)
+        let all = self.by_thread.get(u64::from(thread));
+        all.map_or(&[], Vec::as_slice)
     }
 
     /// Those whose vCPU has a CPU, or had it last.
@@ -67,7 +68,7 @@ impl Watchers {
 
     /// An instance begins to watch. Beyond a number that no vCPU reaches but by intent it is not told anything.
     pub(super) fn add(&mut self, thread: u32, cpu: i32, instance: u32) {
-        let all = self.by_thread.entry(thread).or_default();
+        let all = self.by_thread.entry(u64::from(thread));
         if all.len() < MOST_OF_ONE {
             all.push(instance);
             self.count += 1;
@@ -77,7 +78,7 @@ impl Watchers {
 
     /// It ends. Lists stay: a vCPU is watched again and again.
     pub(super) fn remove(&mut self, thread: u32, cpu: i32, instance: u32) {
-        let Some(all) = self.by_thread.get_mut(&thread) else {
+        let Some(all) = self.by_thread.get_mut(u64::from(thread)) else {
             return;
         };
         if let Some(at) = all.iter().position(|one| *one == instance) {
@@ -89,7 +90,7 @@ impl Watchers {
 
     /// The instances of a vCPU's thread go with it to another CPU. `from` tells where each was, once, and changes it.
     pub(super) fn moved(&mut self, thread: u32, to: i32, mut from: impl FnMut(u32) -> Option<i32>) {
-        let Some(all) = self.by_thread.get(&thread) else {
+        let Some(all) = self.by_thread.get(u64::from(thread)) else {
             return;
         };
         for instance in all {

@@ -3,6 +3,7 @@
 // Every test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub(crate) mod found;
 pub(crate) mod stages;
 
 use std::fmt::Write;

@@ -1,0 +1,108 @@
+//! Values of events and reasons of exits, compared with what conditions want.
+
+use std::cell::Cell;
+
+use event::{ExitReason, FieldValue};
+
+use crate::lang::{Op, Value};
+
+/// Compares a value with what a condition wants.
+#[inline]
+pub(crate) fn compare(value: &FieldValue<'_>, op: Op, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (FieldValue::Number(number), Value::Number(wanted)) => {
+            compare_numbers(*number, op, *wanted)
+        }
+        (FieldValue::Text(text), Value::Text(wanted)) => match op {
+            Op::Equal => text == wanted,
+            Op::Differs => text != wanted,
+            Op::Like => wildmatch::WildMatch::new(wanted).matches(text),
+            _ => false,
+        },
+        (FieldValue::Number(number), Value::Text(wanted)) => match op {
+            Op::Like => wildmatch::WildMatch::new(wanted).matches(&number.to_string()),
+            Op::Differs => true,
+            _ => false,
+        },
+        (FieldValue::Text(text), Value::Number(wanted)) => match op {
+            Op::Equal => *text == wanted.to_string(),
+            Op::Differs => *text != wanted.to_string(),
+            _ => false,
+        },
+    }
+}
+
+/// Compares numbers.
+#[inline]
+pub(crate) fn compare_numbers(number: u64, op: Op, wanted: i128) -> bool {
+    // A field may be signed; what is negative there has its high bit set here. To ask whether a number is below 0
+    // makes no sense of one that is not.
+    let unsigned = i128::from(number);
+    let sign = wanted == 0 && matches!(op, Op::Less | Op::AtLeast);
+    let number = if wanted < 0 || sign {
+        i128::from(number.cast_signed())
+    } else {
+        unsigned
+    };
+    match op {
+        Op::Equal => number == wanted,
+        Op::Differs => number != wanted,
+        Op::Less => number < wanted,
+        Op::AtMost => number <= wanted,
+        Op::More => number > wanted,
+        Op::AtLeast => number >= wanted,
+        Op::Like => false,
+    }
+}
+
+/// Answers that are remembered, by the lowest bits of a reason's number: a machine's exits have few reasons.
+const REMEMBERED: usize = 64;
+
+/// A reason, and whether it is what is asked for.
+type Known = Cell<Option<(ExitReason, bool)>>;
+
+/// What is asked of the reason of an exit.
+#[derive(Debug, Clone)]
+pub(crate) struct ReasonAsk {
+    op: Op,
+    wanted: Value,
+    known: Box<[Known; REMEMBERED]>,
+}
+
+impl ReasonAsk {
+    pub(super) fn new(op: Op, wanted: &Value) -> ReasonAsk {
+        // HLT on Intel is hlt on AMD.
+        let wanted = match wanted {
+            Value::Text(text) => Value::Text(text.to_ascii_lowercase()),
+            number => number.clone(),
+        };
+        ReasonAsk {
+            op,
+            wanted,
+            known: Box::new([const { Cell::new(None) }; REMEMBERED]),
+        }
+    }
+
+    /// Whether a reason is what is asked for. Reasons are compared by their names, which is not done at every exit.
+    #[inline]
+    pub(super) fn is(&self, reason: Option<ExitReason>) -> bool {
+        let Some(reason) = reason else {
+            return false;
+        };
+        let known = &self.known[reason.code as usize % REMEMBERED];
+        match known.get() {
+            Some((one, is)) if one == reason => is,
+            _ => {
+                let is = self.compare(reason);
+                known.set(Some((reason, is)));
+                is
+            }
+        }
+    }
+
+    #[cold]
+    fn compare(&self, reason: ExitReason) -> bool {
+        let key = reason.key().to_ascii_lowercase();
+        compare(&FieldValue::Text(key.into()), self.op, &self.wanted)
+    }
+}

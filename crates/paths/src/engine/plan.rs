@@ -1,0 +1,241 @@
+//! Paths as the engine goes by them: what a path file says of steps and alternatives, by number.
+
+use crate::lang::{Alt, End, Optional, Path, Step};
+
+/// A set of the steps of one chain, which has at most [`MAX_STEPS`](crate::lang::MAX_STEPS).
+pub(crate) type Steps = u16;
+
+/// Returns the set of one step.
+#[inline]
+pub(super) fn one(step: usize) -> Steps {
+    let step = u32::try_from(step).unwrap_or(u32::MAX);
+    1u16.checked_shl(step).unwrap_or(0)
+}
+
+/// Returns a set of steps.
+fn set(steps: impl IntoIterator<Item = usize>) -> Steps {
+    steps.into_iter().fold(0, |set, step| set | one(step))
+}
+
+/// How an event ends an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Steps that come soon do not come any more.
+    Late,
+    /// The instance is over.
+    Over,
+}
+
+/// Roles of a chain, by what their names mean.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Roles {
+    /// The vCPU that an instance is about: the first of these that is bound.
+    pub subjects: Vec<usize>,
+    pub back_end: Option<usize>,
+    pub vector: Option<usize>,
+    pub address: Option<usize>,
+    /// Whether it is the vCPU that an interrupt is for.
+    pub target: bool,
+}
+
+impl Roles {
+    fn of(names: &[String]) -> Roles {
+        let role = |name: &str| names.iter().position(|role| role == name);
+        Roles {
+            subjects: ["target", "vcpu", "guest"]
+                .into_iter()
+                .filter_map(role)
+                .collect(),
+            back_end: role("backend"),
+            vector: role("vector"),
+            address: role("address"),
+            target: role("target").is_some(),
+        }
+    }
+}
+
+/// A step.
+#[derive(Debug)]
+pub(crate) struct StepPlan {
+    pub optional: Optional,
+    pub counts: bool,
+    pub each: bool,
+    pub soon: bool,
+    pub coalesces: bool,
+    /// Whether an instance that reaches it is complete.
+    pub ends: bool,
+    pub unique: Vec<usize>,
+    pub not_after: Steps,
+    pub only_after: Steps,
+    pub needs: Vec<usize>,
+    pub recall: Vec<(usize, Vec<usize>)>,
+    /// Its alternatives.
+    pub alts: Vec<u32>,
+    /// Alternatives that take it back if it was the last one.
+    pub back: Vec<u32>,
+    /// What ends instances there: the number of each, whose event it has to be, and how.
+    pub ended_by: Vec<(u32, Option<usize>, Ending)>,
+}
+
+impl StepPlan {
+    fn of(step: &Step, last: bool) -> StepPlan {
+        StepPlan {
+            optional: step.optional,
+            counts: step.counts,
+            each: step.each,
+            soon: step.soon,
+            coalesces: step.coalesces,
+            ends: step.ends || last,
+            unique: step.unique.clone(),
+            not_after: set(step.not_after.iter().copied()),
+            only_after: set(step.only_after.iter().copied()),
+            needs: step.needs.clone(),
+            recall: step.recall.clone(),
+            alts: Vec::new(),
+            back: Vec::new(),
+            ended_by: Vec::new(),
+        }
+    }
+
+    /// Whether the steps that an instance has reached rule this one out.
+    #[inline]
+    pub(super) fn is_barred(&self, reached: Steps) -> bool {
+        self.not_after & reached != 0 || self.only_after & !reached != 0
+    }
+}
+
+/// An alternative of a step.
+#[derive(Debug)]
+pub(crate) struct AltPlan {
+    pub chain: u32,
+    /// Its step: in the chain, and among all.
+    pub step: u32,
+    pub number: u32,
+    pub not_after: Steps,
+    pub only_after: Steps,
+    pub soon: bool,
+    pub only_binds: bool,
+    /// Steps that reaching it takes back, and whether it names one.
+    pub takes_back: Steps,
+    pub instead: bool,
+    /// Whether it goes on with an instance; if not, it begins one.
+    pub joins: bool,
+    /// Roles that the instance is found by.
+    pub found_by: Vec<usize>,
+    /// What the path file says.
+    pub said: Alt,
+}
+
+impl AltPlan {
+    fn of(alt: &Alt, chain: u32, step: u32, number: u32, steps: &[Step]) -> AltPlan {
+        let same = alt.joins.iter().filter(|join| !join.differs);
+        let named = |name: &String| {
+            let all = steps.iter().enumerate();
+            set(all.filter(|(_, step)| step.name == *name).map(|(at, _)| at))
+        };
+        AltPlan {
+            chain,
+            step,
+            number,
+            not_after: set(alt.not_after.iter().copied()),
+            only_after: set(alt.only_after.iter().copied()),
+            soon: alt.soon,
+            only_binds: alt.only_binds,
+            takes_back: alt.instead_of.as_ref().map_or(0, named),
+            instead: alt.instead_of.is_some(),
+            joins: !alt.joins.is_empty(),
+            found_by: same.map(|join| join.role).collect(),
+            said: alt.clone(),
+        }
+    }
+
+    /// The order in which an event is tried as alternatives: later steps first, since one event does not take an instance two
+    /// steps on. What an event tells of one instance may end another, which goes on by it first.
+    fn turn(&self) -> impl Ord + use<> {
+        let step = std::cmp::Reverse((self.chain, self.step));
+        (self.only_binds, step, !self.joins)
+    }
+}
+
+/// A list of all alternatives and steps of all chains, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    /// Alternatives, in the order in which they are tried.
+    pub alts: Vec<AltPlan>,
+    /// Path and chain in it.
+    pub chains: Vec<(u32, u8)>,
+    /// By chain, the number of its first step among all, and how many it has.
+    pub first_step: Vec<u32>,
+    pub lengths: Vec<usize>,
+    pub steps: Vec<StepPlan>,
+    /// By chain, roles that mean something to the engine.
+    pub roles: Vec<Roles>,
+    /// By chain, what its steps recall: role, and the roles it is remembered by.
+    pub recalled: Vec<Vec<(usize, Vec<usize>)>>,
+    /// How many things there are that end instances.
+    pub all_ends: u32,
+}
+
+/// Makes a place in a list short: path files are small, and lists of what stands in them not long.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+impl Index {
+    pub(super) fn new(paths: &[Path]) -> Index {
+        let mut index = Index::default();
+        for (path, number) in paths.iter().zip(0u32..) {
+            for (chain, at) in path.chains.iter().zip(0..=u8::MAX) {
+                let chain_number = place(index.chains.len());
+                index.chains.push((number, at));
+                index.first_step.push(place(index.steps.len()));
+                index.lengths.push(chain.steps.len());
+                index.roles.push(Roles::of(&chain.roles));
+                let recalled = chain.steps.iter().flat_map(|step| step.recall.clone());
+                index.recalled.push(recalled.collect());
+                for (step, at) in chain.steps.iter().zip(0u32..) {
+                    let number = place(index.steps.len());
+                    let last = at as usize + 1 == chain.steps.len();
+                    let mut plan = StepPlan::of(step, last);
+                    let ends = ends_of(step).zip(index.all_ends..);
+                    let ends = ends.map(|((end, how), n)| (n, end.of, how));
+                    plan.ended_by = ends.collect();
+                    index.all_ends += place(plan.ended_by.len());
+                    index.steps.push(plan);
+                    let plan = |alt| AltPlan::of(alt, chain_number, at, number, &chain.steps);
+                    index.alts.extend(step.alts.iter().map(plan));
+                }
+            }
+        }
+        index.alts.sort_by_key(AltPlan::turn);
+        for (alt, at) in index.alts.iter().zip(0u32..) {
+            index.steps[alt.number as usize].alts.push(at);
+            // The first step of that name.
+            if alt.takes_back != 0 {
+                let first = index.first_step[alt.chain as usize];
+                let taken = first + alt.takes_back.trailing_zeros();
+                index.steps[taken as usize].back.push(at);
+            }
+        }
+        index
+    }
+
+    /// Returns the number of a chain's step among all.
+    #[inline]
+    pub(super) fn number(&self, chain: u32, step: usize) -> usize {
+        self.first_step[chain as usize] as usize + step
+    }
+
+    /// Returns a step, by chain and position.
+    #[inline]
+    pub(super) fn step(&self, chain: u32, step: usize) -> &StepPlan {
+        &self.steps[self.number(chain, step)]
+    }
+}
+
+/// What ends instances at a step, and how: in the order in which they are numbered.
+pub(super) fn ends_of(step: &Step) -> impl Iterator<Item = (&End, Ending)> {
+    let until = step.until.iter().map(|end| (end, Ending::Late));
+    let over = step.over.iter().map(|end| (end, Ending::Over));
+    until.chain(over)
+}
