@@ -337,7 +337,7 @@ impl Vcpus {
                 rows.push((at, row));
             }
         }
-        rows.sort_by_key(|(vm, row)| (*vm, row.vcpu, row.from));
+        rows.sort_by_key(|(vm, row)| (*vm, row.vcpu, row.from, row.tid));
         let mut rows: Vec<VcpuRow> = rows.into_iter().map(|(_, row)| row).collect();
         let beyond = self.now.get(self.most..).unwrap_or_default();
         let waits: Vec<u64> = beyond.iter().map(|now| now.wait_ns).collect();

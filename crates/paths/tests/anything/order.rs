@@ -2,84 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{
-    By, Continuity, Convention, ExitRow, Exits, Info, Irqs, Options, Study, Vcpus, Window,
-};
+use analysis::Study;
 use event::reasons::Isa;
 use event::{EventType, Kind, LostKind, Order, Side, Sink};
 use proptest::prelude::*;
 
-use super::stream::{KINDS, One, one, text, types};
-
-/// A walk of each command that reads exits, vCPUs or interrupts.
-fn studies() -> [Study; 5] {
-    let exits = |options: Options| Study::default().with(Exits::new(options));
-    let by = By {
-        vm: false,
-        vcpu: true,
-    };
-    [
-        exits(Options {
-            convention: Convention::Perf,
-            ..Options::default()
-        }),
-        exits(Options {
-            by,
-            split: true,
-            ..Options::default()
-        })
-        .with(Continuity::new()),
-        Study::default()
-            .with(Vcpus::new(Window::default()))
-            .with(Continuity::new()),
-        Study::default().with(Irqs::new()),
-        Study::default().with(Info::new()),
-    ]
-}
-
-/// What a row says; its durations are kept in the order in which they came, which says nothing.
-fn row_text(row: &ExitRow) -> String {
-    let stats = &row.stats;
-    format!(
-        "{} {:?} {} {} {:?} {:?} {:?} {:?} {:?} {:?}",
-        row.key,
-        row.vcpu,
-        stats.count(),
-        stats.total(),
-        (stats.min(), stats.max(), stats.relative_error()),
-        [0.5, 0.9, 0.99].map(|percent| stats.percentile(percent)),
-        row.times,
-        row.user_count,
-        row.whole,
-        row.vm_pid,
-    )
-}
-
-/// All that a study found, in words.
-fn found(study: &Study) -> String {
-    let walked = study.walked();
-    let exits = study.get::<Exits>();
-    // The slot of a thread is nobody's business but the model's.
-    let vms = walked.machine.vms();
-    let vms = vms.iter().map(|vm| {
-        let vcpus: Vec<_> = vm.vcpus.iter().map(|vcpu| (vcpu.id, vcpu.tid)).collect();
-        format!("{:?} {:?} {vcpus:?} {:?}", vm.pid, vm.name, vm.guessed)
-    });
-    format!(
-        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
-        exits.map(|exits| {
-            let tables = exits.reports(walked.machine);
-            let rows = tables.into_iter().flat_map(|table| table.rows);
-            rows.map(|row| row_text(&row)).collect::<Vec<_>>()
-        }),
-        exits.map(Exits::unpaired),
-        study.get::<Continuity>().map(Continuity::report),
-        study.get::<Vcpus>().map(|vcpus| vcpus.report(&walked).rows),
-        study.get::<Irqs>().map(|irqs| irqs.report(&walked)),
-        study.get::<Info>().map(|info| info.report(&walked).events),
-        vms.collect::<Vec<_>>(),
-    )
-}
+use super::stream::{KINDS, One, THREADS, one, text, types};
+use crate::common::found::{found, studies};
 
 /// What the recorder and the kernel record: processes, and vCPUs' numbers with exits and entries.
 #[derive(Debug, Clone, Copy)]
@@ -158,6 +87,21 @@ fn walk(
     study
 }
 
+/// What each study finds in time order, and with `mixed` in as little of it as it needs.
+fn both(
+    stream: &[One],
+    isa: Isa,
+    recorded: Recorded,
+    mixed: u32,
+) -> impl Iterator<Item = (String, String)> {
+    let pairs = studies().into_iter().zip(studies());
+    pairs.map(move |(ordered, other)| {
+        let ordered = walk(ordered, stream, isa, recorded, None);
+        let other = walk(other, stream, isa, recorded, Some(mixed | 1));
+        (found(&ordered), found(&other))
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -171,10 +115,42 @@ proptest! {
         let [pids, exits, entries] = recorded;
         let recorded = Recorded { pids, exits, entries };
         let isa = if svm { Isa::Svm } else { Isa::Vmx };
-        for (ordered, other) in studies().into_iter().zip(studies()) {
-            let ordered = walk(ordered, &stream, isa, recorded, None);
-            let other = walk(other, &stream, isa, recorded, Some(mixed | 1));
-            prop_assert_eq!(found(&ordered), found(&other));
+        for (ordered, other) in both(&stream, isa, recorded, mixed) {
+            prop_assert_eq!(ordered, other);
+        }
+    }
+}
+
+/// Two threads of a process run as the same vCPU from the same moment on: one says so, the other one's name does.
+#[test]
+fn vcpus_that_only_their_threads_tell_apart() {
+    let of = |tid: i32, name: &str, step: i64| One {
+        kind: KINDS.iter().position(|kind| kind.0 == name).unwrap(),
+        thread: THREADS.iter().position(|thread| thread.1 == tid).unwrap(),
+        other: 0,
+        cpu: 0,
+        step,
+        number: 1,
+        flag: true,
+        bare: false,
+        lost: false,
+    };
+    let stream = [
+        of(201, "kvm_fpu", 0),
+        of(202, "kvm_fpu", 0),
+        of(202, "kvm_exit", 0),
+        of(201, "kvm_entry", 0),
+        // One more thread, for time to pass.
+        of(101, "sched_switch", 1),
+    ];
+    let recorded = Recorded {
+        pids: true,
+        exits: false,
+        entries: true,
+    };
+    for mixed in 0..64 {
+        for (ordered, other) in both(&stream, Isa::Vmx, recorded, mixed) {
+            assert_eq!(ordered, other);
         }
     }
 }
