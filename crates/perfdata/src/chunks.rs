@@ -1,12 +1,12 @@
 //! Pieces of the decompressed stream, kept while records in them wait for the merge.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// One piece, and how many runs of records lie in it.
 #[derive(Debug)]
 struct Chunk {
-    data: Rc<Vec<u8>>,
+    data: Arc<Vec<u8>>,
     runs: u32,
 }
 
@@ -35,11 +35,11 @@ impl Default for Chunks {
 
 impl Chunks {
     /// Adds a piece, which is now being cut into records, and returns its number.
-    pub(crate) fn begin(&mut self, data: &Rc<Vec<u8>>) -> u32 {
+    pub(crate) fn begin(&mut self, data: &Arc<Vec<u8>>) -> u32 {
         self.held += data.capacity();
         let place = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         self.list.push_back(Chunk {
-            data: Rc::clone(data),
+            data: Arc::clone(data),
             runs: 0,
         });
         self.cutting = true;
@@ -55,8 +55,8 @@ impl Chunks {
     }
 
     /// Returns a piece.
-    pub(crate) fn get(&self, number: u32) -> Option<Rc<Vec<u8>>> {
-        Some(Rc::clone(&self.list.get(self.index(number)?)?.data))
+    pub(crate) fn get(&self, number: u32) -> Option<Arc<Vec<u8>>> {
+        Some(Arc::clone(&self.list.get(self.index(number)?)?.data))
     }
 
     /// Notes that a run begins in a piece.
@@ -93,7 +93,7 @@ impl Chunks {
             return;
         };
         self.held -= chunk.data.capacity();
-        chunk.data = Rc::default();
+        chunk.data = Arc::default();
         while !self.cutting || self.list.len() > 1 {
             match self.list.front() {
                 Some(front) if front.runs == 0 => {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn pieces_go_with_their_last_run() {
         let mut chunks = Chunks::default();
-        let piece = |len: usize| Rc::new(vec![0; len]);
+        let piece = |len: usize| Arc::new(vec![0; len]);
         let one = chunks.begin(&piece(10));
         chunks.used(one);
         chunks.used(one);

@@ -3,7 +3,7 @@
 use crate::attr::Attr;
 
 /// Looks up the attribute a sample belongs to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum IdMap {
     /// One attribute, or no ids to tell them apart.
     Single,

@@ -126,8 +126,7 @@ fn a_recording_that_ends_in_unwanted_samples_is_complete() {
     };
     let written = recording.write();
     let data = perfdata::PerfData::parse(&written.bytes).unwrap();
-    let mut collect = Collect::default();
-    let totals = data.walk(&[perfdata::Want::InOrder, perfdata::Want::No], &mut collect);
+    let (out, totals) = walk_wanting(&data, &[perfdata::Want::InOrder, perfdata::Want::No]);
     assert!(!totals.truncated);
-    assert_eq!((collect.0.len(), totals.samples), (1, vec![1, 1]));
+    assert_eq!((out.len(), totals.samples), (1, vec![1, 1]));
 }

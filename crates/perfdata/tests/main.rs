@@ -4,5 +4,6 @@
 mod writer;
 
 mod hostile;
+mod threads;
 mod unordered;
 mod walk;

@@ -9,11 +9,9 @@ use proptest::prelude::*;
 use crate::walk::{recordings, storage};
 use crate::writer::*;
 
-fn walk_wanting(bytes: &[u8], wants: &[Want]) -> (Vec<Out>, Totals) {
+fn walk_bytes(bytes: &[u8], wants: &[Want]) -> (Vec<Out>, Totals) {
     let data = PerfData::parse(bytes).expect("a header that can be read");
-    let mut collect = Collect::default();
-    let totals = data.walk(wants, &mut collect);
-    (collect.0, totals)
+    walk_wanting(&data, wants)
 }
 
 /// What is wanted of a sample, and of which thread it is; side records are in order.
@@ -33,8 +31,8 @@ fn compare(bytes: &[u8], wants: &[Want]) -> Result<(), String> {
             _ => Want::InOrder,
         })
         .collect();
-    let (expected, all) = walk_wanting(bytes, &in_order);
-    let (found, totals) = walk_wanting(bytes, wants);
+    let (expected, all) = walk_bytes(bytes, &in_order);
+    let (found, totals) = walk_bytes(bytes, wants);
     if totals != all {
         return Err(format!("{totals:?} instead of {all:?}"));
     }
@@ -173,8 +171,8 @@ fn a_round_too_long_for_the_index_is_walked_again() {
     };
     let bytes = recording.write().bytes;
     let wants = [Want::OfThread, Want::InOrder];
-    let (found, totals) = walk_wanting(&bytes, &wants);
-    let (expected, all) = walk_wanting(&bytes, &[Want::InOrder; 2]);
+    let (found, totals) = walk_bytes(&bytes, &wants);
+    let (expected, all) = walk_bytes(&bytes, &[Want::InOrder; 2]);
     assert_eq!(totals, all);
     assert_eq!(found.len(), expected.len());
     for tid in [7, 8, 11] {

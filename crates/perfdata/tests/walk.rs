@@ -244,17 +244,16 @@ proptest! {
     ) {
         let written = recording.write();
         let data = perfdata::PerfData::parse(&written.bytes).unwrap();
-        let mut collect = Collect::default();
         let wants = wanted.iter().map(|wanted| match wanted {
             true => perfdata::Want::InOrder,
             false => perfdata::Want::No,
         });
-        let totals = data.walk(&wants.collect::<Vec<_>>(), &mut collect);
+        let (out, totals) = walk_wanting(&data, &wants.collect::<Vec<_>>());
         let left = recording
             .records()
             .filter(|r| wanted[r.attr] || !matches!(r.body, Body::Sample { .. }));
         prop_assert!(!totals.truncated, "{:?}", totals.diagnostics);
-        prop_assert_eq!(split(collect.0), expected(left, &recording));
+        prop_assert_eq!(split(out), expected(left, &recording));
         let samples = recording.records().filter(|r| matches!(r.body, Body::Sample { .. }));
         prop_assert_eq!(totals.samples.iter().sum::<u64>(), samples.count() as u64);
     }
@@ -359,9 +358,8 @@ proptest! {
         }
         n.u64s(&words);
         if let Ok(data) = perfdata::PerfData::parse(&n.out) {
-            let mut collect = Collect::default();
-            data.walk(&[], &mut collect);
-            prop_assert!(collect.0.len() <= n.out.len() / 8);
+            let (out, _) = walk_wanting(&data, &[]);
+            prop_assert!(out.len() <= n.out.len() / 8);
         }
     }
 
@@ -376,7 +374,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(data) = perfdata::PerfData::parse(&bytes) {
-            data.walk(&[], &mut Collect::default());
+            walk_wanting(&data, &[]);
         }
     }
 }

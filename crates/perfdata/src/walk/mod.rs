@@ -4,9 +4,13 @@
 //! is older than the newest record of the round before the last can then no longer be overtaken, and goes
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
+mod out;
 mod prefetch;
 mod push;
+mod reading;
+mod relay;
 mod resync;
+mod scan;
 mod stream;
 mod unordered;
 mod visitor;
@@ -15,30 +19,25 @@ use std::collections::VecDeque;
 
 use tracefmt::{Diagnostic, Endian};
 
-use crate::attr::{Layout, Trailers};
 use crate::chunks::Chunks;
 use crate::compressed::ZstdStream;
 use crate::file::PerfData;
-use crate::ids::IdMap;
 use crate::merge::{Entry, Queue};
 use crate::pipe::payload_behind;
-use crate::record::{HEADER, Header, kind, u64_at};
+use crate::record::{HEADER, Header, kind};
 
-use prefetch::prefetch;
+use out::{Direct, Origin, Out};
 use push::BLOCKS;
-pub use unordered::Want;
-use unordered::{Found, Unordered};
-pub use visitor::{Totals, Visitor};
+use reading::Reading;
+use scan::{Counter, Places, STEP, Wanted, scan};
+use unordered::Unordered;
+pub use visitor::{Totals, Visitor, Want};
 
-/// Bytes that the scan looks ahead: the processor does not by itself look beyond a page.
-const AHEAD: usize = 2048;
 /// Diagnostics kept of one walk.
 const MAX_DIAGNOSTICS: usize = 32;
-/// Pages are released in steps of this many bytes.
-const RELEASE_STEP: usize = 4 << 20;
 /// Runs held back for the merge before it is forced on: no more than 2^20 together with those that one step
 /// can add, whose samples have 16 bytes at least.
-const MAX_RUNS: usize = (1 << 20) - RELEASE_STEP / 16;
+const MAX_RUNS: usize = (1 << 20) - STEP / 16;
 
 impl PerfData<'_> {
     /// Pushes all records to `visitor`, in time order.
@@ -46,33 +45,51 @@ impl PerfData<'_> {
     /// `wanted` says by attribute whether its samples are pushed, and whether in order; those of attributes beyond its end
     /// are, in order.
     pub fn walk<V: Visitor>(&self, wanted: &[Want], visitor: &mut V) -> Totals {
+        self.walk_on(1, wanted, visitor)
+    }
+
+    /// Does the same with up to `threads` threads; the visitor is called by this one.
+    pub fn walk_on<V: Visitor>(&self, threads: usize, wanted: &[Want], visitor: &mut V) -> Totals {
         // Byte order is settled once, not at every number.
         match self.endian {
-            Endian::Little => Walk::<V, false>::new(self, wanted, visitor).run(),
-            Endian::Big => Walk::<V, true>::new(self, wanted, visitor).run(),
+            Endian::Little => self.walk_in::<V, false>(threads, wanted, visitor),
+            Endian::Big => self.walk_in::<V, true>(threads, wanted, visitor),
         }
+    }
+
+    fn walk_in<V: Visitor, const BIG: bool>(
+        &self,
+        threads: usize,
+        wanted: &[Want],
+        visitor: &mut V,
+    ) -> Totals {
+        let reading = Reading::new(self);
+        if threads > 1
+            && let Some(totals) = relay::walk::<V, BIG>(&reading, wanted, visitor)
+        {
+            return totals;
+        }
+        let out = Direct::<V, BIG>::new(&reading, visitor);
+        let (mut totals, out) = Walk::<_, BIG>::new(&reading, wanted, out).run();
+        out.add_to(&mut totals);
+        totals
     }
 }
 
-/// Samples of one attribute.
-#[derive(Debug, Clone, Copy)]
-struct Counter {
-    count: u64,
-    want: Want,
+/// Returns what has been counted.
+fn counted(counters: &[Counter], unordered: &Unordered, totals: &Totals) -> Totals {
+    Totals {
+        samples: counters.iter().map(|c| c.count).collect(),
+        out_of_order: unordered.out_of_order,
+        ..totals.clone()
+    }
 }
 
-struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
-    recording: &'w PerfData<'a>,
+struct Walk<'w, 'r, 'a, O: Out, const BIG: bool> {
+    reading: &'w Reading<'r, 'a>,
     /// By attribute.
     counters: Vec<Counter>,
-    visitor: &'w mut V,
-    endian: Endian,
-    ids: IdMap,
-    /// Where every sample has its id, if there is more than one attribute.
-    id_at: Option<usize>,
-    /// Where every sample has its time; `None` when that depends on the attribute.
-    time_at: Option<usize>,
-    trailers: Trailers,
+    out: O,
     queue: Queue,
     /// Newest time stamp at the end of the round before.
     flush_to: u64,
@@ -97,34 +114,18 @@ struct Walk<'w, 'a, V: Visitor, const BIG: bool> {
     totals: Totals,
 }
 
-impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
-    fn new(
-        recording: &'w PerfData<'a>,
-        wanted: &[Want],
-        visitor: &'w mut V,
-    ) -> Walk<'w, 'a, V, BIG> {
-        let attrs = &recording.attrs;
-        let layout = attrs[0].layout;
-        let same_time = attrs.iter().all(|a| a.layout.time == layout.time);
-        let same_id = attrs.iter().all(|a| a.layout.id == layout.id);
-        let ids = match (attrs.len() > 1 && same_id, layout.id) {
-            (true, Some(_)) => IdMap::new(attrs),
-            _ => IdMap::Single,
-        };
+impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
+    fn new(reading: &'w Reading<'r, 'a>, wanted: &[Want], out: O) -> Walk<'w, 'r, 'a, O, BIG> {
+        let attrs = reading.recording.attrs.len();
         Walk {
-            recording,
-            counters: (0..attrs.len())
+            reading,
+            counters: (0..attrs)
                 .map(|i| Counter {
                     count: 0,
                     want: wanted.get(i).copied().unwrap_or(Want::InOrder),
                 })
                 .collect(),
-            visitor,
-            endian: recording.endian,
-            id_at: layout.id.map(usize::from).filter(|_| same_id),
-            time_at: layout.time.map(usize::from).filter(|_| same_time),
-            ids,
-            trailers: Trailers::new(attrs),
+            out,
             queue: Queue::new(),
             flush_to: 0,
             last_out: 0,
@@ -135,12 +136,12 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             tail: Vec::new(),
             tail_at: 0,
             rounds: VecDeque::new(),
-            released: recording.start,
+            released: reading.recording.start,
             blocks: vec![usize::MAX; BLOCKS],
             blocks_used: 0,
             unordered: Unordered::default(),
             totals: Totals {
-                samples: vec![0; attrs.len()],
+                samples: vec![0; attrs],
                 ..Totals::default()
             },
         }
@@ -154,17 +155,18 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         }
     }
 
-    fn run(mut self) -> Totals {
+    /// Walks, and returns what was counted, but for what is counted where records go.
+    fn run(mut self) -> (Totals, O) {
         // The input outlives the walk's own borrows.
-        let data: &[u8] = self.recording.data;
-        let end = self.recording.end;
-        let mut at = self.recording.start;
+        let data: &[u8] = self.reading.recording.data;
+        let end = self.reading.recording.end;
+        let mut at = self.reading.recording.start;
         while at < end && !self.stop && !self.stop_reading {
             let samples_end = self.take_samples(data, at, end);
             self.stop |= self.unordered.stop;
             if samples_end > at {
                 at = samples_end;
-                if at.saturating_sub(self.released) >= 2 * RELEASE_STEP {
+                if at.saturating_sub(self.released) >= 2 * STEP {
                     self.release_behind(at);
                 }
                 self.bound_runs(at);
@@ -192,7 +194,12 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                 break;
             }
             if header.kind < kind::USER_START {
-                self.take(0, header, &data[at + HEADER..next], at);
+                let from = Origin {
+                    data,
+                    buffer: 0,
+                    piece: None,
+                };
+                self.take(from, header, &data[at + HEADER..next], at);
             } else {
                 self.control(header, &data[at + HEADER..next], at);
             }
@@ -203,7 +210,7 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
                     self.cut(end, end);
                 }
             }
-            if at.saturating_sub(self.released) >= 2 * RELEASE_STEP {
+            if at.saturating_sub(self.released) >= 2 * STEP {
                 self.release_behind(at);
             }
         }
@@ -211,21 +218,21 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
     }
 
     /// Lets everything out that is held back.
-    fn finish(mut self, end: usize) -> Totals {
+    fn finish(mut self, end: usize) -> (Totals, O) {
         self.finish_stream();
         self.queue.close();
         self.flush(u64::MAX);
-        self.visitor
-            .release(self.recording.start..end.max(self.recording.start));
-        self.totals.out_of_order += self.unordered.out_of_order;
-        self.totals.samples = self.counters.iter().map(|c| c.count).collect();
-        self.totals
+        let start = self.reading.recording.start;
+        // The walk is over in any case.
+        let _ = self.out.release(start..end.max(start));
+        let totals = counted(&self.counters, &self.unordered, &self.totals);
+        (totals, self.out)
     }
 
     /// Returns where the next record begins, behind the payload that follows a record and is not part of it.
     #[cold]
     fn pass_payload(&mut self, header: Header, body: &[u8], at: usize) -> usize {
-        let behind = payload_behind(header.kind, body, self.endian);
+        let behind = payload_behind(header.kind, body, self.reading.recording.endian);
         if header.kind == kind::AUXTRACE {
             self.totals.aux_bytes = self.totals.aux_bytes.saturating_add(behind as u64);
         }
@@ -249,113 +256,40 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             .queue
             .lowest_input()
             .unwrap_or(at)
-            .max(at.saturating_sub(RELEASE_STEP));
+            .max(at.saturating_sub(STEP));
         if keep > self.released {
-            self.visitor.release(self.released..keep);
+            self.stop |= self.out.release(self.released..keep).is_break();
             self.released = keep;
         }
     }
 
-    /// Returns the time stamp of a record of the kernel, 0 when it has none.
-    #[inline(always)]
-    fn time_of(&self, header: Header, body: &[u8], attr: u32) -> u64 {
-        let at = if header.kind == kind::SAMPLE {
-            match self.time_at {
-                Some(at) => Some(at),
-                None => self.recording.attrs[attr as usize]
-                    .layout
-                    .time
-                    .map(usize::from),
-            }
-        } else {
-            let back = self.trailer(body).trailer_time;
-            back.and_then(|back| body.len().checked_sub(usize::from(back)))
-        };
-        at.and_then(|at| u64_at::<BIG>(body, at)).unwrap_or(0)
-    }
-
-    /// Returns the layout that the trailer of a record that is no sample follows.
-    #[inline]
-    fn trailer(&self, body: &[u8]) -> &Layout {
-        let attr = match self.trailers {
-            Trailers::Same => 0,
-            Trailers::ById => {
-                // The id stands last. Records that perf made itself have none, and follow the first
-                // attribute (`evlist__event2evsel` in `tools/perf/util/evlist.c`).
-                let id = body
-                    .len()
-                    .checked_sub(8)
-                    .and_then(|at| u64_at::<BIG>(body, at));
-                id.and_then(|id| self.ids.get(id)).unwrap_or(0)
-            }
-        };
-        &self.recording.attrs[attr as usize].layout
-    }
-
-    #[inline(always)]
-    fn attr_of(&self, body: &[u8]) -> Option<u32> {
-        if let IdMap::Single = self.ids {
-            return Some(0);
-        }
-        self.ids.get(u64_at::<BIG>(body, self.id_at?)?)
-    }
-
-    /// Takes samples up to the first record that is something else.
-    ///
-    /// This is the hot loop: of a sample that nobody wants it reads header and id and nothing else, of the
-    /// others the time as well. It stops now and then so that pages can be released.
+    /// Takes samples up to the first record that is something else. It stops now and then so that pages can be released.
     #[inline]
     fn take_samples(&mut self, data: &[u8], start: usize, end: usize) -> usize {
-        let (IdMap::Table { base, attrs }, Some(id_at), Some(time_at)) =
-            (&self.ids, self.id_at, self.time_at)
-        else {
+        let reading = self.reading;
+        let Some(places) = Places::new(&reading.ids, reading.id_at, reading.time_at) else {
             return start;
         };
-        let data = &data[..end];
-        let stop = start.saturating_add(RELEASE_STEP);
-        let mut at = start;
-        while at < stop {
-            let Some(header) = Header::read::<BIG>(data, at) else {
-                break;
-            };
-            let next = at + header.size;
-            if header.kind != kind::SAMPLE || next > end {
-                break;
+        let sent = (self.flush_to, self.last_out);
+        let (unordered, queue, out) = (&mut self.unordered, &mut self.queue, &mut self.out);
+        let from = Origin {
+            data,
+            buffer: 0,
+            piece: None,
+        };
+        scan::<BIG>(&places, &data[..end], start, &mut self.counters, |one| {
+            if !unordered.takes::<O, BIG>(&reading.recording.attrs, &one, from, sent, out) {
+                queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
             }
-            prefetch(data, at + AHEAD);
-            let body = &data[at + HEADER..next.max(at + HEADER)];
-            let Some(id) = u64_at::<BIG>(body, id_at) else {
-                break;
-            };
-            let place = usize::try_from(id.wrapping_sub(*base));
-            let Some(&attr) = place.ok().and_then(|at| attrs.get(at)) else {
-                break;
-            };
-            let Some(counter) = self.counters.get_mut(attr as usize) else {
-                break;
-            };
-            if counter.want != Want::No {
-                let Some(time) = u64_at::<BIG>(body, time_at) else {
-                    break;
-                };
-                let found = Found::new(self.recording, header, body, (at, time, attr));
-                let sent = (self.flush_to, self.last_out);
-                let unordered = &mut self.unordered;
-                if !unordered.takes::<V, BIG>(counter.want, &found, sent, self.visitor) {
-                    self.queue.add(0, at, next, time, attr);
-                }
-            }
-            counter.count += 1;
-            at = next;
-        }
-        at
+        })
     }
 
     /// Takes a record of the kernel into the queue, if it is wanted.
     #[inline(always)]
-    fn take(&mut self, buffer: u32, header: Header, body: &[u8], at: usize) {
+    fn take(&mut self, from: Origin<'_>, header: Header, body: &[u8], at: usize) {
+        let buffer = from.buffer;
         let attr = if header.kind == kind::SAMPLE {
-            let Some(attr) = self.attr_of(body) else {
+            let Some(attr) = self.reading.attr_of::<BIG>(body) else {
                 self.totals.unknown_id += 1;
                 return;
             };
@@ -368,17 +302,25 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
         } else {
             Entry::SIDE
         };
-        let time = self.time_of(header, body, attr);
+        let time = self.reading.time_of::<BIG>(header, body, attr);
         if attr != Entry::SIDE {
             let want = match self.counters[attr as usize].want {
                 // What was unpacked is kept no longer than runs need it.
                 Want::OfThread if buffer != 0 => Want::InOrder,
                 want => want,
             };
-            let found = Found::new(self.recording, header, body, (at, time, attr));
+            let one = Wanted {
+                header,
+                body,
+                at,
+                time,
+                attr,
+                want,
+            };
             let sent = (self.flush_to, self.last_out);
-            let unordered = &mut self.unordered;
-            if unordered.takes::<V, BIG>(want, &found, sent, self.visitor) {
+            let attrs = &self.reading.recording.attrs;
+            let (unordered, out) = (&mut self.unordered, &mut self.out);
+            if unordered.takes::<O, BIG>(attrs, &one, from, sent, out) {
                 self.stop |= self.unordered.stop;
                 return;
             }
@@ -420,10 +362,8 @@ impl<'w, 'a, V: Visitor, const BIG: bool> Walk<'w, 'a, V, BIG> {
             },
             kind::COMPRESSED => self.compressed(body, at),
             kind::COMPRESSED2 => {
-                let size = self
-                    .endian
-                    .u64(body, 0)
-                    .and_then(|s| usize::try_from(s).ok());
+                let endian = self.reading.recording.endian;
+                let size = endian.u64(body, 0).and_then(|s| usize::try_from(s).ok());
                 let payload = body.get(8..).unwrap_or_default();
                 let size = size.unwrap_or(0).min(payload.len());
                 self.compressed(&payload[..size], at);

@@ -1,5 +1,8 @@
 //! Asks the processor for bytes that will be read soon.
 
+/// Bytes of a line of the processor's cache.
+pub(super) const LINE: usize = 64;
+
 /// Asks for the line of the cache that holds a byte. A place beyond the end is not asked for.
 #[inline(always)]
 #[allow(unsafe_code)]

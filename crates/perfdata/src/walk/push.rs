@@ -1,14 +1,12 @@
 //! The merge: records go out in time order.
 
-use std::ops::ControlFlow;
-
-use super::Walk;
-use super::prefetch::prefetch;
-use super::unordered::Want;
-use super::visitor::Visitor;
+use super::out::{Origin, Out};
+use super::prefetch::{LINE, prefetch};
+use super::visitor::Want;
+use super::{Walk, counted};
 use crate::merge::{Entry, Run};
-use crate::record::{HEADER, Header, LostSource, SideRecord, kind, parse_side};
-use crate::sample::{Sample, tid_of};
+use crate::record::{HEADER, Header, kind};
+use crate::sample::tid_of;
 
 /// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
 const BLOCK_SHIFT: u32 = 16;
@@ -17,13 +15,14 @@ pub(super) const BLOCKS: usize = 1024;
 const MAX_BLOCKS: usize = 160;
 
 /// Records that the merge looks ahead: in the file they are anywhere.
-const AHEAD: usize = 8;
-/// Bytes of a line of the processor's cache, of which a sample has two.
-const LINE: usize = 64;
+const AHEAD: usize = 12;
 
-impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
+impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     /// Pushes everything up to and including `limit`.
     pub(super) fn flush(&mut self, limit: u64) {
+        let (counters, unordered, totals) = (&self.counters, &self.unordered, &self.totals);
+        let flow = self.out.counted(|| counted(counters, unordered, totals));
+        self.stop |= flow.is_break();
         self.unordered.begin_flush();
         self.flush_queue(limit);
         self.push_threads(limit, usize::MAX);
@@ -36,16 +35,20 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
             if run.time > limit || self.stop {
                 break;
             }
-            let chunk = self.chunks.get(run.buffer);
-            let data: &[u8] = match &chunk {
-                Some(chunk) => chunk,
-                None if run.buffer == 0 => self.recording.data,
-                None => &[],
+            let piece = self.chunks.get(run.buffer);
+            let from = Origin {
+                data: match &piece {
+                    Some(piece) => piece,
+                    None if run.buffer == 0 => self.reading.recording.data,
+                    None => &[],
+                },
+                buffer: run.buffer,
+                piece: piece.as_ref(),
             };
             let rest = if run.entry < run.entry_end {
-                self.push_indexed(data, run, limit)
+                self.push_indexed(from, run, limit)
             } else {
-                self.push_range(data, run, limit)
+                self.push_range(from, run, limit)
             };
             match rest {
                 Some(rest) => self.queue.replace_first(rest),
@@ -62,17 +65,18 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
     /// Pushes records of a run while they are the earliest of all and not later than `limit`, and returns
     /// what is left of it.
     #[inline]
-    fn push_indexed(&mut self, data: &[u8], mut run: Run, limit: u64) -> Option<Run> {
+    fn push_indexed(&mut self, from: Origin<'_>, mut run: Run, limit: u64) -> Option<Run> {
         let second = self.queue.second();
         let mut entry = *self.queue.entries.get(run.entry as usize)?;
         loop {
-            let at = entry.at();
-            if let Some(ahead) = self.queue.entries.get(run.entry as usize + AHEAD) {
-                prefetch(data, ahead.at());
-                prefetch(data, ahead.at() + LINE);
+            if O::READS
+                && let Some(ahead) = self.queue.entries.get(run.entry as usize + AHEAD)
+            {
+                prefetch(from.data, ahead.at());
+                prefetch(from.data, ahead.at() + LINE);
+                prefetch(from.data, ahead.at() + 2 * LINE);
             }
-            let header = Header::read::<BIG>(data, at)?;
-            self.push(header, data, run.buffer, at, entry.time, entry.attr());
+            self.push(from, entry.at(), entry.time, entry.attr());
             run.entry += 1;
             if self.stop || run.entry >= run.entry_end {
                 return None;
@@ -88,26 +92,26 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
 
     /// The same for a run without an index: walks its bytes again.
     #[cold]
-    fn push_range(&mut self, data: &[u8], mut run: Run, limit: u64) -> Option<Run> {
+    fn push_range(&mut self, from: Origin<'_>, mut run: Run, limit: u64) -> Option<Run> {
         let second = self.queue.second();
         let mut first = true;
         while run.at < run.end && !self.stop {
-            let header = Header::read::<BIG>(data, run.at)?;
+            let header = Header::read::<BIG>(from.data, run.at)?;
             let next = run.at + header.size.max(HEADER);
-            let body = data.get(run.at + HEADER..next)?;
+            let body = from.data.get(run.at + HEADER..next)?;
             let attr = if header.kind == kind::SAMPLE {
-                self.attr_of(body)
-                    .filter(|&attr| self.is_queued(body, run, attr))
+                let attr = self.reading.attr_of::<BIG>(body);
+                attr.filter(|&attr| self.is_queued(body, run, attr))
             } else {
                 Some(Entry::SIDE)
             };
             if let Some(attr) = attr {
-                run.time = self.time_of(header, body, attr);
+                run.time = self.reading.time_of::<BIG>(header, body, attr);
                 if !first && (run.time > limit || (run.time, run.seq) > second) {
                     return Some(run);
                 }
                 first = false;
-                self.push(header, data, run.buffer, run.at, run.time, attr);
+                self.push(from, run.at, run.time, attr);
             }
             run.at = next;
         }
@@ -115,21 +119,22 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
     }
 
     #[inline(always)]
-    fn push(&mut self, header: Header, data: &[u8], buffer: u32, at: usize, time: u64, attr: u32) {
-        let next = at + header.size;
-        let body = data.get(at + HEADER..next).unwrap_or_default();
+    fn push(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) {
         if self.unordered.is_due(time) {
             self.push_threads(time, at);
+            if self.stop {
+                return;
+            }
         }
-        if attr == Entry::SIDE {
-            self.push_side(header, body, time);
-        } else if self
-            .push_sample(header, body, buffer, time, attr)
-            .is_break()
-        {
-            self.stop = true;
-        }
-        if buffer == 0 && at < self.released {
+        let flow = match attr {
+            Entry::SIDE => self.out.side(from, at, time),
+            _ => {
+                self.in_order(from, at, time, attr);
+                self.out.sample(from, at, time, attr)
+            }
+        };
+        self.stop |= flow.is_break();
+        if from.buffer == 0 && at < self.released {
             self.read_again(at);
         }
     }
@@ -148,38 +153,33 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         if self.blocks_used >= MAX_BLOCKS {
             self.blocks_used = 0;
             self.blocks.fill(usize::MAX);
-            self.visitor.release(self.recording.start..self.released);
+            let range = self.reading.recording.start..self.released;
+            self.stop |= self.out.release(range).is_break();
         }
     }
 
+    /// Takes note of a sample that goes out in order.
     #[inline(always)]
-    fn push_sample(
-        &mut self,
-        header: Header,
-        body: &[u8],
-        buffer: u32,
-        time: u64,
-        attr: u32,
-    ) -> ControlFlow<()> {
+    fn in_order(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) {
         if time < self.last_out {
-            self.totals.out_of_order += 1;
+            self.out.late();
         } else {
             self.last_out = time;
         }
-        let attrs = &self.recording.attrs;
-        let sample = Sample::of::<BIG>(attrs, self.endian, header, body, time, attr);
-        let want = self.counters[attr as usize].want;
-        if want == Want::OfThread && buffer == 0 {
-            self.unordered.went_in_order(sample.tid);
+        if self.counters[attr as usize].want == Want::OfThread && from.buffer == 0 {
+            let attrs = &self.reading.recording.attrs;
+            let size = Header::read::<BIG>(from.data, at).map_or(HEADER, |header| header.size);
+            let body = from.data.get(at + HEADER..at + size).unwrap_or_default();
+            let tid = tid_of::<BIG>(attrs, body, attr);
+            self.unordered.went_in_order(tid);
         }
-        self.visitor.sample(&sample)
     }
 
     /// Whether a record of a run is in the queue: it is wanted, and not among those of threads.
     #[cold]
     fn is_queued(&self, body: &[u8], run: Run, attr: u32) -> bool {
         let want = self.counters[attr as usize].want;
-        let tid = tid_of::<BIG>(&self.recording.attrs, body, attr);
+        let tid = tid_of::<BIG>(&self.reading.recording.attrs, body, attr);
         let of_thread = run.buffer == 0 && self.unordered.kept(tid, run.at, run.seq);
         match want {
             Want::No | Want::AnyOrder => false,
@@ -190,54 +190,33 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
 
     /// Pushes what threads have before a time and place, thread by thread.
     fn push_threads(&mut self, time: u64, at: usize) {
-        let data: &[u8] = self.recording.data;
+        let from = Origin {
+            data: self.reading.recording.data,
+            buffer: 0,
+            piece: None,
+        };
         let mut threads = self.unordered.take_threads();
         threads.each(time, at, |entries, next| {
-            if let Some(ahead) = entries.get(next + AHEAD) {
-                prefetch(data, ahead.at());
-                prefetch(data, ahead.at() + LINE);
+            if O::READS
+                && let Some(ahead) = entries.get(next + AHEAD)
+            {
+                prefetch(from.data, ahead.at());
+                prefetch(from.data, ahead.at() + LINE);
+                prefetch(from.data, ahead.at() + 2 * LINE);
             }
-            let entry = entries[next];
-            let (at, attr) = (entry.at(), entry.attr());
             if self.stop {
                 return;
             }
-            if let Some(header) = Header::read::<BIG>(data, at) {
-                let body = data.get(at + HEADER..at + header.size).unwrap_or_default();
-                let attrs = &self.recording.attrs;
-                let sample = Sample::of::<BIG>(attrs, self.endian, header, body, entry.time, attr);
-                self.stop |= self.visitor.sample(&sample).is_break();
-                if at < self.released {
-                    self.read_again(at);
-                }
+            let entry = entries[next];
+            let at = entry.at();
+            self.stop |= self
+                .out
+                .sample(from, at, entry.time, entry.attr())
+                .is_break();
+            if at < self.released {
+                self.read_again(at);
             }
         });
         self.unordered.give_back(threads);
-    }
-
-    fn push_side(&mut self, header: Header, body: &[u8], time: u64) {
-        let layout = self.trailer(body);
-        let (trailer, trailer_cpu) = (usize::from(layout.trailer), layout.trailer_cpu);
-        let Some(record) = parse_side(header, body, trailer, self.endian) else {
-            return;
-        };
-        if let SideRecord::Lost { count, source } = record {
-            match source {
-                LostSource::Ring => {
-                    self.totals.lost_ring = self.totals.lost_ring.saturating_add(count);
-                    self.totals.lost_records += 1;
-                }
-                LostSource::Samples => {
-                    self.totals.lost_samples = self.totals.lost_samples.saturating_add(count);
-                }
-            }
-        }
-        let cpu = trailer_cpu
-            .and_then(|back| {
-                self.endian
-                    .u32(body, body.len().checked_sub(usize::from(back))?)
-            })
-            .map_or(-1, u32::cast_signed);
-        self.visitor.side(time, cpu, header.misc, &record);
     }
 }

@@ -1,13 +1,13 @@
 //! Garbage between records.
 
 use super::Walk;
-use super::visitor::Visitor;
+use super::out::Out;
 use crate::record::{HEADER, Header, kind};
 
 /// How far a reader looks for the next record behind garbage, in bytes.
 const MAX_RESYNC: usize = 1 << 20;
 
-impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
+impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     /// Looks for the next place where two plausible records follow each other.
     pub(super) fn resync(&mut self, data: &[u8], at: usize, end: usize) -> Option<usize> {
         self.note(

@@ -1,9 +1,9 @@
 //! Compressed records: one stream of zstd, cut into records as it is decompressed.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Walk;
-use super::visitor::Visitor;
+use super::out::{Origin, Out};
 use crate::compressed::ZstdStream;
 use crate::record::{HEADER, Header, kind};
 
@@ -12,7 +12,7 @@ const MAX_HELD: usize = 48 << 20;
 /// Decompressed bytes gathered before they are looked at.
 const CHUNK: usize = 256 << 10;
 
-impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
+impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     pub(super) fn compressed(&mut self, payload: &[u8], at: usize) {
         let mut zstd = match self.zstd.take() {
             Some(zstd) => zstd,
@@ -44,7 +44,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         };
         if let Err(reason) = zstd.finish(&mut self.tail) {
             self.note(
-                self.recording.end,
+                self.reading.recording.end,
                 format!("end of compressed data cannot be read: {reason}"),
             );
         }
@@ -53,7 +53,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
             self.totals.truncated = true;
             let left = self.tail.len();
             self.note(
-                self.recording.end,
+                self.reading.recording.end,
                 format!("the compressed data ends in the middle of a record, {left} bytes of it"),
             );
         }
@@ -61,7 +61,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
 
     /// Cuts what was decompressed into records; what is left of the last one waits for the rest.
     fn cut_tail(&mut self) {
-        let data = Rc::new(std::mem::take(&mut self.tail));
+        let data = Arc::new(std::mem::take(&mut self.tail));
         let number = self.chunks.begin(&data);
         let mut at = 0;
         loop {
@@ -78,7 +78,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
             };
             if header.size < HEADER {
                 self.note(
-                    self.recording.start,
+                    self.reading.recording.start,
                     "no record in the compressed data".to_owned(),
                 );
                 self.totals.truncated = true;
@@ -91,7 +91,12 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
                 break;
             }
             if header.kind < kind::USER_START {
-                self.take(number, header, &data[at + HEADER..next], at);
+                let from = Origin {
+                    data: &data,
+                    buffer: number,
+                    piece: Some(&data),
+                };
+                self.take(from, header, &data[at + HEADER..next], at);
             } else if header.kind == kind::FINISHED_ROUND {
                 self.finish_round();
             }
@@ -103,7 +108,7 @@ impl<V: Visitor, const BIG: bool> Walk<'_, '_, V, BIG> {
         if self.chunks.held() > MAX_HELD {
             self.queue.close();
             self.note(
-                self.recording.start,
+                self.reading.recording.start,
                 "rounds of compressed records are too long: order is not certain".to_owned(),
             );
             self.flush(self.newest());

@@ -13,55 +13,12 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::visitor::Visitor;
-use crate::file::PerfData;
+use super::out::{Origin, Out};
+use super::scan::Wanted;
+use super::visitor::Want;
+use crate::attr::Attr;
 use crate::merge::Entry;
-use crate::record::Header;
-use crate::sample::{Sample, tid_of};
-
-/// Whether samples of an attribute are wanted, and in which order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Want {
-    /// They are not.
-    No,
-    /// In time order with all others.
-    #[default]
-    InOrder,
-    /// Those of each thread in time order. Between two records that need time order they come thread by thread; a thread's
-    /// first ones come in time order.
-    OfThread,
-    /// In any order.
-    AnyOrder,
-}
-
-/// A sample that the scan has come upon.
-pub(super) struct Found<'f, 'a> {
-    recording: &'f PerfData<'a>,
-    header: Header,
-    body: &'f [u8],
-    at: usize,
-    time: u64,
-    attr: u32,
-}
-
-impl<'f, 'a> Found<'f, 'a> {
-    #[inline(always)]
-    pub(super) fn new(
-        recording: &'f PerfData<'a>,
-        header: Header,
-        body: &'f [u8],
-        (at, time, attr): (usize, u64, u32),
-    ) -> Found<'f, 'a> {
-        Found {
-            recording,
-            header,
-            body,
-            at,
-            time,
-            attr,
-        }
-    }
-}
+use crate::sample::tid_of;
 
 /// Threads that have lists.
 const MAX_THREADS: usize = 1 << 14;
@@ -190,29 +147,32 @@ impl Unordered {
     /// Takes a sample that need not be in order: lets it out, or puts it into its thread's list. Returns whether it did. `sent`
     /// has the time up to which the next flush lets out, and that of the newest sample that went.
     #[inline(always)]
-    pub(super) fn takes<V: Visitor, const BIG: bool>(
+    pub(super) fn takes<O: Out, const BIG: bool>(
         &mut self,
-        want: Want,
-        found: &Found<'_, '_>,
+        attrs: &[Attr],
+        one: &Wanted<'_>,
+        from: Origin<'_>,
         sent: (u64, u64),
-        visitor: &mut V,
+        out: &mut O,
     ) -> bool {
-        let Found { time, attr, .. } = *found;
-        let attrs = &found.recording.attrs;
-        match want {
+        let Wanted { time, attr, .. } = *one;
+        match one.want {
             Want::No | Want::InOrder => return false,
             Want::OfThread => {
-                let tid = tid_of::<BIG>(attrs, found.body, attr);
-                if !self.keeps(tid, Entry::new(time, found.at, attr)) {
+                let tid = tid_of::<BIG>(attrs, one.body, attr);
+                if !self.keeps(tid, Entry::new(time, one.at, attr)) {
                     return false;
                 }
             }
-            Want::AnyOrder => {
-                let endian = found.recording.endian;
-                let sample = Sample::of::<BIG>(attrs, endian, found.header, found.body, time, attr);
-                self.stop |= visitor.sample(&sample).is_break();
-            }
+            Want::AnyOrder => self.stop |= out.sample(from, one.at, time, attr).is_break(),
         }
+        self.went(time, sent);
+        true
+    }
+
+    /// Takes note of a sample that does not go through the merge.
+    #[inline(always)]
+    fn went(&mut self, time: u64, sent: (u64, u64)) {
         let (flush_to, last_out) = sent;
         self.out_of_order += u64::from(time < last_out);
         self.newest = self.newest.max(time);
@@ -221,7 +181,6 @@ impl Unordered {
             false => &mut self.newest_of_rest,
         };
         *newest = time.max(*newest);
-        true
     }
 
     /// Takes a sample into its thread's list, if that has one.

@@ -7,6 +7,21 @@ use tracefmt::Diagnostic;
 use crate::record::SideRecord;
 use crate::sample::Sample;
 
+/// Whether samples of an attribute are wanted, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Want {
+    /// They are not.
+    No,
+    /// In time order with all others.
+    #[default]
+    InOrder,
+    /// Those of each thread in time order. Between two records that need time order they come thread by thread; a thread's
+    /// first ones come in time order.
+    OfThread,
+    /// In any order.
+    AnyOrder,
+}
+
 /// Receives a recording's records in time order.
 pub trait Visitor {
     /// Takes one sample. Returning `Break` ends the walk.

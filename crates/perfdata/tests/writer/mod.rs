@@ -12,7 +12,7 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 pub(crate) use numbers::{Numbers, framed, magic};
 #[allow(unused_imports, reason = "each test uses a part")]
-pub(crate) use told::{Collect, Out, walk};
+pub(crate) use told::{Collect, Out, walk, walk_wanting};
 
 pub(crate) const IP: u64 = 1 << 0;
 pub(crate) const TID: u64 = 1 << 1;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use perfdata::{LostSource, SideRecord, Totals, Visitor};
+use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
 
 use super::{ADDR, Body, CALLCHAIN, CPU, IP, Numbers, PERIOD, RAW, Record, Recording, TID};
 
@@ -159,11 +159,21 @@ impl Visitor for Collect {
     }
 }
 
+/// Walks with one thread and with two, which must be the same.
+pub(crate) fn walk_wanting(data: &PerfData<'_>, wants: &[Want]) -> (Vec<Out>, Totals) {
+    let mut collect = Collect::default();
+    let totals = data.walk(wants, &mut collect);
+    let mut threads = Collect::default();
+    let with_threads = data.walk_on(2, wants, &mut threads);
+    assert!(threads.0 == collect.0, "two threads give other records");
+    assert_eq!(with_threads, totals, "two threads count otherwise");
+    (collect.0, totals)
+}
+
 /// Parses and walks, everything wanted.
 pub(crate) fn walk(bytes: &[u8]) -> (Vec<Out>, Totals, bool) {
-    let data = perfdata::PerfData::parse(bytes).expect("a header that can be read");
-    let mut collect = Collect::default();
-    let totals = data.walk(&[], &mut collect);
+    let data = PerfData::parse(bytes).expect("a header that can be read");
+    let (out, totals) = walk_wanting(&data, &[]);
     let truncated = data.truncated() || totals.truncated;
-    (collect.0, totals, truncated)
+    (out, totals, truncated)
 }

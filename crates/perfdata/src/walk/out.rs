@@ -1,0 +1,132 @@
+//! Where records go when it is their turn.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use super::reading::Reading;
+use super::visitor::{Totals, Visitor};
+use crate::record::{HEADER, Header, LostSource, SideRecord, parse_side};
+use crate::sample::Sample;
+
+/// The bytes that a record lies in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'d> {
+    /// The input, or a piece that was unpacked.
+    pub data: &'d [u8],
+    /// Number of the piece, 0 for the input.
+    pub buffer: u32,
+    /// The piece.
+    pub piece: Option<&'d Arc<Vec<u8>>>,
+}
+
+/// Takes what a walk lets out, in the order in which it does.
+pub(super) trait Out {
+    /// Whether records are read as they come, so that they are to be asked for before.
+    const READS: bool;
+
+    /// Takes the sample at a place. `Break` ends the walk.
+    fn sample(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) -> ControlFlow<()>;
+
+    /// Hears that the next sample comes after a later one.
+    fn late(&mut self);
+
+    /// Takes the record at a place that is no sample. `Break` ends the walk.
+    fn side(&mut self, from: Origin<'_>, at: usize, time: u64) -> ControlFlow<()>;
+
+    /// Hears that a range of the input is not needed for now. `Break` ends the walk.
+    fn release(&mut self, range: Range<usize>) -> ControlFlow<()>;
+
+    /// Hears what has been counted until now: that is what counts if the walk ends here. `Break` ends the walk.
+    fn counted(&mut self, totals: impl FnOnce() -> Totals) -> ControlFlow<()>;
+}
+
+/// Reads records and hands them to the visitor.
+pub(super) struct Direct<'w, 'r, 'a, V, const BIG: bool> {
+    reading: &'w Reading<'r, 'a>,
+    visitor: &'w mut V,
+    /// Of these the losses and what was late are counted here.
+    totals: Totals,
+}
+
+impl<'w, 'r, 'a, V: Visitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
+    pub(super) fn new(
+        reading: &'w Reading<'r, 'a>,
+        visitor: &'w mut V,
+    ) -> Direct<'w, 'r, 'a, V, BIG> {
+        Direct {
+            reading,
+            visitor,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Adds what was counted here.
+    pub(super) fn add_to(&self, totals: &mut Totals) {
+        totals.lost_ring = self.totals.lost_ring;
+        totals.lost_records = self.totals.lost_records;
+        totals.lost_samples = self.totals.lost_samples;
+        totals.out_of_order += self.totals.out_of_order;
+    }
+}
+
+impl<V: Visitor, const BIG: bool> Out for Direct<'_, '_, '_, V, BIG> {
+    const READS: bool = true;
+
+    #[inline(always)]
+    fn sample(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) -> ControlFlow<()> {
+        let recording = self.reading.recording;
+        let Some(header) = Header::read::<BIG>(from.data, at) else {
+            return ControlFlow::Continue(());
+        };
+        let body = from.data.get(at + HEADER..at + header.size);
+        let body = body.unwrap_or_default();
+        let (attrs, endian) = (&recording.attrs, recording.endian);
+        let sample = Sample::of::<BIG>(attrs, endian, header, body, time, attr);
+        self.visitor.sample(&sample)
+    }
+
+    fn late(&mut self) {
+        self.totals.out_of_order += 1;
+    }
+
+    fn side(&mut self, from: Origin<'_>, at: usize, time: u64) -> ControlFlow<()> {
+        let goes_on = ControlFlow::Continue(());
+        let endian = self.reading.recording.endian;
+        let Some(header) = Header::read::<BIG>(from.data, at) else {
+            return goes_on;
+        };
+        let body = from.data.get(at + HEADER..at + header.size);
+        let body = body.unwrap_or_default();
+        let layout = self.reading.trailer::<BIG>(body);
+        let Some(record) = parse_side(header, body, usize::from(layout.trailer), endian) else {
+            return goes_on;
+        };
+        if let SideRecord::Lost { count, source } = record {
+            let totals = &mut self.totals;
+            match source {
+                LostSource::Ring => {
+                    totals.lost_ring = totals.lost_ring.saturating_add(count);
+                    totals.lost_records += 1;
+                }
+                LostSource::Samples => {
+                    totals.lost_samples = totals.lost_samples.saturating_add(count);
+                }
+            }
+        }
+        let cpu = layout
+            .trailer_cpu
+            .and_then(|back| endian.u32(body, body.len().checked_sub(usize::from(back))?))
+            .map_or(-1, u32::cast_signed);
+        self.visitor.side(time, cpu, header.misc, &record);
+        goes_on
+    }
+
+    fn release(&mut self, range: Range<usize>) -> ControlFlow<()> {
+        self.visitor.release(range);
+        ControlFlow::Continue(())
+    }
+
+    fn counted(&mut self, _: impl FnOnce() -> Totals) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,83 @@
+//! How the records of a recording are read.
+
+use crate::attr::{Layout, Trailers};
+use crate::file::PerfData;
+use crate::ids::IdMap;
+use crate::record::{Header, kind, u64_at};
+
+/// What a walk has to know of a recording to read its records.
+#[derive(Debug)]
+pub(super) struct Reading<'r, 'a> {
+    pub recording: &'r PerfData<'a>,
+    pub ids: IdMap,
+    /// Where every sample has its id, if there is more than one attribute.
+    pub id_at: Option<usize>,
+    /// Where every sample has its time; `None` when that depends on the attribute.
+    pub time_at: Option<usize>,
+    trailers: Trailers,
+}
+
+impl<'r, 'a> Reading<'r, 'a> {
+    /// Finds it out.
+    pub(super) fn new(recording: &'r PerfData<'a>) -> Reading<'r, 'a> {
+        let attrs = &recording.attrs;
+        let layout = attrs[0].layout;
+        let same_time = attrs.iter().all(|a| a.layout.time == layout.time);
+        let same_id = attrs.iter().all(|a| a.layout.id == layout.id);
+        let ids = match (attrs.len() > 1 && same_id, layout.id) {
+            (true, Some(_)) => IdMap::new(attrs),
+            _ => IdMap::Single,
+        };
+        Reading {
+            recording,
+            ids,
+            id_at: layout.id.map(usize::from).filter(|_| same_id),
+            time_at: layout.time.map(usize::from).filter(|_| same_time),
+            trailers: Trailers::new(attrs),
+        }
+    }
+
+    /// Returns the time stamp of a record of the kernel, 0 when it has none.
+    #[inline(always)]
+    pub(super) fn time_of<const BIG: bool>(&self, header: Header, body: &[u8], attr: u32) -> u64 {
+        let at = if header.kind == kind::SAMPLE {
+            match self.time_at {
+                Some(at) => Some(at),
+                None => self.recording.attrs[attr as usize]
+                    .layout
+                    .time
+                    .map(usize::from),
+            }
+        } else {
+            let back = self.trailer::<BIG>(body).trailer_time;
+            back.and_then(|back| body.len().checked_sub(usize::from(back)))
+        };
+        at.and_then(|at| u64_at::<BIG>(body, at)).unwrap_or(0)
+    }
+
+    /// Returns the layout that the trailer of a record that is no sample follows.
+    #[inline]
+    pub(super) fn trailer<const BIG: bool>(&self, body: &[u8]) -> &'r Layout {
+        let attr = match self.trailers {
+            Trailers::Same => 0,
+            Trailers::ById => {
+                // The id stands last. Records that perf made itself have none, and follow the first
+                // attribute (`evlist__event2evsel` in `tools/perf/util/evlist.c`).
+                let id = body
+                    .len()
+                    .checked_sub(8)
+                    .and_then(|at| u64_at::<BIG>(body, at));
+                id.and_then(|id| self.ids.get(id)).unwrap_or(0)
+            }
+        };
+        &self.recording.attrs[attr as usize].layout
+    }
+
+    #[inline(always)]
+    pub(super) fn attr_of<const BIG: bool>(&self, body: &[u8]) -> Option<u32> {
+        if let IdMap::Single = self.ids {
+            return Some(0);
+        }
+        self.ids.get(u64_at::<BIG>(body, self.id_at?)?)
+    }
+}

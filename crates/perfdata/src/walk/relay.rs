@@ -1,0 +1,334 @@
+//! A walk on a thread of its own.
+//!
+//! One thread scans and merges, and writes down where the records lie, in the order in which they go out. The other, which
+//! called, reads them there and hands them to the visitor. It is the same walk with the same order, a little ahead; and the
+//! thread that reads knows long before which record is next, wherever that is.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
+
+use super::out::{Direct, Origin, Out};
+use super::prefetch::{LINE, prefetch};
+use super::reading::Reading;
+use super::visitor::{Totals, Visitor};
+use super::{Walk, Want};
+use crate::merge::Entry;
+
+/// Records of a batch, and batches that go round: so many records the walk is ahead at most.
+const RECORDS: usize = 4096;
+const BATCHES: usize = 32;
+/// Counts of all samples that a batch holds at most: rounds may be many, and have few records that anybody wants.
+const MAX_COUNTED: usize = 16;
+/// Records that are asked for before they are read.
+const AHEAD: usize = 12;
+/// Bytes of the input that are on their way to be released: they stay in memory until the other thread comes to it.
+const MAX_UNRELEASED: usize = 16 << 20;
+
+/// Records that go out behind each other.
+#[derive(Debug, Default)]
+struct Batch {
+    records: Vec<Entry>,
+    /// What stands between them: before which record, and what.
+    marks: Vec<(usize, Mark)>,
+    /// Bytes that marks release, and how many marks have counts.
+    releases: usize,
+    counted: usize,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.records.clear();
+        self.marks.clear();
+        (self.releases, self.counted) = (0, 0);
+    }
+}
+
+/// What is between records.
+#[derive(Debug)]
+enum Mark {
+    /// The next ones lie in a piece that was unpacked, or in the input.
+    Piece(Option<Arc<Vec<u8>>>),
+    /// The next one comes after a later one.
+    Late,
+    /// This range of the input is not needed for now.
+    Release(Range<usize>),
+    /// What was counted until now.
+    Counted(Box<Totals>),
+}
+
+/// The end of the walk's thread.
+struct Relay {
+    ready: Sender<Batch>,
+    free: Receiver<Batch>,
+    batch: Batch,
+    /// The piece that the last record lay in.
+    buffer: u32,
+    /// Bytes whose release is under way.
+    unreleased: usize,
+}
+
+impl Relay {
+    /// Sends what is in the batch. `Break` if nobody takes it any more.
+    fn send(&mut self) -> ControlFlow<()> {
+        let Ok(mut next) = self.free.recv() else {
+            self.batch.clear();
+            return ControlFlow::Break(());
+        };
+        self.unreleased = self.unreleased.saturating_sub(next.releases);
+        next.clear();
+        let full = std::mem::replace(&mut self.batch, next);
+        match self.ready.send(full) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.batch.marks.push((self.batch.records.len(), mark));
+    }
+
+    #[inline(always)]
+    fn record(&mut self, from: Origin<'_>, entry: Entry) -> ControlFlow<()> {
+        if from.buffer != self.buffer {
+            self.buffer = from.buffer;
+            self.mark(Mark::Piece(from.piece.map(Arc::clone)));
+        }
+        self.batch.records.push(entry);
+        match self.batch.records.len() >= RECORDS {
+            true => self.send(),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Out for Relay {
+    const READS: bool = false;
+
+    #[inline(always)]
+    fn sample(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) -> ControlFlow<()> {
+        self.record(from, Entry::new(time, at, attr))
+    }
+
+    fn late(&mut self) {
+        self.mark(Mark::Late);
+    }
+
+    fn side(&mut self, from: Origin<'_>, at: usize, time: u64) -> ControlFlow<()> {
+        self.record(from, Entry::new(time, at, Entry::SIDE))
+    }
+
+    fn release(&mut self, range: Range<usize>) -> ControlFlow<()> {
+        let bytes = range.len().min(MAX_UNRELEASED);
+        self.batch.releases += bytes;
+        self.unreleased += bytes;
+        self.mark(Mark::Release(range));
+        // Each batch that comes back has released what it was to.
+        while self.unreleased > MAX_UNRELEASED {
+            self.send()?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn counted(&mut self, totals: impl FnOnce() -> Totals) -> ControlFlow<()> {
+        let records = self.batch.records.len();
+        match self.batch.marks.last_mut() {
+            // No record has gone out since.
+            Some((before, Mark::Counted(last))) if *before == records => **last = totals(),
+            _ => {
+                self.mark(Mark::Counted(Box::new(totals())));
+                self.batch.counted += 1;
+            }
+        }
+        match self.batch.counted >= MAX_COUNTED {
+            true => self.send(),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Walks with a second thread. `None` if there can be none, or it would not help: samples that need no order go out where
+/// they are found, when they have just been read.
+pub(super) fn walk<V: Visitor, const BIG: bool>(
+    reading: &Reading<'_, '_>,
+    wanted: &[Want],
+    visitor: &mut V,
+) -> Option<Totals> {
+    if wanted.contains(&Want::AnyOrder) {
+        return None;
+    }
+    let (ready, batches) = channel();
+    let (used, free) = channel();
+    for _ in 1..BATCHES {
+        used.send(Batch::default()).ok()?;
+    }
+    std::thread::scope(|scope| {
+        let work = move || {
+            let batch = Batch::default();
+            let relay = Relay {
+                ready,
+                free,
+                batch,
+                buffer: 0,
+                unreleased: 0,
+            };
+            let (totals, mut relay) = Walk::<Relay, BIG>::new(reading, wanted, relay).run();
+            // It may be that nobody takes them any more.
+            let _ = relay.counted(|| totals);
+            let _ = relay.send();
+        };
+        let thread = Builder::new().name("walk".to_owned());
+        thread.spawn_scoped(scope, work).ok()?;
+        let mut out = Direct::<V, BIG>::new(reading, visitor);
+        let mut totals = Totals::default();
+        let mut piece = None;
+        for mut batch in batches {
+            let ends = replay(&mut batch, reading, &mut out, &mut piece, &mut totals);
+            if ends.is_break() {
+                break;
+            }
+            // The walk may have ended.
+            let _ = used.send(batch);
+        }
+        // Whoever waits for a free batch gets none.
+        drop(used);
+        out.add_to(&mut totals);
+        Some(totals)
+    })
+}
+
+/// Hands a batch to the visitor. What is left in it is for the other thread to clear.
+fn replay<V: Visitor, const BIG: bool>(
+    batch: &mut Batch,
+    reading: &Reading<'_, '_>,
+    out: &mut Direct<'_, '_, '_, V, BIG>,
+    piece: &mut Option<Arc<Vec<u8>>>,
+    totals: &mut Totals,
+) -> ControlFlow<()> {
+    let mut next = 0;
+    for (before, mark) in batch.marks.drain(..) {
+        let records = batch.records.get(next..before).unwrap_or_default();
+        hand_out(records, reading, out, piece.as_ref())?;
+        next = before;
+        match mark {
+            Mark::Piece(now) => *piece = now,
+            Mark::Late => out.late(),
+            Mark::Release(range) => out.release(range)?,
+            Mark::Counted(now) => *totals = *now,
+        }
+    }
+    let records = batch.records.get(next..).unwrap_or_default();
+    hand_out(records, reading, out, piece.as_ref())
+}
+
+#[inline]
+fn hand_out<V: Visitor, const BIG: bool>(
+    records: &[Entry],
+    reading: &Reading<'_, '_>,
+    out: &mut Direct<'_, '_, '_, V, BIG>,
+    piece: Option<&Arc<Vec<u8>>>,
+) -> ControlFlow<()> {
+    let data: &[u8] = match piece {
+        Some(piece) => piece,
+        None => reading.recording.data,
+    };
+    let from = Origin {
+        data,
+        buffer: 0,
+        piece: None,
+    };
+    for (number, record) in records.iter().enumerate() {
+        if let Some(ahead) = records.get(number + AHEAD) {
+            prefetch(data, ahead.at());
+            prefetch(data, ahead.at() + LINE);
+            prefetch(data, ahead.at() + 2 * LINE);
+        }
+        match record.attr() {
+            Entry::SIDE => out.side(from, record.at(), record.time)?,
+            attr => out.sample(from, record.at(), record.time, attr)?,
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a relay work, and returns how many records and counts each batch had.
+    fn batches(work: impl FnOnce(&mut Relay)) -> Vec<(usize, usize)> {
+        let (ready, batches) = channel();
+        let (used, free) = channel();
+        for _ in 0..1000 {
+            used.send(Batch::default()).unwrap();
+        }
+        let mut relay = Relay {
+            ready,
+            free,
+            batch: Batch::default(),
+            buffer: 0,
+            unreleased: 0,
+        };
+        work(&mut relay);
+        assert!(relay.send().is_continue());
+        drop(relay);
+        let counted = |batch: &Batch| {
+            let marks = batch.marks.iter();
+            let counted = marks.filter(|(_, mark)| matches!(mark, Mark::Counted(_)));
+            (batch.records.len(), counted.count())
+        };
+        batches.iter().map(|batch| counted(&batch)).collect()
+    }
+
+    const FROM: Origin<'_> = Origin {
+        data: &[],
+        buffer: 0,
+        piece: None,
+    };
+
+    #[test]
+    fn rounds_without_records_take_no_memory() {
+        let found = batches(|relay| {
+            for _ in 0..100_000 {
+                assert!(relay.counted(Totals::default).is_continue());
+            }
+        });
+        assert_eq!(found, [(0, 1)]);
+    }
+
+    #[test]
+    fn rounds_of_few_records_take_little() {
+        let found = batches(|relay| {
+            for time in 0..1000 {
+                assert!(relay.counted(Totals::default).is_continue());
+                assert!(relay.sample(FROM, 0, time, 0).is_continue());
+            }
+        });
+        assert_eq!(
+            found.iter().map(|(records, _)| records).sum::<usize>(),
+            1000
+        );
+        assert!(
+            found.iter().all(|(_, counted)| *counted <= MAX_COUNTED),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_walk_ends_soon_where_nobody_takes_its_records() {
+        let (ready, batches) = channel();
+        let (used, free) = channel();
+        drop((batches, used));
+        let mut relay = Relay {
+            ready,
+            free,
+            batch: Batch::default(),
+            buffer: 0,
+            unreleased: 0,
+        };
+        assert!(relay.release(0..MAX_UNRELEASED).is_continue());
+        assert!(relay.release(0..1).is_break());
+        assert!(relay.batch.marks.is_empty());
+    }
+}
