@@ -3,6 +3,11 @@
 //! Source: `lib/trace-cmd/trace-compress.c`, `trace-compress-zlib.c` and `trace-compress-zstd.c` of
 //! trace-cmd: zlib streams (with the two-byte zlib header) or zstd frames, one per section or chunk.
 
+#[cfg(feature = "c-zstd")]
+use crate::zstd_c::Zstd;
+#[cfg(not(feature = "c-zstd"))]
+use crate::zstd_rust::Zstd;
+
 /// How a file's sections and CPU data are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
@@ -26,13 +31,10 @@ impl Compression {
     }
 }
 
-/// Windows up to this are always allowed, in bytes: `zstd` uses no larger ones unless told to.
-const MIN_WINDOW: u64 = 8 << 20;
-
 /// A decompressor whose tables are kept between calls.
 pub(crate) struct Decompressor {
     kind: Compression,
-    zstd: Option<Box<ruzstd::decoding::FrameDecoder>>,
+    zstd: Option<Zstd>,
 }
 
 impl std::fmt::Debug for Decompressor {
@@ -62,21 +64,11 @@ impl Decompressor {
             Compression::None => Err("compressed data in a file without compression".into()),
             Compression::Zlib => zlib(input, size, out),
             Compression::Zstd => {
-                let decoder = self.zstd.get_or_insert_with(Default::default);
-                // The decoder sets memory aside for the window a frame asks for, and none needs more than
-                // what comes out of it.
-                decoder.set_max_window_size(MIN_WINDOW.max(size.next_power_of_two() as u64));
+                let decoder = self.zstd.get_or_insert_with(Zstd::new);
                 out.resize(size, 0);
-                match decoder.decode_all(input, out) {
-                    Ok(written) => {
-                        out.truncate(written);
-                        Ok(())
-                    }
-                    Err(error) => {
-                        out.clear();
-                        Err(format!("zstd: {error}"))
-                    }
-                }
+                let result = decoder.run(input, out);
+                out.truncate(result.as_ref().map_or(0, |&written| written));
+                result.map(|_| ()).map_err(|error| format!("zstd: {error}"))
             }
         }
     }

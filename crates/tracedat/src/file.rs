@@ -1,12 +1,12 @@
 //! A trace.dat file: what its header leads to.
 
+use crate::chunks;
 use crate::compress::Compression;
 use crate::error::Error;
 use crate::info::{Buffer, Info, TextBuffer, text_of};
 use crate::options::Options;
 use crate::page::PageLayout;
 use crate::sections::{Section, Sections};
-use crate::stream;
 use std::ops::Range;
 use tracefmt::{Cursor, Diagnostic, Endian, Formats, HeaderPage, Kallsyms};
 
@@ -202,7 +202,7 @@ impl<'a> TraceDat<'a> {
             .min(self.data.len());
         let rest = &self.data[start..];
         if text.compressed {
-            return stream::read_chunks(
+            return chunks::read_chunks(
                 rest,
                 text.offset,
                 self.formats.abi.endian,

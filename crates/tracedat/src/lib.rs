@@ -18,6 +18,8 @@ Sources: `Documentation/trace-cmd/trace-cmd.dat.v6.5.txt` and `trace-cmd.dat.v7.
     clippy::cast_sign_loss
 )]
 
+mod ahead;
+mod chunks;
 mod clock;
 mod compress;
 mod error;
@@ -31,6 +33,10 @@ mod stream;
 mod v6;
 mod v7;
 mod walk;
+#[cfg(feature = "c-zstd")]
+mod zstd_c;
+#[cfg(any(test, not(feature = "c-zstd")))]
+mod zstd_rust;
 
 pub use compress::Compression;
 pub use error::Error;

@@ -1,10 +1,12 @@
 //! The data of one CPU of one buffer, page by page, record by record.
 
+use crate::ahead::Ahead;
+use crate::chunks::{Chunk, MAX_CHUNK};
 use crate::clock::Clock;
-use crate::compress::{Compression, Decompressor};
+use crate::compress::Decompressor;
 use crate::page::{Item, Missed, Order, PageCursor, PageLayout};
 use std::ops::Range;
-use tracefmt::{Cursor, Diagnostic, Endian};
+use tracefmt::Endian;
 
 /// Where the fields that every event has lie in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,17 +23,6 @@ impl Common {
     };
 }
 
-/// Largest chunk that is decompressed; trace-cmd writes chunks of ten pages.
-const MAX_CHUNK: usize = 64 << 20;
-/// The same for chunks of text, ten pages as well.
-const MAX_TEXT_CHUNK: usize = 16 << 20;
-
-/// Returns how many bytes may be decompressed in all from so many. Pages of an idle CPU shrink to a
-/// hundredth.
-pub(crate) fn work_limit(bytes: usize) -> u64 {
-    (64 << 20) + (bytes as u64).saturating_mul(1024)
-}
-
 /// Where pages come from.
 #[derive(Debug)]
 enum Source {
@@ -39,6 +30,16 @@ enum Source {
     Pages,
     /// Chunks of pages, compressed; how many are left.
     Chunks(u32),
+}
+
+/// Chunks that were asked for and not taken: those behind the current one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    chunks: usize,
+    /// Where the last one of them ends.
+    end: usize,
+    /// How many chunks are behind it.
+    left: u32,
 }
 
 /// A record, apart from its payload.
@@ -82,6 +83,8 @@ pub(crate) struct Faults {
 /// Everything known about one CPU's data while it is walked.
 #[derive(Debug)]
 pub(crate) struct Stream<'a> {
+    /// Its place in the list of streams.
+    lane: usize,
     pub buffer: u16,
     pub cpu: u32,
     pub layout: PageLayout,
@@ -103,6 +106,10 @@ pub(crate) struct Stream<'a> {
     released: usize,
     /// The last chunk, decompressed.
     chunk: Vec<u8>,
+    /// Bytes of the largest chunk so far: what its buffer took from the budget.
+    held: usize,
+    /// Chunks behind it that others decompress.
+    asked: Asked,
     /// The current page, without what follows its last record: in `chunk`, or in the region.
     page: Range<usize>,
     /// Where the page after it begins, in `chunk` only.
@@ -116,10 +123,12 @@ pub(crate) struct Stream<'a> {
 
 /// What all streams of a walk share.
 #[derive(Debug)]
-pub(crate) struct Shared<'w> {
+pub(crate) struct Shared<'w, 'a> {
     pub wanted: &'w [bool],
     pub common: Common,
     pub decompressor: Decompressor,
+    /// Decompresses chunks before their turn comes; `None` without other threads.
+    pub ahead: Option<&'w Ahead<'a>>,
     /// Bytes that decompressed chunks may still take up at one time.
     pub budget: usize,
     /// Bytes that may still be decompressed in all.
@@ -128,7 +137,7 @@ pub(crate) struct Shared<'w> {
     pub step: usize,
 }
 
-impl Shared<'_> {
+impl Shared<'_, '_> {
     #[inline(always)]
     fn wants(&self, id: u32) -> bool {
         self.wanted.is_empty() || self.wanted.get(id as usize).copied().unwrap_or(false)
@@ -138,7 +147,7 @@ impl Shared<'_> {
 impl<'a> Stream<'a> {
     /// Returns the stream of a region of the file. `size` is how long the region should be.
     pub(crate) fn new(
-        (buffer, cpu): (u16, u32),
+        (lane, buffer, cpu): (usize, u16, u32),
         (file, offset, size): (&'a [u8], u64, u64),
         compressed: bool,
         layout: PageLayout,
@@ -153,6 +162,7 @@ impl<'a> Stream<'a> {
         let end = usize::try_from(offset.saturating_add(reach)).unwrap_or(usize::MAX);
         let region = &file[base..end.min(file.len()).max(base)];
         let mut stream = Stream {
+            lane,
             buffer,
             cpu,
             layout,
@@ -167,6 +177,8 @@ impl<'a> Stream<'a> {
             at: 0,
             released: 0,
             chunk: Vec::new(),
+            held: 0,
+            asked: Asked::default(),
             page: 0..0,
             next_page: 0,
             cursor: PageCursor::default(),
@@ -210,7 +222,7 @@ impl<'a> Stream<'a> {
     /// Returns `false` at the end of the data. `consumed` gets what is not needed any more.
     pub(crate) fn next_page_head(
         &mut self,
-        shared: &mut Shared<'_>,
+        shared: &mut Shared<'_, 'a>,
         consumed: &mut dyn FnMut(Range<usize>),
     ) -> bool {
         loop {
@@ -254,7 +266,7 @@ impl<'a> Stream<'a> {
         page: &[u8],
         cursor: &mut PageCursor,
         skipped: &mut u64,
-        shared: &Shared<'_>,
+        shared: &Shared<'_, '_>,
     ) -> (Option<Head>, bool) {
         if self.pending != Missed::None {
             return match cursor.next::<O>(page) {
@@ -309,7 +321,7 @@ impl<'a> Stream<'a> {
     /// Goes to the next page with a sound header.
     fn next_page(
         &mut self,
-        shared: &mut Shared<'_>,
+        shared: &mut Shared<'_, 'a>,
         consumed: &mut dyn FnMut(Range<usize>),
     ) -> bool {
         let size = self.layout.page_size;
@@ -319,7 +331,7 @@ impl<'a> Stream<'a> {
                 Source::Chunks(_) => {
                     if self.next_page >= self.chunk.len() && !self.next_chunk(shared) {
                         // What the chunk took up may be had by another CPU.
-                        shared.budget += self.chunk.capacity();
+                        shared.budget += std::mem::take(&mut self.held);
                         self.chunk = Vec::new();
                         self.page = 0..0;
                         self.release(0, consumed);
@@ -342,6 +354,7 @@ impl<'a> Stream<'a> {
                 Source::Chunks(_) => self.next_page = start + len,
             }
             self.release(shared.step, consumed);
+            self.look_ahead(shared);
             let Some(header) = header else {
                 self.page = start..start;
                 if len < size && self.short {
@@ -364,25 +377,11 @@ impl<'a> Stream<'a> {
     }
 
     /// Decompresses the next chunk that can be.
-    fn next_chunk(&mut self, shared: &mut Shared<'_>) -> bool {
-        let Source::Chunks(left) = &mut self.source else {
-            return false;
-        };
-        let endian = self.layout.endian;
-        while *left > 0 {
+    fn next_chunk(&mut self, shared: &mut Shared<'_, 'a>) -> bool {
+        while let Source::Chunks(left @ 1..) = &mut self.source {
             *left -= 1;
-            let sizes = endian
-                .u32(self.region, self.at)
-                .zip(endian.u32(self.region, self.at + 4));
-            let input = sizes.and_then(|(packed, size)| {
-                let start = self.at + 8;
-                let input = self
-                    .region
-                    .get(start..start.checked_add(packed as usize)?)?;
-                Some((input, size as usize))
-            });
             let here = self.base + self.at;
-            let Some((input, size)) = input else {
+            let Some(chunk) = Chunk::at(self.region, self.at, self.layout.endian) else {
                 *left = 0;
                 self.at = self.region.len();
                 self.faults.first.get_or_insert(here as u64);
@@ -395,23 +394,9 @@ impl<'a> Stream<'a> {
                 }
                 return false;
             };
-            self.at += 8 + input.len();
-            // The buffer is kept, so only what it must grow by is taken from the budget.
-            let more = size.saturating_sub(self.chunk.capacity());
-            let result = if size > MAX_CHUNK || more > shared.budget || size as u64 > shared.work {
-                Err(format!(
-                    "its decompressed size, {size} bytes, is not believed"
-                ))
-            } else {
-                shared.budget -= more;
-                shared.work -= size as u64;
-                if more > 0 {
-                    self.chunk = Vec::with_capacity(size);
-                }
-                shared.decompressor.run(input, size, &mut self.chunk)
-            };
+            self.at = chunk.end();
             self.next_page = 0;
-            match result {
+            match self.decompress(&chunk, shared) {
                 Ok(()) => return true,
                 Err(text) => {
                     self.chunk.clear();
@@ -424,6 +409,77 @@ impl<'a> Stream<'a> {
             }
         }
         false
+    }
+
+    /// Makes a chunk the current one, if the limits allow.
+    fn decompress(&mut self, chunk: &Chunk<'a>, shared: &mut Shared<'_, 'a>) -> Result<(), String> {
+        let size = chunk.size;
+        let ahead = shared.ahead.filter(|_| self.asked.chunks > 0);
+        self.asked.chunks -= usize::from(ahead.is_some());
+        // The buffer is kept, so only what it must grow by is taken from the budget.
+        let more = size.saturating_sub(self.held);
+        if size > MAX_CHUNK || more > shared.budget || size as u64 > shared.work {
+            if let Some(ahead) = ahead {
+                ahead.forget(self.lane);
+            }
+            return Err(format!(
+                "its decompressed size, {size} bytes, is not believed"
+            ));
+        }
+        shared.budget -= more;
+        shared.work -= size as u64;
+        self.held += more;
+        if let Some(ahead) = ahead
+            && ahead.take(self.lane, &mut self.chunk, &mut shared.decompressor)
+        {
+            // It may have been the buffer of a larger chunk.
+            self.chunk.shrink_to(self.held);
+            return Ok(());
+        }
+        if self.chunk.capacity() < size {
+            self.chunk = Vec::with_capacity(size);
+        }
+        shared.decompressor.run(chunk.input, size, &mut self.chunk)
+    }
+
+    /// Asks for the chunks behind the current one, if others decompress them ahead.
+    #[inline]
+    pub(crate) fn look_ahead(&mut self, shared: &Shared<'_, 'a>) {
+        if let Some(ahead) = shared.ahead
+            && self.asked.chunks < ahead.depth()
+            && (ahead.early() || self.next_page >= self.chunk.len())
+        {
+            self.ask(ahead);
+        }
+    }
+
+    #[cold]
+    fn ask(&mut self, ahead: &Ahead<'a>) {
+        let Source::Chunks(left) = self.source else {
+            return;
+        };
+        if self.asked.chunks == 0 {
+            (self.asked.end, self.asked.left) = (self.at, left);
+        }
+        while self.asked.chunks < ahead.depth() && self.asked.left > 0 {
+            let chunk = Chunk::at(self.region, self.asked.end, self.layout.endian);
+            let Some(chunk) = chunk.filter(|&chunk| ahead.ask(self.lane, chunk)) else {
+                return;
+            };
+            self.asked.end = chunk.end();
+            self.asked.left -= 1;
+            self.asked.chunks += 1;
+        }
+    }
+
+    /// Returns how many chunks there can be, and how large the first one says it is.
+    pub(crate) fn chunks(&self) -> (usize, usize) {
+        let Source::Chunks(left) = self.source else {
+            return (0, 0);
+        };
+        let first = Chunk::at(self.region, self.at, self.layout.endian);
+        let most = self.region.len() / Chunk::HEAD;
+        ((left as usize).min(most), first.map_or(0, |c| c.size))
     }
 
     /// Gives back what was read, once it is `step` bytes; all of it at the end.
@@ -451,7 +507,7 @@ pub(crate) fn next_wanted<'p, O: Order>(
     page: &'p [u8],
     cursor: &mut PageCursor,
     clock: &Clock,
-    shared: &Shared<'_>,
+    shared: &Shared<'_, '_>,
     skipped: &mut u64,
 ) -> Result<(Found, &'p [u8]), bool> {
     loop {
@@ -504,45 +560,4 @@ impl Common {
             pid.map_or(0, |&b| O::u32(b).cast_signed()),
         )
     }
-}
-
-/// Decompresses chunks one after another. Returns what is wrong with them.
-pub(crate) fn read_chunks(
-    data: &[u8],
-    base: u64,
-    endian: Endian,
-    compression: Compression,
-    sink: &mut dyn FnMut(&[u8]),
-) -> Option<Diagnostic> {
-    let mut work = work_limit(data.len());
-    let mut decompressor = Decompressor::new(compression);
-    let mut out = Vec::new();
-    let mut cursor = Cursor::new(data, endian);
-    let count = cursor.u32().unwrap_or(0);
-    for index in 0..count {
-        let at = base + cursor.position() as u64;
-        let fault = |what: String| {
-            Some(Diagnostic::at(
-                at,
-                format!("chunk {index} of {count}: {what}"),
-            ))
-        };
-        let sizes = cursor.u32().zip(cursor.u32());
-        let input =
-            sizes.and_then(|(packed, size)| Some((cursor.take(u64::from(packed))?, size as usize)));
-        let Some((input, size)) = input else {
-            return fault("the file ends before its end".into());
-        };
-        if size > MAX_TEXT_CHUNK || size as u64 > work {
-            return fault(format!(
-                "its decompressed size, {size} bytes, is not believed"
-            ));
-        }
-        work -= size as u64;
-        if let Err(what) = decompressor.run(input, size, &mut out) {
-            return fault(what);
-        }
-        sink(&out);
-    }
-    None
 }

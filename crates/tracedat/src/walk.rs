@@ -1,10 +1,12 @@
 //! All records of a file in order of time.
 
+use crate::ahead::{self, Ahead};
+use crate::chunks::work_limit;
 use crate::clock::Clock;
 use crate::compress::Decompressor;
 use crate::file::TraceDat;
 use crate::page::{Big, Little, Missed, Order};
-use crate::stream::{Common, Found, Head, Shared, Stream, next_wanted, work_limit};
+use crate::stream::{Common, Found, Head, Shared, Stream, next_wanted};
 use std::ops::{ControlFlow, Range};
 use tracefmt::{Diagnostic, Endian};
 
@@ -87,25 +89,65 @@ impl TraceDat<'_> {
     /// Nothing is allocated per record. Uncompressed data is never copied; of compressed data one chunk per CPU is
     /// held at a time.
     pub fn walk<V: Visitor + ?Sized>(&self, wanted: &[bool], visitor: &mut V) -> WalkEnd {
+        self.walk_on(1, wanted, visitor)
+    }
+
+    /// Does the same with up to `threads` threads, which decompress chunks ahead: up to four for each CPU, a few MiB in all.
+    ///
+    /// What is found is the same with any number of threads. The visitor is called by this one. Others are started only if
+    /// there is enough for them to do.
+    pub fn walk_on<V: Visitor + ?Sized>(
+        &self,
+        threads: usize,
+        wanted: &[bool],
+        visitor: &mut V,
+    ) -> WalkEnd {
         let mut end = WalkEnd::default();
         let mut streams = self.streams(&mut end);
         let mut shared = Shared {
             wanted,
             common: self.common(),
             decompressor: Decompressor::new(self.compression),
+            ahead: None,
             work: work_limit(self.data.len()),
             budget: CHUNK_BUDGET.saturating_add(self.data.len().saturating_mul(CHUNK_RATIO)),
             step: (MAPPED / streams.len().max(1)).clamp(64 << 10, 1 << 20),
         };
-        match self.formats.abi.endian {
-            Endian::Little => merge::<Little, V>(&mut streams, &mut shared, visitor, &mut end),
-            Endian::Big => merge::<Big, V>(&mut streams, &mut shared, visitor, &mut end),
+        let (mut behind, mut size) = (0usize, 0);
+        for stream in &streams {
+            let (chunks, first) = stream.chunks();
+            behind = behind.saturating_add(chunks.saturating_sub(1));
+            size = first.max(size);
+        }
+        let workers = ahead::workers(threads, behind);
+        if workers == 0 {
+            self.merge(&mut streams, &mut shared, visitor, &mut end);
+        } else {
+            let ahead = Ahead::new(streams.len(), size);
+            shared.ahead = Some(&ahead);
+            std::thread::scope(|scope| {
+                let _closing = ahead.start(workers, self.compression, scope);
+                self.merge(&mut streams, &mut shared, visitor, &mut end);
+            });
         }
         for stream in &mut streams {
             end.skipped += stream.skipped;
             self.tell_faults(stream, &mut end);
         }
         end
+    }
+
+    fn merge<'a, V: Visitor + ?Sized>(
+        &self,
+        streams: &mut [Stream<'a>],
+        shared: &mut Shared<'_, 'a>,
+        visitor: &mut V,
+        end: &mut WalkEnd,
+    ) {
+        match self.formats.abi.endian {
+            Endian::Little => merge::<Little, V>(streams, shared, visitor, end),
+            Endian::Big => merge::<Big, V>(streams, shared, visitor, end),
+        }
     }
 
     /// Returns where the fields that all events share lie. They are the same in every format, so the first tells.
@@ -153,7 +195,7 @@ impl TraceDat<'_> {
                 let clock = Clock::new(&self.info, cpu.cpu as usize, buffer.name.is_empty());
                 let place = (self.data, cpu.offset, cpu.size);
                 streams.push(Stream::new(
-                    (number, cpu.cpu),
+                    (streams.len(), number, cpu.cpu),
                     place,
                     buffer.compressed,
                     layout,
@@ -250,12 +292,15 @@ enum Run {
     Stop,
 }
 
-fn merge<O: Order, V: Visitor + ?Sized>(
-    streams: &mut [Stream<'_>],
-    shared: &mut Shared<'_>,
+fn merge<'a, O: Order, V: Visitor + ?Sized>(
+    streams: &mut [Stream<'a>],
+    shared: &mut Shared<'_, 'a>,
     visitor: &mut V,
     end: &mut WalkEnd,
 ) {
+    for stream in streams.iter_mut() {
+        stream.look_ahead(shared);
+    }
     let mut heap = Heap(Vec::with_capacity(streams.len()));
     for (index, stream) in (0u32..).zip(streams.iter_mut()) {
         if stream.next_page_head(shared, &mut |range| visitor.consumed(range)) {
@@ -287,10 +332,10 @@ fn merge<O: Order, V: Visitor + ?Sized>(
 }
 
 /// Visits a stream's records up to a time.
-fn run<O: Order, V: Visitor + ?Sized>(
-    stream: &mut Stream<'_>,
+fn run<'a, O: Order, V: Visitor + ?Sized>(
+    stream: &mut Stream<'a>,
     bound: u64,
-    shared: &mut Shared<'_>,
+    shared: &mut Shared<'_, 'a>,
     visitor: &mut V,
     end: &mut WalkEnd,
 ) -> Run {

@@ -41,7 +41,7 @@ const CONSTANT: usize = 80 << 20;
 /// ...so many bytes for each of its own. Of a small option a struct is made, of a format a table.
 const PER_BYTE: usize = 256;
 
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Count {
     records: u64,
     bytes: u64,
@@ -68,6 +68,9 @@ fn read_all(data: &[u8]) {
         let mut count = Count::default();
         let end = file.walk(&[], &mut count);
         assert_eq!(end.records, count.records);
+        let mut others = Count::default();
+        file.walk_on(3, &[], &mut others);
+        assert_eq!(others, count);
         let mut skipped = Count::default();
         let again = file.walk(&[false], &mut skipped);
         assert_eq!((again.skipped, skipped.lost), (count.records, count.lost));
@@ -128,6 +131,14 @@ fn seeds() -> Vec<Vec<u8>> {
         spec.buffers.push(text);
         for pack in [Pack::None, Pack::Zlib, Pack::Zstd] {
             out.push(spec.clone().pack(pack).v7());
+        }
+        // Chunks enough that other threads are started for them.
+        let many = [pages.as_slice(); 12].concat();
+        let top = BufferSpec::new("", &[(0, &many), (1, &many[..9])]);
+        for pack in [Pack::Zlib, Pack::Zstd] {
+            let mut spec = FileSpec::new(m, vec![top.clone()]).pack(pack);
+            spec.chunk = 1;
+            out.push(spec.v7());
         }
     }
     out

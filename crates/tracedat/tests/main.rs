@@ -6,3 +6,4 @@ mod writer;
 mod cut;
 mod events;
 mod header;
+mod threads;
