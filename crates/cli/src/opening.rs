@@ -30,10 +30,22 @@ pub(crate) fn session(
         facts: common.facts.clone(),
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),
+        threads: threads(common),
         filters: filters(&common.filter),
     };
     options.one_standard_input(inputs)?;
     Session::open(options)
+}
+
+/// Threads to use where the user does not say: more than a few have nothing to do.
+const MAX_THREADS: usize = 4;
+
+fn threads(common: &Common) -> usize {
+    let asked = common.threads.map(usize::from);
+    asked.unwrap_or_else(|| {
+        let all = std::thread::available_parallelism();
+        all.map_or(1, usize::from).min(MAX_THREADS)
+    })
 }
 
 fn filters(args: &FilterArgs) -> Filters {

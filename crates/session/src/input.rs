@@ -6,23 +6,37 @@ use source::{OpenError, OpenOptions, Recording};
 
 use crate::{Error, Opened, Session, Wanted, sniff};
 
+/// An input of fewer bytes is read before another thread has begun.
+const SMALL: usize = 256 << 10;
+
 /// One input, opened.
 #[derive(Debug)]
 pub struct Input<'s> {
     pub(crate) session: &'s Session,
     name: String,
     recording: Recording,
+    /// Threads that may work on it.
+    threads: usize,
 }
 
 impl<'s> Input<'s> {
-    pub(crate) fn open(session: &'s Session, path: &Path) -> Result<Input<'s>, Error> {
+    pub(crate) fn open(
+        session: &'s Session,
+        path: &Path,
+        threads: usize,
+    ) -> Result<Input<'s>, Error> {
         let options = OpenOptions {
             spool_limit: session.options().spool_limit,
         };
+        let recording = Recording::open_with(path, options)?;
         Ok(Input {
             session,
             name: path.display().to_string(),
-            recording: Recording::open_with(path, options)?,
+            threads: match recording.bytes().len() {
+                0..SMALL => 1,
+                _ => threads,
+            },
+            recording,
         })
     }
 
@@ -47,7 +61,7 @@ impl<'s> Input<'s> {
 
     /// Returns whether it is a recording that can be read.
     pub(crate) fn is_recording(&self) -> bool {
-        let options = self.session.lender.options(false);
+        let options = self.session.reading(false, self.threads);
         self.recording.reader(options).is_ok()
     }
 
@@ -71,7 +85,7 @@ impl<'s> Input<'s> {
     }
 
     fn read(&self, symbols: bool) -> Result<Opened<'_>, Error> {
-        let options = self.session.lender.options(symbols);
+        let options = self.session.reading(symbols, self.threads);
         match self.recording.reader(options) {
             Ok(reader) => Opened::new(self.session, &self.name, reader),
             Err(OpenError::NotARecording { .. }) if sniff(self.bytes()).is_taken() => {

@@ -48,11 +48,8 @@ impl Lender {
         }
     }
 
-    /// Returns how recordings are to be read.
-    pub(crate) fn options(&self, symbols: bool) -> ReaderOptions<'_> {
-        ReaderOptions {
-            lent: self.formats.as_ref(),
-            symbols,
-        }
+    /// Returns the formats, if there are any to lend.
+    pub(crate) fn formats(&self) -> Option<&Formats> {
+        self.formats.as_ref()
     }
 }

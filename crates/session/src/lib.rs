@@ -67,11 +67,12 @@ pub use picture::Taken;
 pub use tables::describe;
 pub use time::{TimeError, TimeRange};
 
-use std::cell::Cell;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use facts::Facts;
 use lender::Lender;
+use source::ReaderOptions;
 use tracefmt::Kallsyms;
 
 /// What inputs are read with.
@@ -83,7 +84,7 @@ pub struct Session {
     devices: DeviceNames,
     kallsyms: Option<Kallsyms>,
     /// Whether standard input was read.
-    standard_input: Cell<bool>,
+    standard_input: AtomicBool,
 }
 
 impl Session {
@@ -100,7 +101,7 @@ impl Session {
         let kallsyms = kallsyms::open(options.kallsyms.as_deref())?;
         let standard_input = options.beside().any(options::is_standard_input);
         Ok(Session {
-            standard_input: Cell::new(standard_input),
+            standard_input: AtomicBool::new(standard_input),
             options,
             lender,
             facts,
@@ -115,10 +116,25 @@ impl Session {
     ///
     /// Fails when it cannot be read or is empty. What kind it is of is decided when it is used.
     pub fn input(&self, path: &Path) -> Result<Input<'_>, Error> {
-        if options::is_standard_input(path) && self.standard_input.replace(true) {
+        self.input_with(path, self.options.threads)
+    }
+
+    /// Opens an input that so many threads may work on.
+    fn input_with(&self, path: &Path, threads: usize) -> Result<Input<'_>, Error> {
+        let twice = || self.standard_input.swap(true, Ordering::Relaxed);
+        if options::is_standard_input(path) && twice() {
             return Err(Error::StandardInputTwice);
         }
-        Input::open(self, path)
+        Input::open(self, path, threads)
+    }
+
+    /// Returns how recordings are to be read.
+    fn reading(&self, symbols: bool, threads: usize) -> ReaderOptions<'_> {
+        ReaderOptions {
+            lent: self.lender.formats(),
+            symbols,
+            threads,
+        }
     }
 
     /// Returns what the session was opened with.

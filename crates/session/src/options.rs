@@ -21,6 +21,8 @@ pub struct Options {
     pub mtree: Option<PathBuf>,
     /// A copy of the host's `/proc/kallsyms`, for recordings without symbols.
     pub kallsyms: Option<PathBuf>,
+    /// Threads that may work on an input; 0 is 1. What is found is the same with any number.
+    pub threads: usize,
     /// What of a recording is wanted.
     pub filters: Filters,
 }

@@ -1,6 +1,9 @@
 //! All that an input has to tell, gathered in one walk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 use analysis::{
     About, Continuity, Exits, ExitsReport, Faults, Info, Ipis, Moves, Picture, Recorder, Sched,
@@ -33,17 +36,81 @@ impl Session {
         inputs: &[PathBuf],
         options: &PictureOptions,
     ) -> Result<Vec<Picture>, Error> {
-        let mut pictures = Vec::new();
-        let mut tables = Tables::default();
-        for path in inputs {
-            let input = self.input(path)?;
-            let only_tables = tables.take(&input, options)?;
-            if !only_tables {
-                pictures.push(input.picture(options)?.picture);
+        let mut sides = self.sides(&[inputs], options)?;
+        Ok(sides.pop().unwrap_or_default())
+    }
+
+    /// Returns the same for each of several lists of inputs. Inputs are walked at once by as many threads as there may be.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::pictures`], of the first input that fails.
+    pub fn sides(
+        &self,
+        sides: &[&[PathBuf]],
+        options: &PictureOptions,
+    ) -> Result<Vec<Vec<Picture>>, Error> {
+        let all: Vec<&Path> = sides.iter().copied().flatten().map(AsRef::as_ref).collect();
+        let mut looked = self.look_at(&all, options).into_iter();
+        let mut found = Vec::new();
+        for side in sides {
+            let mut pictures = Vec::new();
+            let mut tables = Tables::default();
+            for one in looked.by_ref().take(side.len()) {
+                let mut one = one?;
+                tables.tables.append(&mut one.tables.tables);
+                tables.notes.append(&mut one.tables.notes);
+                pictures.extend(one.picture);
             }
+            pictures.append(&mut self.of_tables(tables)?);
+            found.push(pictures);
         }
-        pictures.append(&mut self.of_tables(tables)?);
-        Ok(pictures)
+        Ok(found)
+    }
+
+    /// Looks at all inputs, several at once if there may be threads. What was found stands in their order.
+    fn look_at(&self, inputs: &[&Path], options: &PictureOptions) -> Vec<Result<Looked, Error>> {
+        let threads = self.options().threads.max(1);
+        let workers = threads.min(inputs.len());
+        if workers < 2 {
+            let look = |path: &&Path| self.look(path, options, threads);
+            return inputs.iter().map(look).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<(usize, Result<Looked, Error>)>> = Mutex::default();
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(path) = inputs.get(number) else {
+                    return;
+                };
+                let looked = self.look(path, options, threads / workers);
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.push((number, looked));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..workers {
+                // Where there can be no more threads, those that there are do it all.
+                let _ = Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_by_key(|(number, _)| *number);
+        found.into_iter().map(|(_, looked)| looked).collect()
+    }
+
+    /// Looks at one input.
+    fn look(&self, path: &Path, options: &PictureOptions, threads: usize) -> Result<Looked, Error> {
+        let input = self.input_with(path, threads)?;
+        let mut tables = Tables::default();
+        let only_tables = tables.take(&input, options)?;
+        let picture = match only_tables {
+            true => None,
+            false => Some(input.picture(options)?.picture),
+        };
+        Ok(Looked { tables, picture })
     }
 
     /// Returns the pictures that tables of all inputs make together.
@@ -67,6 +134,12 @@ impl Session {
         }
         Ok(pictures)
     }
+}
+
+/// What was found in one input.
+struct Looked {
+    tables: Tables,
+    picture: Option<Picture>,
 }
 
 /// Tables of all inputs, by input.

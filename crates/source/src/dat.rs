@@ -47,7 +47,7 @@ impl<'r> DatReader<'r> {
         self.data.formats()
     }
 
-    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>, threads: usize) -> Outcome {
         let formats = self.data.formats();
         let mut systems: Vec<&str> = formats.all().iter().map(|f| f.system.as_str()).collect();
         systems.sort_unstable();
@@ -79,7 +79,7 @@ impl<'r> DatReader<'r> {
             by_id: &by_id,
             unknown: 0,
         };
-        let end = self.data.walk(&wanted, &mut push);
+        let end = self.data.walk_on(threads, &wanted, &mut push);
         let unknown = push.unknown;
         Outcome {
             quality: self.quality(&end, unknown),

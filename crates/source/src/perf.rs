@@ -59,7 +59,7 @@ impl<'r> PerfReader<'r> {
         }
     }
 
-    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>, threads: usize) -> Outcome {
         let formats = self.formats();
         let lent = !self.data.has_formats();
         // Events whose names were lost with their formats are called what perf calls them: `system:name`.
@@ -128,7 +128,7 @@ impl<'r> PerfReader<'r> {
             periods: &periods,
             big_endian: self.data.endian() == Endian::Big,
         };
-        let totals = self.data.walk(&wanted, &mut push);
+        let totals = self.data.walk_on(threads, &wanted, &mut push);
         Outcome {
             quality: self.quality(&totals, &types),
             resolution_ns: 1,
@@ -214,7 +214,8 @@ struct Push<'p> {
 }
 
 impl Visitor for Push<'_> {
-    #[inline]
+    // What the walk has just read of the sample it need not put into memory first, to be read there again at once.
+    #[inline(always)]
     fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
         if self.watch.event() {
             return ControlFlow::Break(());

@@ -18,6 +18,7 @@ pub struct Reader<'r> {
     /// Bytes of it that there were when it was decided.
     length: usize,
     kind: Kind<'r>,
+    threads: usize,
 }
 
 #[derive(Debug)]
@@ -35,6 +36,9 @@ pub struct ReaderOptions<'r> {
     pub lent: Option<&'r Formats>,
     /// Whether events will be printed, which needs the kernel's symbols.
     pub symbols: bool,
+    /// Threads that may work on a walk, the one that calls included; 0 is 1. What a sink gets, and when, is the same with any
+    /// number: it is called by one thread.
+    pub threads: usize,
 }
 
 impl Recording {
@@ -73,6 +77,7 @@ impl Recording {
             recording: self,
             length: data.len(),
             kind,
+            threads: options.threads.max(1),
         })
     }
 }
@@ -152,11 +157,12 @@ impl<'r> Reader<'r> {
     fn pushed_to(&self, length: usize, sink: &mut dyn Sink) -> Outcome {
         if let Kind::Dat(dat) = &self.kind {
             let watch = Watch::new(self.recording, length);
-            return dat.shortened(length).walk(sink, &watch);
+            return dat.shortened(length).walk(sink, &watch, self.threads);
         }
         let options = ReaderOptions {
             lent: self.formats(),
             symbols: false,
+            threads: self.threads,
         };
         let shorter = self.recording.reader(options);
         shorter.map_or_else(|_| Outcome::default(), |reader| reader.pushed(sink))
@@ -165,8 +171,8 @@ impl<'r> Reader<'r> {
     fn pushed(&self, sink: &mut dyn Sink) -> Outcome {
         let watch = Watch::new(self.recording, self.length);
         match &self.kind {
-            Kind::Perf(perf) => perf.walk(sink, &watch),
-            Kind::Dat(dat) => dat.walk(sink, &watch),
+            Kind::Perf(perf) => perf.walk(sink, &watch, self.threads),
+            Kind::Dat(dat) => dat.walk(sink, &watch, self.threads),
             Kind::Text(text) => text.walk(sink, &watch),
         }
     }

@@ -46,6 +46,7 @@ fn look(bytes: Vec<u8>) -> Option<Known> {
     let options = ReaderOptions {
         lent: None,
         symbols: true,
+        threads: 2,
     };
     let reader = recording.reader(options).ok()?;
     let builtin = rules::PATHS.iter().filter_map(|name| paths::builtin(name));

@@ -30,6 +30,10 @@ pub(crate) struct Common {
     #[arg(long, value_name = "SIZE", value_parser = super::values::size)]
     pub spool_limit: Option<u64>,
 
+    /// Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub threads: Option<u8>,
+
     #[command(flatten)]
     pub filter: FilterArgs,
 }

@@ -39,8 +39,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         return compare_each::run(args, &ready);
     };
     let pictures = PictureOptions::to_compare();
-    let a = session.pictures(&first, &pictures)?;
-    let b = session.pictures(&second, &pictures)?;
+    let mut found = session.sides(&[&first, &second], &pictures)?.into_iter();
+    let (a, b) = (
+        found.next().unwrap_or_default(),
+        found.next().unwrap_or_default(),
+    );
     let (of_a, of_b) = (diagnose(&a, &session), diagnose(&b, &session));
     let side = |pictures, diagnosis| Side {
         pictures,

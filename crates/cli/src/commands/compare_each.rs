@@ -1,7 +1,7 @@
 //! `trapline compare --each`: several sides against the first, with what somebody measured beside them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use compare::Side;
@@ -26,14 +26,8 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
         bail!("one recording: those to compare it with are missing");
     }
     let scores = scores(&args.score, &args.recordings)?;
-    let mut pictures = Vec::new();
-    for path in &args.recordings {
-        pictures.push(
-            ready
-                .session
-                .pictures(std::slice::from_ref(path), &ready.pictures)?,
-        );
-    }
+    let recordings: Vec<&[PathBuf]> = args.recordings.iter().map(std::slice::from_ref).collect();
+    let pictures = ready.session.sides(&recordings, &ready.pictures)?;
     let diagnoses: Vec<_> = pictures
         .iter()
         .map(|side| diagnose(side, ready.session))

@@ -65,6 +65,8 @@ pub(crate) fn read(bytes: &[u8], other: bool) -> Seen {
         let options = ReaderOptions {
             lent: None,
             symbols: true,
+            // The meter counts what one thread holds.
+            threads: 1,
         };
         match recording.reader(options) {
             Ok(reader) => {
