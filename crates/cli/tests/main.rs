@@ -29,6 +29,7 @@ mod irqs;
 mod json_contract;
 mod names;
 mod nothing_vanishes;
+mod one_walk;
 mod path_bounds;
 mod path_counts;
 mod path_instances;
