@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
 
 # PR_SET_CHILD_SUBREAPER (include/uapi/linux/prctl.h): orphans of our children become our children.
 ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)
@@ -19,15 +20,17 @@ echo $!
 
 
 def run(command):
-    """Returns seconds of user and system time, and the largest resident set in KiB."""
+    """Returns seconds of user and system time, the largest resident set in KiB, and seconds until it ended."""
     shell = subprocess.Popen(["sh", "-c", SHELL, "sh", *command], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE)
     process = int(shell.stdout.read())
     shell.stdout.close()
     shell.wait()
+    began = time.perf_counter()
     shell.stdin.write(b"\n")
     shell.stdin.close()
     _, status, usage = os.wait4(process, 0)
+    wall = time.perf_counter() - began
     if status != 0:
         sys.exit(f"'{' '.join(command)}' ended with status {os.waitstatus_to_exitcode(status)}")
-    return usage.ru_utime, usage.ru_stime, usage.ru_maxrss
+    return usage.ru_utime, usage.ru_stime, usage.ru_maxrss, wall
