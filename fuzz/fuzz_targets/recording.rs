@@ -10,12 +10,13 @@ use libfuzzer_sys::fuzz_target;
 use paths::Paths;
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
-use tracefmt::Formats;
+use symbols::Functions;
+use tracefmt::{Formats, Text};
 
 /// Prints and counts in one pass.
 struct All<'f> {
     printer: EventPrinter<'f>,
-    out: Vec<u8>,
+    out: Text,
     study: Study,
 }
 
@@ -69,6 +70,7 @@ fuzz_target!(|data: &[u8]| {
     let options = ReaderOptions {
         lent: None,
         symbols: true,
+        threads: 2,
     };
     let Ok(reader) = recording.reader(options) else {
         return;
@@ -77,36 +79,38 @@ fuzz_target!(|data: &[u8]| {
     let formats = reader.formats().unwrap_or(&none);
     let mut all = All {
         printer: printer(&reader, formats),
-        out: Vec::new(),
+        out: Text::default(),
         study: Study::default()
-            .info(Info::new())
-            .exits(Exits::default())
-            .vcpus(Vcpus::new(Window::default()))
-            .sched(Sched::new())
-            .paths(Paths::new(paths::all_builtin()))
-            .sleeps(Sleeps::new())
-            .signs(Signs::new())
+            .with(Info::new())
+            .with(Exits::default())
+            .with(Vcpus::new(Window::default()))
+            .with(Sched::new())
+            .with(Paths::new(paths::all_builtin()))
+            .with(Sleeps::new())
+            .with(Signs::new())
             .slices(Slices::new()),
     };
     black_box(reader.walk(&mut all));
     let mut study = all.study;
     study.finish();
-    if let Some(vcpus) = study.vcpus_report() {
-        for row in &vcpus.rows {
+    let walked = study.walked();
+    let machine = walked.machine;
+    if let Some(vcpus) = study.get::<Vcpus>() {
+        for row in &vcpus.report(&walked).rows {
             assert_eq!(row.times.total(), row.to - row.from);
         }
     }
+    black_box(study.get::<Exits>().map(|exits| (exits.reports(machine), exits.unpaired())));
+    black_box(study.get::<Info>().map(|info| info.report(&walked)));
+    black_box(study.get::<Sched>().map(|sched| {
+        sched.report(machine.threads(), Merge::ByComm, &|_, _| true, Functions::default())
+    }));
     let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(&mut study, Quality::default(), None, &|_| None, &names);
+    let picture = Picture::of(&mut study, Quality::default(), None, Functions::default(), &names);
     let case = rules::Case {
         picture: &picture,
         facts: None,
         domain: None,
     };
     black_box(rules::diagnose(&[case]));
-    let machine = study.machine.as_ref();
-    black_box(study.exits.as_ref().map(|exits| (exits.reports(machine), exits.unpaired())));
-    black_box(study.info.as_ref().map(Info::report));
-    let sched = study.sched.as_ref();
-    black_box(sched.map(|sched| sched.report(Merge::ByComm, &|_, _| true, &|_| None)));
 });
