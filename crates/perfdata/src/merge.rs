@@ -42,25 +42,42 @@ impl Entry {
 /// Records in time order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
-    /// Time stamp of the next record.
-    pub time: u64,
     /// Order of the runs in the file: decides between equal times, as perf does.
     pub seq: u64,
     /// Which buffer the range is in: 0 is the input.
     pub buffer: u32,
-    /// Next record.
-    pub at: usize,
-    /// End of the last record.
-    pub end: usize,
     /// Range of the index; empty when the run has none.
     pub entry: u32,
     pub entry_end: u32,
+    /// Next record. It stands still while the run has an index.
+    pub at: usize,
+    /// End of the last record.
+    pub end: usize,
 }
 
-impl Run {
-    #[inline]
-    fn before(&self, other: &Run) -> bool {
-        (self.time, self.seq) < (other.time, other.seq)
+/// When the next record of a run comes, and where the run stands: what the heap orders, without a branch that nobody could
+/// foresee. Time above, then the run's place in the file, then its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u128);
+
+impl Key {
+    /// Bits for slots. There are never as many runs; bits for the order of runs are left enough for any file.
+    const SLOTS: u32 = 24;
+
+    fn new(time: u64, seq: u64, slot: usize) -> Key {
+        Key(u128::from(time) << 64 | u128::from(seq << Key::SLOTS) | slot as u128)
+    }
+
+    fn slot(self) -> usize {
+        self.0 as usize & ((1 << Key::SLOTS) - 1)
+    }
+
+    fn time(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    fn at_time(self, time: u64) -> Key {
+        Key(u128::from(time) << 64 | u128::from(self.0 as u64))
     }
 }
 
@@ -77,6 +94,7 @@ fn place_in_index(at: usize) -> u32 {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     run: Run,
+    first_time: u64,
     last_time: u64,
 }
 
@@ -84,7 +102,11 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Queue {
     /// A binary min-heap.
+    heap: Vec<Key>,
+    /// By slot.
     runs: Vec<Run>,
+    /// Slots that are free.
+    free: Vec<usize>,
     pub entries: Vec<Entry>,
     open: Option<Open>,
     indexing: bool,
@@ -96,7 +118,9 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn new() -> Queue {
         Queue {
+            heap: Vec::new(),
             runs: Vec::new(),
+            free: Vec::new(),
             entries: Vec::new(),
             open: None,
             indexing: true,
@@ -135,14 +159,14 @@ impl Queue {
         self.next_seq += 1;
         self.open = Some(Open {
             run: Run {
-                time,
                 seq,
                 buffer,
-                at,
-                end,
                 entry,
                 entry_end: entry,
+                at,
+                end,
             },
+            first_time: time,
             last_time: time,
         });
     }
@@ -150,38 +174,53 @@ impl Queue {
     #[cold]
     fn drop_index(&mut self) {
         self.indexing = false;
-        self.entries = Vec::new();
+        for run in &mut self.runs {
+            run.at = next_of(run, &self.entries);
+        }
         let open = self.open.iter_mut().map(|o| &mut o.run);
         for run in self.runs.iter_mut().chain(open) {
             (run.entry, run.entry_end) = (0, 0);
         }
+        self.entries = Vec::new();
     }
 
     /// Ends the run being extended: what follows may not be part of it.
     pub(crate) fn close(&mut self) {
-        let Some(Open { mut run, last_time }) = self.open.take() else {
+        let Some(open) = self.open.take() else {
             return;
         };
+        let mut run = open.run;
         if self.indexing {
             run.entry_end = place_in_index(self.entries.len());
         }
-        self.newest = self.newest.max(last_time);
-        self.push(run);
+        self.newest = self.newest.max(open.last_time);
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.runs[slot] = run;
+                slot
+            }
+            None => {
+                self.runs.push(run);
+                self.runs.len() - 1
+            }
+        };
+        self.push(Key::new(open.first_time, run.seq, slot));
     }
 
     /// Drops the index of what went out, and begins to index again.
     pub(crate) fn compact(&mut self) {
         self.indexing = true;
-        let left: usize = self
-            .runs
-            .iter()
-            .map(|r| (r.entry_end - r.entry) as usize)
+        let slots = self.heap.iter().map(|key| key.slot());
+        let left: usize = slots
+            .clone()
+            .map(|slot| (self.runs[slot].entry_end - self.runs[slot].entry) as usize)
             .sum();
         if self.entries.len() <= 2 * left {
             return;
         }
         let mut kept = Vec::with_capacity(left);
-        for run in &mut self.runs {
+        for slot in slots {
+            let run = &mut self.runs[slot];
             let start = place_in_index(kept.len());
             let range = run.entry as usize..run.entry_end as usize;
             kept.extend_from_slice(&self.entries[range]);
@@ -198,59 +237,59 @@ impl Queue {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.runs.len()
+        self.heap.len()
     }
 
-    fn push(&mut self, run: Run) {
-        self.runs.push(run);
-        let mut at = self.runs.len() - 1;
+    fn push(&mut self, key: Key) {
+        self.heap.push(key);
+        let mut at = self.heap.len() - 1;
         while at > 0 {
             let parent = (at - 1) / 2;
-            if !self.runs[at].before(&self.runs[parent]) {
+            if self.heap[at] >= self.heap[parent] {
                 break;
             }
-            self.runs.swap(at, parent);
+            self.heap.swap(at, parent);
             at = parent;
         }
     }
 
-    /// Returns the run whose next record is the earliest.
+    /// Returns the run whose next record is the earliest, and when that comes.
     #[inline]
-    pub(crate) fn first(&self) -> Option<&Run> {
-        self.runs.first()
+    pub(crate) fn first(&self) -> Option<(u64, &Run)> {
+        let key = self.heap.first()?;
+        Some((key.time(), self.runs.get(key.slot())?))
     }
 
     /// Returns time and sequence of the run that comes after the first; the largest of both when there is
     /// none.
     #[inline]
     pub(crate) fn second(&self) -> (u64, u64) {
-        let next = match (self.runs.get(1), self.runs.get(2)) {
-            (Some(a), Some(b)) => {
-                if a.before(b) {
-                    a
-                } else {
-                    b
-                }
-            }
-            (Some(a), None) => a,
+        let next = match (self.heap.get(1), self.heap.get(2)) {
+            (Some(a), Some(b)) => *a.min(b),
+            (Some(a), None) => *a,
             _ => return (u64::MAX, u64::MAX),
         };
-        (next.time, next.seq)
+        (next.time(), next.0 as u64 >> Key::SLOTS)
     }
 
-    /// Replaces the first run by what is left of it, and restores the order.
+    /// Says what is left of the first run: it goes on at a time, with this entry of the index, or this record if it has none.
     #[inline]
-    pub(crate) fn replace_first(&mut self, run: Run) {
-        if let Some(first) = self.runs.first_mut() {
-            *first = run;
-            self.sift_down();
+    pub(crate) fn first_goes_on(&mut self, time: u64, entry: u32, at: usize) {
+        let Some(first) = self.heap.first_mut() else {
+            return;
+        };
+        *first = first.at_time(time);
+        if let Some(run) = self.runs.get_mut(first.slot()) {
+            (run.entry, run.at) = (entry, at);
         }
+        self.sift_down();
     }
 
     /// Takes the first run out.
     pub(crate) fn remove_first(&mut self) {
-        if !self.runs.is_empty() {
-            self.runs.swap_remove(0);
+        if !self.heap.is_empty() {
+            let key = self.heap.swap_remove(0);
+            self.free.push(key.slot());
             self.sift_down();
         }
     }
@@ -258,30 +297,42 @@ impl Queue {
     /// Returns the lowest position in the input that a run still needs.
     pub(crate) fn lowest_input(&self) -> Option<usize> {
         let open = self.open.iter().map(|o| &o.run);
-        let runs = self.runs.iter().chain(open);
-        runs.filter(|r| r.buffer == 0).map(|r| r.at).min()
+        let runs = self.heap.iter().filter_map(|key| self.runs.get(key.slot()));
+        let of_input = runs.chain(open).filter(|run| run.buffer == 0);
+        of_input.map(|run| next_of(run, &self.entries)).min()
     }
 
+    /// Restores the order after the first was changed.
     #[inline]
     fn sift_down(&mut self) {
+        let heap = self.heap.as_mut_slice();
+        let Some(&key) = heap.first() else {
+            return;
+        };
         let mut at = 0;
         loop {
             let left = 2 * at + 1;
-            if left >= self.runs.len() {
-                return;
-            }
-            let right = left + 1;
-            let child = if right < self.runs.len() && self.runs[right].before(&self.runs[left]) {
-                right
-            } else {
-                left
+            let child = match heap.get(left..left + 2) {
+                Some([a, b]) => left + usize::from(b < a),
+                _ => left,
             };
-            if !self.runs[child].before(&self.runs[at]) {
-                return;
+            match heap.get(child) {
+                Some(&lower) if lower < key => heap[at] = lower,
+                _ => break,
             }
-            self.runs.swap(at, child);
             at = child;
         }
+        heap[at] = key;
+    }
+}
+
+/// Returns where the next record of a run is.
+fn next_of(run: &Run, entries: &[Entry]) -> usize {
+    match run.entry < run.entry_end {
+        true => entries
+            .get(run.entry as usize)
+            .map_or(run.at, |one| one.at()),
+        false => run.at,
     }
 }
 
@@ -293,16 +344,15 @@ mod tests {
     fn drain(queue: &mut Queue) -> Vec<(u64, usize)> {
         let mut out = Vec::new();
         queue.close();
-        while let Some(&run) = queue.first() {
-            let mut run = run;
+        while let Some((time, &run)) = queue.first() {
             let entry = queue.entries[run.entry as usize];
+            assert_eq!(time, entry.time);
             out.push((entry.time, entry.at()));
-            run.entry += 1;
-            if run.entry == run.entry_end {
+            let next = run.entry + 1;
+            if next == run.entry_end {
                 queue.remove_first();
             } else {
-                run.time = queue.entries[run.entry as usize].time;
-                queue.replace_first(run);
+                queue.first_goes_on(queue.entries[next as usize].time, next, run.at);
             }
         }
         out
@@ -338,14 +388,14 @@ mod tests {
             queue.add(0, place * 8, place * 8 + 8, place as u64, 0);
         }
         queue.close();
-        let run = queue.first().unwrap();
+        let (_, run) = queue.first().unwrap();
         assert_eq!((run.entry, run.entry_end), (0, 0));
         assert_eq!((run.at, run.end), (0, (MAX_ENTRIES + 10) * 8));
         queue.remove_first();
         queue.compact();
         queue.add(0, 0, 8, 1, 7);
         queue.close();
-        let run = queue.first().unwrap();
+        let (_, run) = queue.first().unwrap();
         assert_eq!(run.entry_end - run.entry, 1);
         assert_eq!(queue.entries[0].attr(), 7);
     }

@@ -17,6 +17,14 @@ const MAX_BLOCKS: usize = 160;
 /// Records that the merge looks ahead: in the file they are anywhere.
 const AHEAD: usize = 12;
 
+/// What is left of a run: when it goes on, and where in the index, or in the bytes if it has none.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    time: u64,
+    entry: u32,
+    at: usize,
+}
+
 impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     /// Pushes everything up to and including `limit`.
     pub(super) fn flush(&mut self, limit: u64) {
@@ -31,8 +39,8 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     }
 
     fn flush_queue(&mut self, limit: u64) {
-        while let Some(&run) = self.queue.first() {
-            if run.time > limit || self.stop {
+        while let Some((time, &run)) = self.queue.first() {
+            if time > limit || self.stop {
                 break;
             }
             let piece = self.chunks.get(run.buffer);
@@ -51,7 +59,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
                 self.push_range(from, run, limit)
             };
             match rest {
-                Some(rest) => self.queue.replace_first(rest),
+                Some(Rest { time, entry, at }) => self.queue.first_goes_on(time, entry, at),
                 None => {
                     self.queue.remove_first();
                     if run.buffer != 0 {
@@ -65,55 +73,60 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     /// Pushes records of a run while they are the earliest of all and not later than `limit`, and returns
     /// what is left of it.
     #[inline]
-    fn push_indexed(&mut self, from: Origin<'_>, mut run: Run, limit: u64) -> Option<Run> {
+    fn push_indexed(&mut self, from: Origin<'_>, run: Run, limit: u64) -> Option<Rest> {
         let second = self.queue.second();
-        let mut entry = *self.queue.entries.get(run.entry as usize)?;
+        let mut next = run.entry;
+        let mut entry = *self.queue.entries.get(next as usize)?;
         loop {
             if O::READS
-                && let Some(ahead) = self.queue.entries.get(run.entry as usize + AHEAD)
+                && let Some(ahead) = self.queue.entries.get(next as usize + AHEAD)
             {
                 prefetch(from.data, ahead.at());
                 prefetch(from.data, ahead.at() + LINE);
                 prefetch(from.data, ahead.at() + 2 * LINE);
             }
             self.push(from, entry.at(), entry.time, entry.attr());
-            run.entry += 1;
-            if self.stop || run.entry >= run.entry_end {
+            next += 1;
+            if self.stop || next >= run.entry_end {
                 return None;
             }
-            entry = *self.queue.entries.get(run.entry as usize)?;
+            entry = *self.queue.entries.get(next as usize)?;
             if entry.time > limit || (entry.time, run.seq) > second {
-                run.time = entry.time;
-                run.at = entry.at();
-                return Some(run);
+                return Some(Rest {
+                    time: entry.time,
+                    entry: next,
+                    at: run.at,
+                });
             }
         }
     }
 
     /// The same for a run without an index: walks its bytes again.
     #[cold]
-    fn push_range(&mut self, from: Origin<'_>, mut run: Run, limit: u64) -> Option<Run> {
+    fn push_range(&mut self, from: Origin<'_>, run: Run, limit: u64) -> Option<Rest> {
         let second = self.queue.second();
         let mut first = true;
-        while run.at < run.end && !self.stop {
-            let header = Header::read::<BIG>(from.data, run.at)?;
-            let next = run.at + header.size.max(HEADER);
-            let body = from.data.get(run.at + HEADER..next)?;
+        let mut at = run.at;
+        while at < run.end && !self.stop {
+            let header = Header::read::<BIG>(from.data, at)?;
+            let next = at + header.size.max(HEADER);
+            let body = from.data.get(at + HEADER..next)?;
             let attr = if header.kind == kind::SAMPLE {
                 let attr = self.reading.attr_of::<BIG>(body);
-                attr.filter(|&attr| self.is_queued(body, run, attr))
+                attr.filter(|&attr| self.is_queued(body, at, &run, attr))
             } else {
                 Some(Entry::SIDE)
             };
             if let Some(attr) = attr {
-                run.time = self.reading.time_of::<BIG>(header, body, attr);
-                if !first && (run.time > limit || (run.time, run.seq) > second) {
-                    return Some(run);
+                let time = self.reading.time_of::<BIG>(header, body, attr);
+                if !first && (time > limit || (time, run.seq) > second) {
+                    let entry = run.entry;
+                    return Some(Rest { time, entry, at });
                 }
                 first = false;
-                self.push(from, run.at, run.time, attr);
+                self.push(from, at, time, attr);
             }
-            run.at = next;
+            at = next;
         }
         None
     }
@@ -177,10 +190,10 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
 
     /// Whether a record of a run is in the queue: it is wanted, and not among those of threads.
     #[cold]
-    fn is_queued(&self, body: &[u8], run: Run, attr: u32) -> bool {
+    fn is_queued(&self, body: &[u8], at: usize, run: &Run, attr: u32) -> bool {
         let want = self.counters[attr as usize].want;
         let tid = tid_of::<BIG>(&self.reading.recording.attrs, body, attr);
-        let of_thread = run.buffer == 0 && self.unordered.kept(tid, run.at, run.seq);
+        let of_thread = run.buffer == 0 && self.unordered.kept(tid, at, run.seq);
         match want {
             Want::No | Want::AnyOrder => false,
             Want::InOrder => true,
