@@ -9,6 +9,7 @@
 
 use event::sched::Leaves;
 use event::{Data, Event, EventType, Kind};
+use model::ByNumber;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, Turn, Want};
@@ -154,13 +155,19 @@ struct Thread {
     asleep_missed: u64,
 }
 
-/// Where threads and CPUs are of: events of another ring buffer may be another machine's, with numbers of its own.
+/// Where CPUs are of: events of another ring buffer may be another machine's, with numbers of its own.
 type Place = (u16, i64);
+
+/// Returns a number for a thread of a ring buffer. Ids have 32 bits and a sign.
+fn thread_number(buffer: u16, id: i64) -> i64 {
+    (i64::from(buffer) << 40) + id
+}
 
 /// Watches the turns.
 #[derive(Debug, Default)]
 pub struct Continuity {
-    threads: FxHashMap<Place, Thread>,
+    /// By [`thread_number`].
+    threads: ByNumber<Thread>,
     /// The task that each CPU switched to.
     cpus: FxHashMap<Place, i32>,
     /// By CPU, tasks that were woken for it or moved to it.
@@ -237,7 +244,8 @@ impl Continuity {
             Some(vcpu) => -1 - i64::from(vcpu),
             None => return None,
         };
-        Some(self.threads.entry((event.buffer, id)).or_default())
+        let number = thread_number(event.buffer, id);
+        Some(self.threads.entry(number, Thread::default))
     }
 
     fn switch(&mut self, event: &Event<'_>, prev: i32, next: i32, sleeps: bool) {
@@ -251,8 +259,8 @@ impl Continuity {
         // Every CPU has an idle task, all with the same number.
         self.from_idle |= prev == 0;
         if prev != 0 {
-            let thread = self.threads.entry((event.buffer, i64::from(prev)));
-            let thread = thread.or_default();
+            let number = thread_number(event.buffer, i64::from(prev));
+            let thread = self.threads.entry(number, Thread::default);
             thread.outs += 1;
             thread.switches_missed += u64::from(thread.on_cpu == Some(false));
             thread.on_cpu = Some(false);
@@ -260,8 +268,8 @@ impl Continuity {
             thread.asleep_on = (sleeps && event.cpu >= 0).then_some(event.cpu);
         }
         if next != 0 {
-            let thread = self.threads.entry((event.buffer, i64::from(next)));
-            let thread = thread.or_default();
+            let number = thread_number(event.buffer, i64::from(next));
+            let thread = self.threads.entry(number, Thread::default);
             thread.ins += 1;
             thread.switches_missed += u64::from(thread.on_cpu == Some(true));
             thread.on_cpu = Some(true);
@@ -271,8 +279,8 @@ impl Continuity {
     }
 
     fn wake(&mut self, event: &Event<'_>, tid: i32) -> &mut Thread {
-        let thread = self.threads.entry((event.buffer, i64::from(tid)));
-        let thread = thread.or_default();
+        let number = thread_number(event.buffer, i64::from(tid));
+        let thread = self.threads.entry(number, Thread::default);
         thread.wakeups += 1;
         // A thread on its way to sleep is woken before it has left its CPU, as often as it tries.
         if thread.on_cpu != Some(true) {

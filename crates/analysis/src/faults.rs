@@ -5,7 +5,8 @@
 //! local APIC is emulated where APICv or AVIC does not take its accesses, and is no memory of the guest.
 
 use event::{Data, Event, EventType, Isa, Kind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use model::ByNumber;
+use rustc_hash::FxHashSet;
 
 use crate::analysis::{Analysis, Context, Want};
 use crate::record::{Number, Radix};
@@ -72,9 +73,11 @@ struct Open {
 pub struct Faults {
     /// By kind of event: where the address is.
     addresses: Vec<Option<Number>>,
-    open: FxHashMap<i32, Open>,
+    open: ByNumber<Open>,
     /// Pages in which a device answered: where an event of an access is lost, they tell.
     devices: FxHashSet<u64>,
+    /// The last of them that was met: mostly it is the next one too.
+    last_device: Option<u64>,
     report: FaultsReport,
 }
 
@@ -107,7 +110,7 @@ impl Faults {
         match data {
             Data::KvmExit(exit) => {
                 let is = exit.reason.is_page_fault();
-                let open = self.open.entry(event.tid).or_default();
+                let open = self.open.entry(event.tid, Open::default);
                 *open = Open {
                     out: true,
                     since: is.then_some(event.time),
@@ -116,7 +119,7 @@ impl Faults {
                 };
             }
             Data::KvmEntry(_) => {
-                let Some(open) = self.open.get_mut(&event.tid) else {
+                let Some(open) = self.open.get_mut(event.tid) else {
                     return;
                 };
                 open.out = false;
@@ -137,20 +140,22 @@ impl Faults {
                 kind.add(event.time.saturating_sub(since));
             }
             Data::KvmMmio(mmio) => {
-                if let Some(open) = self.open.get_mut(&event.tid) {
-                    if self.devices.len() < MAX_PAGES {
-                        self.devices.insert(mmio.gpa & !PAGE);
+                if let Some(open) = self.open.get_mut(event.tid) {
+                    let page = mmio.gpa & !PAGE;
+                    if self.last_device != Some(page) && self.devices.len() < MAX_PAGES {
+                        self.devices.insert(page);
                     }
+                    self.last_device = Some(page);
                     self.report.strays += u64::from(!open.out);
                     open.device = true;
-                    open.apic |= mmio.gpa & !PAGE == APIC_PAGE;
+                    open.apic |= page == APIC_PAGE;
                 }
             }
             _ => {
                 let index = event.ty.index as usize;
                 if let Some(Some(number)) = self.addresses.get(index)
                     && let Some(address) = number.get(event)
-                    && let Some(open) = self.open.get_mut(&event.tid)
+                    && let Some(open) = self.open.get_mut(event.tid)
                 {
                     open.address = Some(address);
                     open.apic |= address & !PAGE == APIC_PAGE;

@@ -7,7 +7,7 @@
 
 use event::sched::Leaves;
 use event::{Data, Event, EventType, ExitReason, Kind, NONE};
-use rustc_hash::FxHashMap;
+use model::ByNumber;
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Want};
@@ -55,7 +55,7 @@ struct Vcpu {
 /// Follows the threads of vCPUs from CPU to CPU.
 #[derive(Debug, Default)]
 pub struct Moves {
-    vcpus: FxHashMap<i32, Vcpu>,
+    vcpus: ByNumber<Vcpu>,
 }
 
 impl Runs {
@@ -108,18 +108,18 @@ impl Moves {
             }
             Data::KvmUserspaceExit(_) => {
                 // What follows is the VMM's time.
-                if let Some(vcpu) = self.vcpus.get_mut(&event.tid) {
+                if let Some(vcpu) = self.vcpus.get_mut(event.tid) {
                     vcpu.runs = None;
                     vcpu.exit = None;
                 }
             }
             Data::SchedWakeup(wakeup) => {
-                if let Some(vcpu) = self.vcpus.get_mut(&wakeup.tid) {
+                if let Some(vcpu) = self.vcpus.get_mut(wakeup.tid) {
                     vcpu.ready = Some(event.time);
                 }
             }
             Data::SchedSwitch(switch) => {
-                if let Some(vcpu) = self.vcpus.get_mut(&switch.prev_tid) {
+                if let Some(vcpu) = self.vcpus.get_mut(switch.prev_tid) {
                     let runnable = switch.prev_state.leaves() == Leaves::Runnable;
                     vcpu.ready = runnable.then_some(event.time);
                     vcpu.cpu = Some(event.cpu);
@@ -127,7 +127,7 @@ impl Moves {
                     vcpu.fresh = None;
                     vcpu.exit = None;
                 }
-                if let Some(vcpu) = self.vcpus.get_mut(&switch.next_tid)
+                if let Some(vcpu) = self.vcpus.get_mut(switch.next_tid)
                     && event.cpu != NONE
                 {
                     let before = vcpu.cpu.replace(event.cpu);
@@ -150,7 +150,7 @@ impl Moves {
 
     /// A thread does what only vCPUs do.
     fn kvm(&mut self, event: &Event<'_>) -> &mut Vcpu {
-        let vcpu = self.vcpus.entry(event.tid).or_insert_with(|| Vcpu {
+        let vcpu = self.vcpus.entry(event.tid, || Vcpu {
             first: event.time,
             row: MovesRow {
                 tid: event.tid,

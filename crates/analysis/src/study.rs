@@ -337,13 +337,20 @@ impl Study {
     }
 }
 
-impl Study {
+/// What is at hand while an event goes round.
+struct Round<'s> {
+    members: &'s mut [Member],
+    followed: &'s mut Followed,
+    left_out: &'s LeftOut,
+    notes: &'s mut Notes,
+    spans: &'s mut Vec<Span>,
+}
+
+impl Round<'_> {
     /// Hands an event to those that read what it says. By itself, so that events that are only counted stay cheap.
     #[inline(never)]
     fn read(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
-        let Some(followed) = self.machines.get_mut(usize::from(event.machine())) else {
-            return;
-        };
+        let followed = &mut *self.followed;
         let learns = match kind.follows {
             Follows::Nothing => false,
             Follows::Threads => followed.machine.learns(event),
@@ -355,20 +362,20 @@ impl Study {
         let mut context = Context {
             machine: &mut followed.machine,
             chosen,
-            left_out: &self.left_out,
-            notes: &mut self.notes,
+            left_out: self.left_out,
+            notes: self.notes,
         };
         let data = event.data();
-        let members = self.members.as_mut_slice();
+        let members = &mut *self.members;
         let take = |members: &mut [Member], set: Set, context: &mut Context<'_>| {
             each(members, set, |one| one.event(event, &data, context));
         };
         take(members, kind.before, &mut context);
         match kind.follows {
             Follows::States if followed.spans != 0 => {
-                context.machine.event(event, &data, &mut self.spans);
+                context.machine.event(event, &data, self.spans);
                 if !self.spans.is_empty() {
-                    each(members, followed.spans, |one| one.spans(&self.spans));
+                    each(members, followed.spans, |one| one.spans(self.spans));
                     self.spans.clear();
                 }
             }
@@ -383,6 +390,20 @@ impl Study {
             take(members, followed.last, &mut context);
             context.notes.list.clear();
         }
+    }
+
+    /// Hands an event to those to which its head is enough.
+    #[inline]
+    fn heads(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
+        let mut context = Context {
+            machine: &mut self.followed.machine,
+            chosen,
+            left_out: self.left_out,
+            notes: self.notes,
+        };
+        each(self.members, kind.heads, |one| {
+            one.head(event, &mut context);
+        });
     }
 }
 
@@ -460,28 +481,26 @@ impl Sink for Study {
         {
             self.cut(event.time);
         }
-        let Some(&kind) = self.kinds.get(event.ty.index as usize) else {
-            return ControlFlow::Continue(());
-        };
-        if kind.is_read() || kind.follows != Follows::Nothing {
-            self.read(event, &kind, chosen);
-        }
-        let Some(followed) = self.machines.get_mut(usize::from(event.machine())) else {
+        let kind = self.kinds.get(event.ty.index as usize);
+        let followed = self.machines.get_mut(usize::from(event.machine()));
+        let (Some(kind), Some(followed)) = (kind, followed) else {
             return ControlFlow::Continue(());
         };
         if followed.counted {
             followed.counts.take(event, chosen);
         }
+        let mut round = Round {
+            members: &mut self.members,
+            followed,
+            left_out: &self.left_out,
+            notes: &mut self.notes,
+            spans: &mut self.spans,
+        };
+        if kind.is_read() || kind.follows != Follows::Nothing {
+            round.read(event, kind, chosen);
+        }
         if kind.heads != 0 {
-            let mut context = Context {
-                machine: &mut followed.machine,
-                chosen,
-                left_out: &self.left_out,
-                notes: &mut self.notes,
-            };
-            each(&mut self.members, kind.heads, |one| {
-                one.head(event, &mut context);
-            });
+            round.heads(event, kind, chosen);
         }
         ControlFlow::Continue(())
     }

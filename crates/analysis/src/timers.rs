@@ -7,6 +7,7 @@
 //! none of these.
 
 use event::{Data, Event, EventType, Isa, Kind, MmioAccess};
+use model::ByNumber;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, Want};
@@ -143,7 +144,7 @@ struct Exit {
 #[derive(Debug, Default)]
 pub struct Timers {
     readers: Vec<Option<Reader>>,
-    vcpus: FxHashMap<i32, Vcpu>,
+    vcpus: ByNumber<Vcpu>,
     report: TimersReport,
 }
 
@@ -252,7 +253,7 @@ impl Timers {
     }
 
     fn sets(&mut self, event: &Event<'_>) {
-        if let Some(vcpu) = self.vcpus.get_mut(&event.tid) {
+        if let Some(vcpu) = self.vcpus.get_mut(event.tid) {
             vcpu.row.set += 1;
             vcpu.set = true;
         }
@@ -268,7 +269,7 @@ impl Timers {
                 let vector = number
                     .get(event)
                     .and_then(|vector| u8::try_from(vector).ok());
-                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(&event.tid)) {
+                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(event.tid)) {
                     vcpu.injected.entry(vector).or_default().interrupts += 1;
                     vcpu.vector = Some(vector);
                 }
@@ -280,7 +281,7 @@ impl Timers {
                     .and_then(|vector| u8::try_from(vector).ok());
                 let apic = apic.get(event);
                 // A timer expires on its own vCPU's thread, or it halts; others send interrupts too.
-                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(&event.tid))
+                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(event.tid))
                     && (vcpu.row.vcpu.is_none() || vcpu.row.vcpu.map(u64::from) == apic)
                 {
                     *vcpu.accepted.entry(vector).or_default() += 1;
@@ -292,13 +293,13 @@ impl Timers {
                 let irq = irq.get(event).and_then(|irq| u32::try_from(irq).ok());
                 let raised = level.get(event) == Some(1);
                 if let (Some(irq), true) = (irq.filter(|irq| *irq < 32), raised)
-                    && let Some(vcpu) = self.vcpus.get_mut(&event.tid)
+                    && let Some(vcpu) = self.vcpus.get_mut(event.tid)
                 {
                     vcpu.line = Some(irq);
                 }
             }
             Reader::Expired => {
-                if let Some(vcpu) = self.vcpus.get_mut(&event.tid) {
+                if let Some(vcpu) = self.vcpus.get_mut(event.tid) {
                     vcpu.expired += 1;
                 }
             }
@@ -307,7 +308,7 @@ impl Timers {
     }
 
     fn vcpu(&mut self, event: &Event<'_>, number: Option<u32>) -> &mut Vcpu {
-        let vcpu = self.vcpus.entry(event.tid).or_insert_with(|| Vcpu {
+        let vcpu = self.vcpus.entry(event.tid, || Vcpu {
             first: event.time,
             row: TimerRow {
                 tid: event.tid,

@@ -10,6 +10,7 @@ This crate does no I/O.
 #![forbid(unsafe_code)]
 
 mod bonds;
+mod by_number;
 mod machine;
 mod names;
 mod seen;
@@ -19,6 +20,7 @@ mod threads;
 mod track;
 mod vms;
 
+pub use by_number::ByNumber;
 pub use machine::{Halt, Machine, VcpuTimes};
 pub use names::{guesses, vcpu_name, vm_names};
 pub use seen::Seen;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use event::sched::Comm;
 use event::{Data, Event, Side};
-use rustc_hash::FxHashMap;
 
 use crate::bonds::Bonds;
+use crate::by_number::ByNumber;
 use crate::thread_facts::{Claim, ThreadFacts, VmFact};
 
 /// One thread of the host. A thread id that is used again is another thread.
@@ -60,7 +60,7 @@ pub struct Tasks {
 #[derive(Debug, Clone, Default)]
 pub struct Threads {
     /// The thread that has an id now.
-    by_tid: FxHashMap<i32, u32>,
+    by_tid: ByNumber<u32>,
     all: Vec<(i32, Thread)>,
     /// VMs known from facts beside the recording.
     pub(crate) told_vms: Vec<VmFact>,
@@ -71,7 +71,7 @@ pub struct Threads {
 impl Threads {
     /// Returns the thread that has (or had last) this id.
     pub fn get(&self, tid: i32) -> Option<&Thread> {
-        self.at(*self.by_tid.get(&tid)?).map(|(_, thread)| thread)
+        self.at(*self.by_tid.get(tid)?).map(|(_, thread)| thread)
     }
 
     /// Returns the thread of a slot, and its id.
@@ -84,7 +84,7 @@ impl Threads {
     #[inline]
     pub fn slot(&mut self, tid: i32) -> u32 {
         let all = &mut self.all;
-        *self.by_tid.entry(tid).or_insert_with(|| {
+        *self.by_tid.entry(tid, || {
             all.push((tid, Thread::default()));
             all.len() as u32 - 1
         })
@@ -198,7 +198,7 @@ impl Threads {
         let slot = self.slot(tid);
         let before = &self.all[slot as usize].1;
         if before.acted || before.ended || before.is_vcpu {
-            self.by_tid.remove(&tid);
+            self.by_tid.remove(tid);
         }
         let thread = self.entry(tid);
         thread.pid = pid.or(thread.pid);

@@ -55,8 +55,10 @@ pub(crate) struct Run {
     pub end: usize,
 }
 
-/// When the next record of a run comes, and where the run stands: what the heap orders, without a branch that nobody could
-/// foresee. Time above, then the run's place in the file, then its slot.
+/// When the next record of a run comes, and which run it is: what the heap orders.
+///
+/// It is one number, so that no branch decides a comparison, which nobody could foresee: the time, below that the run's place
+/// in the file, and below that its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
@@ -65,19 +67,32 @@ impl Key {
     const SLOTS: u32 = 24;
 
     fn new(time: u64, seq: u64, slot: usize) -> Key {
-        Key(u128::from(time) << 64 | u128::from(seq << Key::SLOTS) | slot as u128)
-    }
-
-    fn slot(self) -> usize {
-        self.0 as usize & ((1 << Key::SLOTS) - 1)
+        let run = seq << Key::SLOTS | slot as u64;
+        Key(u128::from(time) << 64 | u128::from(run))
     }
 
     fn time(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lower half alone is meant"
+    )]
+    fn run(self) -> u64 {
+        self.0 as u64
+    }
+
+    fn slot(self) -> usize {
+        (self.run() & ((1 << Key::SLOTS) - 1)) as usize
+    }
+
+    fn seq(self) -> u64 {
+        self.run() >> Key::SLOTS
+    }
+
     fn at_time(self, time: u64) -> Key {
-        Key(u128::from(time) << 64 | u128::from(self.0 as u64))
+        Key(u128::from(time) << 64 | u128::from(self.run()))
     }
 }
 
@@ -265,11 +280,11 @@ impl Queue {
     #[inline]
     pub(crate) fn second(&self) -> (u64, u64) {
         let next = match (self.heap.get(1), self.heap.get(2)) {
-            (Some(a), Some(b)) => *a.min(b),
-            (Some(a), None) => *a,
+            (Some(a), Some(b)) => a.min(b),
+            (Some(a), None) => a,
             _ => return (u64::MAX, u64::MAX),
         };
-        (next.time(), next.0 as u64 >> Key::SLOTS)
+        (next.time(), next.seq())
     }
 
     /// Says what is left of the first run: it goes on at a time, with this entry of the index, or this record if it has none.

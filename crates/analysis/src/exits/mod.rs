@@ -26,7 +26,7 @@ use rows::{Key, Rows, make_row};
 pub use table::ExitTable;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess};
-use model::{Machine, Seen, State, Times, Vm, vm_names};
+use model::{ByNumber, Machine, Seen, State, Times, Vm, vm_names};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, Needs, States, Walked, Want};
@@ -141,9 +141,7 @@ impl SoFar {
 pub struct Exits {
     options: Options,
     vcpus: Vec<VcpuState>,
-    by_tid: FxHashMap<i32, u32>,
-    /// The vCPU of the last event: most events come from the thread of the one before.
-    last: (i32, u32),
+    by_tid: ByNumber<u32>,
     tables: [Rows; 4],
     isa: Option<Isa>,
     before_first_entry: FxHashMap<ExitReason, u64>,
@@ -176,8 +174,7 @@ impl Exits {
         Exits {
             options,
             vcpus: Vec::new(),
-            by_tid: FxHashMap::default(),
-            last: (i32::MIN, 0),
+            by_tid: ByNumber::default(),
             tables,
             isa: None,
             before_first_entry: FxHashMap::default(),
@@ -204,11 +201,8 @@ impl Exits {
 
     #[inline]
     fn slot(&mut self, tid: i32) -> usize {
-        if self.last.0 == tid {
-            return self.last.1 as usize;
-        }
         let vcpus = &mut self.vcpus;
-        let slot = *self.by_tid.entry(tid).or_insert_with(|| {
+        let slot = *self.by_tid.entry(tid, || {
             vcpus.push(VcpuState {
                 known: false,
                 exit: Begun::default(),
@@ -220,7 +214,6 @@ impl Exits {
             });
             vcpus.len() as u32 - 1
         });
-        self.last = (tid, slot);
         slot as usize
     }
 

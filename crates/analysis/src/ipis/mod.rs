@@ -52,6 +52,8 @@ enum In {
 struct Vcpu {
     known: bool,
     pid: i32,
+    /// The number that its last event told.
+    number: Option<u32>,
     inside: In,
     since: u64,
     /// Its last exit.
@@ -228,7 +230,10 @@ impl Ipis {
             vcpu.pid = event.pid;
             self.by_pid.entry(vcpu.pid).or_default().push(at);
         }
-        if let Some(number) = number {
+        if let Some(number) = number
+            && vcpu.number != Some(number)
+        {
+            vcpu.number = Some(number);
             self.by_number.entry((vcpu.pid, number)).or_insert(at);
         }
         Some(index)

@@ -3,8 +3,8 @@
 mod sched;
 
 use event::{Data, Event, EventType, Isa, Kind, KvmExit, KvmFpu, LostKind, MmioAccess, NONE, Side};
-use rustc_hash::FxHashMap;
 
+use crate::by_number::ByNumber;
 use crate::seen::Seen;
 use crate::span::{Access, Cause, SpanSink, State, Times};
 use crate::track::{Place, Polls, Sched, Track};
@@ -84,9 +84,7 @@ pub struct Machine {
     tracks: Vec<Track>,
     /// By thread slot, the vCPU it is.
     vcpus: Vec<u32>,
-    by_tid: FxHashMap<i32, u32>,
-    /// The vCPU of the last event: most events come from the thread of the one before.
-    last: Option<(i32, u32)>,
+    by_tid: ByNumber<u32>,
     /// The thread that made the last exits or entries, where threads alone are followed, and which of both it made: some
     /// kernels record the vCPU's number with entries alone.
     learned: (i32, Learned),
@@ -243,14 +241,7 @@ impl Machine {
     /// Returns the vCPU that a thread is now.
     #[inline]
     pub fn vcpu_of(&mut self, tid: i32) -> Option<u32> {
-        match self.last {
-            Some((last, vcpu)) if last == tid => Some(vcpu),
-            _ => {
-                let vcpu = *self.by_tid.get(&tid)?;
-                self.last = Some((tid, vcpu));
-                Some(vcpu)
-            }
-        }
+        self.by_tid.get_mut(tid).copied()
     }
 
     /// Tells whether events of a kind are wanted, as [`event::Sink::wants`] asks.
@@ -472,8 +463,7 @@ impl Machine {
             self.vcpus.resize(slot + 1, NO_VCPU);
         }
         self.vcpus[slot] = vcpu;
-        self.by_tid.insert(event.tid, vcpu);
-        self.last = Some((event.tid, vcpu));
+        *self.by_tid.entry(event.tid, || vcpu) = vcpu;
         vcpu
     }
 

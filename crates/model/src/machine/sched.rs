@@ -42,13 +42,13 @@ impl Machine {
                 self.seen.wakeups = true;
                 if !self.wakeup_seen {
                     self.wakes(event, wakeup.tid, wakeup.target_cpu);
-                    if let Some(&vcpu) = self.by_tid.get(&wakeup.tid) {
+                    if let Some(&vcpu) = self.by_tid.get(wakeup.tid) {
                         self.tracks[vcpu as usize].waking = Some(event.time);
                     }
                 }
             }
             Data::SchedMigrateTask(migrate) => {
-                let Some(&vcpu) = self.by_tid.get(&migrate.tid) else {
+                let Some(&vcpu) = self.by_tid.get(migrate.tid) else {
                     return;
                 };
                 // One that sleeps has an event again when it is woken.
@@ -125,8 +125,7 @@ impl Machine {
             }
             Leaves::Dead => {
                 track.ended = Some(event.time);
-                self.by_tid.remove(&self.tracks[vcpu as usize].tid);
-                self.last = None;
+                self.by_tid.remove(self.tracks[vcpu as usize].tid);
             }
         }
     }
@@ -164,7 +163,7 @@ impl Machine {
 
     /// A thread that slept is on a run queue.
     fn wakes(&mut self, event: &Event<'_>, tid: i32, target: Option<i32>) {
-        let Some(&vcpu) = self.by_tid.get(&tid) else {
+        let Some(&vcpu) = self.by_tid.get(tid) else {
             return;
         };
         let track = &mut self.tracks[vcpu as usize];
@@ -184,7 +183,7 @@ impl Machine {
 
     /// The first `sched_wakeup` says of a thread that a `sched_waking` was taken for one too early.
     fn not_yet(&mut self, tid: i32) {
-        let Some(&vcpu) = self.by_tid.get(&tid) else {
+        let Some(&vcpu) = self.by_tid.get(tid) else {
             return;
         };
         let track = &mut self.tracks[vcpu as usize];
@@ -229,8 +228,7 @@ impl Machine {
         track.lost |= track.sched != Sched::Running;
         track.sched = Sched::Running;
         track.ended = Some(time);
-        self.by_tid.remove(&tid);
-        self.last = None;
+        self.by_tid.remove(tid);
     }
 
     /// A thread is made. If it has a vCPU's id, that one ended before, which was not seen.
