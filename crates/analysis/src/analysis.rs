@@ -7,6 +7,7 @@ use event::{Data, Event, EventType, Order, Side};
 use model::{Machine, Span};
 use paths::Instance;
 
+use crate::activity::Activity;
 use crate::chosen::{Chosen, LeftOut};
 use crate::counts::Counts;
 use crate::series::Measured;
@@ -82,6 +83,8 @@ pub struct Needs {
     pub samples: bool,
     /// How many events of which kind and on which CPU there are, of those that somebody wants ([`Walked::counts`]).
     pub counts: bool,
+    /// When CPUs had events, of whatever kind ([`Walked::activity`]).
+    pub activity: bool,
 }
 
 /// What one analysis tells another during the walk.
@@ -128,6 +131,8 @@ pub struct Context<'w> {
     /// The machine the event happened on: threads with their names, VMs, and vCPUs with their states, as far as somebody
     /// needs them.
     pub machine: &'w mut Machine,
+    /// When CPUs had events until now, this one included, if somebody needs that.
+    pub activity: &'w Activity,
     /// Whether the event is one of those that were asked for.
     pub chosen: Chosen,
     /// What vCPUs are left out.
@@ -143,6 +148,8 @@ pub struct Walked<'w> {
     pub machine: &'w Machine,
     /// How many events there are, if somebody needs that.
     pub counts: &'w Counts,
+    /// When CPUs had events, if somebody needs that.
+    pub activity: &'w Activity,
     /// What vCPUs are left out.
     pub left_out: &'w LeftOut,
 }
@@ -176,8 +183,8 @@ pub trait Analysis: Any + fmt::Debug {
     }
 
     /// Takes the spans that the event now has ended, in the order in which they ended.
-    fn spans(&mut self, spans: &[Span]) {
-        let _ = spans;
+    fn spans(&mut self, spans: &[Span], context: &Context<'_>) {
+        let _ = (spans, context);
     }
 
     /// Takes a side record. Threads and names are followed for all ([`Context::machine`]).

@@ -22,6 +22,7 @@ assert!(study.get::<Vcpus>().expect("it was put in").report(&walked).rows.is_emp
 */
 #![forbid(unsafe_code)]
 
+mod activity;
 mod analysis;
 mod chosen;
 mod console;
@@ -51,6 +52,7 @@ mod timers;
 mod vcpus;
 mod waits;
 
+pub use activity::Activity;
 pub use analysis::{Analysis, Context, Needs, Note, Notes, States, Turn, Walked, Want};
 pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};

@@ -138,7 +138,7 @@ impl Picture {
             tasks.as_ref().filter(|_| info.vms.is_empty()),
             functions,
         );
-        let recorder = of(study, |one: &Recorder| one.report(walked.machine));
+        let recorder = of(study, |one: &Recorder| one.report(&walked));
         let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
         Picture {
             isa,

@@ -11,7 +11,7 @@ use event::{Data, Event, EventType, LostKind, NONE, Side};
 use model::{Machine, Tasks, Threads};
 
 use crate::Stats;
-use crate::analysis::{Analysis, Context, Needs, Note, Want};
+use crate::analysis::{Analysis, Context, Needs, Note, Walked, Want};
 
 /// Names of recorders' threads. Forked readers keep the name of who forked them.
 const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stapio"];
@@ -21,10 +21,6 @@ const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stap
 /// it is not known yet how many there will be.
 const WAKES: u64 = 20;
 const WAKES_OF_AGENT: u64 = 4;
-
-/// Gaps that are all looked at, and one in how many of those beyond.
-const ALL_GAPS: u64 = 1 << 14;
-const ONE_GAP_IN: u64 = 8;
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -93,8 +89,6 @@ impl RecorderReport {
 struct Cpu {
     /// Who has it, and since when.
     current: Option<(u32, u64)>,
-    /// Thread and time of the last event.
-    last: Option<(i32, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -122,9 +116,6 @@ pub struct Recorder {
     cpus: Vec<Cpu>,
     /// By thread slot.
     tasks: Vec<Task>,
-    gaps: Stats,
-    seen_gaps: u64,
-    fine: bool,
     agents: bool,
     /// sched_waking is recorded, which says who woke a task.
     wakings: bool,
@@ -153,26 +144,6 @@ impl Recorder {
             self.tasks.resize_with(index + 1, Task::default);
         }
         &mut self.tasks[index]
-    }
-
-    /// Looks how long after its thread's last event an event is.
-    #[inline]
-    fn gap(&mut self, event: &Event<'_>) {
-        if !self.fine {
-            self.fine = !event.time.is_multiple_of(1_000);
-        }
-        if let Some(cpu) = self.cpu(event.cpu) {
-            let last = cpu.last.replace((event.tid, event.time));
-            if let Some((tid, time)) = last
-                && tid == event.tid
-            {
-                // Of many gaps a part says as much.
-                self.seen_gaps += 1;
-                if self.seen_gaps <= ALL_GAPS || self.seen_gaps.is_multiple_of(ONE_GAP_IN) {
-                    self.gaps.add(event.time.saturating_sub(time));
-                }
-            }
-        }
     }
 
     /// Takes an event of the scheduler. Returns whether it is traffic between the recorder and an agent in a guest, and of
@@ -239,7 +210,8 @@ impl Recorder {
     }
 
     /// Returns what was found.
-    pub fn report(&self, machine: &Machine) -> RecorderReport {
+    pub fn report(&self, walked: &Walked<'_>) -> RecorderReport {
+        let machine = walked.machine;
         let threads = machine.threads();
         let least = if self.agents { WAKES_OF_AGENT } else { WAKES };
         // Processes of a recorder: all their threads are.
@@ -253,8 +225,8 @@ impl Recorder {
         pids.dedup();
         let mut out = RecorderReport {
             agents: self.agents,
-            gaps: self.gaps.clone(),
-            coarse: !self.fine,
+            gaps: walked.activity.gaps().clone(),
+            coarse: !walked.activity.is_fine(),
             ..RecorderReport::default()
         };
         for ((tid, thread), slot) in threads.iter().zip(0u32..) {
@@ -295,6 +267,7 @@ impl Analysis for Recorder {
     fn needs(&self) -> Needs {
         Needs {
             threads: true,
+            activity: true,
             ..Needs::default()
         }
     }
@@ -302,19 +275,14 @@ impl Analysis for Recorder {
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
         match ty.kind.is_sched() {
             true => Want::Order,
-            false => Want::Head,
+            false => Want::Nothing,
         }
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
-        self.gap(event);
         if let Some(pid) = self.sched(event, data, context.machine) {
             context.notes.push(Note::RecorderTalks(pid));
         }
-    }
-
-    fn head(&mut self, event: &Event<'_>, _: &mut Context<'_>) {
-        self.gap(event);
     }
 
     fn side(&mut self, side: &Side<'_>) {
@@ -328,7 +296,6 @@ impl Analysis for Recorder {
             for (cpu, number) in self.cpus.iter_mut().zip(0i32..) {
                 if lost == NONE || lost == number {
                     cpu.current = None;
-                    cpu.last = None;
                 }
             }
         }

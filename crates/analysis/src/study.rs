@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use event::{Event, EventType, Kind, Order, Side, Sink};
 use model::{Machine, Span, ThreadFacts};
 
+use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, Needs, Notes, States, Turn, Walked, Want};
 use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
@@ -55,6 +56,9 @@ struct Followed {
     /// How many events there are, and whether somebody needs that.
     counts: Counts,
     counted: bool,
+    /// When CPUs had events, and whether somebody needs that.
+    activity: Activity,
+    active: bool,
     threads: bool,
     /// Whether somebody needs vCPUs, though nobody may want the events that show them.
     vcpus: bool,
@@ -136,6 +140,7 @@ impl Study {
         debug_assert_ne!(member, 0, "more analyses than go together");
         let followed = self.followed(machine);
         followed.counted |= needs.counts;
+        followed.active |= needs.activity;
         followed.vcpus |= needs.vcpus;
         followed.threads |= needs.threads || needs.vcpus || needs.states > States::Nothing;
         followed.states = followed.states.max(needs.states);
@@ -216,6 +221,7 @@ impl Study {
         Walked {
             machine: &self.machines[0].machine,
             counts: &self.machines[0].counts,
+            activity: &self.machines[0].activity,
             left_out: &self.left_out,
         }
     }
@@ -226,6 +232,7 @@ impl Study {
         Some(Walked {
             machine: &followed.machine,
             counts: &followed.counts,
+            activity: &followed.activity,
             left_out: &self.left_out,
         })
     }
@@ -259,6 +266,7 @@ impl Study {
             let walked = Walked {
                 machine: &followed.machine,
                 counts: &followed.counts,
+                activity: &followed.activity,
                 left_out,
             };
             member
@@ -312,6 +320,7 @@ impl Study {
         };
         let mut context = Context {
             machine: &mut followed.machine,
+            activity: &followed.activity,
             chosen: Chosen::default(),
             left_out: &self.left_out,
             notes: &mut self.notes,
@@ -327,7 +336,7 @@ impl Study {
         if followed.states > States::Nothing {
             context.machine.finish(&mut self.spans);
             each(&mut self.members, followed.spans, |one| {
-                one.spans(&self.spans);
+                one.spans(&self.spans, &context);
             });
             self.spans.clear();
         }
@@ -361,6 +370,7 @@ impl Round<'_> {
         }
         let mut context = Context {
             machine: &mut followed.machine,
+            activity: &followed.activity,
             chosen,
             left_out: self.left_out,
             notes: self.notes,
@@ -375,7 +385,9 @@ impl Round<'_> {
             Follows::States if followed.spans != 0 => {
                 context.machine.event(event, &data, self.spans);
                 if !self.spans.is_empty() {
-                    each(members, followed.spans, |one| one.spans(self.spans));
+                    each(members, followed.spans, |one| {
+                        one.spans(self.spans, &context)
+                    });
                     self.spans.clear();
                 }
             }
@@ -397,6 +409,7 @@ impl Round<'_> {
     fn heads(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
         let mut context = Context {
             machine: &mut self.followed.machine,
+            activity: &self.followed.activity,
             chosen,
             left_out: self.left_out,
             notes: self.notes,
@@ -434,6 +447,10 @@ impl Sink for Study {
         }
         any |= wanted.is_read() || wanted.heads != 0;
         let followed = self.followed(ty.machine);
+        if followed.active {
+            any = true;
+            wanted.order = Order::Time;
+        }
         let of_threads = ty.kind.is_sched() || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit);
         if followed.states > States::Nothing && followed.machine.wants(ty) {
             wanted.follows = Follows::States;
@@ -489,6 +506,9 @@ impl Sink for Study {
         if followed.counted {
             followed.counts.take(event, chosen);
         }
+        if followed.active {
+            followed.activity.take(event.time, event.cpu, event.tid);
+        }
         let mut round = Round {
             members: &mut self.members,
             followed,
@@ -515,6 +535,8 @@ impl Sink for Study {
                 member.analysis.side(side);
             }
         }
-        self.followed(machine).machine.side(side);
+        let followed = self.followed(machine);
+        followed.activity.side(side);
+        followed.machine.side(side);
     }
 }

@@ -515,7 +515,7 @@ impl Analysis for Vcpus {
         }
     }
 
-    fn spans(&mut self, spans: &[Span]) {
+    fn spans(&mut self, spans: &[Span], _: &Context<'_>) {
         for span in spans {
             self.span(span);
         }

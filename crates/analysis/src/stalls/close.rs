@@ -1,5 +1,7 @@
 //! What held a vCPU, when it goes on.
 
+use crate::activity::Activity;
+
 use super::{Held, Kept, LONG_NS, Split, Stalls};
 
 /// Stalls that are kept with their circumstances: the longest.
@@ -7,7 +9,7 @@ const KEPT: usize = 24;
 
 impl Stalls {
     /// An exit, or what the guest ran, is over: what was it?
-    pub(super) fn close(&mut self, number: u32) {
+    pub(super) fn close(&mut self, number: u32, activity: &Activity) {
         let Some(vcpu) = self.vcpus.get_mut(number as usize) else {
             return;
         };
@@ -45,7 +47,8 @@ impl Stalls {
         let behind = vcpu.longest_behind.take();
         let (woken_by, beside) = (vcpu.woken_by, std::mem::take(&mut vcpu.beside));
         let cpu = vcpu.cpu;
-        let held = self.held(&split, stopped, uninterruptible, cpu, (from, to));
+        let silent = activity.silence_ns(cpu, from, to);
+        let held = self.held(&split, stopped, uninterruptible, silent, total);
         let Some((held, held_ns)) = held else { return };
         let sleeps = matches!(held, Held::Stopped | Held::Vmm | Held::Kernel);
         let waker = woken_by.filter(|_| sleeps).map(|slot| {
@@ -71,10 +74,9 @@ impl Stalls {
         split: &Split,
         stopped: u64,
         uninterruptible: u64,
-        cpu: i32,
-        (from, to): (u64, u64),
+        silent: u64,
+        total: u64,
     ) -> Option<(Held, u64)> {
-        let total = to.saturating_sub(from);
         if stopped >= total / 2 {
             return Some((Held::Stopped, stopped));
         }
@@ -100,7 +102,6 @@ impl Stalls {
             (Held::Busy, split.running),
         ];
         let (held, ns) = kinds.into_iter().max_by_key(|(_, ns)| *ns)?;
-        let silent = self.silent(cpu, from, to);
         Some(match held {
             Held::Host | Held::Busy
                 if silent >= total / 2 && (self.ticks || held == Held::Host) =>
@@ -112,14 +113,6 @@ impl Stalls {
             Held::Busy if silent >= total / 2 => (Held::Untold, ns),
             _ => (held, ns),
         })
-    }
-
-    /// The longest silence of a CPU within a time.
-    fn silent(&self, cpu: i32, from: u64, to: u64) -> u64 {
-        let cpu = usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at));
-        let silences = cpu.into_iter().flat_map(|cpu| &cpu.silences);
-        let within = silences.map(|(a, b)| (*b).min(to).saturating_sub((*a).max(from)));
-        within.max().unwrap_or(0)
     }
 
     fn keep(&mut self, stall: Kept) {

@@ -9,12 +9,11 @@
 mod close;
 mod report;
 
-use std::collections::VecDeque;
-
 use event::sched::{Leaves, TaskState};
 use event::{Data, Event, EventType, ExitReason, Kind};
 use model::{Access, Machine, Span, State, Tasks};
 
+use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, Needs, States, Want};
 pub use report::{Held, Ran, Stall, StallsReport};
 
@@ -24,10 +23,6 @@ pub const LONG_NS: u64 = 100_000_000;
 const MAX_ASLEEP: usize = 64;
 /// Tasks that are noted for one of them.
 const MAX_RAN: usize = 24;
-/// No event of a CPU for so long is silence. A running task has an event at every tick of the scheduler.
-const SILENCE_NS: u64 = 20_000_000;
-/// Silences that are remembered of each CPU.
-const SILENCES: usize = 8;
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
 
@@ -39,8 +34,6 @@ const UNINTERRUPTIBLE: u64 = 0x2;
 struct Cpu {
     /// Who has it, and since when.
     current: Option<(u32, u64)>,
-    last: Option<u64>,
-    silences: VecDeque<(u64, u64)>,
 }
 
 /// Time of a stall under way, by what held the vCPU.
@@ -140,30 +133,14 @@ impl Stalls {
         self.cpus.get_mut(index)
     }
 
-    /// Looks whether its CPU was silent before an event.
     #[inline]
-    fn listen(&mut self, event: &Event<'_>) {
-        let time = event.time;
-        if let Some(cpu) = self.cpu(event.cpu) {
-            let last = cpu.last.replace(time);
-            if let Some(last) = last
-                && time.saturating_sub(last) >= SILENCE_NS
-            {
-                if cpu.silences.len() == SILENCES {
-                    cpu.silences.pop_front();
-                }
-                cpu.silences.push_back((last, time));
-            }
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        let machine = &mut *context.machine;
         let time = event.time;
         match data {
             Data::KvmExit(_) | Data::KvmEntry(_) => {
                 if let Some(vcpu) = machine.vcpu_of(event.tid) {
-                    self.close(vcpu);
+                    self.close(vcpu, context.activity);
                     let vcpu = self.vcpu(vcpu);
                     vcpu.slept = 0;
                     vcpu.woken_by = None;
@@ -348,6 +325,7 @@ impl Analysis for Stalls {
         Needs {
             states: States::All,
             spans: true,
+            activity: true,
             ..Needs::default()
         }
     }
@@ -362,33 +340,26 @@ impl Analysis for Stalls {
             | Kind::SchedWaking
             | Kind::SchedWakeup
             | Kind::SchedWakeupNew => Want::Order,
-            _ => Want::Head,
+            _ => Want::Nothing,
         }
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.follows {
-            self.listen(event);
-            self.take(event, data, context.machine);
+            self.take(event, data, context);
         }
     }
 
-    fn head(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
-        if context.chosen.follows {
-            self.listen(event);
-        }
-    }
-
-    fn spans(&mut self, spans: &[Span]) {
+    fn spans(&mut self, spans: &[Span], context: &Context<'_>) {
         for span in spans {
-            self.span(span);
+            self.span(span, context.activity);
         }
     }
 }
 
 impl Stalls {
     #[inline]
-    fn span(&mut self, span: &Span) {
+    fn span(&mut self, span: &Span, activity: &Activity) {
         let asks = span.cause.reason.is_none_or(asks);
         let counts = match span.state {
             State::Guest | State::Poll | State::Halted => false,
@@ -397,7 +368,7 @@ impl Stalls {
         };
         if !counts {
             // What the guest asked for is no stall; a wait for a CPU in it is one by itself.
-            self.close(span.vcpu);
+            self.close(span.vcpu, activity);
             return;
         }
         let idle = span.behind.is_some() && span.behind == self.idle;
