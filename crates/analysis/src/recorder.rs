@@ -306,7 +306,12 @@ impl Analysis for Recorder {
 /// `vhost-4509-4522`, where it is a thread of that process itself.
 fn vhost(threads: &Threads, slot: u32) -> Option<Option<i32>> {
     let (_, thread) = threads.at(slot)?;
-    let rest = thread.comm.as_deref()?.strip_prefix("vhost-")?;
+    vhost_of(thread.comm.as_deref()?)
+}
+
+/// Returns whether a thread of this name is a vhost worker, and for which process.
+pub(crate) fn vhost_of(comm: &str) -> Option<Option<i32>> {
+    let rest = comm.strip_prefix("vhost-")?;
     let digits = rest.split('-').next().unwrap_or_default();
     Some(digits.parse().ok())
 }

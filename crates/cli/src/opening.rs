@@ -13,6 +13,8 @@ pub(crate) struct Beside<'a> {
     pub mtree: Option<&'a Path>,
     /// A copy of `/proc/kallsyms`.
     pub kallsyms: Option<&'a Path>,
+    /// A copy of a guest's.
+    pub guest_kallsyms: Option<&'a Path>,
 }
 
 /// Opens what stands beside the inputs of a command. `inputs` are these, and other files that the command reads itself.
@@ -30,6 +32,7 @@ pub(crate) fn session(
         facts: common.facts.clone(),
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),
+        guest_kallsyms: beside.guest_kallsyms.map(Path::to_owned),
         threads: threads(common),
         filters: filters(&common.filter),
     };

@@ -47,7 +47,8 @@ const QUESTIONS: [(&str, &str); 8] = [
 ];
 
 /// Single questions, each about what shows it.
-const OTHERS: [(&str, &str); 32] = [
+const OTHERS: [(&str, &str); 33] = [
+    ("flame", "flame --limit 6 x86/flame-iperf3/l1.perf.data.zst"),
     ("irqs", "irqs x86/console-sick/perf.data.zst"),
     ("exits", "exits x86/clocksource-hpet/perf.data.guest.zst"),
     (
@@ -161,9 +162,9 @@ const OTHERS: [(&str, &str); 32] = [
     ("rules-explain", "rules --explain"),
 ];
 
-const COMMANDS: [&str; 12] = [
-    "report", "diagnose", "compare", "rules", "info", "events", "exits", "vcpus", "irqs", "paths",
-    "sched", "facts",
+const COMMANDS: [&str; 13] = [
+    "report", "diagnose", "compare", "rules", "info", "events", "exits", "flame", "vcpus", "irqs",
+    "paths", "sched", "facts",
 ];
 
 /// How many lines of events are kept.

@@ -19,6 +19,7 @@ mod facts;
 mod facts_command;
 mod filtered_counts;
 mod filters;
+mod flame;
 mod forms_agree;
 mod golden;
 mod holes;

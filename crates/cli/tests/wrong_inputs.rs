@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{Failures, case, run};
 
 /// Where an input can stand, and the arguments there; `FILE` is the input, `REC` a recording.
-const PLACES: [(&str, &[&str]); 17] = [
+const PLACES: [(&str, &[&str]); 18] = [
     ("info", &["info", "FILE"]),
     ("events", &["events", "FILE"]),
     ("exits", &["exits", "FILE"]),
@@ -23,6 +23,10 @@ const PLACES: [(&str, &[&str]); 17] = [
     ("--formats", &["info", "--formats", "FILE", "REC"]),
     ("--mtree", &["exits", "--mtree", "FILE", "REC"]),
     ("--kallsyms", &["diagnose", "--kallsyms", "FILE", "REC"]),
+    (
+        "--guest-kallsyms",
+        &["flame", "--guest-kallsyms", "FILE", "REC"],
+    ),
     ("--domain", &["diagnose", "--domain", "FILE", "REC"]),
     ("--path", &["paths", "--path", "FILE", "REC"]),
 ];
@@ -133,7 +137,7 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
             ),
             "is a kernel's symbols",
             "'trapline diagnose --kallsyms FILE REC'",
-            &["--kallsyms"],
+            &["--kallsyms", "--guest-kallsyms"],
         ),
         kind(
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../paths/builtin/2-irqfd.toml"),

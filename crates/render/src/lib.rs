@@ -15,6 +15,7 @@ pub mod csv;
 pub mod diagnose;
 pub mod exits;
 pub mod facts;
+pub mod flame;
 pub mod html;
 pub mod info;
 pub mod irqs;
@@ -60,6 +61,14 @@ fn tables() -> Vec<(&'static str, String)> {
         (
             "`sched`: `cpus` (CSV: `--by cpu`)",
             sched::cpu_columns().described(&[&sched::CPUS]),
+        ),
+        (
+            "`flame`: `rows`",
+            flame::columns().described(&[&flame::SHOWN]),
+        ),
+        (
+            "`flame`: `functions`",
+            flame::functions().described(&[&flame::SHOWN_FUNCTIONS]),
         ),
         (
             "`paths`: `paths[].stages`",

@@ -9,13 +9,13 @@ use crate::{Error, Kind, Wanted, sniff};
 /// Files of symbols are not read beyond this many bytes: a kernel with many modules has some 20 MB.
 const MAX_KALLSYMS: u64 = 128 << 20;
 
-/// Reads symbols, as /proc/kallsyms has them.
-pub(crate) fn open(path: Option<&Path>) -> Result<Option<Kallsyms>, Error> {
+/// Reads symbols, as /proc/kallsyms has them. `option` names the file in messages.
+pub(crate) fn open(option: &str, path: Option<&Path>) -> Result<Option<Kallsyms>, Error> {
     let Some(path) = path else {
         return Ok(None);
     };
     let wanted = Wanted::Symbols;
-    let name = format!("--kallsyms {}", path.display());
+    let name = format!("{option} {}", path.display());
     let text = match source::read_beside(path, MAX_KALLSYMS) {
         Ok(text) => text,
         Err(error) => {

@@ -83,6 +83,7 @@ pub struct Session {
     facts: HostFacts,
     devices: DeviceNames,
     kallsyms: Option<Kallsyms>,
+    guest_kallsyms: Option<Kallsyms>,
     /// Whether standard input was read.
     standard_input: AtomicBool,
 }
@@ -98,7 +99,9 @@ impl Session {
         let lender = Lender::open(&options)?;
         let facts = HostFacts::open(&options.facts)?;
         let devices = DeviceNames::open(options.mtree.as_deref(), &facts)?;
-        let kallsyms = kallsyms::open(options.kallsyms.as_deref())?;
+        let kallsyms = kallsyms::open("--kallsyms", options.kallsyms.as_deref())?;
+        let guest = options.guest_kallsyms.as_deref();
+        let guest_kallsyms = kallsyms::open("--guest-kallsyms", guest)?;
         let standard_input = options.beside().any(options::is_standard_input);
         Ok(Session {
             standard_input: AtomicBool::new(standard_input),
@@ -107,6 +110,7 @@ impl Session {
             facts,
             devices,
             kallsyms,
+            guest_kallsyms,
         })
     }
 

@@ -8,7 +8,7 @@ use event::{Quality, Sink};
 use model::{ThreadFacts, Vm};
 use paths::Paths;
 use source::{Header, Outcome, Reader, TimeUnit};
-use symbols::Functions;
+use symbols::{Functions, KernelFile};
 
 use crate::holds::holds;
 use crate::window::Filtered;
@@ -143,6 +143,23 @@ impl<'s> Opened<'s> {
     pub fn functions(&self) -> Functions<'_> {
         let own = self.reader.formats().map(|formats| &formats.kallsyms);
         Functions::new(own, self.session.kallsyms.as_ref())
+    }
+
+    /// Returns the functions of guests' kernels: by the symbols given beside the recording, since it has none of them.
+    pub fn guest_functions(&self) -> Functions<'_> {
+        Functions::new(None, self.session.guest_kallsyms.as_ref())
+    }
+
+    /// Returns the kernels and modules that the recording has build ids of.
+    pub fn kernel_files(&self) -> Vec<KernelFile<'_>> {
+        let perf = self.reader.perf_data().into_iter();
+        let ids = perf.flat_map(|perf| &perf.info().build_ids);
+        ids.filter(|id| id.kernel)
+            .map(|id| KernelFile {
+                path: &id.path,
+                guest: id.guest,
+            })
+            .collect()
     }
 
     /// Walks a sink over all events.

@@ -21,6 +21,8 @@ pub struct Options {
     pub mtree: Option<PathBuf>,
     /// A copy of the host's `/proc/kallsyms`, for recordings without symbols.
     pub kallsyms: Option<PathBuf>,
+    /// A copy of a guest's `/proc/kallsyms`, for samples of its kernel.
+    pub guest_kallsyms: Option<PathBuf>,
     /// Threads that may work on an input; 0 is 1. What is found is the same with any number.
     pub threads: usize,
     /// What of a recording is wanted.
@@ -30,7 +32,12 @@ pub struct Options {
 impl Options {
     /// Returns all files that stand beside inputs.
     pub(crate) fn beside(&self) -> impl Iterator<Item = &Path> {
-        let options = [&self.formats, &self.mtree, &self.kallsyms];
+        let options = [
+            &self.formats,
+            &self.mtree,
+            &self.kallsyms,
+            &self.guest_kallsyms,
+        ];
         let options = options.into_iter().flatten();
         options.chain(&self.facts).map(PathBuf::as_path)
     }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 const MAX_NAME_BYTES: usize = 16 << 20;
 
 /// A file name, by number: see [`Files::name`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FileId(pub(crate) u32);
 
 impl FileId {

@@ -4,7 +4,7 @@
 const CPUMODE_MASK: u16 = 7;
 
 /// Where the CPU was (`PERF_RECORD_MISC_*`, `include/uapi/linux/perf_event.h`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CpuMode {
     /// In the kernel of the host.
     Kernel,

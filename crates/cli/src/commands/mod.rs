@@ -8,6 +8,7 @@ pub(crate) mod diagnose;
 pub(crate) mod events;
 pub(crate) mod exits;
 pub(crate) mod facts;
+pub(crate) mod flame;
 pub(crate) mod info;
 pub(crate) mod irqs;
 mod no_events;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Irqs(irqs::IrqsArgs),
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
     Paths(PathsArgs),
+    /// Show where CPUs were when perf sampled them, as a table or as folded stacks.
+    Flame(flame::FlameArgs),
     /// Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers.
     Sched(SchedArgs),
     /// Show this host's CPUs, clocks, settings and KVM parameters, and its VMs with their pinning.
@@ -66,6 +69,7 @@ impl Command {
             Command::Rules(args) => rules::run(args),
             Command::Events(args) => events::run(args),
             Command::Exits(args) => exits::run(args),
+            Command::Flame(args) => flame::run(args),
             Command::Irqs(args) => irqs::run(args),
             Command::Paths(args) => paths::run(args),
             Command::Sched(args) => sched::run(args),

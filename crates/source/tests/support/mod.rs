@@ -10,8 +10,8 @@ pub(crate) mod trim_perf;
 use std::ops::ControlFlow;
 
 use analysis::{
-    By, Convention, Exits, Faults, Info, Merge, Moves, Options, Picture, Sched, Signs, Sleeps,
-    Slices, Study, Timers, Vcpus, Window,
+    By, Convention, Exits, Faults, Info, Merge, Moves, Options, Picture, Profile, ProfileOptions,
+    Sched, Signs, Sleeps, Slices, Study, Timers, Vcpus, Window,
 };
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
@@ -177,8 +177,40 @@ impl Sink for Lines<'_, '_> {
     }
 }
 
+/// Profiles the first event sampled, and switches if their stacks were.
+fn profile(reader: &Reader<'_>) {
+    for event in [None, Some("sched:sched_switch".to_owned())] {
+        let options = ProfileOptions { event, idle: false };
+        let mut study = Study::default().with(Profile::new(options, &[]));
+        reader.walk(&mut study);
+        study.finish();
+        let none = Functions::default();
+        let profile = study.get::<Profile>().expect("a profile");
+        let report = profile.report(&study.walked(), none, none);
+        let mut sum = report.shown();
+        // Whatever the recording says, every sample is shown or counted.
+        assert_eq!(report.stacks.tree().totals()[0], sum);
+        sum.add(report.idle);
+        assert_eq!(sum, report.samples);
+        let mut folded = 0;
+        stacks::folded(&report.stacks, 1 << 16, |line| {
+            assert!(!line.contains('\n') && line.len() < 1 << 17);
+            folded += 1;
+        });
+        let nodes = report.stacks.tree().nodes();
+        assert!(folded <= nodes.len());
+        let layout = render::Layout {
+            width: 80,
+            limit: 20,
+            nanoseconds: true,
+        };
+        assert!(!render::flame::table(&report, layout).is_empty());
+    }
+}
+
 /// Asks every question at once, and prints what was found.
 fn analyse(reader: &Reader<'_>) {
+    profile(reader);
     let mut study = Study::default()
         .with(Info::new())
         .with(Exits::new(Options {

@@ -1,0 +1,198 @@
+//! `trapline flame`: where CPUs were when perf sampled them.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use analysis::{Profile, ProfileOptions, ProfileReport, Study};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use render::flame;
+use session::Scope;
+
+use crate::answer::Answer;
+use crate::args::Common;
+use crate::opening::{self, Beside};
+use crate::output;
+
+/// Rows of each table on a terminal.
+const LIMIT: usize = 20;
+/// Bytes of a folded line: tools read lines whole.
+const MAX_LINE: usize = 1 << 16;
+
+/// `trapline flame`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct FlameArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    recording: PathBuf,
+
+    /// Write the stacks to FILE, whose name ends in .folded: a line for each stack, for flamegraph.pl, inferno, speedscope
+    /// and others.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Show the samples of this event. The default is the first one sampled that is no tracepoint.
+    #[arg(long, value_name = "EVENT")]
+    event: Option<String>,
+
+    /// Show idle CPUs too.
+    #[arg(long)]
+    idle: bool,
+
+    /// Show only the first N rows of each table; all with 0.
+    #[arg(long, value_name = "N", default_value_t = LIMIT)]
+    limit: usize,
+
+    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root.
+    #[arg(long, value_name = "FILE")]
+    kallsyms: Option<PathBuf>,
+
+    /// Name functions of guests' kernels with FILE, a copy of a guest's /proc/kallsyms made by root.
+    #[arg(long, value_name = "FILE")]
+    guest_kallsyms: Option<PathBuf>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+const HELP: &str = "Columns:
+  share   of the time that is shown, by the period of each sample
+  guest   of it in a guest, which has an address and no stack in a host's recording
+  kernel  in the host's kernel, for this thread
+  user    in the host's user space; of a thread of a VM that is its VMM
+  self    in the function itself
+  total   in it and in what it called
+
+A function that nothing names is its file and where it is in that file. Filters choose
+samples. This needs samples of a CPU: 'perf record -a -g', or
+'perf kvm --host --guest record -a -g' to see guests too.
+
+Examples:
+  trapline flame perf.data
+  trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
+  trapline flame --event sched:sched_switch --limit 0 perf.data
+  trapline flame --pid 4863 --format json perf.data";
+
+/// Runs the command.
+pub(crate) fn run(args: &FlameArgs) -> Result<()> {
+    if let Some(file) = &args.output {
+        check_form(file)?;
+    }
+    let beside = Beside {
+        kallsyms: args.kallsyms.as_deref(),
+        guest_kallsyms: args.guest_kallsyms.as_deref(),
+        ..Beside::default()
+    };
+    let session = opening::session(&args.common, &beside, &[&args.recording])?;
+    let input = session.input(&args.recording)?;
+    let recording = input.recording_with_symbols()?;
+    let name = recording.name().to_owned();
+    let options = ProfileOptions {
+        event: args.event.clone(),
+        idle: args.idle,
+    };
+    let profile = Profile::new(options, &recording.kernel_files());
+    let mut study = Study::default().with(profile);
+    recording.prepare(&mut study);
+    let mut outcome = recording.walk_filtered(&mut study, Scope::Events);
+    study.finish();
+    let Some(profile) = study.get::<Profile>() else {
+        return Ok(());
+    };
+    let functions = (recording.functions(), recording.guest_functions());
+    let report = profile.report(&study.walked(), functions.0, functions.1);
+    let wanted = args.event.as_deref().unwrap_or("sampled");
+    recording.require(
+        report.event.is_some(),
+        "samples",
+        wanted,
+        "record with 'perf record -a -g', or 'perf kvm --host --guest record -a -g' to see guests too",
+    )?;
+    session.host_facts().warn(&mut outcome.quality);
+    for warning in warnings(&report) {
+        outcome.quality.warn(warning);
+    }
+    if let Some(file) = &args.output {
+        write(file, &report).with_context(|| format!("{}: cannot be written", file.display()))?;
+        output::say_losses(&name, &outcome.quality)?;
+        return output::print(&format!("wrote {}\n", file.display()));
+    }
+    let answer = Answer {
+        format: args.common.format,
+        command: "flame",
+        inputs: std::slice::from_ref(&name),
+        quality: &outcome.quality,
+    };
+    answer.print(
+        || {
+            let limit = if args.limit == 0 {
+                usize::MAX
+            } else {
+                args.limit
+            };
+            let layout = output::layout(limit, recording.nanoseconds());
+            let mut text = flame::table(&report, layout);
+            text.push('\n');
+            text.push_str(&output::quality(&name, &outcome.quality));
+            text
+        },
+        || flame::document(&report),
+        || flame::csv(&report),
+    )
+}
+
+/// Fails for a file of another form than those that can be written.
+fn check_form(file: &Path) -> Result<()> {
+    if file.extension().is_some_and(|form| form == "folded") {
+        return Ok(());
+    }
+    bail!(
+        "-o {}: what to write is known by the end of the name, and stacks are written as .folded",
+        file.display()
+    )
+}
+
+/// Returns what is left out or not certain, in sentences.
+fn warnings(report: &ProfileReport) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let shown = report.shown().samples;
+    if report.unresolved.samples > 0 {
+        warnings.push(format!(
+            "{} of {shown} samples shown have functions without a name in their stacks; --kallsyms names those of the kernel.",
+            report.unresolved.samples
+        ));
+    }
+    if report.damaged > 0 {
+        warnings.push(format!(
+            "Stacks of {} are damaged: their innermost address alone is shown.",
+            words::plural(report.damaged, "sample")
+        ));
+    }
+    if report.shortened > 0 {
+        warnings.push(format!(
+            "Stacks of {} are shown in part: they are too deep, or too many.",
+            words::plural(report.shortened, "sample")
+        ));
+    }
+    if report.other_events > 0 {
+        warnings.push(format!(
+            "{} of other events are not shown; --event chooses the event.",
+            words::plural(report.other_events, "sample")
+        ));
+    }
+    warnings
+}
+
+fn write(file: &Path, report: &ProfileReport) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(file)?);
+    let mut result = Ok(());
+    stacks::folded(&report.stacks, MAX_LINE, |line| {
+        if result.is_ok() {
+            result = writeln!(out, "{line}");
+        }
+    });
+    result?;
+    out.flush()
+}

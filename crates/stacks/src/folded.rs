@@ -1,0 +1,125 @@
+//! Folded stacks: a line for each stack, its frames from the outermost on with semicolons between, and its weight.
+//!
+//! The form is that of `stackcollapse-perf.pl` (FlameGraph), which every tool for flame graphs reads.
+
+use crate::named::Stacks;
+use crate::tree::ROOT;
+
+/// Writes all stacks that weigh anything, in the order of their frames' names. `line` gets each line without its line feed.
+///
+/// A semicolon within a name becomes a colon, and what would break a line a blank, since nothing can be escaped. Stacks that
+/// are too long for a line (`most` bytes) lose the frames in their middle, which a frame `[...]` stands for.
+pub fn folded(stacks: &Stacks, most: usize, mut line: impl FnMut(&str)) {
+    let nodes = stacks.tree().nodes();
+    let mut path = String::new();
+    // By depth, how long the path is without the frames from there on.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut text = String::new();
+    stacks.visit(|at, enters| {
+        if at == ROOT {
+            return;
+        }
+        if !enters {
+            path.truncate(ends.pop().unwrap_or_default());
+            return;
+        }
+        let node = &nodes[at as usize];
+        ends.push(path.len());
+        if !path.is_empty() {
+            path.push(';');
+        }
+        let name = stacks.name(node.frame);
+        let name = name.map_or("", |name| name.text.as_str());
+        path.extend(name.chars().map(plain));
+        if node.own.samples == 0 {
+            return;
+        }
+        text.clear();
+        if path.len() <= most {
+            text.push_str(&path);
+        } else {
+            shorten(&path, most, &mut text);
+        }
+        text.push(' ');
+        text.push_str(&node.own.amount.to_string());
+        line(&text);
+    });
+}
+
+/// What stands for a character of a name.
+fn plain(char: char) -> char {
+    match char {
+        ';' => ':',
+        char if char.is_control() => ' ',
+        char => char,
+    }
+}
+
+/// Leaves out frames in the middle.
+fn shorten(path: &str, most: usize, out: &mut String) {
+    let half = most / 2;
+    let head = path.char_indices().take_while(|(at, _)| *at <= half);
+    let head = head.filter(|(_, char)| *char == ';').last();
+    let from = path.len() - half;
+    let tail = path.char_indices().skip_while(|(at, _)| *at < from);
+    let tail = tail
+        .filter(|(_, char)| *char == ';')
+        .map(|(at, _)| at)
+        .next();
+    out.push_str(head.map_or("", |(at, _)| &path[..=at]));
+    out.push_str("[...]");
+    out.push_str(tail.map_or("", |at| &path[at..]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Name, Part, Tree, Weight};
+
+    fn lines(stacks: &Stacks, most: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        folded(stacks, most, |line| lines.push(line.to_owned()));
+        lines
+    }
+
+    fn stacks(tree: &Tree, names: &[&str]) -> Stacks {
+        let name = |frame: u32| Name {
+            text: names[frame as usize].to_owned(),
+            part: Part::User,
+        };
+        Stacks::of(tree, name, |_| false)
+    }
+
+    #[test]
+    fn one_line_a_stack() {
+        let mut tree = Tree::new(100);
+        let weight = Weight {
+            samples: 1,
+            amount: 7,
+        };
+        tree.add([0, 2], weight);
+        tree.add([0, 1], weight);
+        tree.add([0], weight);
+        tree.add([0, 2], weight);
+        let stacks = stacks(&tree, &["qemu", "write;x\n", "read"]);
+        assert_eq!(
+            lines(&stacks, 1000),
+            ["qemu 7", "qemu;read 14", "qemu;write:x  7"]
+        );
+    }
+
+    #[test]
+    fn lines_have_an_end() {
+        let mut tree = Tree::new(1 << 20);
+        let weight = Weight {
+            samples: 1,
+            amount: 1,
+        };
+        tree.add((0..10_000).map(|n| n % 3), weight);
+        let stacks = stacks(&tree, &["one", "two", "three"]);
+        let lines = lines(&stacks, 100);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].len() < 120, "{}", lines[0]);
+        assert!(lines[0].starts_with("one;two;three;") && lines[0].contains(";[...];"));
+    }
+}

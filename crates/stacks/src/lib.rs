@@ -1,0 +1,15 @@
+/*!
+Call stacks and what they weigh, as a tree: what profiles, flame graphs and folded text are made of.
+
+A [`Tree`] has frames as numbers, so that whoever collects stacks decides what a frame is. [`Stacks`] has frames with names,
+and is what is shown. This crate knows nothing of recordings and does no I/O.
+*/
+#![forbid(unsafe_code)]
+
+mod folded;
+mod named;
+mod tree;
+
+pub use folded::folded;
+pub use named::{Function, Name, Part, Stacks};
+pub use tree::{Node, ROOT, Tree, Weight};

@@ -1,0 +1,241 @@
+//! Stacks whose frames have names.
+
+use rustc_hash::FxHashMap;
+
+use crate::tree::{ROOT, Tree, Weight};
+
+/// Whose code a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// No code: a thread, a CPU, a VM that stands below its stacks.
+    Group,
+    /// The host's kernel.
+    Kernel,
+    /// User space of the host.
+    User,
+    /// A guest, its kernel or its user space.
+    Guest,
+}
+
+/// A frame's name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Name {
+    /// The name.
+    pub text: String,
+    /// Whose code it is.
+    pub part: Part,
+}
+
+/// What a function weighs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: Name,
+    /// Samples that were in it.
+    pub own: Weight,
+    /// Those and samples in what it called; where it called itself they count once.
+    pub total: Weight,
+}
+
+/// Stacks with names, outermost frame first.
+#[derive(Debug, Clone)]
+pub struct Stacks {
+    names: Vec<Name>,
+    index: FxHashMap<Name, u32>,
+    tree: Tree,
+}
+
+impl Stacks {
+    /// Returns none, with room for so many nodes.
+    pub fn new(most: usize) -> Stacks {
+        Stacks {
+            names: Vec::new(),
+            index: FxHashMap::default(),
+            tree: Tree::new(most),
+        }
+    }
+
+    /// Returns the stacks of a tree. `name` says what its frames are called, and `drop` which nodes of the first frame are left
+    /// out with all that they called. Frames that have one name become one.
+    pub fn of(
+        tree: &Tree,
+        mut name: impl FnMut(u32) -> Name,
+        drop: impl Fn(u32) -> bool,
+    ) -> Stacks {
+        let nodes = tree.nodes();
+        let mut stacks = Stacks::new(nodes.len());
+        // By the tree's node, ours; nothing where it is left out.
+        let mut ours: Vec<Option<u32>> = Vec::with_capacity(nodes.len());
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+        for (node, at) in nodes.iter().zip(0u32..) {
+            if at == ROOT {
+                stacks.tree.weigh(ROOT, node.own);
+                ours.push(Some(ROOT));
+                continue;
+            }
+            let parent = ours.get(node.parent as usize).copied().flatten();
+            let parent = parent.filter(|_| node.parent != ROOT || !drop(node.frame));
+            let Some(parent) = parent else {
+                ours.push(None);
+                continue;
+            };
+            let frame = match numbers.get(&node.frame) {
+                Some(frame) => *frame,
+                None => {
+                    let frame = stacks.number(name(node.frame));
+                    numbers.insert(node.frame, frame);
+                    frame
+                }
+            };
+            let child = stacks.tree.child(parent, frame);
+            if let Some(child) = child {
+                stacks.tree.weigh(child, node.own);
+            }
+            ours.push(child);
+        }
+        stacks
+    }
+
+    fn number(&mut self, name: Name) -> u32 {
+        let next = self.names.len() as u32;
+        *self.index.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            next
+        })
+    }
+
+    /// Returns the tree; its frames are numbers of names.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Returns the name of a frame.
+    pub fn name(&self, frame: u32) -> Option<&Name> {
+        self.names.get(frame as usize)
+    }
+
+    /// Returns all functions, heaviest first by what they and those they called weigh, then by name.
+    pub fn functions(&self) -> Vec<Function> {
+        let nodes = self.tree.nodes();
+        let totals = self.tree.totals();
+        let mut functions: Vec<Function> = self
+            .names
+            .iter()
+            .map(|name| Function {
+                name: name.clone(),
+                own: Weight::default(),
+                total: Weight::default(),
+            })
+            .collect();
+        // By node, whether one of those that called it has the same frame. Stacks may be deep, so this goes over open
+        // frames of the way from the root, which nodes know by their number alone.
+        let mut open: Vec<u32> = vec![0; self.names.len()];
+        self.visit(|at, enters| {
+            if at == ROOT {
+                return;
+            }
+            let node = &nodes[at as usize];
+            let frame = node.frame as usize;
+            if enters {
+                functions[frame].own.add(node.own);
+                if open[frame] == 0 {
+                    functions[frame].total.add(totals[at as usize]);
+                }
+                open[frame] += 1;
+            } else {
+                open[frame] -= 1;
+            }
+        });
+        functions.retain(|function| function.name.part != Part::Group);
+        functions.sort_by(|a, b| {
+            let total = b.total.amount.cmp(&a.total.amount);
+            let own = b.own.amount.cmp(&a.own.amount);
+            total.then(own).then(a.name.text.cmp(&b.name.text))
+        });
+        functions
+    }
+
+    /// Goes over all nodes, those called by one in the order of their names, and tells of each when it enters and leaves it.
+    pub(crate) fn visit(&self, mut each: impl FnMut(u32, bool)) {
+        let nodes = self.tree.nodes();
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
+        for (node, at) in nodes.iter().zip(0u32..).skip(1) {
+            children[node.parent as usize].push(at);
+        }
+        let text = |at: &u32| {
+            let name = self.name(nodes[*at as usize].frame);
+            name.map_or("", |name| name.text.as_str())
+        };
+        for list in &mut children {
+            list.sort_by(|a, b| text(a).cmp(text(b)));
+        }
+        // What is left to do, last first: stacks may be deeper than ours.
+        let mut left = vec![(ROOT, true)];
+        while let Some((at, enters)) = left.pop() {
+            each(at, enters);
+            if enters {
+                left.push((at, false));
+                let called = std::mem::take(&mut children[at as usize]);
+                left.extend(called.into_iter().rev().map(|child| (child, true)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(frame: u32) -> Name {
+        Name {
+            text: ["a", "b", "b", "c", "thread"][frame as usize].to_owned(),
+            part: if frame == 4 {
+                Part::Group
+            } else {
+                Part::Kernel
+            },
+        }
+    }
+
+    fn weight(samples: u64) -> Weight {
+        Weight {
+            samples,
+            amount: samples * 100,
+        }
+    }
+
+    #[test]
+    fn frames_of_one_name_are_one() {
+        let mut tree = Tree::new(100);
+        tree.add([4, 0, 1], weight(1));
+        tree.add([4, 0, 2], weight(2));
+        tree.add([3], weight(5));
+        let stacks = Stacks::of(&tree, name, |frame| frame == 3);
+        assert_eq!(stacks.tree().totals()[0], weight(3));
+        let functions = stacks.functions();
+        let texts: Vec<(&str, u64, u64)> = functions
+            .iter()
+            .map(|f| (f.name.text.as_str(), f.own.samples, f.total.samples))
+            .collect();
+        assert_eq!(texts, [("b", 3, 3), ("a", 0, 3)]);
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_counts_once() {
+        let mut tree = Tree::new(100);
+        tree.add([0, 1, 0, 0], weight(3));
+        tree.add([0], weight(1));
+        let functions = Stacks::of(&tree, name, |_| false).functions();
+        let a = functions.iter().find(|f| f.name.text == "a").unwrap();
+        assert_eq!((a.own, a.total), (weight(4), weight(4)));
+    }
+
+    #[test]
+    fn deep_stacks_are_no_deep_calls() {
+        let mut tree = Tree::new(1 << 20);
+        tree.add((0..300_000).map(|n| n % 3), weight(1));
+        let functions = Stacks::of(&tree, name, |_| false).functions();
+        assert_eq!(functions.len(), 2);
+        assert_eq!(functions[0].total, weight(1));
+    }
+}

@@ -1,0 +1,163 @@
+//! Stacks as a tree: those that begin with the same frames share their nodes.
+
+use rustc_hash::FxHashMap;
+
+/// The node that all stacks begin with; it is no frame.
+pub const ROOT: u32 = 0;
+
+/// What samples weigh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Weight {
+    /// How many there are.
+    pub samples: u64,
+    /// What they stand for, in the unit of whoever collected them: periods of an event, or nanoseconds.
+    pub amount: u64,
+}
+
+impl Weight {
+    /// Adds another.
+    pub fn add(&mut self, other: Weight) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.amount = self.amount.saturating_add(other.amount);
+    }
+}
+
+/// A frame behind those that called it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    /// Who called it.
+    pub parent: u32,
+    /// The frame.
+    pub frame: u32,
+    /// What ended here: samples whose innermost frame this is.
+    pub own: Weight,
+}
+
+/// Stacks, outermost frame first.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    index: FxHashMap<(u32, u32), u32>,
+    most: usize,
+    shortened: Weight,
+}
+
+impl Tree {
+    /// Returns an empty tree that has no more than so many nodes.
+    pub fn new(most: usize) -> Tree {
+        Tree {
+            nodes: vec![Node {
+                parent: ROOT,
+                frame: 0,
+                own: Weight::default(),
+            }],
+            index: FxHashMap::default(),
+            most: most.min(u32::MAX as usize),
+            shortened: Weight::default(),
+        }
+    }
+
+    /// Adds a stack, outermost frame first. Where the tree is full it is shortened: its inner frames are left out.
+    pub fn add(&mut self, frames: impl IntoIterator<Item = u32>, weight: Weight) {
+        let mut at = ROOT;
+        for frame in frames {
+            match self.child(at, frame) {
+                Some(child) => at = child,
+                None => {
+                    self.shortened.add(weight);
+                    break;
+                }
+            }
+        }
+        self.nodes[at as usize].own.add(weight);
+    }
+
+    /// Returns the node of a frame that another one called; `None` where there is none and the tree is full.
+    pub fn child(&mut self, parent: u32, frame: u32) -> Option<u32> {
+        if let Some(&node) = self.index.get(&(parent, frame)) {
+            return Some(node);
+        }
+        let node = self.nodes.len();
+        if node >= self.most || parent as usize >= node {
+            return None;
+        }
+        self.nodes.push(Node {
+            parent,
+            frame,
+            own: Weight::default(),
+        });
+        self.index.insert((parent, frame), node as u32);
+        Some(node as u32)
+    }
+
+    /// Adds to what ends at a node.
+    pub(crate) fn weigh(&mut self, node: u32, weight: Weight) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.own.add(weight);
+        }
+    }
+
+    /// Returns all nodes by number, the root first and nobody before who called it.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Returns by node what it and all that it called weigh.
+    pub fn totals(&self) -> Vec<Weight> {
+        let mut totals: Vec<Weight> = self.nodes.iter().map(|node| node.own).collect();
+        for number in (1..self.nodes.len()).rev() {
+            let weight = totals[number];
+            totals[self.nodes[number].parent as usize].add(weight);
+        }
+        totals
+    }
+
+    /// Returns what samples weigh that were shortened since there were too many stacks.
+    pub fn shortened(&self) -> Weight {
+        self.shortened
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Weight = Weight {
+        samples: 1,
+        amount: 10,
+    };
+
+    #[test]
+    fn stacks_share_what_they_begin_with() {
+        let mut tree = Tree::new(100);
+        tree.add([1, 2, 3], ONE);
+        tree.add([1, 2, 4], ONE);
+        tree.add([1, 2], ONE);
+        tree.add([], ONE);
+        assert_eq!(tree.nodes().len(), 5);
+        let totals = tree.totals();
+        let samples: Vec<u64> = totals.iter().map(|weight| weight.samples).collect();
+        assert_eq!(samples, [4, 3, 3, 1, 1]);
+        assert_eq!(totals[0].amount, 40);
+        assert_eq!(tree.shortened(), Weight::default());
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_shortened_and_counted() {
+        let mut tree = Tree::new(3);
+        tree.add([1, 2, 3], ONE);
+        tree.add([4], ONE);
+        tree.add([1, 2], ONE);
+        assert_eq!(tree.nodes().len(), 3);
+        assert_eq!(tree.totals()[0].samples, 3);
+        assert_eq!(tree.shortened().samples, 2);
+    }
+
+    #[test]
+    fn recursion_without_end_is_no_recursion_here() {
+        let mut tree = Tree::new(1 << 20);
+        tree.add(std::iter::repeat_n(7, 500_000), ONE);
+        assert_eq!(tree.totals()[0], ONE);
+        assert_eq!(tree.nodes().len(), 500_001);
+    }
+}
