@@ -255,6 +255,48 @@ fn samples_in_are_samples_shown() {
     }
 }
 
+/// Whatever stands below them, and in whatever form, the stacks are the same.
+#[test]
+fn groups_and_forms_have_the_same_stacks() {
+    let recording = file("arm64/vhost-mmio/boot2-vsock/perf.data.l2");
+    let all = of_program(&recording, &[]);
+    let without_group = |folded: &Folded| {
+        let mut stacks = Folded::new();
+        for (stack, weight) in folded {
+            let rest = stack.split_once(';').map_or("", |(_, rest)| rest);
+            *stacks.entry(rest.to_owned()).or_default() += weight;
+        }
+        stacks
+    };
+    for (by, begin) in [("thread", "perf/"), ("cpu", "CPU "), ("vm", "no VM")] {
+        let folded = of_program(&recording, &["--by", by]);
+        assert!(folded.keys().any(|stack| stack.starts_with(begin)), "{by}");
+        assert_eq!(without_group(&folded), without_group(&all), "{by}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.json");
+    let paths = [&recording, &out].map(|path| path.display().to_string());
+    assert_eq!(run(["flame", &paths[0], "-o", &paths[1]]).status, 0);
+    let text = fs::read_to_string(out).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let frames = document["shared"]["frames"].as_array().unwrap();
+    let profile = &document["profiles"][0];
+    let samples = profile["samples"].as_array().unwrap().iter();
+    let mut stacks = Folded::new();
+    for (sample, weight) in samples.zip(profile["weights"].as_array().unwrap()) {
+        let names = sample.as_array().unwrap().iter().map(|frame| {
+            let frame = &frames[usize::try_from(frame.as_u64().unwrap()).unwrap()];
+            frame["name"].as_str().unwrap()
+        });
+        let stack = names.collect::<Vec<_>>().join(";");
+        *stacks.entry(stack).or_default() += weight.as_u64().unwrap();
+    }
+    assert_eq!(stacks, all);
+    let sum: u64 = stacks.values().sum();
+    assert_eq!(profile["endValue"].as_u64(), Some(sum));
+    assert_eq!(profile["type"], "sampled");
+}
+
 #[test]
 fn what_cannot_be_shown_is_said() {
     let tracepoints = all_cases()

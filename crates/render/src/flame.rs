@@ -140,8 +140,79 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
     text.push('\n');
     text.push_str(&columns().view(SHOWN).text(rows(report), layout));
     let heavy = report.functions();
-    let heavy = heavy.iter().map(|function| Heavy { function, whole });
-    text.push('\n');
-    text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
+    if !heavy.is_empty() {
+        let heavy = heavy.iter().map(|function| Heavy { function, whole });
+        text.push('\n');
+        text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
+    }
     text
+}
+
+/// A profile as speedscope reads it, its "sampled" kind (`file-format-spec.ts` of speedscope 1.20).
+#[derive(Debug, Serialize)]
+struct Speedscope<'r> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    shared: Shared<'r>,
+    profiles: [Sampled<'r>; 1],
+    name: &'r str,
+    exporter: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Shared<'r> {
+    frames: Vec<Frame<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Frame<'r> {
+    name: &'r str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sampled<'r> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'r str,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: Vec<Vec<u32>>,
+    weights: Vec<u64>,
+}
+
+/// Returns the stacks as a file of speedscope's. `name` is the recording's.
+///
+/// # Errors
+///
+/// As serde_json.
+pub fn speedscope(report: &ProfileReport, name: &str) -> serde_json::Result<String> {
+    let event = report.event.as_deref().unwrap_or_default();
+    // The period of these clocks is their time; that of other events is how often they happened.
+    let is_clock = event.starts_with("cpu-clock") || event.starts_with("task-clock");
+    let mut samples = Vec::new();
+    let mut weights = Vec::new();
+    report.stacks.each(|stack, weight| {
+        samples.push(stack.to_vec());
+        weights.push(weight.amount);
+    });
+    let names = report.stacks.names().iter();
+    serde_json::to_string(&Speedscope {
+        schema: "https://www.speedscope.app/file-format-schema.json",
+        shared: Shared {
+            frames: names.map(|name| Frame { name: &name.text }).collect(),
+        },
+        profiles: [Sampled {
+            kind: "sampled",
+            name: event,
+            unit: if is_clock { "nanoseconds" } else { "none" },
+            start_value: 0,
+            end_value: report.shown().amount,
+            samples,
+            weights,
+        }],
+        name,
+        exporter: "trapline",
+    })
 }

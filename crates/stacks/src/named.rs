@@ -155,6 +155,32 @@ impl Stacks {
         functions
     }
 
+    /// Returns the names of all frames, by number.
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    /// Hands out all stacks that weigh anything, in the order of their frames' names: the numbers of the names, outermost frame
+    /// first.
+    pub fn each(&self, mut stack: impl FnMut(&[u32], Weight)) {
+        let nodes = self.tree.nodes();
+        let mut path = Vec::new();
+        self.visit(|at, enters| {
+            if at == ROOT {
+                return;
+            }
+            let node = &nodes[at as usize];
+            if !enters {
+                path.pop();
+                return;
+            }
+            path.push(node.frame);
+            if node.own.samples > 0 {
+                stack(&path, node.own);
+            }
+        });
+    }
+
     /// Goes over all nodes, those called by one in the order of their names, and tells of each when it enters and leaves it.
     pub(crate) fn visit(&self, mut each: impl FnMut(u32, bool)) {
         let nodes = self.tree.nodes();
@@ -212,6 +238,9 @@ mod tests {
         tree.add([3], weight(5));
         let stacks = Stacks::of(&tree, name, |frame| frame == 3);
         assert_eq!(stacks.tree().totals()[0], weight(3));
+        let mut lists = Vec::new();
+        stacks.each(|stack, weight| lists.push((stack.len(), weight.samples)));
+        assert_eq!(lists, [(3, 3)]);
         let functions = stacks.functions();
         let texts: Vec<(&str, u64, u64)> = functions
             .iter()

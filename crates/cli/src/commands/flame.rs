@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::{Profile, ProfileOptions, ProfileReport, Study};
+use analysis::{Profile, ProfileBy, ProfileOptions, ProfileReport, Study};
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use render::flame;
 use session::Scope;
 
@@ -28,14 +28,18 @@ pub(crate) struct FlameArgs {
     #[arg(value_name = "REC")]
     recording: PathBuf,
 
-    /// Write the stacks to FILE, whose name ends in .folded: a line for each stack, for flamegraph.pl, inferno, speedscope
-    /// and others.
+    /// Write the stacks to FILE. If its name ends in .folded: a line for each stack, for flamegraph.pl, inferno and others; in
+    /// .json: speedscope's file format.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
     /// Show the samples of this event. The default is the first one sampled that is no tracepoint.
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
+
+    /// What stands below the stacks that -o writes.
+    #[arg(long, value_enum, default_value_t = By::Comm)]
+    by: By,
 
     /// Show idle CPUs too.
     #[arg(long)]
@@ -57,6 +61,26 @@ pub(crate) struct FlameArgs {
     common: Common,
 }
 
+/// What stands below stacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The names of threads.
+    Comm,
+    /// Threads.
+    Thread,
+    /// CPUs.
+    Cpu,
+    /// VMs.
+    Vm,
+}
+
+/// What stacks are written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Folded,
+    Speedscope,
+}
+
 const HELP: &str = "Columns:
   share   of the time that is shown, by the period of each sample
   guest   of it in a guest, which has an address and no stack in a host's recording
@@ -72,14 +96,15 @@ samples. This needs samples of a CPU: 'perf record -a -g', or
 Examples:
   trapline flame perf.data
   trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
+  trapline flame --by vm perf.data -o speedscope.json
   trapline flame --event sched:sched_switch --limit 0 perf.data
   trapline flame --pid 4863 --format json perf.data";
 
 /// Runs the command.
 pub(crate) fn run(args: &FlameArgs) -> Result<()> {
-    if let Some(file) = &args.output {
-        check_form(file)?;
-    }
+    let output = args.output.as_deref();
+    let output = output.map(|file| Ok::<_, anyhow::Error>((file, form(file)?)));
+    let output = output.transpose()?;
     let beside = Beside {
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
@@ -92,6 +117,12 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let options = ProfileOptions {
         event: args.event.clone(),
         idle: args.idle,
+        by: match args.by {
+            By::Comm => ProfileBy::Comm,
+            By::Thread => ProfileBy::Thread,
+            By::Cpu => ProfileBy::Cpu,
+            By::Vm => ProfileBy::Vm,
+        },
     };
     let profile = Profile::new(options, &recording.kernel_files());
     let mut study = Study::default().with(profile);
@@ -114,8 +145,9 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     for warning in warnings(&report) {
         outcome.quality.warn(warning);
     }
-    if let Some(file) = &args.output {
-        write(file, &report).with_context(|| format!("{}: cannot be written", file.display()))?;
+    if let Some((file, form)) = output {
+        write(file, form, &report, &name)
+            .with_context(|| format!("{}: cannot be written", file.display()))?;
         output::say_losses(&name, &outcome.quality)?;
         return output::print(&format!("wrote {}\n", file.display()));
     }
@@ -143,15 +175,16 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     )
 }
 
-/// Fails for a file of another form than those that can be written.
-fn check_form(file: &Path) -> Result<()> {
-    if file.extension().is_some_and(|form| form == "folded") {
-        return Ok(());
+/// Returns what a file is to be, by its name.
+fn form(file: &Path) -> Result<Form> {
+    match file.extension().and_then(|form| form.to_str()) {
+        Some("folded") => Ok(Form::Folded),
+        Some("json") => Ok(Form::Speedscope),
+        _ => bail!(
+            "-o {}: what to write is known by the end of the name, and stacks are written as .folded or .json",
+            file.display()
+        ),
     }
-    bail!(
-        "-o {}: what to write is known by the end of the name, and stacks are written as .folded",
-        file.display()
-    )
 }
 
 /// Returns what is left out or not certain, in sentences.
@@ -185,8 +218,12 @@ fn warnings(report: &ProfileReport) -> Vec<String> {
     warnings
 }
 
-fn write(file: &Path, report: &ProfileReport) -> std::io::Result<()> {
+fn write(file: &Path, form: Form, report: &ProfileReport, name: &str) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
+    if form == Form::Speedscope {
+        out.write_all(flame::speedscope(report, name)?.as_bytes())?;
+        return out.flush();
+    }
     let mut result = Ok(());
     stacks::folded(&report.stacks, MAX_LINE, |line| {
         if result.is_ok() {

@@ -180,7 +180,10 @@ impl Sink for Lines<'_, '_> {
 /// Profiles the first event sampled, and switches if their stacks were.
 fn profile(reader: &Reader<'_>) {
     for event in [None, Some("sched:sched_switch".to_owned())] {
-        let options = ProfileOptions { event, idle: false };
+        let options = ProfileOptions {
+            event,
+            ..ProfileOptions::default()
+        };
         let mut study = Study::default().with(Profile::new(options, &[]));
         reader.walk(&mut study);
         study.finish();
