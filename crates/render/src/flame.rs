@@ -39,13 +39,13 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .column("samples", Count, |r| r.row.all.samples)
         .heading("samples", 9)
         .column("share", Share, |r| of(r.row.all, r.whole))
-        .heading("share", 8)
+        .heading("share%", 8)
         .column("guest", Share, |r| of(r.row.guest, r.whole))
-        .heading("guest", 8)
+        .heading("guest%", 8)
         .column("kernel", Share, |r| of(r.row.kernel, r.whole))
-        .heading("kernel", 8)
+        .heading("kernel%", 8)
         .column("user", Share, |r| of(r.row.user, r.whole))
-        .heading("user", 8)
+        .heading("user%", 8)
 }
 
 fn rows(report: &ProfileReport) -> impl Iterator<Item = Row<'_>> {
@@ -71,10 +71,10 @@ pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
         .heading("of", 8)
         .column("self_samples", Count, |r| r.function.own.samples)
         .column("self", Share, |r| of(r.function.own, r.whole))
-        .heading("self", 9)
+        .heading("self%", 9)
         .column("total_samples", Count, |r| r.function.total.samples)
         .column("total", Share, |r| of(r.function.total, r.whole))
-        .heading("total", 9)
+        .heading("total%", 9)
 }
 
 /// Columns of the table of functions on a terminal.

@@ -3,45 +3,28 @@
 //! The form is that of `stackcollapse-perf.pl` (FlameGraph), which every tool for flame graphs reads.
 
 use crate::named::Stacks;
-use crate::tree::ROOT;
 
 /// Writes all stacks that weigh anything, in the order of their frames' names. `line` gets each line without its line feed.
 ///
 /// A semicolon within a name becomes a colon, and what would break a line a blank, since nothing can be escaped. Stacks that
 /// are too long for a line (`most` bytes) lose the frames in their middle, which a frame `[...]` stands for.
 pub fn folded(stacks: &Stacks, most: usize, mut line: impl FnMut(&str)) {
-    let nodes = stacks.tree().nodes();
-    let mut path = String::new();
-    // By depth, how long the path is without the frames from there on.
-    let mut ends: Vec<usize> = Vec::new();
     let mut text = String::new();
-    stacks.visit(|at, enters| {
-        if at == ROOT {
-            return;
-        }
-        if !enters {
-            path.truncate(ends.pop().unwrap_or_default());
-            return;
-        }
-        let node = &nodes[at as usize];
-        ends.push(path.len());
-        if !path.is_empty() {
-            path.push(';');
-        }
-        let name = stacks.name(node.frame);
-        let name = name.map_or("", |name| name.text.as_str());
-        path.extend(name.chars().map(plain));
-        if node.own.samples == 0 {
-            return;
-        }
+    stacks.each(|frames, weight| {
         text.clear();
-        if path.len() <= most {
-            text.push_str(&path);
-        } else {
-            shorten(&path, most, &mut text);
+        for frame in frames {
+            if !text.is_empty() {
+                text.push(';');
+            }
+            let name = stacks.name(*frame);
+            let name = name.map_or("", |name| name.text.as_str());
+            text.extend(name.chars().map(plain));
+        }
+        if text.len() > most {
+            text = shortened(&text, most);
         }
         text.push(' ');
-        text.push_str(&node.own.amount.to_string());
+        text.push_str(&weight.amount.to_string());
         line(&text);
     });
 }
@@ -55,20 +38,14 @@ fn plain(char: char) -> char {
     }
 }
 
-/// Leaves out frames in the middle.
-fn shorten(path: &str, most: usize, out: &mut String) {
+/// Returns a stack without the frames in its middle.
+fn shortened(path: &str, most: usize) -> String {
     let half = most / 2;
-    let head = path.char_indices().take_while(|(at, _)| *at <= half);
-    let head = head.filter(|(_, char)| *char == ';').last();
-    let from = path.len() - half;
-    let tail = path.char_indices().skip_while(|(at, _)| *at < from);
-    let tail = tail
-        .filter(|(_, char)| *char == ';')
-        .map(|(at, _)| at)
-        .next();
-    out.push_str(head.map_or("", |(at, _)| &path[..=at]));
-    out.push_str("[...]");
-    out.push_str(tail.map_or("", |at| &path[at..]));
+    let ends = path.match_indices(';').map(|(at, _)| at);
+    let head = ends.clone().take_while(|at| *at <= half).last();
+    let tail = ends.clone().find(|at| *at >= path.len() - half);
+    let head = head.map_or("", |at| &path[..=at]);
+    format!("{head}[...]{}", tail.map_or("", |at| &path[at..]))
 }
 
 #[cfg(test)]

@@ -127,8 +127,7 @@ impl Stacks {
                 total: Weight::default(),
             })
             .collect();
-        // By node, whether one of those that called it has the same frame. Stacks may be deep, so this goes over open
-        // frames of the way from the root, which nodes know by their number alone.
+        // By name, how often it is in the stack that is being visited.
         let mut open: Vec<u32> = vec![0; self.names.len()];
         self.visit(|at, enters| {
             if at == ROOT {

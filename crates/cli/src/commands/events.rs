@@ -7,9 +7,7 @@ use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
 use serde::Serialize;
-use session::Scope;
-use source::Reader;
-use symbols::KernelFile;
+use session::{Opened, Scope};
 use tracefmt::{Formats, Text};
 use wildmatch::WildMatch;
 
@@ -36,7 +34,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         Some(convention) => convention == As::Perf,
         None => reader.is_perf(),
     };
-    let printer = printer(reader, formats, perf, args.ns);
+    let printer = printer(&recording, formats, perf, args.ns);
     let format = args.common.format;
     let start = match format {
         Format::Table => String::new(),
@@ -75,11 +73,12 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
 
 /// Chooses the columns.
 pub(super) fn printer<'f>(
-    reader: &'f Reader<'_>,
+    recording: &'f Opened<'_>,
     formats: &'f Formats,
     perf: bool,
     ns: bool,
 ) -> EventPrinter<'f> {
+    let reader = recording.reader();
     let header = reader.header();
     let times = Times {
         seconds: header.seconds,
@@ -105,13 +104,7 @@ pub(super) fn printer<'f>(
         style.tracepoint_addresses = tracepoints().any(|a| a.has_callchain());
         style.addresses = style.tracepoint_addresses || tracepoints().count() < perf.attrs().len();
         style.pipe = perf.is_pipe();
-        let kernel = perf.info().build_ids.iter().filter(|id| id.kernel);
-        style.kernel_files = kernel
-            .map(|id| KernelFile {
-                path: &id.path,
-                guest: id.guest,
-            })
-            .collect();
+        style.kernel_files = recording.kernel_files();
     }
     let mut printer = PerfPrinter::new(&style);
     for (tid, comm) in &formats.cmdlines {

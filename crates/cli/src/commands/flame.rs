@@ -82,12 +82,12 @@ enum Form {
 }
 
 const HELP: &str = "Columns:
-  share   of the time that is shown, by the period of each sample
-  guest   of it in a guest, which has an address and no stack in a host's recording
-  kernel  in the host's kernel, for this thread
-  user    in the host's user space; of a thread of a VM that is its VMM
-  self    in the function itself
-  total   in it and in what it called
+  share%   of the time that is shown, by the period of each sample
+  guest%   of it in a guest, which has an address and no stack in a host's recording
+  kernel%  in the host's kernel, for this thread
+  user%    in the host's user space; of a thread of a VM that is its VMM
+  self%    in the function itself
+  total%   in it and in what it called
 
 A function that nothing names is its file and where it is in that file. Filters choose
 samples. This needs samples of a CPU: 'perf record -a -g', or
