@@ -1,11 +1,12 @@
 //! `trapline flame`: where CPUs were when perf sampled them.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+mod warnings;
+mod write;
 
-use analysis::{Profile, ProfileBy, ProfileOptions, ProfileReport, Study};
-use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+
+use analysis::{Profile, ProfileBy, ProfileOptions, Study};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use render::flame;
 use session::Scope;
@@ -14,11 +15,11 @@ use crate::answer::Answer;
 use crate::args::Common;
 use crate::opening::{self, Beside};
 use crate::output;
+use warnings::warnings;
+use write::Form;
 
 /// Rows of each table on a terminal.
 const LIMIT: usize = 20;
-/// Bytes of a folded line: tools read lines whole.
-const MAX_LINE: usize = 1 << 16;
 
 /// `trapline flame`.
 #[derive(Debug, Args)]
@@ -74,13 +75,6 @@ enum By {
     Vm,
 }
 
-/// What stacks are written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Folded,
-    Speedscope,
-}
-
 const HELP: &str = "Columns:
   share%   of the time that is shown, by the period of each sample
   guest%   of it in a guest, which has an address and no stack in a host's recording
@@ -103,7 +97,7 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let output = args.output.as_deref();
-    let output = output.map(|file| Ok::<_, anyhow::Error>((file, form(file)?)));
+    let output = output.map(|file| Ok::<_, anyhow::Error>((file, Form::of(file)?)));
     let output = output.transpose()?;
     let beside = Beside {
         kallsyms: args.kallsyms.as_deref(),
@@ -146,8 +140,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         outcome.quality.warn(warning);
     }
     if let Some((file, form)) = output {
-        write(file, form, &report, &name)
-            .with_context(|| format!("{}: cannot be written", file.display()))?;
+        write::write(file, form, &report, &name)?;
         output::say_losses(&name, &outcome.quality)?;
         return output::print(&format!("wrote {}\n", file.display()));
     }
@@ -173,63 +166,4 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         || flame::document(&report),
         || flame::csv(&report),
     )
-}
-
-/// Returns what a file is to be, by its name.
-fn form(file: &Path) -> Result<Form> {
-    match file.extension().and_then(|form| form.to_str()) {
-        Some("folded") => Ok(Form::Folded),
-        Some("json") => Ok(Form::Speedscope),
-        _ => bail!(
-            "-o {}: what to write is known by the end of the name, and stacks are written as .folded or .json",
-            file.display()
-        ),
-    }
-}
-
-/// Returns what is left out or not certain, in sentences.
-fn warnings(report: &ProfileReport) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let shown = report.shown().samples;
-    if report.unresolved.samples > 0 {
-        warnings.push(format!(
-            "{} of {shown} samples shown have functions without a name in their stacks; --kallsyms names those of the kernel.",
-            report.unresolved.samples
-        ));
-    }
-    if report.damaged > 0 {
-        warnings.push(format!(
-            "Stacks of {} are damaged: their innermost address alone is shown.",
-            words::plural(report.damaged, "sample")
-        ));
-    }
-    if report.shortened > 0 {
-        warnings.push(format!(
-            "Stacks of {} are shown in part: they are too deep, or too many.",
-            words::plural(report.shortened, "sample")
-        ));
-    }
-    if report.other_events > 0 {
-        warnings.push(format!(
-            "{} of other events are not shown; --event chooses the event.",
-            words::plural(report.other_events, "sample")
-        ));
-    }
-    warnings
-}
-
-fn write(file: &Path, form: Form, report: &ProfileReport, name: &str) -> std::io::Result<()> {
-    let mut out = BufWriter::new(File::create(file)?);
-    if form == Form::Speedscope {
-        out.write_all(flame::speedscope(report, name)?.as_bytes())?;
-        return out.flush();
-    }
-    let mut result = Ok(());
-    stacks::folded(&report.stacks, MAX_LINE, |line| {
-        if result.is_ok() {
-            result = writeln!(out, "{line}");
-        }
-    });
-    result?;
-    out.flush()
 }
