@@ -229,11 +229,12 @@ impl Analysis for Sleeps {
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        if let Side::StackLine { symbol } = side
+        if let Side::StackLine(frame) = side
+            && let Some(symbol) = frame.symbol
             && self.leaving.is_some()
             && self.lines.len() < MAX_FRAMES
         {
-            self.lines.push((*symbol).into());
+            self.lines.push(symbol.into());
         }
     }
 }

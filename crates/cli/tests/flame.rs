@@ -135,7 +135,7 @@ fn without_guests(folded: &Folded) -> (Folded, u64) {
         let threads = ["[guest/", ":"]
             .iter()
             .any(|begin| stack.starts_with(begin));
-        stack.ends_with(";[guest]")
+        stack.contains(";[guest")
             || stack.contains("[guest.kernel")
             || threads && !stack.contains(';')
     };

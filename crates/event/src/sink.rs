@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use tracefmt::Format;
 
 use crate::chain::CallChain;
+use crate::stack_line::StackFrame;
 use crate::vocabulary::{Data, Decoder, Kind};
 
 /// Stands where a CPU or thread is not known.
@@ -247,10 +248,7 @@ pub enum Side<'a> {
         gone: bool,
     },
     /// A line of the stack of the event before it, innermost first, as texts print stacks.
-    StackLine {
-        /// The function, as the text names it, without what it adds: offset, size, module.
-        symbol: &'a str,
-    },
+    StackLine(StackFrame<'a>),
     /// Events were lost before this moment.
     Lost {
         /// When it was noticed; 0 when not told.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use analysis::{ProfileReport, ProfileRow};
+use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileVm, Unit as Weighs};
 use serde::Serialize;
 use serde_json::Value;
 use stacks::{Function, Part, Weight};
-use words::{plural, share};
+use words::{counted, plural, share};
 
 use crate::table::{Table, Unit};
 use crate::{Layout, clean};
@@ -15,11 +15,47 @@ use crate::{Layout, clean};
 pub(crate) struct Row<'r> {
     row: &'r ProfileRow,
     whole: Weight,
+    of: ProfileOf,
+}
+
+impl Row<'_> {
+    /// Whether the row has time without a CPU.
+    fn has_waits(&self) -> bool {
+        matches!(self.of, ProfileOf::OffCpu | ProfileOf::Both)
+    }
+
+    /// Whether it has time with one.
+    fn has_parts(&self) -> bool {
+        self.of != ProfileOf::OffCpu
+    }
 }
 
 /// Columns of the table of threads on a terminal.
-pub(crate) const SHOWN: [&str; 8] = [
-    "comm", "tid", "vm_pid", "samples", "share", "guest", "kernel", "user",
+pub(crate) const SHOWN: [&str; 9] = [
+    "comm", "tid", "vm_pid", "samples", "share", "guest", "kvm", "kernel", "user",
+];
+
+/// The same where waits are shown.
+pub(crate) const SHOWN_WAITS: [&str; 8] = [
+    "comm",
+    "tid",
+    "vm_pid",
+    "off_cpu_ns",
+    "share",
+    "sleeping_ns",
+    "uninterruptible_ns",
+    "runnable_ns",
+];
+
+/// The same where time on and off CPUs is shown.
+pub(crate) const SHOWN_BOTH: [&str; 7] = [
+    "comm",
+    "tid",
+    "vm_pid",
+    "on_cpu_ns",
+    "off_cpu_ns",
+    "share",
+    "runnable_ns",
 ];
 
 fn of(part: Weight, whole: Weight) -> f64 {
@@ -28,29 +64,108 @@ fn of(part: Weight, whole: Weight) -> f64 {
 
 /// Columns of the table of threads.
 pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
-    use Unit::{Count, Number, Share, Text};
+    use Unit::{Count, Nanoseconds, Number, Share, Text};
     Table::new()
         .column("vm_pid", Number, |r: &Row<'_>| r.row.vm_pid)
-        .heading("VM", 8)
+        .heading("VM", 7)
         .column("comm", Text, |r| r.row.comm.as_str())
-        .left("THREAD", 18)
+        .left("THREAD", 16)
         .column("tid", Number, |r| r.row.tid)
-        .heading("TID", 8)
+        .heading("TID", 7)
         .column("samples", Count, |r| r.row.all.samples)
-        .heading("samples", 9)
+        .heading("samples", 8)
         .column("share", Share, |r| of(r.row.all, r.whole))
-        .heading("share%", 8)
-        .column("guest", Share, |r| of(r.row.guest, r.whole))
-        .heading("guest%", 8)
-        .column("kernel", Share, |r| of(r.row.kernel, r.whole))
-        .heading("kernel%", 8)
-        .column("user", Share, |r| of(r.row.user, r.whole))
-        .heading("user%", 8)
+        .heading("share%", 7)
+        .only_if(Row::has_parts, |table| {
+            table
+                .column("guest", Share, |r| of(r.row.guest, r.whole))
+                .heading("guest%", 7)
+                .column("kvm", Share, |r| of(r.row.kvm, r.whole))
+                .heading("kvm%", 7)
+                .column("kernel", Share, |r| of(r.row.kernel, r.whole))
+                .heading("kernel%", 8)
+                .column("user", Share, |r| of(r.row.user, r.whole))
+                .heading("user%", 7)
+        })
+        .only_if(
+            |row| row.of == ProfileOf::Both,
+            |table| {
+                table
+                    .column("on_cpu_ns", Nanoseconds, |r| {
+                        r.row.all.amount - off_cpu_ns(r.row)
+                    })
+                    .heading("on CPU", 10)
+            },
+        )
+        .only_if(Row::has_waits, |table| {
+            table
+                .column("off_cpu_ns", Nanoseconds, |r| off_cpu_ns(r.row))
+                .heading("off CPU", 10)
+                .column("sleeping_ns", Nanoseconds, |r| r.row.asleep.amount)
+                .heading("sleeping", 10)
+                .column("uninterruptible_ns", Nanoseconds, |r| {
+                    r.row.uninterruptible.amount
+                })
+                .heading("D state", 10)
+                .column("runnable_ns", Nanoseconds, |r| r.row.runnable.amount)
+                .heading("runnable", 10)
+        })
+}
+
+/// How long a thread was without a CPU.
+fn off_cpu_ns(row: &ProfileRow) -> u64 {
+    [row.asleep, row.uninterruptible, row.runnable]
+        .iter()
+        .fold(0u64, |sum, part| sum.saturating_add(part.amount))
+        .min(row.all.amount)
 }
 
 fn rows(report: &ProfileReport) -> impl Iterator<Item = Row<'_>> {
     let whole = report.shown();
-    report.rows.iter().map(move |row| Row { row, whole })
+    let of = report.of;
+    let rows = report.rows.iter();
+    rows.map(move |row| Row { row, whole, of })
+}
+
+/// A VM, and what all that is shown weighs.
+pub(crate) struct OfVm {
+    vm: ProfileVm,
+    whole: Weight,
+}
+
+/// Columns of the table of VMs.
+pub(crate) fn vms<'r>() -> Table<'r, OfVm> {
+    use Unit::{Count, Number, Share};
+    Table::new()
+        .column("vm_pid", Number, |r: &OfVm| r.vm.vm_pid)
+        .heading("VM", 8)
+        .column("samples", Count, |r| r.vm.all.samples)
+        .heading("samples", 9)
+        .column("share", Share, |r| of(r.vm.all, r.whole))
+        .heading("share%", 8)
+        .column("guest", Share, |r| of(r.vm.guest, r.whole))
+        .heading("guest%", 8)
+        .column("kvm", Share, |r| of(r.vm.kvm, r.whole))
+        .heading("kvm%", 8)
+        .column("vmm", Share, |r| of(r.vm.vmm, r.whole))
+        .heading("vmm%", 8)
+        .column("back_end", Share, |r| of(r.vm.back_end, r.whole))
+        .heading("back end%", 10)
+}
+
+/// Columns of the table of VMs on a terminal.
+pub(crate) const SHOWN_VMS: [&str; 7] = [
+    "vm_pid", "samples", "share", "guest", "kvm", "vmm", "back_end",
+];
+
+/// VMs, where it was sampled what their threads did.
+fn of_vms(report: &ProfileReport) -> Vec<OfVm> {
+    let whole = report.shown();
+    if report.of != ProfileOf::OnCpu {
+        return Vec::new();
+    }
+    let vms = report.vms().into_iter();
+    vms.map(|vm| OfVm { vm, whole }).collect()
 }
 
 /// A function, and what all that is shown weighs.
@@ -84,7 +199,9 @@ fn part(part: Part) -> &'static str {
     match part {
         Part::Group => "",
         Part::Kernel => "kernel",
+        Part::Kvm => "kvm",
         Part::User => "user",
+        Part::Vmm => "vmm",
         Part::Guest => "guest",
     }
 }
@@ -98,8 +215,32 @@ pub struct Document<'r> {
     samples: u64,
     idle_samples: u64,
     unresolved_samples: u64,
+    /// What is shown: `on_cpu`, `off_cpu`, `both` or `exits`.
+    of: &'static str,
+    /// What weights count: nanoseconds, or events.
+    unit: &'static str,
+    /// All that is shown, and what is left out, in that unit.
+    total: u64,
+    idle: u64,
     rows: Value,
+    vms: Value,
     functions: Value,
+}
+
+fn unit(report: &ProfileReport) -> &'static str {
+    match report.unit {
+        Weighs::Nanoseconds => "nanoseconds",
+        Weighs::Events => "events",
+    }
+}
+
+fn shown_as(report: &ProfileReport) -> &'static str {
+    match report.of {
+        ProfileOf::OnCpu => "on_cpu",
+        ProfileOf::OffCpu => "off_cpu",
+        ProfileOf::Both => "both",
+        ProfileOf::Exits => "exits",
+    }
 }
 
 /// Returns the fields of a document.
@@ -112,7 +253,12 @@ pub fn document(report: &ProfileReport) -> Document<'_> {
         samples: report.samples.samples,
         idle_samples: report.idle.samples,
         unresolved_samples: report.unresolved.samples,
+        of: shown_as(report),
+        unit: unit(report),
+        total: whole.amount,
+        idle: report.idle.amount,
         rows: columns().json(rows(report)),
+        vms: vms().json(of_vms(report).into_iter()),
         functions: functions().json(heavy),
     }
 }
@@ -122,28 +268,75 @@ pub fn csv(report: &ProfileReport) -> String {
     columns().csv(rows(report))
 }
 
-/// Returns the tables for a terminal: threads, and functions by what they and those they called weigh.
+/// Returns the tables for a terminal: threads, VMs, and functions by what they and those they called weigh.
 pub fn table(report: &ProfileReport, layout: Layout) -> String {
     let whole = report.shown();
-    let mut text = format!(
-        "flame: {} of {}",
-        plural(report.samples.samples, "sample"),
-        clean(report.event.as_deref().unwrap_or("no event")),
-    );
-    let idle = plural(report.idle.samples, "sample");
-    if whole.samples < report.samples.samples {
-        let share = share::tenths(of(report.idle, report.samples));
-        let _ = write!(text, "\nleft out: {idle} of idle CPUs, {share} of the time");
-    } else if report.idle.samples > 0 {
-        let _ = write!(text, "\nwith {idle} of idle CPUs");
-    }
+    let mut text = headline(report, layout);
     text.push('\n');
-    text.push_str(&columns().view(SHOWN).text(rows(report), layout));
+    let shown: &[&str] = match report.of {
+        ProfileOf::OnCpu | ProfileOf::Exits => &SHOWN,
+        ProfileOf::OffCpu => &SHOWN_WAITS,
+        ProfileOf::Both => &SHOWN_BOTH,
+    };
+    text.push_str(
+        &columns()
+            .view(shown.iter().copied())
+            .text(rows(report), layout),
+    );
+    let of_vms = of_vms(report);
+    if !of_vms.is_empty() {
+        text.push('\n');
+        text.push_str(&vms().view(SHOWN_VMS).text(of_vms.into_iter(), layout));
+    }
     let heavy = report.functions();
     if !heavy.is_empty() {
         let heavy = heavy.iter().map(|function| Heavy { function, whole });
         text.push('\n');
         text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
+    }
+    text
+}
+
+/// What is shown, and what is left out, in two lines.
+fn headline(report: &ProfileReport, layout: Layout) -> String {
+    let event = clean(report.event.as_deref().unwrap_or("no event"));
+    let mut text = match report.of {
+        ProfileOf::OnCpu => format!(
+            "flame: {} of {event}",
+            plural(report.samples.samples, "sample")
+        ),
+        ProfileOf::OffCpu => format!(
+            "flame: {} off CPU, {}",
+            layout.time(report.shown().amount),
+            counted(report.switches, "switch", "switches")
+        ),
+        ProfileOf::Both => format!(
+            "flame: {} on and off CPU, {}, {} of {event}",
+            layout.time(report.shown().amount),
+            counted(report.switches, "switch", "switches"),
+            plural(report.samples.samples, "sample")
+        ),
+        ProfileOf::Exits => format!(
+            "flame: where guests exited: the instruction pointers of {}, no samples",
+            plural(report.samples.samples, "exit")
+        ),
+    };
+    let idle = match report.unit {
+        Weighs::Nanoseconds if report.of != ProfileOf::OnCpu => layout.time(report.idle.amount),
+        _ => plural(report.idle.samples, "sample"),
+    };
+    let all = report.shown().amount.saturating_add(report.idle.amount);
+    if report.idle.samples == 0 {
+        return text;
+    }
+    if report.with_idle {
+        let _ = write!(text, "\nwith {idle} of idle CPUs and guests");
+    } else {
+        let share = share::tenths(report.idle.amount as f64 / all.max(1) as f64);
+        let _ = write!(
+            text,
+            "\nleft out: {idle} of idle CPUs and guests, {share} of the time"
+        );
     }
     text
 }
@@ -188,9 +381,7 @@ struct Sampled<'r> {
 ///
 /// As serde_json.
 pub fn speedscope(report: &ProfileReport, name: &str) -> serde_json::Result<String> {
-    let event = report.event.as_deref().unwrap_or_default();
-    // The period of these clocks is their time; that of other events is how often they happened.
-    let is_clock = event.starts_with("cpu-clock") || event.starts_with("task-clock");
+    let event = report.event.as_deref().unwrap_or(shown_as(report));
     let mut samples = Vec::new();
     let mut weights = Vec::new();
     report.stacks.each(|stack, weight| {
@@ -206,7 +397,10 @@ pub fn speedscope(report: &ProfileReport, name: &str) -> serde_json::Result<Stri
         profiles: [Sampled {
             kind: "sampled",
             name: event,
-            unit: if is_clock { "nanoseconds" } else { "none" },
+            unit: match report.unit {
+                Weighs::Nanoseconds => "nanoseconds",
+                Weighs::Events => "none",
+            },
             start_value: 0,
             end_value: report.shown().amount,
             samples,

@@ -64,7 +64,11 @@ fn tables() -> Vec<(&'static str, String)> {
         ),
         (
             "`flame`: `rows`",
-            flame::columns().described(&[&flame::SHOWN]),
+            flame::columns().described(&[&flame::SHOWN, &flame::SHOWN_WAITS, &flame::SHOWN_BOTH]),
+        ),
+        (
+            "`flame`: `vms`",
+            flame::vms().described(&[&flame::SHOWN_VMS]),
         ),
         (
             "`flame`: `functions`",

@@ -11,8 +11,12 @@ pub enum Part {
     Group,
     /// The host's kernel.
     Kernel,
+    /// KVM, of the host's kernel.
+    Kvm,
     /// User space of the host.
     User,
+    /// User space of a VM's process: its VMM.
+    Vmm,
     /// A guest, its kernel or its user space.
     Guest,
 }
@@ -96,12 +100,23 @@ impl Stacks {
         stacks
     }
 
-    fn number(&mut self, name: Name) -> u32 {
+    /// Returns the number of a name.
+    pub fn number(&mut self, name: Name) -> u32 {
         let next = self.names.len() as u32;
         *self.index.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
             next
         })
+    }
+
+    /// Returns the node of a frame that another one called; nothing where there is none and there is no more room.
+    pub fn child(&mut self, parent: u32, name: u32) -> Option<u32> {
+        self.tree.child(parent, name)
+    }
+
+    /// Adds to what ends at a node.
+    pub fn weigh(&mut self, node: u32, weight: Weight) {
+        self.tree.weigh(node, weight);
     }
 
     /// Returns the tree; its frames are numbers of names.

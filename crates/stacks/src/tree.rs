@@ -59,17 +59,24 @@ impl Tree {
 
     /// Adds a stack, outermost frame first. Where the tree is full it is shortened: its inner frames are left out.
     pub fn add(&mut self, frames: impl IntoIterator<Item = u32>, weight: Weight) {
+        let (node, whole) = self.node(frames);
+        if !whole {
+            self.shortened.add(weight);
+        }
+        self.nodes[node as usize].own.add(weight);
+    }
+
+    /// Returns the node of a stack, outermost frame first, and whether it is all of the stack: where the tree is full, its
+    /// inner frames are left out.
+    pub fn node(&mut self, frames: impl IntoIterator<Item = u32>) -> (u32, bool) {
         let mut at = ROOT;
         for frame in frames {
             match self.child(at, frame) {
                 Some(child) => at = child,
-                None => {
-                    self.shortened.add(weight);
-                    break;
-                }
+                None => return (at, false),
             }
         }
-        self.nodes[at as usize].own.add(weight);
+        (at, true)
     }
 
     /// Returns the node of a frame that another one called; `None` where there is none and the tree is full.
@@ -91,7 +98,7 @@ impl Tree {
     }
 
     /// Adds to what ends at a node.
-    pub(crate) fn weigh(&mut self, node: u32, weight: Weight) {
+    pub fn weigh(&mut self, node: u32, weight: Weight) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.own.add(weight);
         }

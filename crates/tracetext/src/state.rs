@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use event::{Body, Data, Event, Isa, Kind, LostKind, NONE, Reading, Side, Sink, TextReader};
+use event::text::decimal;
+use event::{
+    Body, Data, Event, Isa, Kind, LostKind, NONE, Reading, Sample, Side, Sink, StackFrame,
+    TextReader,
+};
 
 use crate::head::{Head, What};
 use crate::lines::Line;
@@ -206,6 +210,16 @@ impl State {
         }
         let comm = comm.as_deref().filter(|comm| is_name(comm, head.who.tid));
         let ty = self.types.get(ty).event_type(ty);
+        // What perf prints between the time and the name of an event that is no tracepoint.
+        let before = line
+            .bytes
+            .get(usize::from(head.colon) + 1..head.name.start as usize);
+        let period = before.and_then(|before| decimal(before.trim_ascii()));
+        let sample = period.map(|_| Sample {
+            period,
+            has_cpu: head.who.cpu >= 0,
+            ..Sample::default()
+        });
         let data = if ty.kind.is_read_in_parts() {
             reading.data
         } else {
@@ -218,7 +232,7 @@ impl State {
             pid: head.who.pid,
             ty: &ty,
             body: Body::Text { text: &text, data },
-            sample: None,
+            sample: sample.as_ref(),
             buffer,
             comm,
         })
@@ -387,8 +401,9 @@ impl State {
         self.after_event &= self.in_stack;
         match what {
             Other::Stack if self.sent => {
-                if let Some(symbol) = crate::other::symbol(&line.bytes) {
-                    sink.side(&Side::StackLine { symbol });
+                let text = std::str::from_utf8(&line.bytes);
+                if let Some(frame) = text.ok().and_then(StackFrame::parse) {
+                    sink.side(&Side::StackLine(frame));
                 }
             }
             Other::Tracer => self.tell_style(Style::Ftrace, true),

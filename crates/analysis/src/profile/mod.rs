@@ -1,145 +1,89 @@
-//! Where CPUs were when perf sampled them: stacks by thread.
+//! Where threads were and what they waited for, as stacks: on their CPUs when perf sampled them, without a CPU from one switch
+//! to the next.
 //!
 //! A sample is of the host's kernel or user space, or of a guest that ran there (`perf kvm --guest record`). Of a guest there
 //! is an address and no stack: the kernel samples its own stacks alone (`perf_callchain` in `kernel/events/core.c`).
+//!
+//! A stack comes with its event (`perf record -g`), as an event behind it (ftrace's `options/stacktrace`), or line by line below
+//! it (texts of either).
 
+mod build;
+mod calls;
+mod doing;
+mod naming;
+mod off_cpu;
+mod options;
 mod report;
 
-use std::sync::Arc;
-
-use event::{Event, EventType, NONE, Side};
+use event::{
+    Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,
+};
 use model::Machine;
 use rustc_hash::FxHashMap;
-use stacks::{Tree, Weight};
-use symbols::{Addresses, CpuMode, FileId, KernelFile, Region, ThreadName, frames};
+use stacks::{ROOT, Weight};
+use symbols::{CpuMode, KernelFile, ThreadName};
 
 use crate::analysis::{Analysis, Context, Needs, Want};
-pub use report::{ProfileReport, ProfileRow};
+use calls::{Calls, Comm, Mode, NOBODY, Row};
+pub use doing::Doing;
+pub use naming::Namer;
+use off_cpu::{OffCpu, Waker};
+pub use options::{ProfileBy, ProfileOf, ProfileOptions};
+pub use report::{ProfileReport, ProfileRow, ProfileVm, Unit};
 
-/// Nodes of stacks that are kept, about 50 bytes each.
-const MAX_NODES: usize = 1 << 20;
-/// Frames of a stack that are kept, from the inside; `kernel.perf_event_max_stack` is 127 unless somebody raised it.
-const MAX_FRAMES: usize = 512;
-/// Threads, by name, and places of code that are told apart.
-const MAX_THREADS: usize = 1 << 18;
-const MAX_PLACES: usize = 1 << 20;
+/// CPUs beyond this are not followed: the kernel has fewer.
+const MAX_CPUS: i32 = 1 << 16;
 
-/// Frames that are no place: a thread's number, or what was left out.
-const THREAD: u32 = 1 << 31;
-const DEEPER: u32 = THREAD - 1;
-
-/// A place of code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
-    file: FileId,
-    /// An address of a kernel; of anything else, where in the file it is.
-    address: u64,
-    mode: CpuMode,
-    /// Whether the file's name is the name of the function: code that the kernel made (BPF).
-    symbol: bool,
+/// What a stack is of that has yet to come.
+#[derive(Debug, Clone, Copy)]
+enum Waiting {
+    /// A sample of a thread.
+    Sample(u32, Mode, Weight),
+    /// The thread in a slot, which has left its CPU.
+    Left(u32),
+    /// The thread in a slot, which is being woken.
+    Woken(u32),
 }
 
-/// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
-const MAX_COMM: usize = 127;
-
-/// A thread's name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Comm(Arc<[u8]>);
-
-impl ThreadName for Comm {
-    fn named(comm: &[u8], _: i32) -> Comm {
-        Comm(comm[..comm.len().min(MAX_COMM)].into())
-    }
-
-    fn unnamed(tid: i32) -> Comm {
-        Comm(format!(":{tid}").into_bytes().into())
-    }
-
-    fn comm(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// A thread by the name that it had.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Thread {
-    slot: u32,
-    comm: Comm,
-    /// The CPU, where stacks are asked for by CPU.
-    cpu: i32,
-}
-
-/// What stands below the stacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ProfileBy {
-    /// The name of the thread.
-    #[default]
-    Comm,
-    /// The thread itself.
-    Thread,
-    /// The CPU.
-    Cpu,
-    /// The VM that the thread is of.
-    Vm,
-}
-
-/// What is shown of samples.
-#[derive(Debug, Clone, Default)]
-pub struct ProfileOptions {
-    /// The event, by the recording's name for it, with or without modifiers; else the first that is no tracepoint.
-    pub event: Option<String>,
-    /// Whether idle CPUs are shown too.
-    pub idle: bool,
-    /// What stands below the stacks.
-    pub by: ProfileBy,
-}
-
-/// Collects samples.
+/// Collects stacks.
 #[derive(Debug)]
 pub struct Profile {
     options: ProfileOptions,
-    addresses: Addresses<Comm>,
-    threads: Vec<Thread>,
-    thread_numbers: FxHashMap<Thread, u32>,
-    places: Vec<Place>,
-    place_numbers: FxHashMap<Place, u32>,
-    tree: Tree,
-    /// By thread, its samples in a guest, in the kernel, and elsewhere.
-    sums: Vec<[Weight; 3]>,
+    calls: Calls,
+    off: OffCpu,
+    /// The event that is sampled.
     event: Option<(u32, String)>,
     samples: Weight,
-    damaged: u64,
-    deep: u64,
     other_events: u64,
-    /// The stack now, innermost frame first.
-    stack: Vec<u32>,
+    /// By CPU, the thread of the last event, and what the stack is of that may follow as an event.
+    stack_event: FxHashMap<i32, (i32, Waiting)>,
+    /// What the lines of a stack are of that may follow: CPU and thread of its event.
+    lines: Option<(i32, i32, Waiting)>,
 }
 
 impl Profile {
     /// Returns a collector that has seen nothing. `known` are the kernels and modules that the recording has build ids of.
     pub fn new(options: ProfileOptions, known: &[KernelFile<'_>]) -> Profile {
+        let mut off = OffCpu::default();
+        off.wakers = options.wakers;
         Profile {
             options,
-            addresses: Addresses::new(true, known),
-            threads: Vec::new(),
-            thread_numbers: FxHashMap::default(),
-            places: Vec::new(),
-            place_numbers: FxHashMap::default(),
-            tree: Tree::new(MAX_NODES),
-            sums: Vec::new(),
+            calls: Calls::new(known),
+            off,
             event: None,
             samples: Weight::default(),
-            damaged: 0,
-            deep: 0,
             other_events: 0,
-            stack: Vec::new(),
+            stack_event: FxHashMap::default(),
+            lines: None,
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, machine: &mut Machine) {
-        let Some(sample) = event.sample else {
-            return;
-        };
+    fn by_cpu(&self) -> bool {
+        self.options.by == ProfileBy::Cpu
+    }
+
+    /// Takes a sample.
+    fn sample(&mut self, event: &Event<'_>, machine: &mut Machine) {
         let (chosen, _) = self
             .event
             .get_or_insert_with(|| (event.ty.index, event.ty.label.to_owned()));
@@ -149,108 +93,225 @@ impl Profile {
         }
         let weight = Weight {
             samples: 1,
-            amount: sample.period.unwrap_or(1),
+            amount: event.sample.and_then(|sample| sample.period).unwrap_or(1),
         };
         self.samples.add(weight);
-        let mode = CpuMode::of(sample.misc);
-        // The thread is the host's, whoever's code its CPU ran.
-        let thread_mode = match mode.is_guest() {
-            true => CpuMode::Kernel,
-            false => mode,
+        let misc = event.sample.map_or(1, |sample| sample.misc);
+        let slot = machine.slot(event.tid);
+        let by_cpu = self.by_cpu();
+        let (thread, space, mode) = self.calls.running(event, misc, slot, by_cpu);
+        let waiting = Waiting::Sample(thread, Mode::of(mode), weight);
+        match event.sample.filter(|sample| has_stack(sample)) {
+            Some(sample) => {
+                let stack = self.calls.sampled(sample, event.pid, space, mode);
+                self.has_stack(waiting, stack);
+            }
+            None => self.awaits(event, event.tid, waiting),
+        }
+    }
+
+    /// A stack is known.
+    fn has_stack(&mut self, of: Waiting, stack: u32) {
+        match of {
+            Waiting::Sample(thread, mode, weight) => {
+                let row = Row {
+                    thread,
+                    doing: Doing::Runs,
+                    mode,
+                    stack,
+                    waker: NOBODY,
+                    waker_stack: ROOT,
+                };
+                self.calls.add(row, weight);
+            }
+            Waiting::Left(slot) => self.off.left_with(slot, stack),
+            Waiting::Woken(slot) => self.off.woken_with(slot, stack),
+        }
+    }
+
+    /// The stack of an event may follow, if it did not come with it. `tid` is the thread that it is of.
+    fn awaits(&mut self, event: &Event<'_>, tid: i32, of: Waiting) {
+        if let Body::Text { text, .. } = event.body {
+            self.calls.begin_lines();
+            // A sample without a stack has its place in its own line.
+            let own = event.sample.and_then(|_| StackFrame::parse(text));
+            if let Some(frame) = own {
+                self.calls.line(&frame);
+            }
+            self.lines = Some((event.cpu, tid, of));
+        } else if matches!(event.body, Body::Raw(_)) && (0..MAX_CPUS).contains(&event.cpu) {
+            self.stack_event.insert(event.cpu, (tid, of));
+        } else {
+            self.has_stack(of, ROOT);
+        }
+    }
+
+    /// The lines of a stack end with the next event.
+    fn lines_end(&mut self) {
+        if let Some((cpu, tid, of)) = self.lines.take() {
+            // Between an event and the stack that ftrace writes behind it others may come, from other CPUs.
+            if !self.calls.has_lines() && cpu != NONE {
+                self.stack_event.insert(cpu, (tid, of));
+                return;
+            }
+            let stack = self.calls.end_lines();
+            let of = match of {
+                Waiting::Sample(thread, _, weight) => {
+                    Waiting::Sample(thread, self.calls.mode_of(stack), weight)
+                }
+                other => other,
+            };
+            self.has_stack(of, stack);
+        }
+    }
+
+    /// Another event follows on a CPU: the one before it has no stack, or this is it.
+    fn stack_event_ends(&mut self, event: &Event<'_>) -> bool {
+        let is_stack = event.ty.name == KERNEL_STACK;
+        if let Some((tid, of)) = self.stack_event.remove(&event.cpu) {
+            let its = is_stack && tid == event.tid;
+            if its && matches!(event.body, Body::Text { .. }) {
+                self.calls.begin_lines();
+                // If no lines follow, it has no stack.
+                self.lines = Some((NONE, tid, of));
+                return true;
+            }
+            let stack = match its {
+                true => self.calls.kernel(kernel_stack(event)),
+                false => ROOT,
+            };
+            self.has_stack(of, stack);
+        }
+        is_stack
+    }
+
+    /// Takes an event that has a stack of its own, if it has one, else it may follow.
+    fn stack_of(&mut self, event: &Event<'_>, tid: i32, of: Waiting, space: Space) {
+        match event.sample.filter(|sample| has_stack(sample)) {
+            Some(sample) => {
+                let stack = self
+                    .calls
+                    .sampled(sample, event.pid, space, CpuMode::of(sample.misc));
+                self.has_stack(of, stack);
+            }
+            None => self.awaits(event, tid, of),
+        }
+    }
+
+    fn switch(
+        &mut self,
+        event: &Event<'_>,
+        switch: &event::sched::SchedSwitch,
+        machine: &mut Machine,
+    ) {
+        let model::Tasks { prev, task: next } = machine.tasks();
+        let cpu = if self.by_cpu() { event.cpu } else { NONE };
+        let misc = event.sample.map_or(1, |sample| sample.misc);
+        let space = self
+            .calls
+            .addresses
+            .running(CpuMode::of(misc), event.pid, event.tid)
+            .1;
+        self.off.end = self.off.end.max(event.time);
+        if switch.next_tid != 0 {
+            let comm = Comm::named(switch.next_comm.as_bytes(), switch.next_tid);
+            let thread = self.calls.thread(next, &comm, cpu);
+            self.off.gets(next, thread, event.time, &mut self.calls);
+        }
+        if switch.prev_tid != 0 {
+            let comm = Comm::named(switch.prev_comm.as_bytes(), switch.prev_tid);
+            let thread = self.calls.thread(prev, &comm, cpu);
+            self.off.leaves(prev, thread, event.time, switch.prev_state);
+            self.stack_of(event, switch.prev_tid, Waiting::Left(prev), space);
+        }
+    }
+
+    fn wakeup(
+        &mut self,
+        event: &Event<'_>,
+        wakeup: &event::sched::SchedWakeup,
+        waking: bool,
+        machine: &mut Machine,
+    ) {
+        self.off.end = self.off.end.max(event.time);
+        if wakeup.tid == 0 {
+            return;
+        }
+        let slot = machine.tasks().task;
+        let cpu = if self.by_cpu() { event.cpu } else { NONE };
+        let comm = Comm::named(wakeup.comm.as_bytes(), wakeup.tid);
+        let thread = self.calls.thread(slot, &comm, cpu);
+        self.off.wakes(slot, thread, event.time, waking);
+        if !self.off.wakers {
+            return;
+        }
+        let waker_slot = machine.slot(event.tid);
+        let misc = event.sample.map_or(1, |sample| sample.misc);
+        let (waker, space, _) = self.calls.running(event, misc, waker_slot, false);
+        let by = Waker {
+            thread: waker,
+            stack: ROOT,
         };
-        let (comm, host_space) = self.addresses.running(thread_mode, event.pid, event.tid);
-        let thread = Thread {
-            slot: machine.slot(event.tid),
-            comm: comm.clone(),
-            cpu: match self.options.by {
-                ProfileBy::Cpu => event.cpu,
-                _ => NONE,
-            },
-        };
-        let space = match mode.is_guest() {
-            true => self.addresses.running(mode, event.pid, event.tid).1,
-            false => host_space,
-        };
-        let Some(thread) = self.thread(thread) else {
+        self.off.woken_by(slot, by);
+        self.stack_of(event, event.tid, Waiting::Woken(slot), space);
+    }
+
+    /// Takes where a guest was when it exited.
+    fn exit(&mut self, event: &Event<'_>, exit: &event::KvmExit, machine: &mut Machine) {
+        let Some(pc) = exit.guest_pc else {
+            self.other_events += 1;
             return;
         };
-        let part = match mode {
-            CpuMode::GuestKernel | CpuMode::GuestUser => 0,
-            CpuMode::Kernel => 1,
-            CpuMode::User | CpuMode::Other => 2,
-        };
-        self.sums[thread as usize][part].add(weight);
-        let mut stack = std::mem::take(&mut self.stack);
-        stack.clear();
-        let mut region = (Region::EMPTY, CpuMode::Other);
-        for frame in sample.callchain.into_iter().flat_map(frames) {
-            let Ok(frame) = frame else {
-                self.damaged += 1;
-                stack.clear();
-                break;
-            };
-            if stack.len() == MAX_FRAMES {
-                self.deep += 1;
-                stack.push(DEEPER);
-                break;
-            }
-            // Callers are mostly in the file of those they called.
-            if frame.mode != region.1 || !region.0.has(frame.address) {
-                let found = self.addresses.find(mode, space, frame.address, frame.mode);
-                region = (found, frame.mode);
-            }
-            stack.push(self.place(frame.address, &region.0, frame.mode));
-        }
-        if let Some(ip) = sample.ip.filter(|_| stack.is_empty()) {
-            let region = self.addresses.find(mode, space, ip, mode);
-            stack.push(self.place(ip, &region, mode));
-        }
-        let outermost_first = stack.iter().rev().copied();
-        self.tree.add(
-            std::iter::once(THREAD | thread).chain(outermost_first),
-            weight,
-        );
-        self.stack = stack;
-    }
-
-    /// Returns the number of a thread; `None` if there are too many.
-    fn thread(&mut self, thread: Thread) -> Option<u32> {
-        if let Some(number) = self.thread_numbers.get(&thread) {
-            return Some(*number);
-        }
-        if self.threads.len() == MAX_THREADS {
-            return None;
-        }
-        let number = self.threads.len() as u32;
-        self.threads.push(thread.clone());
-        self.sums.push([Weight::default(); 3]);
-        self.thread_numbers.insert(thread, number);
-        Some(number)
-    }
-
-    fn place(&mut self, address: u64, region: &Region, mode: CpuMode) -> u32 {
-        let of_kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
-        let place = Place {
-            file: region.file,
-            address: match (region.symbol, of_kernel) {
-                (true, _) => region.start,
-                (false, true) => address,
-                (false, false) => address.wrapping_add(region.shift),
+        let (ty, weight) = (
+            event.ty,
+            Weight {
+                samples: 1,
+                amount: 1,
             },
-            mode,
-            symbol: region.symbol,
-        };
-        let next = self.places.len();
-        if let Some(number) = self.place_numbers.get(&place) {
-            return *number;
-        }
-        if next == MAX_PLACES {
-            return DEEPER;
-        }
-        self.places.push(place);
-        self.place_numbers.insert(place, next as u32);
-        next as u32
+        );
+        self.event
+            .get_or_insert_with(|| (ty.index, ty.label.to_owned()));
+        self.samples.add(weight);
+        let slot = machine.slot(event.tid);
+        let (thread, ..) = self
+            .calls
+            .running(event, 1, slot, self.options.by == ProfileBy::Cpu);
+        let stack = self.calls.exited(exit.reason, pc, event.pid);
+        self.has_stack(Waiting::Sample(thread, Mode::Guest, weight), stack);
     }
+
+    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+        self.lines_end();
+        if self.stack_event_ends(event) {
+            return;
+        }
+        let mut is_sample = self.options.samples();
+        if self.options.switches() {
+            match data {
+                Data::SchedSwitch(switch) => self.switch(event, switch, machine),
+                Data::SchedWaking(wakeup) => self.wakeup(event, wakeup, true, machine),
+                Data::SchedWakeup(wakeup) => self.wakeup(event, wakeup, false, machine),
+                _ => {}
+            }
+            is_sample &= !event.ty.kind.is_sched();
+        }
+        if is_sample {
+            self.sample(event, machine);
+        } else if let Data::KvmExit(exit) = data
+            && self.options.of == ProfileOf::Exits
+        {
+            self.exit(event, exit, machine);
+        }
+    }
+}
+
+/// What a process has mapped, if that is known.
+type Space = Option<symbols::SpaceId>;
+
+/// Whether a sample has a stack, or at least an address that is its own.
+fn has_stack(sample: &event::Sample<'_>) -> bool {
+    let own = |_: &u64| !sample.tracepoint;
+    sample.callchain.is_some() || sample.ip.as_ref().is_some_and(own)
 }
 
 impl Analysis for Profile {
@@ -263,25 +324,50 @@ impl Analysis for Profile {
     }
 
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        let wanted = match &self.options.event {
+        let sampled = match &self.options.event {
             Some(name) => is_called(ty, name),
             // What has neither a format nor a subsystem is no tracepoint.
-            None => ty.format.is_none() && ty.system.is_empty(),
+            None => ty.format.is_none() && ty.system.is_empty() && ty.kind == Kind::Other,
         };
+        let switches = matches!(
+            ty.kind,
+            Kind::SchedSwitch | Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedWakeupNew
+        );
+        let wanted = ty.name == KERNEL_STACK
+            || self.options.samples() && sampled
+            || self.options.switches() && switches
+            || self.options.of == ProfileOf::Exits && ty.kind == Kind::KvmExit;
         match wanted {
             true => Want::Order,
             false => Want::Nothing,
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, _: &event::Data, context: &mut Context<'_>) {
-        if context.chosen.counts {
-            self.take(event, context.machine);
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        // A thread is followed whoever's event it is in.
+        let chosen = match self.options.switches() {
+            true => context.chosen.inside,
+            false => context.chosen.counts,
+        };
+        if chosen {
+            self.take(event, data, context.machine);
         }
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        self.addresses.side(side);
+        match side {
+            Side::StackLine(frame) if self.lines.is_some() => self.calls.line(frame),
+            _ => self.calls.side(side),
+        }
+    }
+
+    fn finish(&mut self, _: &mut Context<'_>) {
+        self.lines_end();
+        let left: Vec<Waiting> = self.stack_event.drain().map(|(_, (_, of))| of).collect();
+        for of in left {
+            self.has_stack(of, ROOT);
+        }
+        self.off.finish(&mut self.calls);
     }
 }
 

@@ -375,7 +375,9 @@ impl Analysis for Sched {
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        if let Side::StackLine { symbol } = side {
+        if let Side::StackLine(frame) = side
+            && let Some(symbol) = frame.symbol
+        {
             self.stack_line(symbol);
         }
     }

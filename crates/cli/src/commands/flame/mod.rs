@@ -1,15 +1,15 @@
-//! `trapline flame`: where CPUs were when perf sampled them.
+//! `trapline flame`: where CPUs were when perf sampled them, and what threads waited for without one.
 
 mod warnings;
 mod write;
 
 use std::path::PathBuf;
 
-use analysis::{Profile, ProfileBy, ProfileOptions, Study};
-use anyhow::Result;
+use analysis::{Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Study};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use render::flame;
-use session::Scope;
+use session::{Opened, Scope};
 
 use crate::answer::Answer;
 use crate::args::Common;
@@ -34,6 +34,22 @@ pub(crate) struct FlameArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they left.
+    #[arg(long, conflicts_with_all = ["both", "guest_exits", "event"])]
+    off_cpu: bool,
+
+    /// Show the time on and off CPU together. The time on CPU is by switches too, shared out by samples.
+    #[arg(long, conflicts_with = "guest_exits")]
+    both: bool,
+
+    /// Put the stack of who woke a thread, upside down, upon the stack with which it slept. Needs --off-cpu or --both.
+    #[arg(long)]
+    wakeup: bool,
+
+    /// Show where guests exited, by the instruction pointers of kvm_exit, one for each exit. These are no samples.
+    #[arg(long, conflicts_with_all = ["wakeup", "event"])]
+    guest_exits: bool,
+
     /// Show the samples of this event. The default is the first one sampled that is no tracepoint.
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
@@ -42,7 +58,7 @@ pub(crate) struct FlameArgs {
     #[arg(long, value_enum, default_value_t = By::Comm)]
     by: By,
 
-    /// Show idle CPUs too.
+    /// Show idle CPUs and idle guests too.
     #[arg(long)]
     idle: bool,
 
@@ -75,23 +91,30 @@ enum By {
     Vm,
 }
 
-const HELP: &str = "Columns:
+const HELP: &str = "Columns, on CPU:
   share%   of the time that is shown, by the period of each sample
   guest%   of it in a guest, which has an address and no stack in a host's recording
-  kernel%  in the host's kernel, for this thread
+  kvm%     in KVM
+  kernel%  in the rest of the host's kernel, for this thread
   user%    in the host's user space; of a thread of a VM that is its VMM
   self%    in the function itself
   total%   in it and in what it called
+Columns, off CPU:
+  sleeping  waited for something; D state: the same, and could not be killed
+  runnable  waited for a CPU: preempted, or woken and not yet running
 
-A function that nothing names is its file and where it is in that file. Filters choose
-samples. This needs samples of a CPU: 'perf record -a -g', or
-'perf kvm --host --guest record -a -g' to see guests too.
+Idle CPUs, idle guests and the waits of guests that had halted are left out. A
+function that nothing names is its file and where it is in that file. Filters choose
+samples, and with --off-cpu threads. On CPU this needs samples ('perf record -a -g', or
+'perf kvm --host --guest record -a -g' to see guests too), off CPU switches with stacks
+('perf record -a -g -e sched:sched_switch -e sched:sched_waking').
 
 Examples:
   trapline flame perf.data
   trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
   trapline flame --by vm perf.data -o speedscope.json
-  trapline flame --event sched:sched_switch --limit 0 perf.data
+  trapline flame --off-cpu --wakeup sched.data -o waits.folded
+  trapline flame --guest-exits --guest-kallsyms guest.txt perf.data.guest
   trapline flame --pid 4863 --format json perf.data";
 
 /// Runs the command.
@@ -108,7 +131,17 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let input = session.input(&args.recording)?;
     let recording = input.recording_with_symbols()?;
     let name = recording.name().to_owned();
+    if args.wakeup && !args.off_cpu && !args.both {
+        bail!("--wakeup says who ended a wait, so it goes with --off-cpu or --both");
+    }
     let options = ProfileOptions {
+        of: match (args.off_cpu, args.both, args.guest_exits) {
+            (true, ..) => ProfileOf::OffCpu,
+            (_, true, _) => ProfileOf::Both,
+            (.., true) => ProfileOf::Exits,
+            _ => ProfileOf::OnCpu,
+        },
+        wakers: args.wakeup,
         event: args.event.clone(),
         idle: args.idle,
         by: match args.by {
@@ -118,24 +151,27 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
             By::Vm => ProfileBy::Vm,
         },
     };
+    let waits = args.off_cpu || args.both;
     let profile = Profile::new(options, &recording.kernel_files());
     let mut study = Study::default().with(profile);
     recording.prepare(&mut study);
-    let mut outcome = recording.walk_filtered(&mut study, Scope::Events);
+    // Where switches tell, a thread is followed by the events of all.
+    let scope = if waits { Scope::Window } else { Scope::Events };
+    let mut outcome = recording.walk_filtered(&mut study, scope);
     study.finish();
     let Some(profile) = study.get::<Profile>() else {
         return Ok(());
     };
-    let functions = (recording.functions(), recording.guest_functions());
-    let report = profile.report(&study.walked(), functions.0, functions.1);
-    let wanted = args.event.as_deref().unwrap_or("sampled");
-    recording.require(
-        report.event.is_some(),
-        "samples",
-        wanted,
-        "record with 'perf record -a -g', or 'perf kvm --host --guest record -a -g' to see guests too",
-    )?;
+    let namer = Namer {
+        host: recording.functions(),
+        guest: recording.guest_functions(),
+        guests: &[],
+    };
+    let keep = |tid: i32, pid: Option<i32>| !waits || recording.keeps(tid, pid);
+    let report = profile.report(&study.walked(), namer, &keep);
+    require(args, &recording, &report)?;
     session.host_facts().warn(&mut outcome.quality);
+    recording.warn_of_guess(&mut outcome.quality);
     for warning in warnings(&report) {
         outcome.quality.warn(warning);
     }
@@ -166,4 +202,25 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         || flame::document(&report),
         || flame::csv(&report),
     )
+}
+
+/// Refuses a recording that does not have what is asked for.
+fn require(args: &FlameArgs, recording: &Opened<'_>, report: &ProfileReport) -> Result<()> {
+    if args.off_cpu || args.both {
+        recording.require_switches(report.switches > 0)?;
+    }
+    if args.guest_exits {
+        let record = "record on the host with 'perf kvm stat record' or 'trace-cmd record -e kvm'";
+        recording.require(report.event.is_some(), "exits", "kvm_exit", record)?;
+    } else if !args.off_cpu {
+        let wanted = args.event.as_deref().unwrap_or("sampled");
+        recording.require(
+            report.event.is_some(),
+            "samples",
+            wanted,
+            "record with 'perf record -a -g', or 'perf kvm --host --guest record -a -g' to see guests too; where there are \
+             switches --off-cpu shows waits, and where there are exits --guest-exits shows where guests were",
+        )?;
+    }
+    Ok(())
 }

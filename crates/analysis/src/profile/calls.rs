@@ -1,0 +1,407 @@
+//! Stacks as they come: threads, places of code, and what each stack of each thread weighs.
+
+use std::sync::Arc;
+
+use event::{CallChain, Event, ExitReason, NONE, Sample, Side, StackFrame};
+use rustc_hash::FxHashMap;
+use stacks::{ROOT, Tree, Weight};
+use symbols::{Addresses, CpuMode, FileId, KernelFile, Region, SpaceId, ThreadName, frames};
+
+use super::doing::Doing;
+
+/// Nodes of stacks that are kept, about 50 bytes each.
+const MAX_NODES: usize = 1 << 20;
+/// Stacks by thread and by what it did, about 80 bytes each.
+const MAX_ROWS: usize = 1 << 20;
+/// Frames of a stack that are kept, from the inside; `kernel.perf_event_max_stack` is 127 unless somebody raised it.
+const MAX_FRAMES: usize = 512;
+/// Threads, by name, and places of code that are told apart.
+const MAX_THREADS: usize = 1 << 18;
+const MAX_PLACES: usize = 1 << 20;
+/// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
+const MAX_COMM: usize = 127;
+/// Bytes of a function's name that are kept: `KSYM_NAME_LEN` is 512 since kernel 6.1.
+const MAX_NAME: usize = 512;
+
+/// The frame that stands for those left out.
+pub(super) const DEEPER: u32 = u32::MAX;
+/// Stands for no thread.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// A place of code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// By its address.
+    Code(Code),
+    /// By a text, which named it itself: the function, or nothing, and the file.
+    Told(Option<Box<str>>, Box<str>, CpuMode),
+}
+
+/// A place of code by its address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Code {
+    pub file: FileId,
+    /// An address of a kernel; of anything else, where in the file it is.
+    pub address: u64,
+    pub mode: CpuMode,
+    /// Whether the file's name is the name of the function: code that the kernel made (BPF).
+    pub symbol: bool,
+    /// The process of the VM whose guest it is of, else [`NONE`].
+    pub guest_of: i32,
+}
+
+/// A thread's name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Comm(Arc<[u8]>);
+
+impl ThreadName for Comm {
+    fn named(comm: &[u8], _: i32) -> Comm {
+        Comm(comm[..comm.len().min(MAX_COMM)].into())
+    }
+
+    fn unnamed(tid: i32) -> Comm {
+        Comm(format!(":{tid}").into_bytes().into())
+    }
+
+    fn comm(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A thread by the name that it had.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Thread {
+    pub slot: u32,
+    pub comm: Comm,
+    /// The CPU, where stacks are asked for by CPU.
+    pub cpu: i32,
+}
+
+/// Where a sample was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Mode {
+    Guest,
+    Kernel,
+    User,
+}
+
+impl Mode {
+    pub(super) fn of(mode: CpuMode) -> Mode {
+        match mode {
+            CpuMode::GuestKernel | CpuMode::GuestUser => Mode::Guest,
+            CpuMode::Kernel => Mode::Kernel,
+            CpuMode::User | CpuMode::Other => Mode::User,
+        }
+    }
+}
+
+/// What a weight is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Row {
+    pub thread: u32,
+    pub doing: Doing,
+    pub mode: Mode,
+    /// The node of the stack.
+    pub stack: u32,
+    /// Who ended it, and with which stack.
+    pub waker: u32,
+    pub waker_stack: u32,
+}
+
+/// Stacks as they come.
+#[derive(Debug)]
+pub(super) struct Calls {
+    pub addresses: Addresses<Comm>,
+    pub threads: Vec<Thread>,
+    thread_numbers: FxHashMap<Thread, u32>,
+    pub places: Vec<Place>,
+    place_numbers: FxHashMap<Place, u32>,
+    /// Frames are numbers of places, outermost first.
+    pub tree: Tree,
+    pub rows: FxHashMap<Row, Weight>,
+    /// Samples whose stacks are damaged, and stacks that lost frames.
+    pub damaged: u64,
+    pub deep: u64,
+    /// What there was no room for.
+    pub beyond: Weight,
+    /// The stack now, innermost frame first.
+    stack: Vec<u32>,
+}
+
+impl Calls {
+    pub(super) fn new(known: &[KernelFile<'_>]) -> Calls {
+        Calls {
+            addresses: Addresses::new(true, known),
+            threads: Vec::new(),
+            thread_numbers: FxHashMap::default(),
+            places: Vec::new(),
+            place_numbers: FxHashMap::default(),
+            tree: Tree::new(MAX_NODES),
+            rows: FxHashMap::default(),
+            damaged: 0,
+            deep: 0,
+            beyond: Weight::default(),
+            stack: Vec::new(),
+        }
+    }
+
+    pub(super) fn side(&mut self, side: &Side<'_>) {
+        self.addresses.side(side);
+    }
+
+    /// Adds to what a stack weighs.
+    pub(super) fn add(&mut self, row: Row, weight: Weight) {
+        if row.thread == NOBODY {
+            self.beyond.add(weight);
+        } else if let Some(sum) = self.rows.get_mut(&row) {
+            sum.add(weight);
+        } else if self.rows.len() < MAX_ROWS {
+            self.rows.insert(row, weight);
+        } else {
+            self.beyond.add(weight);
+        }
+    }
+
+    /// Returns the number of a thread, [`NOBODY`] if there are too many.
+    pub(super) fn thread(&mut self, slot: u32, comm: &Comm, cpu: i32) -> u32 {
+        let thread = Thread {
+            slot,
+            comm: comm.clone(),
+            cpu,
+        };
+        if let Some(number) = self.thread_numbers.get(&thread) {
+            return *number;
+        }
+        if self.threads.len() == MAX_THREADS {
+            return NOBODY;
+        }
+        let number = self.threads.len() as u32;
+        self.threads.push(thread.clone());
+        self.thread_numbers.insert(thread, number);
+        number
+    }
+
+    /// Returns the number of the thread of an event, what its process has mapped where the event was, and where that was.
+    pub(super) fn running(
+        &mut self,
+        event: &Event<'_>,
+        misc: u16,
+        slot: u32,
+        by_cpu: bool,
+    ) -> (u32, Option<SpaceId>, CpuMode) {
+        let mode = CpuMode::of(misc);
+        // The thread is the host's, whoever's code its CPU ran.
+        let thread_mode = match mode.is_guest() {
+            true => CpuMode::Kernel,
+            false => mode,
+        };
+        let (comm, host_space) = self.addresses.running(thread_mode, event.pid, event.tid);
+        let comm = match event.comm {
+            Some(told) => Comm::named(told.as_bytes(), event.tid),
+            None => comm.clone(),
+        };
+        let space = match mode.is_guest() {
+            true => self.addresses.running(mode, event.pid, event.tid).1,
+            false => host_space,
+        };
+        let cpu = if by_cpu { event.cpu } else { NONE };
+        (self.thread(slot, &comm, cpu), space, mode)
+    }
+
+    /// Returns the node of a sample's stack: its call chain, or else its address.
+    pub(super) fn sampled(
+        &mut self,
+        sample: &Sample<'_>,
+        pid: i32,
+        space: Option<SpaceId>,
+        mode: CpuMode,
+    ) -> u32 {
+        self.stack.clear();
+        if let Some(chain) = sample.callchain {
+            self.chain(chain, pid, space, mode);
+        }
+        if let Some(ip) = sample.ip.filter(|_| self.stack.is_empty()) {
+            let region = self.addresses.find(mode, space, ip, mode);
+            let place = self.code(ip, &region, mode, pid);
+            self.stack.push(place);
+        }
+        self.node()
+    }
+
+    fn chain(&mut self, chain: CallChain<'_>, pid: i32, space: Option<SpaceId>, mode: CpuMode) {
+        let mut region = (Region::EMPTY, CpuMode::Other);
+        for frame in frames(chain) {
+            let Ok(frame) = frame else {
+                self.damaged += 1;
+                self.stack.clear();
+                return;
+            };
+            if self.is_deep() {
+                return;
+            }
+            // Callers are mostly in the file of those they called.
+            if frame.mode != region.1 || !region.0.has(frame.address) {
+                let found = self.addresses.find(mode, space, frame.address, frame.mode);
+                region = (found, frame.mode);
+            }
+            let place = self.code(frame.address, &region.0, frame.mode, pid);
+            self.stack.push(place);
+        }
+    }
+
+    /// Whether there is no room for another frame, which is noted in the stack.
+    fn is_deep(&mut self) -> bool {
+        if self.stack.len() < MAX_FRAMES {
+            return false;
+        }
+        if self.stack.last() != Some(&DEEPER) {
+            self.deep += 1;
+            self.stack.push(DEEPER);
+        }
+        true
+    }
+
+    /// Returns the node of a stack of the kernel's functions, innermost first.
+    pub(super) fn kernel(&mut self, addresses: impl Iterator<Item = u64>) -> u32 {
+        self.stack.clear();
+        for address in addresses {
+            if self.is_deep() {
+                break;
+            }
+            let mode = CpuMode::Kernel;
+            let region = self.addresses.find(mode, None, address, mode);
+            let place = self.code(address, &region, mode, NONE);
+            self.stack.push(place);
+        }
+        self.node()
+    }
+
+    /// Returns the node of where a guest was when it exited, upon the reason.
+    pub(super) fn exited(&mut self, reason: ExitReason, pc: u64, pid: i32) -> u32 {
+        let mode = match is_kernels(pc) {
+            true => CpuMode::GuestKernel,
+            false => CpuMode::GuestUser,
+        };
+        let guest = self.code(pc, &Region::EMPTY, mode, pid);
+        let why = reason.to_string();
+        let why = self.place(Place::Told(
+            Some(why.into()),
+            Box::default(),
+            CpuMode::Kernel,
+        ));
+        self.stack.clear();
+        self.stack.extend([guest, why]);
+        self.node()
+    }
+
+    /// Begins a stack that comes line by line.
+    pub(super) fn begin_lines(&mut self) {
+        self.stack.clear();
+    }
+
+    /// Takes a line of a stack, innermost first.
+    pub(super) fn line(&mut self, frame: &StackFrame<'_>) {
+        if self.is_deep() {
+            return;
+        }
+        let (mut name, file) = (frame.symbol, frame.file.unwrap_or_default());
+        if let Some(text) = &mut name {
+            *text = cut(text, MAX_NAME);
+        }
+        // Files of the kernel and of its modules stand in brackets in perf's texts, and ftrace prints kernel stacks alone.
+        let of_user =
+            file.starts_with('/') || ["[vdso]", "[unknown]", "[vsyscall]"].contains(&file);
+        let guest = file.starts_with("[guest");
+        let mode = match (guest, of_user) {
+            (true, _) => CpuMode::GuestKernel,
+            (_, true) if frame.address.is_some_and(is_kernels) => CpuMode::Kernel,
+            (_, true) => CpuMode::User,
+            _ => CpuMode::Kernel,
+        };
+        let name = name.map(Into::into);
+        let file = match (&name, frame.address) {
+            // What nothing names is told apart by its address.
+            (None, Some(address)) => format!("{}+{address:#x}", base(cut(file, MAX_NAME))),
+            _ => base(cut(file, MAX_NAME)).to_owned(),
+        };
+        let place = self.place(Place::Told(name, file.into(), mode));
+        self.stack.push(place);
+    }
+
+    /// Whether any line came.
+    pub(super) fn has_lines(&self) -> bool {
+        !self.stack.is_empty()
+    }
+
+    /// Returns the node of the stack that came line by line.
+    pub(super) fn end_lines(&mut self) -> u32 {
+        self.node()
+    }
+
+    /// Returns the mode of the innermost frame of a stack.
+    pub(super) fn mode_of(&self, stack: u32) -> Mode {
+        let node = self.tree.nodes().get(stack as usize);
+        let place = node.and_then(|node| self.places.get(node.frame as usize));
+        match place {
+            Some(Place::Code(code)) if stack != ROOT => Mode::of(code.mode),
+            Some(Place::Told(.., mode)) if stack != ROOT => Mode::of(*mode),
+            _ => Mode::Kernel,
+        }
+    }
+
+    fn node(&mut self) -> u32 {
+        let (node, whole) = self.tree.node(self.stack.iter().rev().copied());
+        if !whole {
+            self.deep += 1;
+        }
+        node
+    }
+
+    fn code(&mut self, address: u64, region: &Region, mode: CpuMode, pid: i32) -> u32 {
+        let of_kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
+        let guest_of = if mode.is_guest() { pid } else { NONE };
+        self.place(Place::Code(Code {
+            file: region.file,
+            address: match (region.symbol, of_kernel) {
+                (true, _) => region.start,
+                (false, true) => address,
+                (false, false) => address.wrapping_add(region.shift),
+            },
+            mode,
+            symbol: region.symbol,
+            guest_of,
+        }))
+    }
+
+    fn place(&mut self, place: Place) -> u32 {
+        let next = self.places.len();
+        if let Some(number) = self.place_numbers.get(&place) {
+            return *number;
+        }
+        if next == MAX_PLACES {
+            return DEEPER;
+        }
+        self.places.push(place.clone());
+        self.place_numbers.insert(place, next as u32);
+        next as u32
+    }
+}
+
+/// Whether an address is the kernel's: on x86-64 and arm64 its half of the address space begins with ones.
+fn is_kernels(address: u64) -> bool {
+    address >> 63 == 1
+}
+
+/// Returns a text that is no longer than so many bytes.
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Returns a file's name without its folder.
+pub(super) fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}

@@ -1,0 +1,135 @@
+//! Lines of stacks as texts print them.
+
+/// A function of a stack, as a text prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StackFrame<'a> {
+    /// The address, or where in the file it is, where perf prints that.
+    pub address: Option<u64>,
+    /// The function, without what the text adds: offset, size, module. `None` where it has no name.
+    pub symbol: Option<&'a str>,
+    /// What perf prints in brackets behind it: the file, `[kernel.kallsyms]`, `[kvm]`, `[unknown]`.
+    pub file: Option<&'a str>,
+}
+
+impl<'a> StackFrame<'a> {
+    /// Reads a line: `ffffffff821fb643 schedule+0x23 ([kernel.kallsyms])` of perf, ` => schedule+0x23/0x60` of the kernel,
+    /// `=> schedule (ffffffff821fb643)` of trace-cmd. Returns `None` for what is none of these.
+    pub fn parse(line: &'a str) -> Option<StackFrame<'a>> {
+        let text = line.trim();
+        let text = text.strip_prefix("=>").unwrap_or(text).trim_start();
+        let (first, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let address = (first.len() >= 8).then(|| hex(first)).flatten();
+        let rest = if address.is_some() { behind } else { text };
+        let rest = rest.trim();
+        // Names of C++ functions have blanks and brackets, and so may files.
+        let (name, last) = match rest.rsplit_once(" (") {
+            Some((name, last)) => (name, last.strip_suffix(')')),
+            None => (
+                rest.strip_prefix('(').map_or(rest, |_| ""),
+                rest.strip_prefix('(')
+                    .and_then(|rest| rest.strip_suffix(')')),
+            ),
+        };
+        let told = last.and_then(hex).filter(|_| address.is_none());
+        let symbol = without_offset(name.trim());
+        let symbol = Some(symbol).filter(|name| is_name(name));
+        if address.is_none() && symbol.is_none() {
+            return None;
+        }
+        Some(StackFrame {
+            address: address.or(told),
+            symbol,
+            file: last.filter(|_| told.is_none()),
+        })
+    }
+}
+
+fn hex(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+}
+
+/// Takes `+0x23`, `+0x23/0x60` and ` [kvm]` off the end of a name.
+fn without_offset(name: &str) -> &str {
+    let name = match name.rsplit_once(" [") {
+        Some((name, module)) if module.ends_with(']') => name.trim_end(),
+        _ => name,
+    };
+    match name.rsplit_once("+0x") {
+        Some((name, offset))
+            if offset
+                .bytes()
+                .all(|b| b.is_ascii_hexdigit() || matches!(b, b'/' | b'x')) =>
+        {
+            name
+        }
+        _ => name,
+    }
+}
+
+/// Whether a text can be a function's name. perf prints `[unknown]` where it knows none.
+fn is_name(name: &str) -> bool {
+    let first = name.chars().next();
+    name != "[unknown]"
+        && first.is_some_and(|first| !first.is_ascii_digit() && !"=<(-".contains(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_stacks_name_functions() {
+        let kernel = Some("[kernel.kallsyms]");
+        for (line, address, symbol, file) in [
+            (
+                "\tffffffff821fb643 schedule+0x23 ([kernel.kallsyms])",
+                Some(0xffff_ffff_821f_b643),
+                Some("schedule"),
+                kernel,
+            ),
+            (" => __schedule+0x23/0x60", None, Some("__schedule"), None),
+            (
+                " => kvm_vcpu_block+0x23/0x60 [kvm]",
+                None,
+                Some("kvm_vcpu_block"),
+                None,
+            ),
+            (" => worker_thread", None, Some("worker_thread"), None),
+            (
+                "=> kthread (ffffffff8138bbe8)",
+                Some(0xffff_ffff_8138_bbe8),
+                Some("kthread"),
+                None,
+            ),
+            (
+                "\t    7f0c2a1b2c3d [unknown] (/usr/bin/opt)",
+                Some(0x7f0c_2a1b_2c3d),
+                None,
+                Some("/usr/bin/opt"),
+            ),
+            (
+                "    55d0c0ffee00 operator new(unsigned long)+0x1c (/opt/my app/lib.so)",
+                Some(0x55d0_c0ff_ee00),
+                Some("operator new(unsigned long)"),
+                Some("/opt/my app/lib.so"),
+            ),
+            (
+                "    55d0c0ffee00 (/usr/bin/opt)",
+                Some(0x55d0_c0ff_ee00),
+                None,
+                Some("/usr/bin/opt"),
+            ),
+        ] {
+            let expected = Some(StackFrame {
+                address,
+                symbol,
+                file,
+            });
+            assert_eq!(StackFrame::parse(line), expected, "{line}");
+        }
+        for line in ["", "   ", "=>", "12 34", "<stack trace >"] {
+            assert_eq!(StackFrame::parse(line), None, "{line}");
+        }
+    }
+}
