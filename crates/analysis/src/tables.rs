@@ -234,6 +234,7 @@ fn task(row: &SchedRow) -> TaskRow {
         threads: row.threads.unwrap_or(1),
         runtime_ns: row.runtime_ns,
         on_cpu_ns: 0,
+        off_cpu_ns: 0,
         delays: Stats::of_sums(row.switches, total, 0, row.delay_max_ns, 0.0),
         delay_max_at: (row.delay_max_start_ns)
             .or_else(|| row.delay_max_at_ns?.checked_sub(row.delay_max_ns))

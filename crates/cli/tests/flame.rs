@@ -13,6 +13,7 @@ type Folded = BTreeMap<String, u64>;
 #[derive(Clone, Copy, PartialEq)]
 enum Names {
     OfText,
+    OfTextAlsoOfUsers,
     Nobodys,
 }
 
@@ -46,7 +47,12 @@ fn frame(line: &str, names: Names) -> Option<String> {
     let (name, file) = rest.rsplit_once(" (")?;
     let file = file.strip_suffix(')')?;
     let kernel = file.contains("kallsyms]") || file.starts_with('[') && file != "[vdso]";
-    if names == Names::OfText && kernel && name != "[unknown]" {
+    let named = match names {
+        Names::OfText => kernel,
+        Names::OfTextAlsoOfUsers => true,
+        Names::Nobodys => false,
+    };
+    if named && name != "[unknown]" {
         return Some(
             name.rsplit_once("+0x")
                 .map_or(name, |(name, _)| name)
@@ -221,6 +227,21 @@ fn functions_of_the_kernel_are_those_that_perf_names() {
         let (ours, theirs) = (one_name_each(&ours, &names), one_name_each(&theirs, &names));
         differ(recording, &ours, &theirs);
     }
+}
+
+/// What perf printed of a recording is as good as the recording, stack for stack.
+#[test]
+fn texts_have_the_stacks_that_they_print() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stacks = 0;
+    for (case, text) in sampled() {
+        let path = write_text(folder.path(), "script.txt", &text);
+        let ours = of_program(&path, &["--idle"]);
+        let theirs = of_text(&text, Names::OfTextAlsoOfUsers);
+        differ(&case.name, &ours, &theirs);
+        stacks += ours.len();
+    }
+    assert!(stacks > 200, "{stacks} stacks were compared");
 }
 
 #[test]

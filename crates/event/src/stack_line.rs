@@ -18,7 +18,9 @@ impl<'a> StackFrame<'a> {
         let text = line.trim();
         let text = text.strip_prefix("=>").unwrap_or(text).trim_start();
         let (first, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let address = (first.len() >= 8).then(|| hex(first)).flatten();
+        // A place in a file may be a short number, a function may be called `cafe`; perf's lines end in the file.
+        let of_perf = behind.ends_with(')') && !line.contains("=>");
+        let address = (first.len() >= 8 || of_perf).then(|| hex(first)).flatten();
         let rest = if address.is_some() { behind } else { text };
         let rest = rest.trim();
         // Names of C++ functions have blanks and brackets, and so may files.
@@ -113,6 +115,12 @@ mod tests {
                 Some(0x55d0_c0ff_ee00),
                 Some("operator new(unsigned long)"),
                 Some("/opt/my app/lib.so"),
+            ),
+            (
+                "           fdd6b ioctl+0x3b (/usr/lib/libc.so.6)",
+                Some(0xfdd6b),
+                Some("ioctl"),
+                Some("/usr/lib/libc.so.6"),
             ),
             (
                 "    55d0c0ffee00 (/usr/bin/opt)",

@@ -103,6 +103,8 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         })
         .column("woken_by", Nested, |t| others(&t.row.woken_by, false))
         .column("migrations", Count, told(|r| r.migrations))
+        .column("off_cpu_ns", Nanoseconds, told(|r| r.off_cpu_ns))
+        .json_only()
         .column("histogram", Nested, |t| json::list(octaves(&t.row.delays)))
 }
 

@@ -10,6 +10,7 @@ use crate::named::Stacks;
 /// are too long for a line (`most` bytes) lose the frames in their middle, which a frame `[...]` stands for.
 pub fn folded(stacks: &Stacks, most: usize, mut line: impl FnMut(&str)) {
     let mut text = String::new();
+    let stacks = stacks.by_text();
     stacks.each(|frames, weight| {
         text.clear();
         for frame in frames {

@@ -1,5 +1,7 @@
 //! Stacks whose frames have names.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use crate::tree::{ROOT, Tree, Weight};
@@ -169,6 +171,27 @@ impl Stacks {
         functions
     }
 
+    /// Returns the same stacks, where frames whose names are written the same are one, whoever's code they are.
+    pub fn by_text(&self) -> Cow<'_, Stacks> {
+        let mut texts: FxHashMap<&str, u32> = FxHashMap::default();
+        for (name, number) in self.names.iter().zip(0u32..) {
+            texts.entry(&name.text).or_insert(number);
+        }
+        if texts.len() == self.names.len() {
+            return Cow::Borrowed(self);
+        }
+        let name = |frame: u32| {
+            let name = self.names.get(frame as usize);
+            let first = name.and_then(|name| texts.get(name.text.as_str()));
+            let first = first.and_then(|first| self.names.get(*first as usize));
+            first.cloned().unwrap_or_else(|| Name {
+                text: String::new(),
+                part: Part::Group,
+            })
+        };
+        Cow::Owned(Stacks::of(&self.tree, name, |_| false))
+    }
+
     /// Returns the names of all frames, by number.
     pub fn names(&self) -> &[Name] {
         &self.names
@@ -261,6 +284,26 @@ mod tests {
             .map(|f| (f.name.text.as_str(), f.own.samples, f.total.samples))
             .collect();
         assert_eq!(texts, [("b", 3, 3), ("a", 0, 3)]);
+    }
+
+    #[test]
+    fn names_that_read_the_same_can_be_one() {
+        let mut tree = Tree::new(100);
+        tree.add([0, 3], weight(1));
+        tree.add([1, 3], weight(2));
+        let part = |frame| if frame == 0 { Part::User } else { Part::Vmm };
+        let name = |frame| Name {
+            text: if frame == 3 { "read" } else { "[unknown]" }.to_owned(),
+            part: part(frame),
+        };
+        let stacks = Stacks::of(&tree, name, |_| false);
+        assert_eq!(stacks.tree().nodes().len(), 5);
+        let mut lists = Vec::new();
+        stacks
+            .by_text()
+            .each(|stack, weight| lists.push((stack.len(), weight.samples)));
+        assert_eq!(lists, [(2, 3)]);
+        assert!(matches!(stacks.by_text().by_text(), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -212,7 +212,6 @@ impl Profile {
             .addresses
             .running(CpuMode::of(misc), event.pid, event.tid)
             .1;
-        self.off.end = self.off.end.max(event.time);
         if switch.next_tid != 0 {
             let comm = Comm::named(switch.next_comm.as_bytes(), switch.next_tid);
             let thread = self.calls.thread(next, &comm, cpu);
@@ -230,10 +229,8 @@ impl Profile {
         &mut self,
         event: &Event<'_>,
         wakeup: &event::sched::SchedWakeup,
-        waking: bool,
         machine: &mut Machine,
     ) {
-        self.off.end = self.off.end.max(event.time);
         if wakeup.tid == 0 {
             return;
         }
@@ -241,7 +238,7 @@ impl Profile {
         let cpu = if self.by_cpu() { event.cpu } else { NONE };
         let comm = Comm::named(wakeup.comm.as_bytes(), wakeup.tid);
         let thread = self.calls.thread(slot, &comm, cpu);
-        self.off.wakes(slot, thread, event.time, waking);
+        self.off.wakes(slot, thread, event.time, event.ty.kind);
         if !self.off.wakers {
             return;
         }
@@ -287,10 +284,12 @@ impl Profile {
         }
         let mut is_sample = self.options.samples();
         if self.options.switches() {
+            self.off.end = self.off.end.max(event.time);
             match data {
                 Data::SchedSwitch(switch) => self.switch(event, switch, machine),
-                Data::SchedWaking(wakeup) => self.wakeup(event, wakeup, true, machine),
-                Data::SchedWakeup(wakeup) => self.wakeup(event, wakeup, false, machine),
+                Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
+                    self.wakeup(event, wakeup, machine);
+                }
                 _ => {}
             }
             is_sample &= !event.ty.kind.is_sched();
@@ -339,7 +338,15 @@ impl Analysis for Profile {
             || self.options.of == ProfileOf::Exits && ty.kind == Kind::KvmExit;
         match wanted {
             true => Want::Order,
+            // Until when threads were watched.
+            false if self.options.switches() && ty.kind.is_sched() => Want::Head,
             false => Want::Nothing,
+        }
+    }
+
+    fn head(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
+        if context.chosen.inside {
+            self.off.end = self.off.end.max(event.time);
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! What is a wait for a CPU, and from when on, follows the rules of [`crate::Sched`], so that the sums of both are equal.
 
+use event::Kind;
 use event::sched::TaskState;
 use stacks::{ROOT, Weight};
 
@@ -109,19 +110,16 @@ impl OffCpu {
         }
     }
 
-    /// A thread is woken. `waking` says whether `sched_waking` tells it.
-    pub(super) fn wakes(&mut self, slot: u32, thread: u32, time: u64, waking: bool) {
-        let mut again = false;
-        if waking {
-            // On its run queue it is with sched_wakeup, if that is recorded.
-            if self.wakeups {
-                return;
-            }
-        } else {
-            // The first one corrects what its sched_waking was taken for.
-            again = !self.wakeups;
-            self.wakeups = true;
+    /// A thread is woken, as an event of this kind tells it.
+    pub(super) fn wakes(&mut self, slot: u32, thread: u32, time: u64, kind: Kind) {
+        // On its run queue it is with sched_wakeup, if that is recorded.
+        if kind == Kind::SchedWaking && self.wakeups {
+            return;
         }
+        // The first one corrects what its sched_waking was taken for. That of a new task says nothing of others.
+        let of_all = kind == Kind::SchedWakeup;
+        let again = of_all && !self.wakeups;
+        self.wakeups |= of_all;
         let task = self.task(slot);
         if task.thread == NOBODY {
             task.thread = thread;

@@ -283,9 +283,11 @@ impl Sched {
                 self.task(task).0.wakes(event.time, false);
             }
         } else {
-            // The first one corrects what its sched_waking was taken for.
-            let first = !self.has.wakeups;
-            self.has.wakeups = true;
+            // The first one corrects what its sched_waking was taken for. That of a new task says nothing of others: perf
+            // sched record takes it along with sched_waking.
+            let of_all = event.ty.kind == Kind::SchedWakeup;
+            let first = of_all && !self.has.wakeups;
+            self.has.wakeups |= of_all;
             let (woken, _) = self.task(task);
             woken.woken(event.time);
             woken.wakes(event.time, first);

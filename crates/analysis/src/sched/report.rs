@@ -51,6 +51,8 @@ pub struct TaskRow {
     pub runtime_ns: u64,
     /// Time it had a CPU, from `sched_switch`.
     pub on_cpu_ns: u64,
+    /// Time it had none, from `sched_switch`: asleep, or waiting for one; up to the end of the recording.
+    pub off_cpu_ns: u64,
     /// Delays as perf counts them.
     pub delays: Stats,
     /// When the longest began.
@@ -149,6 +151,7 @@ fn empty(comm: String, tid: i32, pid: Option<i32>) -> TaskRow {
         threads: 0,
         runtime_ns: 0,
         on_cpu_ns: 0,
+        off_cpu_ns: 0,
         delays: Stats::default(),
         delay_max_at: 0,
         woken_waits: Stats::default(),
@@ -223,7 +226,8 @@ impl Sched {
                 let row = empty(comm, tid, thread.pid);
                 (row, Others::default(), Others::default())
             });
-            self.add(row, sums, task.running_ns(self.end));
+            let now = (task.running_ns(self.end), task.away_ns(self.end));
+            self.add(row, sums, now);
             delays.merge(&sums.delays);
             woken_by.merge(&sums.woken_by);
             preempted_by.merge(&sums.preempted_by);
@@ -233,8 +237,11 @@ impl Sched {
         if beyond > 0 && keep(-1, None) {
             let mut row = empty(OTHERS.to_owned(), -1, None);
             let folded = self.tasks.iter().filter(|task| task.own.is_none());
-            let running = folded.map(|task| task.running_ns(self.end));
-            self.add(&mut row, &self.others, running.fold(0, u64::saturating_add));
+            let now = folded.map(|task| (task.running_ns(self.end), task.away_ns(self.end)));
+            let now = now.fold((0u64, 0u64), |(runs, away), (more, longer)| {
+                (runs.saturating_add(more), away.saturating_add(longer))
+            });
+            self.add(&mut row, &self.others, now);
             row.threads = beyond;
             delays.merge(&self.others.delays);
             let (woken_by, preempted_by) = (&self.others.woken_by, &self.others.preempted_by);
@@ -276,11 +283,14 @@ impl Sched {
         folded.count() as u64
     }
 
-    fn add(&self, row: &mut TaskRow, task: &Sums, running_ns: u64) {
+    /// Adds a task to a row: what is counted, and for how long it has been running, or away from its CPU, since.
+    fn add(&self, row: &mut TaskRow, task: &Sums, (running_ns, away_ns): (u64, u64)) {
         row.threads += 1;
         row.runtime_ns = row.runtime_ns.saturating_add(task.runtime_ns);
         let on_cpu_ns = task.on_cpu_ns.saturating_add(running_ns);
         row.on_cpu_ns = row.on_cpu_ns.saturating_add(on_cpu_ns);
+        let off_cpu_ns = task.off_cpu_ns.saturating_add(away_ns);
+        row.off_cpu_ns = row.off_cpu_ns.saturating_add(off_cpu_ns);
         if task.delays.max() > row.delays.max() {
             row.delay_max_at = task.delay_max_at;
         }

@@ -67,6 +67,7 @@ pub(crate) struct Sums {
     pub delays: Stats,
     pub delay_max_at: u64,
     pub on_cpu_ns: u64,
+    pub off_cpu_ns: u64,
     /// Waits after it was woken, by whichever event says so.
     pub woken_waits: Stats,
     pub preempted: Stats,
@@ -85,6 +86,7 @@ impl Sums {
         }
         self.delays.merge(&other.delays);
         self.on_cpu_ns = self.on_cpu_ns.saturating_add(other.on_cpu_ns);
+        self.off_cpu_ns = self.off_cpu_ns.saturating_add(other.off_cpu_ns);
         self.woken_waits.merge(&other.woken_waits);
         self.preempted.merge(&other.preempted);
         self.preempted_by.merge(&other.preempted_by);
@@ -113,8 +115,8 @@ pub(crate) struct Task {
     atom_at: u64,
     /// Since when it runs.
     running: u64,
-    /// Since when it waits after it was preempted.
-    preempted_since: u64,
+    /// Since when it is away from its CPU.
+    left_since: u64,
     /// Since when it waits after it was woken.
     woken_since: u64,
     /// Since when it runs a work item.
@@ -126,6 +128,8 @@ pub(crate) struct Task {
     /// The CPU it ran on last.
     cpu: i32,
     atom: Atom,
+    /// Whether it is away because it was preempted, or yielded.
+    preempted: bool,
     /// Whether it was met before.
     pub met: bool,
     /// What is counted of it alone; `None` where it is counted with others.
@@ -138,13 +142,14 @@ impl Default for Task {
             atom_since: 0,
             atom_at: 0,
             running: NEVER,
-            preempted_since: NEVER,
+            left_since: NEVER,
             woken_since: NEVER,
             work_since: NEVER,
             preempted_by: 0,
             work: 0,
             cpu: event::NONE,
             atom: Atom::None,
+            preempted: false,
             met: false,
             own: None,
         }
@@ -182,8 +187,9 @@ impl Task {
             sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(time.saturating_sub(since));
         }
         self.woken_since = NEVER;
-        let runnable = state.leaves() == Leaves::Runnable;
-        self.preempted_since = if runnable { time } else { NEVER };
+        let leaves = state.leaves();
+        self.preempted = leaves == Leaves::Runnable;
+        self.left_since = if leaves == Leaves::Dead { NEVER } else { time };
         self.preempted_by = next;
     }
 
@@ -194,11 +200,15 @@ impl Task {
             sums.cpu_changes += 1;
         }
         self.cpu = cpu;
+        let away_ns = self.away_ns(time);
+        let sums = self.own.as_deref_mut().unwrap_or(others);
+        sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
         self.running = time;
         if let Some(since) = known(std::mem::replace(&mut self.woken_since, NEVER)) {
             sums.woken_waits.add(time.saturating_sub(since));
         }
-        if let Some(since) = known(std::mem::replace(&mut self.preempted_since, NEVER)) {
+        let left = known(std::mem::replace(&mut self.left_since, NEVER));
+        if let Some(since) = left.filter(|_| std::mem::take(&mut self.preempted)) {
             let ns = time.saturating_sub(since);
             sums.preempted.add(ns);
             sums.preempted_by.add(self.preempted_by, 1, ns);
@@ -243,7 +253,7 @@ impl Task {
     /// It is woken, as far as its own wait is concerned: it was asleep, unless it was seen to run, or to be
     /// preempted. A wake-up that comes `again` is later than was thought.
     pub(super) fn wakes(&mut self, time: u64, again: bool) {
-        let asleep = self.running == NEVER && self.preempted_since == NEVER;
+        let asleep = self.running == NEVER && !self.preempted;
         if asleep && (again || self.woken_since == NEVER) {
             self.woken_since = time;
         }
@@ -269,6 +279,13 @@ impl Task {
     pub(super) fn work_ends(&mut self) -> Option<(u64, u32)> {
         let since = known(std::mem::replace(&mut self.work_since, NEVER))?;
         Some((since, self.work))
+    }
+
+    /// Returns for how long it is away from its CPU, beside what is counted: since it left, or, where that was not seen, since
+    /// it was woken.
+    pub(super) fn away_ns(&self, now: u64) -> u64 {
+        let since = known(self.left_since).or(known(self.woken_since));
+        since.map_or(0, |since| now.saturating_sub(since))
     }
 
     /// Returns for how long it runs at the end of the walk, beside what is counted.
