@@ -71,8 +71,8 @@ pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, NamesOf, Origin, Picture};
 pub use profile::{
-    Doing, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, ProfileRow,
-    ProfileVm, Unit,
+    Beside, Doing, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
+    ProfileRow, ProfileVm, Spliced, Unit, VcpuBy, VcpuThread,
 };
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};

@@ -20,6 +20,7 @@ mod facts_command;
 mod filtered_counts;
 mod filters;
 mod flame;
+mod flame_guest;
 mod flame_waits;
 mod forms_agree;
 mod golden;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileVm, Unit as Weighs};
+use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileVm, Spliced, Unit as Weighs, VcpuBy};
 use serde::Serialize;
 use serde_json::Value;
 use stacks::{Function, Part, Weight};
@@ -16,6 +16,7 @@ pub(crate) struct Row<'r> {
     row: &'r ProfileRow,
     whole: Weight,
     of: ProfileOf,
+    kvm_known: bool,
 }
 
 impl Row<'_> {
@@ -80,7 +81,9 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
             table
                 .column("guest", Share, |r| of(r.row.guest, r.whole))
                 .heading("guest%", 7)
-                .column("kvm", Share, |r| of(r.row.kvm, r.whole))
+                .column("kvm", Share, |r| {
+                    r.kvm_known.then(|| of(r.row.kvm, r.whole))
+                })
                 .heading("kvm%", 7)
                 .column("kernel", Share, |r| of(r.row.kernel, r.whole))
                 .heading("kernel%", 8)
@@ -124,13 +127,20 @@ fn rows(report: &ProfileReport) -> impl Iterator<Item = Row<'_>> {
     let whole = report.shown();
     let of = report.of;
     let rows = report.rows.iter();
-    rows.map(move |row| Row { row, whole, of })
+    let kvm_known = report.kvm_known;
+    rows.map(move |row| Row {
+        row,
+        whole,
+        of,
+        kvm_known,
+    })
 }
 
 /// A VM, and what all that is shown weighs.
 pub(crate) struct OfVm {
     vm: ProfileVm,
     whole: Weight,
+    kvm_known: bool,
 }
 
 /// Columns of the table of VMs.
@@ -145,9 +155,9 @@ pub(crate) fn vms<'r>() -> Table<'r, OfVm> {
         .heading("share%", 8)
         .column("guest", Share, |r| of(r.vm.guest, r.whole))
         .heading("guest%", 8)
-        .column("kvm", Share, |r| of(r.vm.kvm, r.whole))
+        .column("kvm", Share, |r| r.kvm_known.then(|| of(r.vm.kvm, r.whole)))
         .heading("kvm%", 8)
-        .column("vmm", Share, |r| of(r.vm.vmm, r.whole))
+        .column("vmm", Share, |r| r.kvm_known.then(|| of(r.vm.vmm, r.whole)))
         .heading("vmm%", 8)
         .column("back_end", Share, |r| of(r.vm.back_end, r.whole))
         .heading("back end%", 10)
@@ -165,7 +175,13 @@ fn of_vms(report: &ProfileReport) -> Vec<OfVm> {
         return Vec::new();
     }
     let vms = report.vms().into_iter();
-    vms.map(|vm| OfVm { vm, whole }).collect()
+    let kvm_known = report.kvm_known;
+    vms.map(|vm| OfVm {
+        vm,
+        whole,
+        kvm_known,
+    })
+    .collect()
 }
 
 /// A function, and what all that is shown weighs.
@@ -224,6 +240,7 @@ pub struct Document<'r> {
     idle: u64,
     rows: Value,
     vms: Value,
+    spliced: Value,
     functions: Value,
 }
 
@@ -259,6 +276,7 @@ pub fn document(report: &ProfileReport) -> Document<'_> {
         idle: report.idle.amount,
         rows: columns().json(rows(report)),
         vms: vms().json(of_vms(report).into_iter()),
+        spliced: spliced().json(of_guests(report)),
         functions: functions().json(heavy),
     }
 }
@@ -288,6 +306,10 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
         text.push('\n');
         text.push_str(&vms().view(SHOWN_VMS).text(of_vms.into_iter(), layout));
     }
+    if !report.spliced.is_empty() {
+        text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and of the\nguest, and by how much a share of them may be off.\n");
+        text.push_str(&spliced().view(SHOWN_GUESTS).text(of_guests(report), layout));
+    }
     let heavy = report.functions();
     if !heavy.is_empty() {
         let heavy = heavy.iter().map(|function| Heavy { function, whole });
@@ -295,6 +317,55 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
         text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
     }
     text
+}
+
+/// A vCPU in whose place stacks of its guest stand.
+pub(crate) struct OfGuest<'r> {
+    one: &'r Spliced,
+    whole: Weight,
+}
+
+/// Columns of the table of guests' stacks.
+pub(crate) fn spliced<'r>() -> Table<'r, OfGuest<'r>> {
+    use Unit::{Count, Number, Share, Text};
+    Table::new()
+        .column("vm_pid", Number, |r: &OfGuest<'_>| r.one.vcpu.vm_pid)
+        .heading("VM", 8)
+        .column("vcpu", Number, |r| r.one.vcpu.vcpu)
+        .heading("vCPU", 6)
+        .column("tid", Number, |r| r.one.vcpu.tid)
+        .heading("TID", 8)
+        .column("known_by", Text, |r| match r.one.vcpu.by {
+            VcpuBy::Events => "events",
+            VcpuBy::Name => "name",
+            VcpuBy::Order => "order (a guess)",
+        })
+        .heading("known by", 16)
+        .column("host_samples", Count, |r| r.one.host.samples)
+        .heading("host's", 9)
+        .column("guest", Share, |r| of(r.one.host, r.whole))
+        .heading("guest%", 8)
+        .column("guest_samples", Count, |r| r.one.guest.samples)
+        .heading("guest's", 9)
+        .column("error", Share, |r| r.one.error())
+        .heading("+-%", 7)
+}
+
+/// Columns of that table on a terminal.
+pub(crate) const SHOWN_GUESTS: [&str; 8] = [
+    "vm_pid",
+    "vcpu",
+    "tid",
+    "known_by",
+    "host_samples",
+    "guest",
+    "guest_samples",
+    "error",
+];
+
+fn of_guests(report: &ProfileReport) -> impl Iterator<Item = OfGuest<'_>> {
+    let whole = report.shown();
+    report.spliced.iter().map(move |one| OfGuest { one, whole })
 }
 
 /// What is shown, and what is left out, in two lines.

@@ -71,6 +71,10 @@ fn tables() -> Vec<(&'static str, String)> {
             flame::vms().described(&[&flame::SHOWN_VMS]),
         ),
         (
+            "`flame --guest`: `spliced`",
+            flame::spliced().described(&[&flame::SHOWN_GUESTS]),
+        ),
+        (
             "`flame`: `functions`",
             flame::functions().described(&[&flame::SHOWN_FUNCTIONS]),
         ),

@@ -212,7 +212,7 @@ impl Stacks {
                 return;
             }
             path.push(node.frame);
-            if node.own.samples > 0 {
+            if node.own != Weight::default() {
                 stack(&path, node.own);
             }
         });

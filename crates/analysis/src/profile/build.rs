@@ -69,6 +69,11 @@ impl<'c> Builder<'c> {
             text: text.to_owned(),
             part: Part::Group,
         };
+        self.frame(below, name)
+    }
+
+    /// Adds a frame.
+    pub(super) fn frame(&mut self, below: u32, name: Name) -> u32 {
         let number = self.stacks.number(name);
         self.stacks.child(below, number).unwrap_or(below)
     }

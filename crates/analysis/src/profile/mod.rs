@@ -14,6 +14,8 @@ mod naming;
 mod off_cpu;
 mod options;
 mod report;
+mod share;
+mod splice;
 
 use event::{
     Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,
@@ -29,7 +31,8 @@ pub use doing::Doing;
 pub use naming::Namer;
 use off_cpu::{OffCpu, Waker};
 pub use options::{ProfileBy, ProfileOf, ProfileOptions};
-pub use report::{ProfileReport, ProfileRow, ProfileVm, Unit};
+pub use report::{Beside, ProfileReport, ProfileRow, ProfileVm, Unit};
+pub use splice::{GuestSide, Spliced, VcpuBy, VcpuThread};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: i32 = 1 << 16;

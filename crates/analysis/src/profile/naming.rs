@@ -104,8 +104,8 @@ const KVM_MODULES: [&str; 3] = ["kvm", "kvm_amd", "kvm_intel"];
 /// What a place says of the stacks that have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Signs {
-    /// A function has no name.
-    pub unresolved: bool,
+    /// A function of the host's kernel, of its user space, of a guest's kernel, of a guest's user space has no name.
+    pub unresolved: [bool; 4],
     /// KVM is at work.
     pub kvm: bool,
     /// A guest is idle.
@@ -114,19 +114,16 @@ pub(super) struct Signs {
     pub halts: bool,
     /// An interrupt is handled.
     pub interrupt: bool,
-    /// Frames are of a guest.
-    pub guest: bool,
 }
 
 impl Signs {
     pub(super) fn or(self, other: Signs) -> Signs {
         Signs {
-            unresolved: self.unresolved | other.unresolved,
+            unresolved: std::array::from_fn(|part| self.unresolved[part] | other.unresolved[part]),
             kvm: self.kvm | other.kvm,
             guest_idle: self.guest_idle | other.guest_idle,
             halts: self.halts | other.halts,
             interrupt: self.interrupt | other.interrupt,
-            guest: self.guest | other.guest,
         }
     }
 }
@@ -136,6 +133,8 @@ impl Signs {
 pub(super) struct Named {
     pub names: Vec<Name>,
     pub signs: Signs,
+    /// Whether it is in the host's kernel.
+    pub is_kernel: bool,
 }
 
 /// What names functions.
@@ -188,6 +187,7 @@ impl Calls {
         Named {
             names: vec![Name { text, part }],
             signs,
+            is_kernel: code.mode == CpuMode::Kernel,
         }
     }
 
@@ -234,6 +234,7 @@ fn told(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
             part: part(mode, signs),
         }],
         signs,
+        is_kernel: mode == CpuMode::Kernel,
     }
 }
 
@@ -255,13 +256,18 @@ fn signs(name: Option<&str>, file: &str, mode: CpuMode) -> Signs {
     let begins =
         |list: &[&str]| name.is_some_and(|name| list.iter().any(|begin| name.starts_with(begin)));
     Signs {
-        unresolved: name.is_none(),
+        unresolved: match mode {
+            _ if name.is_some() => [false; 4],
+            CpuMode::Kernel => [true, false, false, false],
+            CpuMode::User | CpuMode::Other => [false, true, false, false],
+            CpuMode::GuestKernel => [false, false, true, false],
+            CpuMode::GuestUser => [false, false, false, true],
+        },
         kvm: of_kernel
             && (KVM_MODULES.contains(&base(module)) || begins(&KVM) && !begins(&PARAVIRT)),
         guest_idle: mode == CpuMode::GuestKernel && called(&IDLE),
         halts: of_kernel && called(&HALTS),
         interrupt: of_kernel && begins(&INTERRUPTS),
-        guest: mode.is_guest(),
     }
 }
 
@@ -297,6 +303,6 @@ mod tests {
         assert!(of("default_idle.constprop.0", "", guest).guest_idle);
         assert!(!of("default_idle", "", kernel).guest_idle);
         assert!(of("asm_sysvec_apic_timer_interrupt", "", kernel).interrupt);
-        assert!(signs(None, "[kvm]", kernel).kvm && signs(None, "[kvm]", kernel).unresolved);
+        assert!(signs(None, "[kvm]", kernel).kvm && signs(None, "[kvm]", kernel).unresolved[0]);
     }
 }

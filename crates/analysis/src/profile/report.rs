@@ -1,5 +1,7 @@
 //! What was collected, with names.
 
+use std::fmt;
+
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::{FxHashMap, FxHashSet};
 use stacks::{Function, ROOT, Stacks, Weight};
@@ -8,7 +10,9 @@ use symbols::ThreadName;
 use super::build::Builder;
 use super::calls::{Mode, NOBODY, Row};
 use super::doing::Doing;
-use super::naming::{Namer, Signs};
+use super::naming::{Named, Namer, Signs};
+use super::share;
+use super::splice::{GuestSide, Splice, Spliced};
 use super::{Profile, ProfileBy, ProfileOf};
 use crate::analysis::Walked;
 use crate::recorder::vhost_of;
@@ -102,8 +106,12 @@ pub struct ProfileReport {
     pub idle_interrupts: u64,
     /// Those shown in which some function has no name.
     pub unresolved: Weight,
-    /// Of those, samples in guests' kernels.
-    pub unresolved_guest: Weight,
+    /// The same by whose function it is: the host's kernel's, its user space's, a guest's kernel's, a guest's user space's.
+    pub unresolved_by: [Weight; 4],
+    /// Whether KVM can be told from the rest of the kernel: no function of the host's kernel has a name otherwise.
+    pub kvm_known: bool,
+    /// vCPUs in whose place stacks of a recording made in their guest stand.
+    pub spliced: Vec<Spliced>,
     /// Of those shown, those without a stack: away from a CPU, or woken, without saying where.
     pub without_stack: Weight,
     /// Time of threads that were still away from their CPU when the recording ended.
@@ -185,14 +193,34 @@ struct Known {
     back_end: bool,
 }
 
-/// Which threads are asked for, by thread and process.
-pub(crate) type Keep<'k> = &'k dyn Fn(i32, Option<i32>) -> bool;
+/// What is known beside the samples.
+#[derive(Clone, Copy)]
+pub struct Beside<'k> {
+    /// What names functions.
+    pub namer: Namer<'k>,
+    /// Which threads are asked for, by thread and process.
+    pub keep: &'k dyn Fn(i32, Option<i32>) -> bool,
+    /// What a recording made in a guest has to say of it.
+    pub guest: Option<&'k GuestSide>,
+    /// By thread of a vCPU, how long it was in its guest, where events of KVM say so.
+    pub guest_ns: &'k [(i32, u64)],
+}
+
+impl fmt::Debug for Beside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beside")
+            .field("namer", &self.namer)
+            .field("guest", &self.guest)
+            .field("guest_ns", &self.guest_ns)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Profile {
-    /// Returns what was found of the threads that `keep` asks for.
-    pub fn report(&self, walked: &Walked<'_>, namer: Namer<'_>, keep: Keep<'_>) -> ProfileReport {
+    /// Returns what was found, with what is known beside it.
+    pub fn report(&self, walked: &Walked<'_>, beside: Beside<'_>) -> ProfileReport {
         let known = self.known(walked.machine);
-        let named = self.calls.named(namer);
+        let named = self.calls.named(beside.namer);
         let mut builder = Builder::new(&self.calls, &named);
         let signs = builder.signs();
         let event = self.event.as_ref().map(|(_, label)| label.clone());
@@ -204,7 +232,9 @@ impl Profile {
             idle: Weight::default(),
             idle_interrupts: 0,
             unresolved: Weight::default(),
-            unresolved_guest: Weight::default(),
+            unresolved_by: [Weight::default(); 4],
+            kvm_known: kvm_known(&named),
+            spliced: Vec::new(),
             without_stack: Weight::default(),
             still_off: Weight::default(),
             damaged: self.calls.damaged,
@@ -215,13 +245,14 @@ impl Profile {
             rows: Vec::new(),
             stacks: Stacks::new(1),
         };
+        let mut splice = beside.guest.map(Splice::new);
         let mut rows: FxHashMap<(i32, &str), ProfileRow> = FxHashMap::default();
-        for (row, weight) in self.weights() {
+        for (row, weight) in self.weights(walked.machine, beside.guest_ns) {
             let Some(thread) = known.get(row.thread as usize) else {
                 continue;
             };
             let signs = signs.get(row.stack as usize).copied().unwrap_or_default();
-            if !keep(thread.tid, thread.pid) {
+            if !(beside.keep)(thread.tid, thread.pid) {
                 continue;
             }
             if is_idle(thread, &row, signs) {
@@ -233,7 +264,12 @@ impl Profile {
                     continue;
                 }
             }
-            report.note(&row, signs, weight);
+            let splice = splice.as_mut().filter(|splice| {
+                row.mode == Mode::Guest && row.doing == Doing::Runs && splice.has(thread.tid)
+            });
+            if splice.is_none() {
+                report.note(&row, signs, weight);
+            }
             let sums = rows.entry((thread.tid, &thread.comm)).or_default();
             sums.add(&row, signs, weight);
             (sums.tid, sums.vm_pid, sums.back_end) = (thread.tid, thread.vm_pid, thread.back_end);
@@ -241,8 +277,17 @@ impl Profile {
             if self.options.of != ProfileOf::OnCpu {
                 node = builder.group(node, row.doing.text());
             }
-            if row.stack == ROOT && row.doing != Doing::Runs {
-                node = builder.group(node, "[no stack]");
+            if let Some(splice) = splice {
+                splice.take(thread.tid, node, weight);
+                continue;
+            }
+            let on_cpu = self.options.of == ProfileOf::OnCpu;
+            if row.stack == ROOT && !on_cpu {
+                node = match (row.doing, row.mode) {
+                    (Doing::Runs, Mode::Guest) => builder.group(node, "[guest]"),
+                    (Doing::Runs, _) => builder.group(node, "[not sampled]"),
+                    _ => builder.group(node, "[no stack]"),
+                };
             }
             node = builder.stack(node, row.stack, thread.vm_pid.is_some());
             if self.options.wakers && matches!(row.doing, Doing::Sleeps(_)) {
@@ -264,6 +309,9 @@ impl Profile {
             }
         }
         report.rows = sorted(rows);
+        if let Some(splice) = splice {
+            report.spliced = splice.put(&mut builder);
+        }
         report.stacks = builder.stacks;
         report
     }
@@ -282,62 +330,18 @@ impl Profile {
 
     /// Returns all rows, in an order that does not change from walk to walk. Where on and off CPU are shown together, the
     /// time that a thread had CPUs is shared out to its samples.
-    fn weights(&self) -> Vec<(Row, Weight)> {
+    fn weights(&self, machine: &Machine, guest_ns: &[(i32, u64)]) -> Vec<(Row, Weight)> {
         let mut rows: Vec<(Row, Weight)> = self.calls.rows.iter().map(|(r, w)| (*r, *w)).collect();
         rows.sort_unstable_by_key(|(row, _)| *row);
         if self.options.of == ProfileOf::Both {
-            self.share_out(&mut rows);
+            let threads = machine.threads().iter().zip(0u32..);
+            let in_guest = threads.filter_map(|((tid, _), slot)| {
+                let (_, ns) = guest_ns.iter().find(|(of, _)| *of == tid)?;
+                Some((slot, *ns))
+            });
+            share::share_out(&mut rows, &self.calls, &self.off, in_guest.collect());
         }
         rows
-    }
-
-    fn share_out(&self, rows: &mut Vec<(Row, Weight)>) {
-        let slot = |row: &Row| self.calls.threads.get(row.thread as usize).map(|t| t.slot);
-        let mut on_cpu: FxHashMap<u32, u64> = self.off.on_cpu().collect();
-        let mut sums: FxHashMap<u32, u64> = FxHashMap::default();
-        for (row, weight) in rows.iter().filter(|(row, _)| row.doing == Doing::Runs) {
-            if let Some(slot) = slot(row) {
-                *sums.entry(slot).or_default() += weight.amount;
-            }
-        }
-        // What is left of each thread's time and samples, so that nothing is lost by rounding.
-        for (row, weight) in rows.iter_mut().filter(|(row, _)| row.doing == Doing::Runs) {
-            let Some(slot) = slot(row) else {
-                continue;
-            };
-            let left = sums.entry(slot).or_default();
-            let time = on_cpu.entry(slot).or_default();
-            let part = u128::from(*time) * u128::from(weight.amount) / u128::from((*left).max(1));
-            *left -= weight.amount.min(*left);
-            weight.amount = u64::try_from(part).unwrap_or(u64::MAX).min(*time);
-            *time -= weight.amount;
-        }
-        // Threads that had CPUs and no sample.
-        let mut by_slot: FxHashMap<u32, u32> = FxHashMap::default();
-        for (thread, number) in self.calls.threads.iter().zip(0u32..) {
-            by_slot.entry(thread.slot).or_insert(number);
-        }
-        let mut unsampled: Vec<(u32, u64)> = on_cpu.into_iter().filter(|(_, ns)| *ns > 0).collect();
-        unsampled.sort_unstable();
-        for (slot, ns) in unsampled {
-            if let Some(thread) = by_slot.get(&slot) {
-                let row = Row {
-                    thread: *thread,
-                    doing: Doing::Runs,
-                    mode: Mode::Kernel,
-                    stack: ROOT,
-                    waker: NOBODY,
-                    waker_stack: ROOT,
-                };
-                rows.push((
-                    row,
-                    Weight {
-                        samples: 0,
-                        amount: ns,
-                    },
-                ));
-            }
-        }
     }
 
     /// Returns what is known of each thread.
@@ -385,16 +389,25 @@ impl Profile {
 impl ProfileReport {
     /// Notes what is not known of a row that is shown.
     fn note(&mut self, row: &Row, signs: Signs, weight: Weight) {
-        if signs.unresolved {
+        if signs.unresolved.contains(&true) {
             self.unresolved.add(weight);
-            if signs.guest {
-                self.unresolved_guest.add(weight);
+        }
+        for (sum, is) in self.unresolved_by.iter_mut().zip(signs.unresolved) {
+            if is {
+                sum.add(weight);
             }
         }
         if row.stack == ROOT {
             self.without_stack.add(weight);
         }
     }
+}
+
+/// Whether KVM can be told from the rest of the host's kernel.
+fn kvm_known(named: &[Named]) -> bool {
+    let named_here =
+        |place: &Named| place.signs.kvm || place.is_kernel && !place.signs.unresolved[0];
+    named.iter().any(named_here) || !named.iter().any(|place| place.is_kernel)
 }
 
 /// Whether a row is of an idle CPU or guest.

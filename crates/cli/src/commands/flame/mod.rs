@@ -1,11 +1,14 @@
 //! `trapline flame`: where CPUs were when perf sampled them, and what threads waited for without one.
 
+mod guest;
 mod warnings;
 mod write;
 
 use std::path::PathBuf;
 
-use analysis::{Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Study};
+use analysis::{
+    Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Study, Vcpus, Window,
+};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use render::flame;
@@ -74,6 +77,11 @@ pub(crate) struct FlameArgs {
     #[arg(long, value_name = "FILE")]
     guest_kallsyms: Option<PathBuf>,
 
+    /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time.
+    /// Where the host has several VMs, say whose it is: PID=REC, by the process of the VM.
+    #[arg(long, value_name = "[PID=]REC", value_parser = guest::parse)]
+    guest: Option<guest::GuestRecording>,
+
     #[command(flatten)]
     common: Common,
 }
@@ -114,6 +122,7 @@ Examples:
   trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
   trapline flame --by vm perf.data -o speedscope.json
   trapline flame --off-cpu --wakeup sched.data -o waits.folded
+  trapline flame host.perf.data --guest guest.perf.data -o out.folded
   trapline flame --guest-exits --guest-kallsyms guest.txt perf.data.guest
   trapline flame --pid 4863 --format json perf.data";
 
@@ -154,6 +163,10 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let waits = args.off_cpu || args.both;
     let profile = Profile::new(options, &recording.kernel_files());
     let mut study = Study::default().with(profile);
+    if args.both {
+        // How long vCPUs were in their guests, where events of KVM say so.
+        study = study.with(Vcpus::new(Window::default()));
+    }
     recording.prepare(&mut study);
     // Where switches tell, a thread is followed by the events of all.
     let scope = if waits { Scope::Window } else { Scope::Events };
@@ -168,10 +181,34 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         guests: &[],
     };
     let keep = |tid: i32, pid: Option<i32>| !waits || recording.keeps(tid, pid);
-    let report = profile.report(&study.walked(), namer, &keep);
+    let walked = study.walked();
+    let guest_ns = guest::guest_ns(&study);
+    let side = args.guest.as_ref();
+    let side = side.map(|guest| {
+        guest.side(
+            &args.common,
+            args.guest_kallsyms.as_deref(),
+            profile,
+            &walked,
+        )
+    });
+    let side = side.transpose()?;
+    let beside = analysis::Beside {
+        namer,
+        keep: &keep,
+        guest: side.as_ref().map(|side| &side.side),
+        guest_ns: &guest_ns,
+    };
+    let report = profile.report(&walked, beside);
     require(args, &recording, &report)?;
     session.host_facts().warn(&mut outcome.quality);
     recording.warn_of_guess(&mut outcome.quality);
+    if let Some(side) = &side {
+        side.check(&report)?;
+        for warning in side.warnings(&report) {
+            outcome.quality.warn(warning);
+        }
+    }
     for warning in warnings(&report) {
         outcome.quality.warn(warning);
     }

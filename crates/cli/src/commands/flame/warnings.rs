@@ -9,16 +9,33 @@ pub(super) fn warnings(report: &ProfileReport) -> Vec<String> {
     let waits = matches!(report.of, ProfileOf::OffCpu | ProfileOf::Both);
     let what = if waits { "stacks" } else { "samples" };
     if report.unresolved.samples > 0 {
+        let [kernel, user, guest_kernel, guest_user] = report.unresolved_by.map(|sum| sum.samples);
+        let parts = [
+            (kernel, "in the kernel, where --kallsyms names them"),
+            (user, "in user space"),
+            (
+                guest_kernel,
+                "in a guest's kernel, where --guest-kallsyms names them",
+            ),
+            (
+                guest_user,
+                "in user space of a guest, of which --guest takes a recording made inside",
+            ),
+        ];
+        let parts = parts.iter().filter(|(samples, _)| *samples > 0);
+        let parts: Vec<String> = parts
+            .map(|(samples, whose)| format!("{samples} {whose}"))
+            .collect();
         warnings.push(format!(
-            "{} of {shown} {what} shown have functions without a name; --kallsyms names those of the kernel.",
-            report.unresolved.samples
+            "{} of {shown} {what} shown have functions without a name: {}.",
+            report.unresolved.samples,
+            parts.join("; ")
         ));
     }
-    if report.unresolved_guest.samples > 0 {
-        warnings.push(format!(
-            "{} of them are in a guest: the recording has no symbols of it, --guest-kallsyms names those of its kernel.",
-            report.unresolved_guest.samples
-        ));
+    if !report.kvm_known && report.of != ProfileOf::OffCpu {
+        warnings.push(
+            "No function of the host's kernel has a name, so KVM cannot be told from the rest of it.".to_owned(),
+        );
     }
     if waits && report.without_stack.samples > 0 {
         warnings.push(format!(
