@@ -70,7 +70,10 @@ pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, NamesOf, Origin, Picture};
-pub use profile::{Profile, ProfileBy, ProfileOptions, ProfileReport, ProfileRow};
+pub use profile::{
+    Profile, ProfileBy, ProfileOptions, ProfileReport, ProfileRow, ProfileSums, ProfileThread,
+    SampleUnit, SampledTime, is_function, plain,
+};
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};
 pub use sched::{CpuRow, MAX_TASKS, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};

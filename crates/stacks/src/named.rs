@@ -43,6 +43,8 @@ pub struct Stacks {
     names: Vec<Name>,
     index: FxHashMap<Name, u32>,
     tree: Tree,
+    /// By node of the tree that these are of, ours; nothing where it is left out.
+    from: Vec<Option<u32>>,
 }
 
 impl Stacks {
@@ -52,6 +54,7 @@ impl Stacks {
             names: Vec::new(),
             index: FxHashMap::default(),
             tree: Tree::new(most),
+            from: Vec::new(),
         }
     }
 
@@ -93,7 +96,13 @@ impl Stacks {
             }
             ours.push(child);
         }
+        stacks.from = ours;
         stacks
+    }
+
+    /// Returns the node that a node of the tree has become which these stacks are of; `None` if it was left out.
+    pub fn node_of(&self, node: u32) -> Option<u32> {
+        self.from.get(node as usize).copied().flatten()
     }
 
     fn number(&mut self, name: Name) -> u32 {

@@ -57,8 +57,9 @@ impl Tree {
         }
     }
 
-    /// Adds a stack, outermost frame first. Where the tree is full it is shortened: its inner frames are left out.
-    pub fn add(&mut self, frames: impl IntoIterator<Item = u32>, weight: Weight) {
+    /// Adds a stack, outermost frame first, and returns the node that it ends at. Where the tree is full it is shortened: its
+    /// inner frames are left out.
+    pub fn add(&mut self, frames: impl IntoIterator<Item = u32>, weight: Weight) -> u32 {
         let mut at = ROOT;
         for frame in frames {
             match self.child(at, frame) {
@@ -70,6 +71,7 @@ impl Tree {
             }
         }
         self.nodes[at as usize].own.add(weight);
+        at
     }
 
     /// Returns the node of a frame that another one called; `None` where there is none and the tree is full.

@@ -3,7 +3,9 @@
 //! A sample is of the host's kernel or user space, or of a guest that ran there (`perf kvm --guest record`). Of a guest there
 //! is an address and no stack: the kernel samples its own stacks alone (`perf_callchain` in `kernel/events/core.c`).
 
+mod log;
 mod report;
+mod sums;
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use symbols::{Addresses, CpuMode, FileId, KernelFile, Region, ThreadName, frames
 
 use crate::analysis::{Analysis, Context, Needs, Want};
 pub use report::{ProfileReport, ProfileRow};
+pub use sums::{ProfileSums, ProfileThread, SampleUnit, SampledTime, is_function, plain};
 
 /// Nodes of stacks that are kept, about 50 bytes each.
 const MAX_NODES: usize = 1 << 20;
@@ -113,6 +116,8 @@ pub struct Profile {
     other_events: u64,
     /// The stack now, innermost frame first.
     stack: Vec<u32>,
+    /// Where the last sample ended in the tree, and what it weighed.
+    last: Option<(u32, Weight)>,
 }
 
 impl Profile {
@@ -133,6 +138,7 @@ impl Profile {
             deep: 0,
             other_events: 0,
             stack: Vec::new(),
+            last: None,
         }
     }
 
@@ -206,10 +212,11 @@ impl Profile {
             stack.push(self.place(ip, &region, mode));
         }
         let outermost_first = stack.iter().rev().copied();
-        self.tree.add(
+        let node = self.tree.add(
             std::iter::once(THREAD | thread).chain(outermost_first),
             weight,
         );
+        self.last = Some((node, weight));
         self.stack = stack;
     }
 
