@@ -163,10 +163,10 @@ impl ProfileSums {
         self.stacks.names()
     }
 
-    /// Returns by number which frames are functions of some part that have one of these names.
-    pub fn functions(&self, part: Part, names: &[&str]) -> Vec<bool> {
+    /// Returns by number which frames are functions of some part whose names a test picks, without what the compiler added.
+    pub fn marked(&self, part: Part, pick: impl Fn(&str) -> bool) -> Vec<bool> {
         let all = self.stacks.names().iter();
-        all.map(|name| name.part == part && names.contains(&plain(&name.text)))
+        all.map(|name| name.part == part && pick(plain(&name.text)))
             .collect()
     }
 
