@@ -72,7 +72,8 @@ pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, NamesOf, Origin, Picture};
 pub use profile::{
     Beside, Doing, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
-    ProfileRow, ProfileVm, Spliced, Unit, VcpuBy, VcpuThread,
+    ProfileRow, ProfileSums, ProfileThread, ProfileVm, SampleUnit, SampledTime, Spliced, Unit,
+    VcpuBy, VcpuThread, is_function, plain,
 };
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};

@@ -11,10 +11,10 @@ use symbols::Functions;
 use crate::waits::waits;
 use crate::{
     Analysis, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow, Recorder,
-    RecorderReport, Sched, SchedReport, Series, Signs, SleepRow, Sleeps, Stalls, StallsReport,
-    Stats, Study, Timers, TimersReport, Unpaired, Vcpus, VcpusReport, WaitsReport, name_access,
-    name_causes, name_rows,
+    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow, ProfileSums,
+    Recorder, RecorderReport, Sched, SchedReport, Series, Signs, SleepRow, Sleeps, Stalls,
+    StallsReport, Stats, Study, Timers, TimersReport, Unpaired, Vcpus, VcpusReport, WaitsReport,
+    name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -82,6 +82,8 @@ pub struct Picture {
     pub paths: Vec<PathReport>,
     /// Where tasks slept; `None` where no stacks were recorded.
     pub sleeps: Option<Vec<SleepRow>>,
+    /// What samples found of the CPUs' time; `None` where nothing was sampled that is a CPU's time.
+    pub profile: Option<ProfileSums>,
     /// Who recorded, and what that took.
     pub recorder: RecorderReport,
     /// Behind whom vCPUs waited for a CPU.

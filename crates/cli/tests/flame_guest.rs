@@ -215,9 +215,7 @@ fn what_cannot_be_put_together_is_refused() {
     refused(&[&host, "--guest", &format!("77={guest}")], "2989");
     // The guest has no vCPUs of its own.
     refused(&[&guest, "--guest", &host], "no thread");
-    let switches = file("vmx/tiny-irqchip/perf.data.zst")
-        .display()
-        .to_string();
+    let switches = file("vmx/tiny-irqchip/perf.data.zst").display().to_string();
     refused(&[&host, "--guest", &switches], "holds no samples");
     refused(&[&host, "--wakeup"], "--off-cpu or --both");
     refused(&[&host, "--off-cpu"], "sched_switch");

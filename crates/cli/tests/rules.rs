@@ -12,7 +12,8 @@
 //!
 //! `positive*.txt` has to lead to the rule's finding, `negative*.txt` to its being looked for and not found, `unknown*.txt` to
 //! its saying what has to be recorded. `NAME.facts.json` and `NAME.domain.xml` beside one are given with it. Lines between
-//! `#*` are repeated, each time later by the step, and all lines are then put in the order of their times. Lines `#=` are
+//! `#*` are repeated, each time later by the step, and all lines are then put in the order of their times. With a line
+//! `#! perf.data` the text is made into the recording of which it is the text (`common/perf_data.rs`). Lines `#=` are
 //! what has to be true of the finding:
 //!
 //! - `says TEXT`: its title or its evidence says so (of a rule that cannot tell: what it lacks),
@@ -27,7 +28,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::fixtures::{expand, fixtures, folder};
+use crate::common::fixtures::{self, fixtures, folder};
 use crate::common::{self, Failures, run};
 use serde_json::Value;
 
@@ -65,8 +66,15 @@ fn diagnose(fixture: &Path, more: &[&str]) -> (Vec<Demand>, common::Run) {
     let text = fs::read_to_string(fixture).unwrap();
     let place = tempfile::tempdir().unwrap();
     let recording = place.path().join(fixture.file_name().unwrap());
-    fs::write(&recording, expand(&text)).unwrap();
+    let written = fixtures::recording(&text);
+    fs::write(&recording, written.bytes).unwrap();
     let mut args = vec!["diagnose".to_owned()];
+    if !written.guest_symbols.is_empty() {
+        let symbols = place.path().join("guest-kallsyms");
+        fs::write(&symbols, written.guest_symbols).unwrap();
+        args.push("--guest-kallsyms".to_owned());
+        args.push(symbols.to_string_lossy().into_owned());
+    }
     args.extend(more.iter().map(|arg| (*arg).to_owned()));
     for (option, ending) in [("--facts", "facts.json"), ("--domain", "domain.xml")] {
         let beside = fixture.with_extension(ending);

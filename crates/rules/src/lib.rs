@@ -33,6 +33,7 @@ mod finding;
 mod names;
 mod rule;
 mod rules;
+mod sampled;
 mod torn;
 
 pub use case::Case;

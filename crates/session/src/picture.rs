@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    About, Continuity, Exits, ExitsReport, Faults, Info, Ipis, Moves, Picture, Recorder, Sched,
-    Signs, Sleeps, Slices, Stalls, Study, Timers, Unpaired, Vcpus,
+    About, Continuity, Exits, ExitsReport, Faults, Info, Ipis, Moves, Namer, Picture, ProfileSums,
+    Recorder, SampledTime, Sched, Signs, Sleeps, Slices, Stalls, Study, Timers, Unpaired, Vcpus,
 };
 use paths::Paths;
 use perftables::Table;
@@ -200,6 +200,7 @@ impl Input<'_> {
             opened.functions(),
             &|isa, quality| devices.names(isa, quality),
         );
+        picture.profile = opened.profile(&study, &picture, options.comparing);
         picture.names = vec![self.name().to_owned()];
         picture.about = about(opened.header(), &picture);
         for warning in picture.exits.iter().filter_map(ExitsReport::warning) {
@@ -249,6 +250,7 @@ impl Opened<'_> {
             .with(Moves::new())
             .with(Stalls::new())
             .with(Recorder::new(has_agents(self.header())))
+            .with(SampledTime::new(&self.kernel_files(), options.comparing))
             .with(Ipis::new(&mut follower));
         if !options.paths.is_empty() {
             study = study.with(follower);
@@ -262,6 +264,27 @@ impl Opened<'_> {
         }
         self.prepare(&mut study);
         study.choose(self.window(), self.left_out())
+    }
+
+    /// Returns what samples found. A cause may be any thread, but for the vCPUs of which nobody asked; where there are no VMs,
+    /// and in comparisons, threads are asked for.
+    fn profile(&self, study: &Study, picture: &Picture, comparing: bool) -> Option<ProfileSums> {
+        let threads = study.walked().machine.threads();
+        let threads_asked = self.chooses() && (comparing || picture.info.vms.is_empty());
+        let asked = |tid: i32| {
+            let pid = threads.get(tid).and_then(|thread| thread.pid);
+            match threads_asked {
+                true => self.keeps(tid, pid),
+                false => !picture.left_out.has(tid),
+            }
+        };
+        let namer = Namer {
+            host: self.functions(),
+            guest: self.guest_functions(),
+            guests: &[],
+        };
+        let sampled = study.get::<SampledTime>()?;
+        sampled.report(&study.walked(), namer, &asked)
     }
 }
 

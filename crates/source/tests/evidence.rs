@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use analysis::{
-    Continuity, Exits, Faults, Info, Ipis, Moves, Options, Picture, Recorder, Sched, Signs, Sleeps,
-    Stalls, Study, Timers, Vcpus, Window,
+    Continuity, Exits, Faults, Info, Ipis, Moves, Namer, Options, Picture, Recorder, SampledTime,
+    Sched, Signs, Sleeps, Stalls, Study, Timers, Vcpus, Window,
 };
 use event::Quality;
 use paths::Paths;
@@ -66,6 +66,7 @@ fn look(bytes: Vec<u8>) -> Option<Known> {
         .with(Moves::new())
         .with(Stalls::new())
         .with(Recorder::new(false))
+        .with(SampledTime::new(&[], false))
         .with(Ipis::new(&mut follower))
         .with(follower)
         .with(Continuity::new());
@@ -74,13 +75,22 @@ fn look(bytes: Vec<u8>) -> Option<Known> {
     let threads = study.walked().machine.threads().iter();
     let threads = threads.map(|(tid, _)| tid).collect();
     let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(
+    let mut picture = Picture::of(
         &mut study,
         outcome.quality,
         None,
         Functions::default(),
         &names,
     );
+    let own = reader.formats().map(|formats| &formats.kallsyms);
+    let functions = Functions::new(own, None);
+    picture.profile = study.get::<SampledTime>().and_then(|sampled| {
+        let namer = Namer {
+            host: functions,
+            ..Namer::default()
+        };
+        sampled.report(&study.walked(), namer, &|_| true)
+    });
     Some(Known { picture, threads })
 }
 
@@ -185,7 +195,7 @@ fn evidence_of_recordings_made_by_hand_is_data() {
             let name = file.to_string_lossy().into_owned();
             for (id, of_windows, of_instances) in findings(
                 &name,
-                crate::fixtures::expand(&text).into_bytes(),
+                crate::fixtures::recording(&text).bytes,
                 &mut failures,
             ) {
                 rules.insert(id);

@@ -118,7 +118,8 @@ pub(super) struct Calls {
     place_numbers: FxHashMap<Place, u32>,
     /// Frames are numbers of places, outermost first.
     pub tree: Tree,
-    pub rows: FxHashMap<Row, Weight>,
+    pub rows: Vec<(Row, Weight)>,
+    row_numbers: FxHashMap<Row, u32>,
     /// Samples whose stacks are damaged, and stacks that lost frames.
     pub damaged: u64,
     pub deep: u64,
@@ -137,7 +138,8 @@ impl Calls {
             places: Vec::new(),
             place_numbers: FxHashMap::default(),
             tree: Tree::new(MAX_NODES),
-            rows: FxHashMap::default(),
+            rows: Vec::new(),
+            row_numbers: FxHashMap::default(),
             damaged: 0,
             deep: 0,
             beyond: Weight::default(),
@@ -149,17 +151,23 @@ impl Calls {
         self.addresses.side(side);
     }
 
-    /// Adds to what a stack weighs.
-    pub(super) fn add(&mut self, row: Row, weight: Weight) {
-        if row.thread == NOBODY {
-            self.beyond.add(weight);
-        } else if let Some(sum) = self.rows.get_mut(&row) {
-            sum.add(weight);
-        } else if self.rows.len() < MAX_ROWS {
-            self.rows.insert(row, weight);
-        } else {
-            self.beyond.add(weight);
-        }
+    /// Adds to what a stack weighs, and returns the number of its row; `None` if there is no room.
+    pub(super) fn add(&mut self, row: Row, weight: Weight) -> Option<u32> {
+        let next = self.rows.len();
+        let number = match self.row_numbers.get(&row) {
+            Some(number) => *number,
+            None if row.thread != NOBODY && next < MAX_ROWS => {
+                self.rows.push((row, Weight::default()));
+                self.row_numbers.insert(row, next as u32);
+                next as u32
+            }
+            None => {
+                self.beyond.add(weight);
+                return None;
+            }
+        };
+        self.rows[number as usize].1.add(weight);
+        Some(number)
     }
 
     /// Returns the number of a thread, [`NOBODY`] if there are too many.

@@ -10,12 +10,14 @@
 mod build;
 mod calls;
 mod doing;
+mod log;
 mod naming;
 mod off_cpu;
 mod options;
 mod report;
 mod share;
 mod splice;
+mod sums;
 
 use event::{
     Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,
@@ -33,6 +35,7 @@ use off_cpu::{OffCpu, Waker};
 pub use options::{ProfileBy, ProfileOf, ProfileOptions};
 pub use report::{Beside, ProfileReport, ProfileRow, ProfileVm, Unit};
 pub use splice::{GuestSide, Spliced, VcpuBy, VcpuThread};
+pub use sums::{ProfileSums, ProfileThread, SampleUnit, SampledTime, is_function, plain};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: i32 = 1 << 16;
@@ -62,6 +65,8 @@ pub struct Profile {
     stack_event: FxHashMap<i32, (i32, Waiting)>,
     /// What the lines of a stack are of that may follow: CPU and thread of its event.
     lines: Option<(i32, i32, Waiting)>,
+    /// The row of the last sample, and what it weighed.
+    last: Option<(u32, Weight)>,
 }
 
 impl Profile {
@@ -78,6 +83,7 @@ impl Profile {
             other_events: 0,
             stack_event: FxHashMap::default(),
             lines: None,
+            last: None,
         }
     }
 
@@ -125,7 +131,7 @@ impl Profile {
                     waker: NOBODY,
                     waker_stack: ROOT,
                 };
-                self.calls.add(row, weight);
+                self.last = self.calls.add(row, weight).map(|row| (row, weight));
             }
             Waiting::Left(slot) => self.off.left_with(slot, stack),
             Waiting::Woken(slot) => self.off.woken_with(slot, stack),

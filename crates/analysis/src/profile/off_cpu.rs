@@ -90,7 +90,7 @@ impl OffCpu {
         self.switches += 1;
         let task = self.task(slot);
         if task.running != NEVER {
-            task.on_cpu_ns += time.saturating_sub(task.running);
+            task.ran(time);
         }
         *task = Task {
             on_cpu_ns: task.on_cpu_ns,
@@ -166,7 +166,7 @@ impl OffCpu {
     pub(super) fn finish(&mut self, calls: &mut Calls) {
         for (task, slot) in self.tasks.iter_mut().zip(0u32..) {
             if task.running != NEVER {
-                task.on_cpu_ns += self.end.saturating_sub(task.running);
+                task.ran(self.end);
                 task.running = NEVER;
             }
             let ns = task.tell(self.end, self.wakers, calls);
@@ -185,6 +185,12 @@ impl OffCpu {
 }
 
 impl Task {
+    /// Counts the time that it has had a CPU.
+    fn ran(&mut self, until: u64) {
+        let ns = until.saturating_sub(self.running);
+        self.on_cpu_ns = self.on_cpu_ns.saturating_add(ns);
+    }
+
     /// Adds the time away from a CPU, which ends now, to what its stack weighs. Returns how long it was.
     fn tell(&self, time: u64, wakers: bool, calls: &mut Calls) -> u64 {
         let row = |doing: Doing| Row {

@@ -11,7 +11,7 @@ use super::build::Builder;
 use super::calls::{Mode, NOBODY, Row};
 use super::doing::Doing;
 use super::naming::{Named, Namer, Signs};
-use super::share;
+use super::share::{self, Weighed};
 use super::splice::{GuestSide, Splice, Spliced};
 use super::{Profile, ProfileBy, ProfileOf};
 use crate::analysis::Walked;
@@ -130,6 +130,8 @@ pub struct ProfileReport {
     pub rows: Vec<ProfileRow>,
     /// Stacks: group, then frames from the outermost on.
     pub stacks: Stacks,
+    /// By row of what was collected, the node that it is now.
+    pub(super) nodes: Vec<Option<u32>>,
 }
 
 impl ProfileReport {
@@ -244,10 +246,16 @@ impl Profile {
             with_idle: self.options.idle,
             rows: Vec::new(),
             stacks: Stacks::new(1),
+            nodes: vec![None; self.calls.rows.len()],
         };
         let mut splice = beside.guest.map(Splice::new);
         let mut rows: FxHashMap<(i32, &str), ProfileRow> = FxHashMap::default();
-        for (row, weight) in self.weights(walked.machine, beside.guest_ns) {
+        for Weighed {
+            row,
+            weight,
+            number,
+        } in self.weights(walked.machine, beside.guest_ns)
+        {
             let Some(thread) = known.get(row.thread as usize) else {
                 continue;
             };
@@ -297,6 +305,9 @@ impl Profile {
                 node = builder.waker(node, &row, waker.map(|waker| waker.comm.as_str()));
             }
             builder.weigh(node, weight);
+            if let Some(known) = number.and_then(|number| report.nodes.get_mut(number as usize)) {
+                *known = Some(node);
+            }
         }
         let shown: FxHashSet<i32> = rows.keys().map(|(tid, _)| *tid).collect();
         for (slot, ns) in &self.off.still {
@@ -330,9 +341,15 @@ impl Profile {
 
     /// Returns all rows, in an order that does not change from walk to walk. Where on and off CPU are shown together, the
     /// time that a thread had CPUs is shared out to its samples.
-    fn weights(&self, machine: &Machine, guest_ns: &[(i32, u64)]) -> Vec<(Row, Weight)> {
-        let mut rows: Vec<(Row, Weight)> = self.calls.rows.iter().map(|(r, w)| (*r, *w)).collect();
-        rows.sort_unstable_by_key(|(row, _)| *row);
+    fn weights(&self, machine: &Machine, guest_ns: &[(i32, u64)]) -> Vec<Weighed> {
+        let rows = self.calls.rows.iter().zip(0u32..);
+        let rows = rows.map(|((row, weight), number)| Weighed {
+            row: *row,
+            weight: *weight,
+            number: Some(number),
+        });
+        let mut rows: Vec<Weighed> = rows.collect();
+        rows.sort_unstable_by_key(|weighed| weighed.row);
         if self.options.of == ProfileOf::Both {
             let threads = machine.threads().iter().zip(0u32..);
             let in_guest = threads.filter_map(|((tid, _), slot)| {

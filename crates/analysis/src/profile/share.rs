@@ -10,11 +10,19 @@ use super::off_cpu::OffCpu;
 /// A part of a thread's time: by its slot, and whether it was in its guest, where that is known apart.
 type Pool = (u32, bool);
 
+/// A row, what it weighs, and its number in what was collected if it is of that.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weighed {
+    pub row: Row,
+    pub weight: Weight,
+    pub number: Option<u32>,
+}
+
 /// Makes samples weigh the time that their threads had CPUs, by switches: each the share that it has of its thread's samples.
 /// Where it is known how long a thread was in its guest, samples there share that, and the others the rest. A thread without
 /// samples has a row without a stack, so that nothing is lost.
 pub(super) fn share_out(
-    rows: &mut Vec<(Row, Weight)>,
+    rows: &mut Vec<Weighed>,
     calls: &Calls,
     off: &OffCpu,
     in_guest: FxHashMap<u32, u64>,
@@ -31,12 +39,13 @@ pub(super) fn share_out(
         (row.doing == Doing::Runs).then_some((slot, guest))
     };
     let mut sums: FxHashMap<Pool, u64> = FxHashMap::default();
-    for (row, weight) in rows.iter() {
+    for Weighed { row, weight, .. } in rows.iter() {
         if let Some(pool) = pool(row) {
-            *sums.entry(pool).or_default() += weight.amount;
+            let sum = sums.entry(pool).or_default();
+            *sum = sum.saturating_add(weight.amount);
         }
     }
-    for (row, weight) in rows.iter_mut() {
+    for Weighed { row, weight, .. } in rows.iter_mut() {
         let Some(pool) = pool(row) else {
             continue;
         };
@@ -70,6 +79,10 @@ pub(super) fn share_out(
             samples: 0,
             amount: ns,
         };
-        rows.push((row, weight));
+        rows.push(Weighed {
+            row,
+            weight,
+            number: None,
+        });
     }
 }

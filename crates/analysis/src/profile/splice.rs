@@ -111,7 +111,8 @@ impl Profile {
     /// Threads with samples in a guest, numbered by their order in each process.
     fn by_order(&self, machine: &Machine) -> Vec<VcpuThread> {
         let threads = machine.threads();
-        let of_guest = self.calls.rows.keys().filter(|row| row.mode == Mode::Guest);
+        let of_guest = self.calls.rows.iter().map(|(row, _)| row);
+        let of_guest = of_guest.filter(|row| row.mode == Mode::Guest);
         let slots = of_guest.filter_map(|row| self.calls.threads.get(row.thread as usize));
         let mut tids: Vec<i32> = slots.filter_map(|t| Some(threads.at(t.slot)?.0)).collect();
         tids.sort_unstable();
@@ -139,7 +140,7 @@ impl Profile {
         let mut cpus: FxHashMap<u32, Weight> = FxHashMap::default();
         let mut idle = Weight::default();
         let mut rows: Vec<_> = self.calls.rows.iter().collect();
-        rows.sort_unstable_by_key(|(row, _)| **row);
+        rows.sort_unstable_by_key(|(row, _)| *row);
         for (row, weight) in rows {
             let Some(thread) = self.calls.threads.get(row.thread as usize) else {
                 continue;

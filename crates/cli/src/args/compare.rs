@@ -51,6 +51,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
 
+    /// Name functions of guests' kernels in samples with FILE, a copy of a guest's /proc/kallsyms made by root.
+    #[arg(long, value_name = "FILE")]
+    pub guest_kallsyms: Option<PathBuf>,
+
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]

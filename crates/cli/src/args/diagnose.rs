@@ -29,6 +29,10 @@ pub(crate) struct DiagnoseArgs {
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
 
+    /// Name functions of guests' kernels in samples with FILE, a copy of a guest's /proc/kallsyms made by root.
+    #[arg(long, value_name = "FILE")]
+    pub guest_kallsyms: Option<PathBuf>,
+
     /// Only check this rule. May be repeated.
     #[arg(long, value_name = "ID", value_parser = parse_rule)]
     pub rule: Vec<String>,

@@ -19,6 +19,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     let beside = Beside {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
+        guest_kallsyms: args.guest_kallsyms.as_deref(),
         ..Beside::default()
     };
     let inputs = args.recordings.iter().chain(&args.domain);

@@ -3,6 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "perf_data.rs"]
+mod perf_data;
+
+pub(crate) use perf_data::Written;
+
 /// Returns the folder that has a folder for each rule.
 pub(crate) fn folder() -> PathBuf {
     // Tests of other crates use them too.
@@ -66,6 +71,21 @@ fn later(line: &str, by_us: u64) -> (Option<u64>, String) {
     (Some(time), text)
 }
 
+/// Returns the recording that a fixture describes: its text, or where a line `#! perf.data` says so, the recording of which that is
+/// the text. With `#! perf.data without symbols` kernels have none.
+pub(crate) fn recording(text: &str) -> Written {
+    let form = text.lines().find_map(|line| line.strip_prefix("#! "));
+    match form {
+        Some("perf.data") => perf_data::write(&expand(text), true),
+        Some("perf.data without symbols") => perf_data::write(&expand(text), false),
+        Some(other) => panic!("no form of recordings: {other}"),
+        None => Written {
+            bytes: expand(text).into_bytes(),
+            guest_symbols: String::new(),
+        },
+    }
+}
+
 /// Writes the recording out that a fixture describes.
 pub(crate) fn expand(text: &str) -> String {
     // Lines with their times; what has none stays behind the line before it.
@@ -80,7 +100,10 @@ pub(crate) fn expand(text: &str) -> String {
     };
     let mut sorts = false;
     for line in text.lines() {
-        if line.starts_with("#=") || line.starts_with("# ") {
+        if ["#=", "# ", "#!"]
+            .iter()
+            .any(|begin| line.starts_with(begin))
+        {
             continue;
         }
         let Some(rest) = line.strip_prefix("#*") else {

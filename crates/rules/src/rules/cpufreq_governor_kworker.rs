@@ -1,17 +1,20 @@
 //! kworkers of a cpufreq governor that samples the load.
 
-use analysis::{SchedReport, TaskRow, WorkRow};
+use analysis::{ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, WorkRow};
+use stacks::{Part, Weight};
 use words::duration::human;
 
 use crate::evidence::{Evidence, Many, Ns, Thread, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use crate::sampled::{self, Sampled};
+use crate::{Base, Case, Cost, Finding, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "cpufreq-governor-kworker",
     title: "A cpufreq governor's kworkers run all the time on the CPUs that do the work",
-    looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, and the host's cpufreq governor",
-    needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or what perf sched latency prints; \
-            --facts with the governor",
+    looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, samples of them, and the host's \
+               cpufreq governor",
+    needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or samples of CPUs with stacks; or what perf \
+            sched latency prints; --facts with the governor",
     measures: &[],
     cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
             cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a short \
@@ -24,9 +27,13 @@ pub(crate) static RULE: Rule = Rule {
          neither is known; nothing if the functions are known and others, if kworkers inject interrupts, or if all \
          governors are others and no function says otherwise (facts may be of another time than the recording). At \
          least `medium` from tables.",
+        "By samples (`perf record -a -g`): stacks of these kworkers in one of these functions, or in `cpufreq_*`, are {sampled} \
+         of the samples of their CPUs (where samples are cycles, of all that were not idle), and that is more than chance: \
+         20 of them at least; confidence 0.95 times the confidence that the share is over the limit, which has to be 0.9. Where switches are many \
+         and nothing tells the function, samples of kworkers that are all in other functions are an all-clear.",
     ],
-    limits: &[],
-    unknown: "*kworkers*, or a printed `perf sched latency`; *facts* for the governor.",
+    limits: &[("sampled", Value::Share(SAMPLED))],
+    unknown: "*kworkers*, or a printed `perf sched latency`, or *samples*; *facts* for the governor.",
     advice: "",
     looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back, and flush: that is why 0.5 without a function.",
     remedies: &[
@@ -62,10 +69,22 @@ const FUNCTIONS: [&str; 4] = [
     "do_dbs_timer",
 ];
 
+/// How sure a finding is that knows the function.
+const KNOWN: f64 = 0.95;
+/// From this share of their CPUs' samples on kworkers are a cost: sampling every 4 ms takes a tenth of that.
+const SAMPLED: f64 = 0.01;
+/// Samples of kworkers that say what they do.
+const ENOUGH: u64 = 20;
+
 /// Whether a name is that of a kworker bound to a CPU: `kworker/9:1-eve`, and not `kworker/u449:3`.
-fn is_bound(row: &TaskRow) -> bool {
-    let rest = row.comm.strip_prefix("kworker/");
-    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+fn is_bound(comm: &str) -> bool {
+    cpu_of(comm).is_some()
+}
+
+/// Returns the CPU that a kworker is bound to.
+fn cpu_of(comm: &str) -> Option<u32> {
+    let (cpu, _) = comm.strip_prefix("kworker/")?.split_once(':')?;
+    cpu.parse().ok()
 }
 
 /// What was measured of kworkers that are bound to a CPU.
@@ -82,7 +101,11 @@ struct Kworkers<'a> {
 
 impl<'a> Kworkers<'a> {
     fn of(sched: &'a SchedReport) -> Kworkers<'a> {
-        let mut rows: Vec<&TaskRow> = sched.rows.iter().filter(|row| is_bound(row)).collect();
+        let mut rows: Vec<&TaskRow> = sched
+            .rows
+            .iter()
+            .filter(|row| is_bound(&row.comm))
+            .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.delays.count()));
         Kworkers {
             switches: rows.iter().map(|row| row.delays.count()).sum(),
@@ -144,7 +167,135 @@ impl<'a> Governors<'a> {
     }
 }
 
+/// What samples say of kworkers that are bound to a CPU.
+struct Samples<'a> {
+    /// Those of the governor's functions, by kworker, heaviest first.
+    governing: Vec<(&'a ProfileThread, Weight)>,
+    /// All samples of such kworkers with a stack in which functions have names.
+    named: u64,
+    /// The part that the governor's functions are of the samples of the CPUs, and of what.
+    part: Sampled,
+    of: &'static str,
+    /// The time of these CPUs, if samples are time.
+    cpus_ns: Option<u64>,
+}
+
+impl<'a> Samples<'a> {
+    fn of(case: &Case<'a>) -> Option<Samples<'a>> {
+        let profile: &'a ProfileSums = case.picture.profile.as_ref()?;
+        let governor = |name: &str| {
+            let name = name.trim_start_matches('_');
+            FUNCTIONS.contains(&name) || name.starts_with("cpufreq_")
+        };
+        let governor = profile.marked(Part::Kernel, governor);
+        let any = profile.marked(Part::Kernel, |name| {
+            !name.contains("+0x") && name != "[unknown]"
+        });
+        let governing = profile.of_threads(|thread, path| {
+            is_bound(&thread.comm) && path.iter().any(|frame| sampled::has(&governor, *frame))
+        });
+        let named = profile.of_threads(|thread, path| {
+            let named = path.iter().all(|frame| sampled::has(&any, *frame));
+            is_bound(&thread.comm) && named && path.len() > 1
+        });
+        let weight = sampled::sum(governing.iter().copied());
+        let mut cpus: Vec<u32> = (governing.iter())
+            .filter_map(|(thread, _)| cpu_of(&thread.comm))
+            .collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let span = case.picture.span_ns.unwrap_or(0);
+        let cpus_ns = (profile.unit == SampleUnit::Nanoseconds)
+            .then(|| span.saturating_mul(cpus.len().max(1) as u64));
+        let (all, of) = match cpus_ns {
+            // As many as these CPUs would have, had they all been taken.
+            Some(ns) => {
+                let each = weight.amount.checked_div(weight.samples);
+                let each = each.filter(|each| *each > 0).unwrap_or(u64::MAX);
+                (ns / each, "samples that their CPUs have time for")
+            }
+            None => (profile.busy().samples, "samples that are not of idle CPUs"),
+        };
+        Some(Samples {
+            named: sampled::sum(named).samples,
+            part: Sampled {
+                of: weight.samples,
+                all: all.max(weight.samples),
+            },
+            of,
+            cpus_ns,
+            governing,
+        })
+    }
+
+    /// Whether kworkers are known to do something else.
+    fn elsewhere(&self) -> bool {
+        self.part.of == 0 && self.named >= ENOUGH
+    }
+
+    fn cost(&self, case: &Case<'_>) -> Option<Cost> {
+        let weight = sampled::sum(self.governing.iter().copied());
+        case.sampled_cost(weight, self.cpus_ns?, Base::CpuTime)
+    }
+}
+
 fn look(case: &Case<'_>) -> Verdict {
+    let by_switches = by_switches(case);
+    let Some(samples) = Samples::of(case).filter(|_| case.in_ticks().is_none()) else {
+        return by_switches;
+    };
+    if let Verdict::Found(found) = &by_switches
+        && found.confidence >= KNOWN
+    {
+        return by_switches;
+    }
+    if samples.part.is_above(SAMPLED) {
+        return case
+            .too_brief()
+            .unwrap_or_else(|| say_samples(case, &samples).found());
+    }
+    match by_switches {
+        Verdict::Found(_) | Verdict::Lacks(_) if samples.elsewhere() => Verdict::Clear,
+        Verdict::Lacks(_) if samples.part.is_below(SAMPLED) => Verdict::Clear,
+        Verdict::Lacks(_) if samples.part.share() >= SAMPLED => Verdict::Lacks(format!(
+            "{} of kworkers in the governor's functions are too few to tell a share; record more: for longer, or with a higher \
+             frequency (perf record -F).",
+            words::plural(samples.part.of, "sample")
+        )),
+        Verdict::Lacks(what) => Verdict::Lacks(what + case.nameless()),
+        other => other,
+    }
+}
+
+fn say_samples(case: &Case<'_>, samples: &Samples<'_>) -> Finding {
+    let confidence = case.sure(KNOWN * samples.part.above(SAMPLED));
+    let mut finding = Finding::new(&RULE, confidence)
+        .title(format!(
+            "kworkers of a sampling cpufreq governor took {} of their CPUs",
+            words::share::tenths(samples.part.share())
+        ))
+        .evidence(
+            says!("Stacks of kworkers are in the governor's functions in ")
+                .then(samples.part.says(samples.of))
+                .then(says!("; {command} shows them.", command = case.flame())),
+        );
+    if let Some(cost) = samples.cost(case) {
+        finding = finding.cost(cost);
+    } else {
+        finding.at_least = Cost::of(samples.part.of, samples.part.all, Base::CpuTime).severity();
+    }
+    for (thread, weight) in samples.governing.iter().take(4) {
+        finding = finding.evidence(says!(
+            "{task}: {samples} of {all} samples in them.",
+            task = Thread::named(&thread.comm, thread.tid),
+            samples = weight.samples,
+            all = thread.all.samples,
+        ));
+    }
+    finding.evidence(Governors::of(case).evidence())
+}
+
+fn by_switches(case: &Case<'_>) -> Verdict {
     let Some(sched) = &case.picture.sched else {
         return Verdict::Lacks(
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start to know.".to_owned(),
@@ -170,7 +321,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return brief;
     }
     let confidence = match (kworkers.work, governors.sampling) {
-        (Some(_), _) => 0.95,
+        (Some(_), _) => KNOWN,
         _ if do_something_else(case, sched) => return Verdict::Clear,
         (None, Some(_)) => 0.8,
         (None, None) => 0.5,

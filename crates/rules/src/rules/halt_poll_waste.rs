@@ -1,18 +1,21 @@
 //! Halt polling that burns more than it saves.
 
-use analysis::VcpusReport;
+use analysis::{ProfileSums, ProfileThread, VcpusReport};
 use model::State;
+use stacks::{Part, Weight};
 use words::duration::human;
 
-use crate::evidence::{Ns, Of, says};
-use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
+use crate::evidence::{Ns, Of, Share, says};
+use crate::sampled::{self, Sampled};
+use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
     title: "Halt polling burns CPU time in polls that fail",
-    looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile",
+    looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile; samples of their threads \
+               in the loop that polls",
     needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate polling from \
-            sleeping; or the host's KVM debug statistics (--facts)",
+            sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
     measures: &["vcpus poll"],
     cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than that, \
             the time is burnt, and then the vCPU sleeps all the same.",
@@ -24,17 +27,24 @@ pub(crate) static RULE: Rule = Rule {
          vCPU waited for its CPU. Confidence 0.9. Without events, from the host's statistics (`--facts`): 1000 polls \
          since the VMs' start, failed ones took twice as long as those that succeeded: 0.6, without a cost. Halts that \
          were recorded and in which nobody polled are an all-clear.",
+        "Without those events, from samples of the vCPUs' threads (`perf record -a -g`, `perf kvm --host --guest record`): those in \
+         the loop of `kvm_vcpu_halt` (before Linux 5.17 `kvm_vcpu_block`) that polls, and in a guest's own (`poll_idle`, \
+         `cpu_idle_poll`). The loop is the function itself and what it asks (`kvm_vcpu_check_block`, `ktime_get`); sleeping and \
+         interrupts do not count. They are {whatever} of the samples of vCPUs' threads, and that is more than chance: 20 of them at least; 0.6 times the \
+         confidence that the share is over the limit, which has to be 0.9; samples do not tell which polls failed, and that is why \
+         no less is a finding. Surely below {costs} is an all-clear.",
     ],
     limits: &[
         ("polls", Value::Count(LEAST)),
         ("costs", Value::Share(COSTS)),
         ("whatever", Value::Share(WHATEVER)),
     ],
-    unknown: "`kvm_vcpu_wakeup`, `kvm_halt_poll_ns`, exits and `sched_switch` (*all*), or *facts* of a host whose KVM statistics \
+    unknown: "*samples* with the kernel's symbols, or `kvm_vcpu_wakeup`, `kvm_halt_poll_ns`, exits and `sched_switch` (*all*), or *facts* of a host whose KVM statistics \
      are readable. Without `kvm_halt_poll_ns` a poll that fails looks like a slow way to sleep: where none succeeds \
      either, and the host's `halt_poll_ns` is unknown, it is not known.",
     advice: "",
-    looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns in its guest time, and is no halt polling. A host that is \
+    looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns in its guest time, which events do not tell from work, and samples \
+     of the guest do. A host that is \
      slow to put a thread to sleep is on its CPU meanwhile, and polls nothing ([vcpus.md](vcpus.md)).",
     remedies: &[
         Remedy {
@@ -50,9 +60,17 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Not on kernels before 5.1 for halt_poll_ns_grow_start.",
             check: "trapline vcpus, and the host's halt_poll_fail_ns against halt_poll_success_ns.",
         },
+        Remedy {
+            what: "In the guest: take idle=poll from its command line, or lower guest_halt_poll_ns in \
+                   /sys/module/haltpoll/parameters (drivers/cpuidle/governors/haltpoll.c).",
+            price: "An interrupt that comes while the guest is idle costs an exit and a wake-up, which the guest's polling avoided.",
+            unless: "Not for a guest that has its CPUs to itself and is there for latency.",
+            check: "trapline flame --guest-kallsyms FILE: samples in poll_idle and cpu_idle_poll.",
+        },
     ],
     sources: &[
-        "Linux, Documentation/virt/kvm/halt-polling.rst; virt/kvm/kvm_main.c (kvm_vcpu_halt)",
+        "Linux, Documentation/virt/kvm/halt-polling.rst; virt/kvm/kvm_main.c (kvm_vcpu_halt; kvm_vcpu_block before 5.17)",
+        "Linux, drivers/cpuidle/poll_state.c (poll_idle); kernel/sched/idle.c (cpu_idle_poll); Documentation/virt/guest-halt-polling.rst",
     ],
     look,
 };
@@ -95,12 +113,12 @@ impl Polled {
 fn look(case: &Case<'_>) -> Verdict {
     let report = case.picture.vcpus.as_ref();
     let Some(report) = report.filter(|report| report.seen.halts && report.seen.switches) else {
-        return from_statistics(case);
+        return without_events(case);
     };
     let Some(polled) = Polled::of(case) else {
         // Halts that would have had an event, and none had.
         return match report.rows.is_empty() {
-            true => from_statistics(case),
+            true => without_events(case),
             false => Verdict::Clear,
         };
     };
@@ -121,7 +139,7 @@ fn look(case: &Case<'_>) -> Verdict {
             human(polled.burnt_ns)
         ));
     }
-    let mut finding = say(case, &polled).cost(cost);
+    let mut finding = say(case, &polled).cost(cost).only(&[0, 1]);
     if polled.hits > 0 {
         finding = finding.note(0, saved(report, &polled));
     }
@@ -187,6 +205,161 @@ fn doubtful(case: &Case<'_>) -> bool {
     }
 }
 
+/// Functions in which a vCPU's thread polls and then sleeps: `virt/kvm/kvm_main.c` from 5.17 on, and before.
+const HALTS: [&str; 2] = ["kvm_vcpu_halt", "kvm_vcpu_block"];
+/// What the loop that polls calls there, in any version from 4.2 on: what else is called sleeps, or is an interrupt.
+const ASKS: [&str; 9] = [
+    "kvm_vcpu_check_block",
+    "kvm_arch_vcpu_runnable",
+    "kvm_cpu_has_pending_timer",
+    "kvm_vcpu_can_poll",
+    "ktime_get",
+    "single_task_running",
+    "__srcu_read_lock",
+    "__srcu_read_unlock",
+    "srcu_read_unlock",
+];
+/// A guest's loops that poll instead of halting.
+const GUESTS: [&str; 2] = ["poll_idle", "cpu_idle_poll"];
+
+/// Samples of vCPUs' threads that poll.
+struct Samples {
+    /// In the host, and in guests.
+    host: Weight,
+    guest: Weight,
+    all: Weight,
+    /// The worst thread, its name and its share.
+    worst: Option<(String, i32, Sampled)>,
+}
+
+impl Samples {
+    /// Sums them; `None` where no thread of a vCPU was sampled.
+    fn of(case: &Case<'_>) -> Option<Samples> {
+        let profile = case.picture.profile.as_ref()?;
+        let is_vcpu = sampled::is_vcpu(case);
+        let polls = host_polls(profile);
+        let guests = profile.marked(Part::Guest, |name| GUESTS.contains(&name));
+        let in_guest = |path: &[u32]| path.iter().any(|frame| sampled::has(&guests, *frame));
+        let host = profile.of_threads(|thread, path| is_vcpu(thread) && polls(path));
+        let guest = profile.of_threads(|thread, path| is_vcpu(thread) && in_guest(path));
+        let vcpus: Vec<&ProfileThread> =
+            profile.threads.iter().filter(|one| is_vcpu(one)).collect();
+        let all = sampled::sum(vcpus.iter().map(|thread| (*thread, thread.all)));
+        let worst = vcpus.iter().map(|thread| {
+            let both = host.iter().chain(&guest).filter(|(one, _)| one == thread);
+            let part = Sampled {
+                of: both.map(|(_, weight)| weight.samples).sum(),
+                all: thread.all.samples,
+            };
+            (thread.comm.clone(), thread.tid, part)
+        });
+        let worst = worst.max_by_key(|(_, tid, part)| (part.of, std::cmp::Reverse(*tid)));
+        (all.samples > 0).then(|| Samples {
+            host: sampled::sum(host),
+            guest: sampled::sum(guest),
+            all,
+            worst,
+        })
+    }
+
+    fn part(&self) -> Sampled {
+        Sampled {
+            of: self.host.samples + self.guest.samples,
+            all: self.all.samples,
+        }
+    }
+}
+
+/// Returns a test of stacks, innermost frame first: whether they are in the host's loop that polls.
+fn host_polls(profile: &ProfileSums) -> impl Fn(&[u32]) -> bool + use<> {
+    let halts = profile.marked(Part::Kernel, |name| HALTS.contains(&name));
+    let asks = profile.marked(Part::Kernel, |name| ASKS.contains(&name));
+    let check = profile.marked(Part::Kernel, |name| name == ASKS[0]);
+    move |path| {
+        // From 5.17 on the one calls the other, to sleep.
+        let halt = path.iter().rposition(|frame| sampled::has(&halts, *frame));
+        match halt {
+            Some(0) => true,
+            Some(at) => sampled::has(&asks, path[at - 1]),
+            // Without stacks there is the innermost function alone.
+            None => matches!(path, [frame] if sampled::has(&check, *frame)),
+        }
+    }
+}
+
+/// Without events: samples, and KVM's own sums.
+fn without_events(case: &Case<'_>) -> Verdict {
+    let statistics = from_statistics(case);
+    let Some(samples) = Samples::of(case).filter(|_| case.in_ticks().is_none()) else {
+        return statistics;
+    };
+    if samples.part().is_above(WHATEVER) {
+        return case
+            .too_brief()
+            .unwrap_or_else(|| say_samples(case, &samples).found());
+    }
+    let Verdict::Lacks(what) = statistics else {
+        return statistics;
+    };
+    let nameless = case.nameless();
+    if !nameless.is_empty() {
+        return Verdict::Lacks(what + nameless);
+    }
+    if samples.part().is_below(COSTS) {
+        return Verdict::Clear;
+    }
+    Verdict::Lacks(format!(
+        "vCPUs' threads polled in {}, and samples do not tell which polls failed. {what}",
+        samples.part().says("of their samples").text
+    ))
+}
+
+fn say_samples(case: &Case<'_>, samples: &Samples) -> Finding {
+    let part = samples.part();
+    let polled = Weight {
+        samples: part.of,
+        amount: samples.host.amount.saturating_add(samples.guest.amount),
+    };
+    let mut finding = Finding::new(&RULE, case.sure(0.6 * part.above(WHATEVER)))
+        .title(format!(
+            "vCPUs' threads spent {} of their CPU time on polling in halts",
+            words::share::tenths(part.share())
+        ))
+        .evidence(
+            says!("Samples of vCPUs' threads poll in ")
+                .then(part.says("of them"))
+                .then(says!("; {command} shows them.", command = case.flame())),
+        )
+        .evidence(says!(
+            "{host} of them poll in the host (kvm_vcpu_halt, kvm_vcpu_block), {guest} in their guests (poll_idle, cpu_idle_poll). \
+             Which polls failed samples do not tell.",
+            host = samples.host.samples,
+            guest = samples.guest.samples,
+        ));
+    if let Some((comm, tid, worst)) = &samples.worst {
+        finding = finding.evidence(says!(
+            "Most in {task}: {polled} of {all} samples ({share}).",
+            task = crate::evidence::Thread::named(comm, *tid),
+            polled = worst.of,
+            all = worst.all,
+            share = Share(worst.share()),
+        ));
+    }
+    finding = match case.sampled_cost(polled, samples.all.amount, Base::VcpuTime) {
+        Some(cost) => finding.cost(cost),
+        None => {
+            finding.at_least = Cost::of(part.of, part.all, Base::VcpuTime).severity();
+            finding
+        }
+    };
+    match (samples.host.samples, samples.guest.samples) {
+        (0, _) => finding.only(&[2]),
+        (_, 0) => finding.only(&[0, 1]),
+        (host, guest) if guest > host => finding.only(&[2, 0, 1]),
+        _ => finding,
+    }
+}
+
 /// Without events: KVM's own sums since the host's start.
 fn from_statistics(case: &Case<'_>) -> Verdict {
     let counters = case.host().map(|host| &host.kvm_debug);
@@ -215,5 +388,6 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
             failed = Ns(fail_ns),
             succeeded = Ns(success_ns),
         ))
+        .only(&[0, 1])
         .found()
 }

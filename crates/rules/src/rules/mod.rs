@@ -9,6 +9,7 @@ mod halted_target_ipi;
 mod host_tick_on_isolated_cpu;
 mod hpet_mmio_exits;
 mod hyperv_synic_autoeoi;
+mod lock_holder_preempted;
 mod lossy_recording;
 mod nested_exits;
 mod pause_loop_exits;
@@ -38,6 +39,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &vcpu_migrates::RULE,
     &halt_poll_waste::RULE,
     &pause_loop_exits::RULE,
+    &lock_holder_preempted::RULE,
     &ept_violation_storm::RULE,
     &pml_full_exits::RULE,
     &host_tick_on_isolated_cpu::RULE,

@@ -10,8 +10,8 @@ pub(crate) mod trim_perf;
 use std::ops::ControlFlow;
 
 use analysis::{
-    By, Convention, Exits, Faults, Info, Merge, Moves, Options, Picture, Profile, ProfileOptions,
-    Sched, Signs, Sleeps, Slices, Study, Timers, Vcpus, Window,
+    By, Convention, Exits, Faults, Info, Merge, Moves, Options, Picture, Profile, ProfileBy,
+    ProfileOf, ProfileOptions, Sched, Signs, Sleeps, Slices, Study, Timers, Vcpus, Window,
 };
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
@@ -177,24 +177,45 @@ impl Sink for Lines<'_, '_> {
     }
 }
 
-/// Profiles the first event sampled, and switches if their stacks were.
+/// Profiles the first event sampled, switches as an event if their stacks were, waits, and where guests exited.
 fn profile(reader: &Reader<'_>) {
-    for event in [None, Some("sched:sched_switch".to_owned())] {
-        let options = ProfileOptions {
-            event,
-            ..ProfileOptions::default()
-        };
+    let of = |of, wakers| ProfileOptions {
+        of,
+        wakers,
+        ..ProfileOptions::default()
+    };
+    let switches = ProfileOptions {
+        event: Some("sched:sched_switch".to_owned()),
+        by: ProfileBy::Cpu,
+        ..ProfileOptions::default()
+    };
+    for options in [
+        of(ProfileOf::OnCpu, false),
+        switches,
+        of(ProfileOf::OffCpu, true),
+        of(ProfileOf::Both, false),
+        of(ProfileOf::Exits, false),
+    ] {
+        let on_cpu = options.of == ProfileOf::OnCpu;
         let mut study = Study::default().with(Profile::new(options, &[]));
         reader.walk(&mut study);
         study.finish();
-        let none = Functions::default();
         let profile = study.get::<Profile>().expect("a profile");
-        let report = profile.report(&study.walked(), none, none);
+        let walked = study.walked();
+        let mut beside = analysis::Beside {
+            namer: analysis::Namer::default(),
+            keep: &|_, _| true,
+            guest: None,
+            guest_ns: &[],
+        };
+        let report = profile.report(&walked, beside);
         let mut sum = report.shown();
         // Whatever the recording says, every sample is shown or counted.
         assert_eq!(report.stacks.tree().totals()[0], sum);
-        sum.add(report.idle);
-        assert_eq!(sum, report.samples);
+        if on_cpu {
+            sum.add(report.idle);
+            assert_eq!(sum, report.samples);
+        }
         let mut folded = 0;
         stacks::folded(&report.stacks, 1 << 16, |line| {
             assert!(!line.contains('\n') && line.len() < 1 << 17);
@@ -208,6 +229,13 @@ fn profile(reader: &Reader<'_>) {
             nanoseconds: true,
         };
         assert!(!render::flame::table(&report, layout).is_empty());
+        // Its own stacks in the place of its guests'.
+        let mut side = profile.guest_side(&walked, analysis::Namer::default());
+        side.vcpus = profile.vcpu_threads(walked.machine);
+        beside.guest = Some(&side);
+        let spliced = profile.report(&walked, beside);
+        assert_eq!(spliced.shown(), report.shown());
+        assert_eq!(spliced.stacks.tree().totals()[0], report.shown());
     }
 }
 

@@ -1,0 +1,284 @@
+//! A guest's CPUs spin on locks whose holders have no CPU.
+
+use analysis::{ProfileSums, ProfileThread};
+use stacks::{Part, Weight};
+use words::share::tenths;
+
+use crate::evidence::{Evidence, Many, Ns, Of, Share, Thread, says};
+use crate::sampled::{self, Sampled};
+use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
+
+pub(crate) static RULE: Rule = Rule {
+    id: "lock-holder-preempted",
+    title: "Guests spin on locks while vCPUs wait for a CPU",
+    looks_at: "samples of guests' kernels in the slow path of spin locks, and beside them whether vCPUs waited for a CPU or were \
+               thrown out of spinning",
+    needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and sched:sched_switch and \
+            sched:sched_wakeup of the whole host in the same recording",
+    measures: &[],
+    cause: "A vCPU that holds a spin lock has lost its CPU, and the guest's other vCPUs spin until it has one again: they burn \
+            CPUs and get nothing done, and may keep the holder from running.",
+    found: &[
+        "Samples of guests are in the slow path of spin locks (`queued_spin_lock_slowpath` and its native and paravirtual forms, \
+         `pv_wait` and `kvm_wait` of the latter) in {spins} of all samples of guests, 20 at least, and that is more than chance; and vCPUs waited \
+         behind other tasks for {waits} of the time that they were observed: confidence 0.7. Where nobody recorded whether vCPUs \
+         waited, but they made {exits} exits for PAUSE, a twentieth of all, or their host's samples are in \
+         `kvm_vcpu_on_spin` in {throws} of cases: 0.5, since a guest's own long critical sections do that too. Both times the \
+         confidence that the share is over the limit, which has to be 0.9.",
+        "Spinning alone is no finding: it is contention of the guest's own for all that is known. Where switches of the whole host were \
+         recorded and vCPUs hardly waited, that is certain, and this an all-clear: what would refute the finding is that no vCPU of the \
+         guest is runnable without a CPU while others spin.",
+    ],
+    limits: &[
+        ("spins", Value::Share(SPINS)),
+        ("waits", Value::Share(WAITS)),
+        ("exits", Value::Count(EXITS)),
+        ("throws", Value::Share(THROWS)),
+    ],
+    unknown: "*guest samples*. A recording that was made inside a guest shows the spinning and not why: whether vCPUs had CPUs \
+     only the host knows.",
+    advice: "",
+    looks_alike: "[pause-loop-exits](#pause-loop-exits) sees spinning that is so long that KVM ends it, without samples. \
+     [vcpu-preempted](#vcpu-preempted) says who had the CPUs. A guest that contends for a lock spins as much on CPUs of its own.",
+    remedies: &[
+        Remedy {
+            what: "Give the guest's vCPUs CPUs: fewer vCPUs than CPUs, pinned, and nobody else on them.",
+            price: "Less overcommitment on this host.",
+            unless: "Not if vCPUs hardly wait for a CPU (trapline vcpus): the lock is then contended in the guest itself.",
+            check: "trapline compare BEFORE AFTER: samples in spin locks, and runnable time.",
+        },
+        Remedy {
+            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, KVM_FEATURE_PV_UNHALT), which halt \
+                   instead of spinning; on Hyper-V's interface <spinlocks state='on' retries='8191'/>.",
+            price: "Wake-ups instead of spinning: longer for locks that are held briefly.",
+            unless: "Not together with the hint 'hint-dedicated' (which turns them off), nor where samples are in \
+                     __pv_queued_spin_lock_slowpath: the guest has them then.",
+            check: "trapline flame --guest-kallsyms FILE: samples in spin locks.",
+        },
+        Remedy {
+            what: "Give the guest fewer vCPUs, so that they find CPUs at once.",
+            price: "The guest can use fewer CPUs at a time.",
+            unless: "Not where the guest needs them all to get its work done.",
+            check: "trapline compare BEFORE AFTER: the guest's work for each second.",
+        },
+    ],
+    sources: &[
+        "Linux, kernel/locking/qspinlock.c and qspinlock_paravirt.h (queued_spin_lock_slowpath, pv_wait); arch/x86/kernel/kvm.c (kvm_wait)",
+        "Linux, virt/kvm/kvm_main.c (kvm_vcpu_on_spin)",
+    ],
+    look,
+};
+
+/// From this share of guests' samples on spinning is worth a question.
+const SPINS: f64 = 0.05;
+/// From this share of their time on vCPUs' waits are more than what a host has anyway.
+const WAITS: f64 = 0.02;
+/// Exits for PAUSE that show spinning beyond the window, as in pause-loop-exits.
+const EXITS: u64 = 1000;
+/// And samples of vCPUs' threads in what KVM does then.
+const THROWS: f64 = 0.01;
+
+/// The slow paths of spin locks, on x86 and arm64.
+const LOCKS: [&str; 5] = [
+    "queued_spin_lock_slowpath",
+    "native_queued_spin_lock_slowpath",
+    "__pv_queued_spin_lock_slowpath",
+    "pv_wait",
+    "kvm_wait",
+];
+
+/// What was sampled of guests.
+struct Spinning<'a> {
+    /// Samples in locks, by vCPU, and all of guests.
+    vcpus: Vec<(&'a ProfileThread, Weight)>,
+    part: Sampled,
+    ns: Weight,
+    /// What all threads of vCPUs weigh.
+    all: Weight,
+    /// Their samples in which KVM yields to another vCPU.
+    yields: Sampled,
+}
+
+impl<'a> Spinning<'a> {
+    /// `part` says whose code spins: guests', or the recording's own kernel, if it is one of a guest.
+    fn of(case: &Case<'_>, profile: &'a ProfileSums) -> Spinning<'a> {
+        let locks = profile.marked(Part::Guest, |name| LOCKS.contains(&name));
+        let yields = profile.marked(Part::Kernel, |name| name == "kvm_vcpu_on_spin");
+        let is_vcpu = sampled::is_vcpu(case);
+        let any = |marks: &[bool], path: &[u32]| path.iter().any(|at| sampled::has(marks, *at));
+        let mut vcpus = profile.of_threads(|_, path| any(&locks, path));
+        vcpus.sort_by_key(|(_, weight)| std::cmp::Reverse(weight.samples));
+        let yielding = profile.of_threads(|thread, path| is_vcpu(thread) && any(&yields, path));
+        let threads = || profile.threads.iter().filter(|thread| is_vcpu(thread));
+        let all = sampled::sum(threads().map(|thread| (thread, thread.all)));
+        let ns = sampled::sum(vcpus.iter().copied());
+        Spinning {
+            part: Sampled {
+                of: ns.samples,
+                all: profile.guest.0,
+            },
+            ns,
+            vcpus,
+            all,
+            yields: Sampled {
+                of: sampled::sum(yielding).samples,
+                all: all.samples,
+            },
+        }
+    }
+}
+
+/// Whether the holders of locks may have been without a CPU.
+enum Preempted {
+    /// vCPUs waited behind others.
+    Waited(Evidence),
+    /// They spun for longer than KVM lets them, and nobody recorded why.
+    ThrownOut(Evidence),
+    /// They hardly waited.
+    No,
+    /// Nobody recorded it.
+    Unknown,
+}
+
+fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> Preempted {
+    let report = case.picture.vcpus.as_ref();
+    let known = report
+        .filter(|report| !report.rows.is_empty() && report.seen.switches && report.seen.returns);
+    if known.is_some() {
+        let waited = case.picture.waits.others_ns();
+        let observed = case.picture.observed_ns();
+        if waited as f64 >= WAITS * observed as f64 && case.waits_often() {
+            return Preempted::Waited(says!(
+                "Meanwhile vCPUs waited {time} behind other tasks ({share} of the time that they were observed).",
+                time = Ns(waited),
+                share = Of(waited, observed),
+            ));
+        }
+        return Preempted::No;
+    }
+    let pauses = case.exits(&["PAUSE_INSTRUCTION", "pause"]);
+    let all = case.all_exits();
+    if pauses.count >= EXITS && pauses.count >= all.count / 20 {
+        return Preempted::ThrownOut(case.says_exits("PAUSE_INSTRUCTION", pauses));
+    }
+    if spinning.yields.is_above(THROWS) {
+        return Preempted::ThrownOut(
+            says!("KVM looked for another vCPU to run (kvm_vcpu_on_spin) in ")
+                .then(spinning.yields.says("samples of vCPUs' threads"))
+                .then(says!(".")),
+        );
+    }
+    Preempted::Unknown
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    let Some(profile) = &case.picture.profile else {
+        return lacks();
+    };
+    if let Some(lacks) = case.in_ticks() {
+        return lacks;
+    }
+    if profile.guest.0 == 0 {
+        return inside(profile);
+    }
+    if !profile.names_guests() {
+        return Verdict::Lacks(format!(
+            "{} of guests have no function: give --guest-kallsyms, a copy of the guest's /proc/kallsyms.",
+            words::plural(profile.guest.0, "sample")
+        ));
+    }
+    let spinning = Spinning::of(case, profile);
+    if spinning.part.is_below(SPINS) {
+        return Verdict::Clear;
+    }
+    if !spinning.part.is_above(SPINS) {
+        return Verdict::Lacks(format!(
+            "Guests spin on locks in {}, which is too few to tell a share; record more: for longer, or with a higher frequency (perf \
+             record -F).",
+            spinning.part.says("of their samples").text
+        ));
+    }
+    let (least, evidence) = match preempted(case, &spinning) {
+        Preempted::Waited(evidence) => (0.7, evidence),
+        Preempted::ThrownOut(evidence) => (0.5, evidence),
+        Preempted::No => return Verdict::Clear,
+        Preempted::Unknown => {
+            return Verdict::Lacks(format!(
+                "Guests spin on locks in {}, which is contention of their own for all that is known; record sched:sched_switch and \
+                 sched:sched_wakeup of the whole host (-a) with the samples, to know whether vCPUs that hold locks had no CPU.",
+                spinning.part.says("of their samples").text
+            ));
+        }
+    };
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    say(case, &spinning, least, evidence).found()
+}
+
+fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence) -> Finding {
+    let share = spinning.part.share();
+    let mut finding = Finding::new(&RULE, case.sure(sure * spinning.part.above(SPINS)))
+        .title(format!(
+            "Guests spent {} of their sampled time spinning on locks, while vCPUs wait for CPUs",
+            tenths(share)
+        ))
+        .evidence(
+            says!("Guests are in the slow path of spin locks in ")
+                .then(spinning.part.says("of their samples"))
+                .then(says!(
+                    "; {command} shows them.",
+                    command = format!("{} --guest-kallsyms FILE", case.flame())
+                )),
+        )
+        .evidence(preempted)
+        .evidence(says!(
+            "{vcpus} spun; that each did while the holder had no CPU samples do not tell.",
+            vcpus = Many(spinning.vcpus.len() as u64, "thread"),
+        ));
+    if let Some((thread, weight)) = spinning.vcpus.first() {
+        finding = finding.evidence(says!(
+            "Most in {task}: {spins} of {all} samples in the guest ({share}).",
+            task = Thread::named(&thread.comm, thread.tid),
+            spins = weight.samples,
+            all = thread.guest.samples,
+            share = Share(weight.samples as f64 / thread.guest.samples.max(1) as f64),
+        ));
+    }
+    match case.sampled_cost(spinning.ns, spinning.all.amount, Base::VcpuTime) {
+        Some(cost) => finding.cost(cost),
+        None => {
+            let part = Cost::of(spinning.part.of, spinning.part.all, Base::VcpuTime);
+            finding.at_least = part.severity();
+            finding
+        }
+    }
+}
+
+/// A recording without samples of guests: it may be one of a guest.
+fn inside(profile: &ProfileSums) -> Verdict {
+    let locks = profile.marked(Part::Kernel, |name| LOCKS.contains(&name));
+    let spins = profile.of_threads(|thread, path| {
+        !thread.is_idle() && path.iter().any(|frame| sampled::has(&locks, *frame))
+    });
+    let part = Sampled {
+        of: sampled::sum(spins).samples,
+        all: profile.busy().samples,
+    };
+    if !part.is_above(SPINS) {
+        return lacks();
+    }
+    Verdict::Lacks(format!(
+        "The kernel spins on locks in {}. If this was recorded in a guest, record on its host whether vCPUs had CPUs \
+         (sched:sched_switch and sched:sched_wakeup, -a); without that it is contention of its own.",
+        part.says("samples that are not of idle CPUs").text
+    ))
+}
+
+fn lacks() -> Verdict {
+    Verdict::Lacks(
+        "Record samples of guests with the scheduler's events of the whole host: perf kvm --host --guest record -a -e cpu-clock -e \
+         sched:sched_switch -e sched:sched_wakeup -e kvm:kvm_entry -e kvm:kvm_exit."
+            .to_owned(),
+    )
+}
