@@ -115,6 +115,8 @@ pub(crate) enum Level {
     Row,
     /// Stages of paths.
     Stage,
+    /// Threads and functions that were sampled.
+    Function,
 }
 
 /// One thing that changed.

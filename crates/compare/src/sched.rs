@@ -16,7 +16,7 @@ use words::{change, duration, number, share};
 const ENOUGH: u64 = 20;
 
 /// Recorders: what they do is no change of what was recorded.
-const RECORDERS: [&str; 2] = ["perf", "trace-cmd"];
+pub(crate) const RECORDERS: [&str; 3] = ["perf", "perf-exec", "trace-cmd"];
 /// What the time of vCPUs' threads counts in the ranking: what they did is in their states.
 const VCPUS: f64 = 0.1;
 
@@ -38,7 +38,7 @@ impl Task {
 }
 
 /// Returns the name that tasks are compared by: which of the kworkers of a CPU does the work changes all the time.
-fn group(comm: &str) -> String {
+pub(crate) fn group(comm: &str) -> String {
     match comm.strip_prefix("kworker/") {
         Some(rest) if rest.starts_with('u') => "kworker (unbound)".to_owned(),
         Some(_) => "kworker (of a CPU)".to_owned(),

@@ -1,7 +1,7 @@
 //! A whole comparison: all that is compared, what of it is noise, what comes first.
 
 use crate::change::{Bounds, Change, Comparison, Level, Options, Side, Which};
-use crate::{chance, counters, differs, exits, findings, latency, sched, side, states};
+use crate::{chance, counters, differs, exits, findings, functions, latency, sched, side, states};
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
 ///
@@ -35,6 +35,7 @@ pub(crate) fn against(
     states::changes(&pair, &mut all, &mut notes);
     latency::changes(&pair, bounds, &mut all, &mut notes);
     sched::changes(&pair, &mut all, &mut notes);
+    functions::changes(&pair, &mut all, &mut notes);
     counters::changes(&pair, &mut all, &mut notes);
     adjust(&mut all);
     let mut out = Comparison {
@@ -81,9 +82,10 @@ pub(crate) fn against(
 }
 
 /// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of it
-/// is surer than all of it. Then of each level by itself. What is too few to be told apart at all was not compared.
+/// is surer than all of it. Then of each level by itself. What is too few to be told apart at all was not compared. Of functions
+/// only a few of those that were compared stand here, so theirs was taken into account where they were.
 fn adjust(all: &mut [Change]) {
-    let tested = |change: &Change| !change.few;
+    let tested = |change: &Change| !change.few && change.level != Level::Function;
     let chances: Vec<f64> = all
         .iter()
         .filter(|change| tested(change))
