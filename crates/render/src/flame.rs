@@ -80,11 +80,13 @@ pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
 /// Columns of the table of functions on a terminal.
 pub(crate) const SHOWN_FUNCTIONS: [&str; 4] = ["function", "part", "self", "total"];
 
-fn part(part: Part) -> &'static str {
+pub(crate) fn part(part: Part) -> &'static str {
     match part {
         Part::Group => "",
         Part::Kernel => "kernel",
+        Part::Kvm => "kvm",
         Part::User => "user",
+        Part::Vmm => "vmm",
         Part::Guest => "guest",
     }
 }
