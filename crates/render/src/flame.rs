@@ -184,6 +184,12 @@ struct Sampled<'r> {
     weights: Vec<u64>,
 }
 
+/// Returns whether weights are nanoseconds: the period of these clocks is their time, that of other events how often they happened.
+pub fn is_time(report: &ProfileReport) -> bool {
+    let event = report.event.as_deref().unwrap_or_default();
+    event.starts_with("cpu-clock") || event.starts_with("task-clock")
+}
+
 /// Returns the stacks as a file of speedscope's. `name` is the recording's.
 ///
 /// # Errors
@@ -191,8 +197,6 @@ struct Sampled<'r> {
 /// As serde_json.
 pub fn speedscope(report: &ProfileReport, name: &str) -> serde_json::Result<String> {
     let event = report.event.as_deref().unwrap_or_default();
-    // The period of these clocks is their time; that of other events is how often they happened.
-    let is_clock = event.starts_with("cpu-clock") || event.starts_with("task-clock");
     let mut samples = Vec::new();
     let mut weights = Vec::new();
     report.stacks.each(|stack, weight| {
@@ -208,7 +212,11 @@ pub fn speedscope(report: &ProfileReport, name: &str) -> serde_json::Result<Stri
         profiles: [Sampled {
             kind: "sampled",
             name: event,
-            unit: if is_clock { "nanoseconds" } else { "none" },
+            unit: if is_time(report) {
+                "nanoseconds"
+            } else {
+                "none"
+            },
             start_value: 0,
             end_value: report.shown().amount,
             samples,

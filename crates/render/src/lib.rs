@@ -16,6 +16,7 @@ pub mod diagnose;
 pub mod exits;
 pub mod facts;
 pub mod flame;
+pub mod flame_picture;
 pub mod html;
 pub mod info;
 pub mod irqs;

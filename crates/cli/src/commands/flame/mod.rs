@@ -1,9 +1,10 @@
 //! `trapline flame`: where CPUs were when perf sampled them.
 
+mod picture;
 mod warnings;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analysis::{Profile, ProfileBy, ProfileOptions, Study};
 use anyhow::Result;
@@ -29,8 +30,8 @@ pub(crate) struct FlameArgs {
     #[arg(value_name = "REC")]
     recording: PathBuf,
 
-    /// Write the stacks to FILE. If its name ends in .folded: a line for each stack, for flamegraph.pl, inferno and others; in
-    /// .json: speedscope's file format.
+    /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each
+    /// stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -89,10 +90,20 @@ samples. This needs samples of a CPU: 'perf record -a -g', or
 
 Examples:
   trapline flame perf.data
-  trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
+  trapline flame --kallsyms kallsyms.txt perf.data -o out.svg
+  trapline flame perf.data -o out.folded
   trapline flame --by vm perf.data -o speedscope.json
   trapline flame --event sched:sched_switch --limit 0 perf.data
   trapline flame --pid 4863 --format json perf.data";
+
+/// Says that a file is written, and what it leaves out.
+fn wrote(file: &Path, left_out: &[String]) -> String {
+    let mut text = format!("wrote {}\n", file.display());
+    for sentence in left_out {
+        text.push_str(&format!("{sentence}\n"));
+    }
+    text
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &FlameArgs) -> Result<()> {
@@ -140,9 +151,9 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         outcome.quality.warn(warning);
     }
     if let Some((file, form)) = output {
-        write::write(file, form, &report, &name)?;
+        let left_out = picture::write_one(file, form, &report, &name, &outcome.quality)?;
         output::say_losses(&name, &outcome.quality)?;
-        return output::print(&format!("wrote {}\n", file.display()));
+        return output::print(&wrote(file, &left_out));
     }
     let answer = Answer {
         format: args.common.format,
