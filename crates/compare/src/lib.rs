@@ -17,6 +17,7 @@ mod each;
 mod exits;
 mod findings;
 mod latency;
+mod names;
 mod rows;
 mod sched;
 mod side;
@@ -27,4 +28,5 @@ mod whole;
 
 pub use change::{Change, Comparison, Difference, Options, PerWork, Side, Unit, Value, Which};
 pub use each::{Cell, Each, EachRow, each, letter};
+pub use names::stack_group;
 pub use whole::compare;

@@ -136,14 +136,21 @@ impl Diff {
         b - a
     }
 
-    /// Returns whether two recordings of the same load could differ so by chance: the shares of samples differ by less than two
-    /// standard errors of a difference of two proportions, as if each sample were drawn by itself.
+    /// Returns whether two recordings of the same load could differ so by chance: the shares differ by no more than two standard
+    /// errors, as if each sample were drawn by itself. The error of a share is that of a ratio of sums, where the samples in
+    /// question weigh the same, and so do the others.
     pub fn is_noise(&self, pair: [Weight; 2]) -> bool {
-        let [m, n] = self.wholes.map(|whole| whole.samples.max(1) as f64);
-        let [a, b] = pair.map(|weight| weight.samples as f64);
-        let p = (a + b) / (m + n);
-        let error = (p * (1.0 - p) * (1.0 / m + 1.0 / n)).max(0.0).sqrt();
-        (a / m - b / n).abs() <= NOISE * error
+        let variance = |side: usize| {
+            let (part, whole) = (pair[side], self.wholes[side]);
+            let share = part.amount as f64 / whole.amount.max(1) as f64;
+            // The sum of squares of weights that are alike is the square of their sum by their number.
+            let squares = |share: f64, samples: u64| share * share / samples.max(1) as f64;
+            let others = whole.samples.saturating_sub(part.samples);
+            let inside = squares(share, part.samples) * (1.0 - share) * (1.0 - share);
+            inside + squares(1.0 - share, others) * share * share
+        };
+        let error = (variance(0) + variance(1)).sqrt();
+        self.change(pair).abs() <= NOISE * error
     }
 
     /// Hands out all stacks that weigh anything on a side, in the order of their frames' names: the numbers of the names,

@@ -86,6 +86,13 @@ impl<'p> Boxes<'p> {
         }
     }
 
+    /// Whether a change is there to speak of, and may be noise.
+    pub(super) fn may_be_noise(&self, block: &Block) -> bool {
+        let pair = [block.before, block.weight];
+        let is_noise = |diff: &Diff| diff.is_noise(pair) && diff.change(pair) != 0.0;
+        self.diff.is_some_and(is_noise)
+    }
+
     /// Says what a box is, as `describe` in flame.js.
     fn description(&self, block: &Block, look: &Look) -> String {
         let mut text = self.name(block);
@@ -110,14 +117,14 @@ impl<'p> Boxes<'p> {
         let pair = [block.before, block.weight];
         let _ = write!(
             text,
-            ": {} ({}) before, {} ({}) after, {} points",
+            ": A {} ({}), B {} ({}), {} points",
             share::of(block.before.amount, all_before.amount),
             samples(block.before),
             share::of(block.weight.amount, all_after.amount),
             samples(block.weight),
             points(diff.change(pair)),
         );
-        if diff.is_noise(pair) {
+        if self.may_be_noise(block) {
             text.push_str(", which may be noise");
         }
         text
@@ -142,8 +149,9 @@ impl<'p> Boxes<'p> {
         fit(&text, width - 6.0)
     }
 
-    /// Returns the rectangles that show without a script: all that are a pixel wide, as far as there is room.
-    pub(super) fn rectangles(&self) -> String {
+    /// Returns the rectangles that show without a script, all that are a pixel wide, as far as there is room, and how many levels
+    /// they have.
+    pub(super) fn rectangles(&self) -> (String, u32) {
         let blocks = &self.layout.blocks;
         let inner = f64::from(WIDTH - 2 * PAD);
         let whole = self.layout.whole().amount.max(1) as f64;
@@ -151,10 +159,12 @@ impl<'p> Boxes<'p> {
             .filter(|at| blocks[*at].weight.amount as f64 / whole * inner >= 1.0)
             .collect();
         widest.sort_by_key(|at| (std::cmp::Reverse(blocks[*at].weight.amount), *at));
+        let level = |at: &usize| blocks[*at].level + 1;
+        let levels = widest.iter().map(level).max().unwrap_or(1);
         let mut left = MAX_STATIC_BYTES;
         let mut drawn: Vec<(usize, String)> = Vec::new();
         for at in widest {
-            let text = self.rectangle(at, inner / whole);
+            let text = self.rectangle(at, inner / whole, levels);
             let Some(rest) = left.checked_sub(text.len()) else {
                 break;
             };
@@ -162,14 +172,14 @@ impl<'p> Boxes<'p> {
             drawn.push((at, text));
         }
         drawn.sort_unstable_by_key(|(at, _)| *at);
-        drawn.into_iter().map(|(_, text)| text).collect()
+        (drawn.into_iter().map(|(_, text)| text).collect(), levels)
     }
 
-    fn rectangle(&self, at: usize, scale: f64) -> String {
+    fn rectangle(&self, at: usize, scale: f64, levels: u32) -> String {
         let (block, look) = (&self.layout.blocks[at], &self.looks[at]);
         let x = block.start as f64 * scale;
         let width = block.weight.amount as f64 * scale;
-        let y = (self.layout.levels - 1 - block.level) * ROW;
+        let y = (levels - 1 - block.level) * ROW;
         let gap = if width > 2.0 { 0.5 } else { 0.0 };
         let mut out = format!(
             "<g class=\"box {}\"><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\"/>",

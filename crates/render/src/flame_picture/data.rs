@@ -52,10 +52,10 @@ pub(super) fn json(boxes: &Boxes<'_>, nanoseconds: bool, top: u32) -> String {
     let mut samples = vec![list(|block| block.weight.samples)];
     let mut amount = vec![list(|block| block.weight.amount)];
     let mut noise = String::new();
-    if let Some(diff) = boxes.diff {
+    if boxes.diff.is_some() {
         samples.insert(0, list(|block| block.before.samples));
         amount.insert(0, list(|block| block.before.amount));
-        let is_noise = |block: &Block| match diff.is_noise([block.before, block.weight]) {
+        let is_noise = |block: &Block| match boxes.may_be_noise(block) {
             true => '1',
             false => '0',
         };

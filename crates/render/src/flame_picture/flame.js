@@ -11,7 +11,7 @@
 
   // --- Numbers and words: no document is needed, and tests call them.
 
-  /** Finds where boxes begin, who called them, and how many levels there are. Boxes come before those that they called. */
+  /** Finds where boxes begin and who called them. Boxes come before those that they called. */
   function layOut(data, side) {
     const count = data.level.length;
     const start = new Float64Array(count);
@@ -26,8 +26,7 @@
       last[level] = i;
       parent[i] = level > 0 ? last[level - 1] : -1;
     }
-    const levels = data.level.reduce((most, level) => Math.max(most, level), 0) + 1;
-    return { start, parent, amount: data.amount[side], levels };
+    return { start, parent, amount: data.amount[side] };
   }
 
   /** Finds the boxes that are at least `least` pixels wide where `root` is `width` pixels wide. */
@@ -103,7 +102,7 @@
       const change = changeOf(data, i);
       const noise = data.noise[i] === "1" ? ", which may be noise" : "";
       const [a, b] = [0, 1].map((side) => `${of(side)} (${samples(data.samples[side][i])})`);
-      return `${name}: ${a} before, ${b} after, ${change} points${noise}`;
+      return `${name}: A ${a}, B ${b}, ${change} points${noise}`;
     }
     const amount = data.unit === "ns" ? `${time(data.amount[0][i])}, ` : "";
     return `${name}: ${amount}${of(0)}, ${samples(data.samples[0][i])}`;
@@ -176,6 +175,9 @@
       this.addTools();
       this.listen();
       this.resize();
+      // Reading begins at the root, so it is in sight where a picture is all of its page.
+      const alone = document.querySelectorAll("svg.flame").length === 1;
+      if (alone && Number(root.getAttribute("height")) > innerHeight) this.turnRoot();
     }
 
     addTools() {
@@ -211,11 +213,7 @@
       this.group.addEventListener("focusin", (event) => at(event) >= 0 && this.tell(at(event)));
       this.group.addEventListener("keydown", (event) => this.key(event, at(event)));
       this.reset.addEventListener("click", () => this.zoom(0));
-      this.turn.addEventListener("click", () => {
-        this.rootOnTop = !this.rootOnTop;
-        this.turn.setAttribute("aria-pressed", String(this.rootOnTop));
-        this.draw();
-      });
+      this.turn.addEventListener("click", () => this.turnRoot());
       this.which?.addEventListener("click", () => {
         this.side = 1 - this.side;
         this.layout = layOut(this.data, this.side);
@@ -281,6 +279,12 @@
       box.focus();
     }
 
+    turnRoot() {
+      this.rootOnTop = !this.rootOnTop;
+      this.turn.setAttribute("aria-pressed", String(this.rootOnTop));
+      this.draw();
+    }
+
     zoom(i) {
       const held = this.group.contains(document.activeElement);
       this.zoomed = i;
@@ -332,9 +336,11 @@
       const { data, layout, width } = this;
       const inner = width - 2 * PAD;
       this.drawn = visible(data, layout, this.zoomed, inner, 0.4);
-      const levels = this.drawn.reduce((most, box) => Math.max(most, data.level[box.i]), 0) + 1;
-      const height = this.top + TOOLS + layout.levels * ROW + PAD;
-      const rows = this.rootOnTop ? levels : layout.levels;
+      const levels = (boxes) => boxes.reduce((most, box) => Math.max(most, data.level[box.i]), 0) + 1;
+      const all = this.zoomed === 0 ? this.drawn : visible(data, layout, 0, inner, 0.4);
+      // The root stays where it is, unless there is no room for what shows now.
+      const rows = Math.max(levels(all), levels(this.drawn));
+      const height = this.top + TOOLS + rows * ROW + PAD;
       const boxes = document.createDocumentFragment();
       for (const { i, x, width: wide } of this.drawn) {
         const level = data.level[i];
@@ -365,7 +371,7 @@
       this.bar.firstChild.setAttribute("width", width);
       this.frame.setAttribute("width", width);
       this.reset.disabled = this.zoomed === 0;
-      if (this.which) this.which.textContent = this.side ? "Widths: after" : "Widths: before";
+      if (this.which) this.which.textContent = this.side ? "Widths: B" : "Widths: A";
       this.sayFound();
       this.pin();
     }

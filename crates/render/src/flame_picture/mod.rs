@@ -20,7 +20,7 @@ use stacks::{Bounds, Diff, Stacks};
 
 use boxes::{Boxes, PAD, ROW, WIDTH};
 use palette::Look;
-use text::{escape, shown};
+use text::{escape, fit, shown};
 
 /// What draws all pictures of a page: it stands once in a page, behind them.
 pub const SCRIPT: &str = include_str!("flame.js");
@@ -37,6 +37,8 @@ const MAX_LEVELS: u32 = 600;
 /// What an element takes at most.
 const MAX_BYTES: usize = 4_800_000;
 
+/// How much narrower letters in boxes are than those of the heading.
+const TITLE_SCALE: f64 = 0.66;
 /// Letters of a line of notes in a picture without a script.
 const NOTE_COLUMNS: usize = 180;
 /// Lines of notes that are shown, of each as much as that.
@@ -100,7 +102,7 @@ impl Picture<'_> {
         let left_out = boxes.left_out();
         let mut body = format!(
             "<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n<text class=\"title\" x=\"{PAD}\" y=\"26\">{}</text>\n",
-            escape(&title)
+            escape(&fit(&title, f64::from(WIDTH - 2 * PAD) * TITLE_SCALE))
         );
         let mut y = 30;
         for note in self.notes.iter().chain(&left_out).take(MAX_NOTES) {
@@ -116,11 +118,11 @@ impl Picture<'_> {
         y += 10;
         body.push_str(&legend(&boxes, &mut y));
         let top = y + 8;
-        let height = top + boxes.layout.levels * ROW + PAD;
+        let (rectangles, levels) = boxes.rectangles();
+        let height = top + levels * ROW + PAD;
         let _ = writeln!(
             body,
-            "<g class=\"boxes\" transform=\"translate({PAD} {top})\">\n{}</g>",
-            boxes.rectangles()
+            "<g class=\"boxes\" transform=\"translate({PAD} {top})\">\n{rectangles}</g>"
         );
         let json = data::json(&boxes, self.nanoseconds, top);
         let _ = writeln!(body, "<metadata>{}</metadata>", escape_text(&json));
@@ -167,7 +169,7 @@ fn legend(boxes: &Boxes<'_>, y: &mut u32) -> String {
             "<g class=\"{class}\"><rect x=\"{x}\" y=\"{y}\" width=\"18\" height=\"17\" rx=\"1\"/>\
              <text class=\"mark\" x=\"{mid}\" y=\"{base}\">{mark}</text><text x=\"{text}\" y=\"{base}\">{legend}</text></g>"
         );
-        x += 24 + legend.len() as u32 * 7 + 14;
+        x += 24 + legend.chars().count() as u32 * 6 + 22;
     }
     out.push_str("</g>\n");
     *y += 18;
