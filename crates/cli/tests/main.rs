@@ -20,6 +20,8 @@ mod facts_command;
 mod filtered_counts;
 mod filters;
 mod flame;
+mod flame_diff;
+mod flame_picture;
 mod forms_agree;
 mod golden;
 mod holes;

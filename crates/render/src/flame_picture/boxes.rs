@@ -6,7 +6,7 @@ use stacks::{Block, Bounds, Content, Diff, Layout, Part, Stacks, Weight};
 use words::{duration, plural, share};
 
 use super::palette::{self, Look};
-use super::text::{escape, fit, shown};
+use super::text::{CELL, escape, fit, shown};
 use super::{Graph, Picture};
 
 /// Height of a box with the gap above it, as in flame.js.
@@ -142,11 +142,13 @@ impl<'p> Boxes<'p> {
             text = format!("{} ", look.mark);
         }
         text.push_str(&self.name(block));
+        let mut end = String::new();
         if let Some(diff) = self.diff.filter(|_| width > 120.0) {
             let change = diff.change([block.before, block.weight]);
-            let _ = write!(text, " {}", points(change));
+            let _ = write!(end, " {}", points(change));
         }
-        fit(&text, width - 6.0)
+        let room = width - 6.0 - end.chars().count() as f64 * CELL;
+        fit(&text, room) + &end
     }
 
     /// Returns the rectangles that show without a script, all that are a pixel wide, as far as there is room, and how many levels

@@ -143,7 +143,8 @@
     const begins = data.amount.length < 2 && i > 0 && data.kind[i] !== data.kind[of];
     const mark = begins && width > 60 ? data.marks[data.kind[i]] : "";
     const change = data.amount.length > 1 && width > 120 ? ` ${changeOf(data, i)}` : "";
-    return fit((mark ? `${mark} ` : "") + nameOf(data, i) + change, width - 6);
+    const room = width - 6 - change.length * CELL;
+    return fit((mark ? `${mark} ` : "") + nameOf(data, i), room) + change;
   }
 
   // --- The document.

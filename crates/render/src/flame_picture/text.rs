@@ -9,7 +9,7 @@ const MAX_NAME: usize = 240;
 /// Letters of its end that are shown then.
 const TAIL: usize = 80;
 /// How wide a letter in a box is, as in flame.js.
-const CELL: f64 = 6.65;
+pub(super) const CELL: f64 = 6.65;
 
 /// Returns a name without what steers, and no longer than it has to be.
 pub(super) fn shown(name: &str) -> String {

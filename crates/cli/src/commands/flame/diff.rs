@@ -99,6 +99,10 @@ fn write_file(
     sides: [&Collected; 2],
 ) -> Result<Vec<String>> {
     let mut notes = notes.to_vec();
+    notes.push(
+        "Boxes are as wide as their share of B. 'Widths' makes them as wide as that of A, with those that only A has."
+            .to_owned(),
+    );
     for (side, label) in sides.iter().zip(["A: ", "B: "]) {
         notes.extend(lacks(label, &side.quality));
     }
