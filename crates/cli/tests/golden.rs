@@ -47,8 +47,12 @@ const QUESTIONS: [(&str, &str); 8] = [
 ];
 
 /// Single questions, each about what shows it.
-const OTHERS: [(&str, &str); 33] = [
+const OTHERS: [(&str, &str); 34] = [
     ("flame", "flame --limit 6 x86/flame-iperf3/l1.perf.data.zst"),
+    (
+        "flame-diff",
+        "flame --limit 6 arm64/virtio-mmio/boot2-vsock/perf.data.l1.zst --diff arm64/vhost-mmio/boot2-vsock/perf.data.kvm.zst",
+    ),
     ("irqs", "irqs x86/console-sick/perf.data.zst"),
     ("exits", "exits x86/clocksource-hpet/perf.data.guest.zst"),
     (

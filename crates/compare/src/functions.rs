@@ -14,7 +14,8 @@ use crate::basis::{Basis, Per};
 use crate::chance::{self, Run};
 use crate::change::{Change, Level, Unit};
 use crate::families::{self, Item};
-use crate::sched::{RECORDERS, group};
+use crate::names::group;
+use crate::sched::RECORDERS;
 use crate::side::{Pair, SPENT, push, value};
 use words::{change, number, plural, share};
 
@@ -141,24 +142,34 @@ fn comparable(basis: &Basis<'_>, notes: &mut Vec<String>) -> (By, Named) {
 fn names_user(profile: &ProfileSums) -> bool {
     let user = || {
         let names = profile.names().iter();
-        names.filter(|name| name.part == Part::User)
+        names.filter(|name| broad(name.part) == Part::User)
     };
     user().filter(|name| is_function(name)).count() * 2 > user().count()
+}
+
+/// Whose code a frame is, where one side may know more of it than the other: KVM is of the kernel, a VMM of user space.
+fn broad(part: Part) -> Part {
+    match part {
+        Part::Kvm => Part::Kernel,
+        Part::Vmm => Part::User,
+        part => part,
+    }
 }
 
 /// Returns what a frame is compared as, where it can be: places of files without names as the file.
 fn key(name: &Name, named: Named) -> Option<Key> {
     let text = name.text.as_str();
     let function = is_function(name);
-    let text = match name.part {
+    let part = broad(name.part);
+    let text = match part {
         Part::Kernel if named.kernel && function => plain(text),
         Part::Guest if named.guest && function => plain(text),
         Part::Guest => "[guest]",
         Part::User if named.user && function => plain(text),
         Part::User if !named.user && !function => text.split_once("+0x")?.0,
-        Part::Kernel | Part::User | Part::Group => return None,
+        Part::Kernel | Part::User | Part::Group | Part::Kvm | Part::Vmm => return None,
     };
-    Some((name.part, text.to_owned()))
+    Some((part, text.to_owned()))
 }
 
 /// Both sides' samples by thread and function.
@@ -429,7 +440,7 @@ impl<'a> Compared<'a> {
             Part::Guest if name == "[guest]" => "guests' code".to_owned(),
             Part::Guest => format!("{name} in guests"),
             Part::User if !self.named.user => format!("code in {name}"),
-            Part::Kernel | Part::User => name.clone(),
+            Part::Kernel | Part::User | Part::Kvm | Part::Vmm => name.clone(),
         };
         let itself = if item.own {
             ", without what it called,"

@@ -19,6 +19,7 @@ mod families;
 mod findings;
 mod functions;
 mod latency;
+mod names;
 mod rows;
 mod sched;
 mod side;
@@ -29,4 +30,5 @@ mod whole;
 
 pub use change::{Change, Comparison, Difference, Options, PerWork, Side, Unit, Value, Which};
 pub use each::{Cell, Each, EachRow, each, letter};
+pub use names::stack_group;
 pub use whole::compare;

@@ -8,6 +8,7 @@ use stats::Stats;
 use crate::basis::{Basis, Per};
 use crate::chance;
 use crate::change::{Change, Unit, Which};
+use crate::names::group;
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, SPENT, count, push, value};
 use words::{change, duration, number, share};
@@ -34,23 +35,6 @@ impl Task {
         self.delays.merge(&row.delays);
         let ran = row.runtime_ns.max(row.on_cpu_ns);
         self.ran_ns = self.ran_ns.saturating_add(ran);
-    }
-}
-
-/// Returns the name that tasks are compared by: which of the kworkers of a CPU does the work changes all the time.
-pub(crate) fn group(comm: &str) -> String {
-    match comm.strip_prefix("kworker/") {
-        Some(rest) if rest.starts_with('u') => "kworker (unbound)".to_owned(),
-        Some(_) => "kworker (of a CPU)".to_owned(),
-        None if comm.starts_with("vhost-") => "vhost".to_owned(),
-        None => {
-            // One thread of the kernel for each CPU: migration/3, ksoftirqd/1.
-            let end = comm.rfind('/').filter(|at| {
-                let cpu = &comm[at + 1..];
-                !cpu.is_empty() && cpu.bytes().all(|byte| byte.is_ascii_digit())
-            });
-            end.map_or_else(|| comm.to_owned(), |at| comm[..at].to_owned())
-        }
     }
 }
 
@@ -441,23 +425,8 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
 mod tests {
     use stats::Stats;
 
-    use super::{Task, group, worse};
+    use super::{Task, worse};
     use crate::change::Which;
-
-    #[test]
-    fn tasks_are_compared_by_what_they_are() {
-        for (comm, name) in [
-            ("kworker/9:1-eve", "kworker (of a CPU)"),
-            ("kworker/u449:3-", "kworker (unbound)"),
-            ("migration/11", "migration"),
-            ("vhost-1781", "vhost"),
-            ("CPU 0/KVM", "CPU 0/KVM"),
-            ("iperf", "iperf"),
-            ("a/", "a/"),
-        ] {
-            assert_eq!(group(comm), name);
-        }
-    }
 
     #[test]
     fn tasks_are_worse_off_where_they_wait() {

@@ -1,7 +1,5 @@
 //! Profiles: threads and functions by what they weigh.
 
-use std::fmt::Write;
-
 use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileVm, Spliced, Unit as Weighs, VcpuBy};
 use serde::Serialize;
 use serde_json::Value;
@@ -211,7 +209,7 @@ pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
 /// Columns of the table of functions on a terminal.
 pub(crate) const SHOWN_FUNCTIONS: [&str; 4] = ["function", "part", "self", "total"];
 
-fn part(part: Part) -> &'static str {
+pub(crate) fn part(part: Part) -> &'static str {
     match part {
         Part::Group => "",
         Part::Kernel => "kernel",
@@ -289,8 +287,11 @@ pub fn csv(report: &ProfileReport) -> String {
 /// Returns the tables for a terminal: threads, VMs, and functions by what they and those they called weigh.
 pub fn table(report: &ProfileReport, layout: Layout) -> String {
     let whole = report.shown();
-    let mut text = headline(report, layout);
-    text.push('\n');
+    let mut text = "flame: ".to_owned();
+    for line in headline(report, layout) {
+        text.push_str(&line);
+        text.push('\n');
+    }
     let shown: &[&str] = match report.of {
         ProfileOf::OnCpu | ProfileOf::Exits => &SHOWN,
         ProfileOf::OffCpu => &SHOWN_WAITS,
@@ -368,27 +369,24 @@ fn of_guests(report: &ProfileReport) -> impl Iterator<Item = OfGuest<'_>> {
     report.spliced.iter().map(move |one| OfGuest { one, whole })
 }
 
-/// What is shown, and what is left out, in two lines.
-fn headline(report: &ProfileReport, layout: Layout) -> String {
+/// Returns what is shown, and what is left out, in a line each.
+pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
     let event = clean(report.event.as_deref().unwrap_or("no event"));
-    let mut text = match report.of {
-        ProfileOf::OnCpu => format!(
-            "flame: {} of {event}",
-            plural(report.samples.samples, "sample")
-        ),
+    let shown = match report.of {
+        ProfileOf::OnCpu => format!("{} of {event}", plural(report.samples.samples, "sample")),
         ProfileOf::OffCpu => format!(
-            "flame: {} off CPU, {}",
+            "{} off CPU, {}",
             layout.time(report.shown().amount),
             counted(report.switches, "switch", "switches")
         ),
         ProfileOf::Both => format!(
-            "flame: {} on and off CPU, {}, {} of {event}",
+            "{} on and off CPU, {}, {} of {event}",
             layout.time(report.shown().amount),
             counted(report.switches, "switch", "switches"),
             plural(report.samples.samples, "sample")
         ),
         ProfileOf::Exits => format!(
-            "flame: where guests exited: the instruction pointers of {}, no samples",
+            "where guests exited: the instruction pointers of {}, no samples",
             plural(report.samples.samples, "exit")
         ),
     };
@@ -398,18 +396,14 @@ fn headline(report: &ProfileReport, layout: Layout) -> String {
     };
     let all = report.shown().amount.saturating_add(report.idle.amount);
     if report.idle.samples == 0 {
-        return text;
+        return vec![shown];
     }
-    if report.with_idle {
-        let _ = write!(text, "\nwith {idle} of idle CPUs and guests");
-    } else {
-        let share = share::tenths(report.idle.amount as f64 / all.max(1) as f64);
-        let _ = write!(
-            text,
-            "\nleft out: {idle} of idle CPUs and guests, {share} of the time"
-        );
-    }
-    text
+    let share = share::tenths(report.idle.amount as f64 / all.max(1) as f64);
+    let left_out = match report.with_idle {
+        true => format!("with {idle} of idle CPUs and guests"),
+        false => format!("left out: {idle} of idle CPUs and guests, {share} of the time"),
+    };
+    vec![shown, left_out]
 }
 
 /// A profile as speedscope reads it, its "sampled" kind (`file-format-spec.ts` of speedscope 1.20).
@@ -444,6 +438,11 @@ struct Sampled<'r> {
     end_value: u64,
     samples: Vec<Vec<u32>>,
     weights: Vec<u64>,
+}
+
+/// Returns whether weights are nanoseconds.
+pub fn is_time(report: &ProfileReport) -> bool {
+    report.unit == Weighs::Nanoseconds
 }
 
 /// Returns the stacks as a file of speedscope's. `name` is the recording's.

@@ -16,6 +16,8 @@ pub mod diagnose;
 pub mod exits;
 pub mod facts;
 pub mod flame;
+pub mod flame_diff;
+pub mod flame_picture;
 pub mod html;
 pub mod info;
 pub mod irqs;
@@ -77,6 +79,10 @@ fn tables() -> Vec<(&'static str, String)> {
         (
             "`flame`: `functions`",
             flame::functions().described(&[&flame::SHOWN_FUNCTIONS]),
+        ),
+        (
+            "`flame --diff`: `functions`",
+            flame_diff::columns().described(&[&flame_diff::SHOWN]),
         ),
         (
             "`paths`: `paths[].stages`",

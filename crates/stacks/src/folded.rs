@@ -12,22 +12,27 @@ pub fn folded(stacks: &Stacks, most: usize, mut line: impl FnMut(&str)) {
     let mut text = String::new();
     let stacks = stacks.by_text();
     stacks.each(|frames, weight| {
-        text.clear();
-        for frame in frames {
-            if !text.is_empty() {
-                text.push(';');
-            }
-            let name = stacks.name(*frame);
-            let name = name.map_or("", |name| name.text.as_str());
-            text.extend(name.chars().map(plain));
-        }
-        if text.len() > most {
-            text = shortened(&text, most);
-        }
+        path(&stacks, frames, most, &mut text);
         text.push(' ');
         text.push_str(&weight.amount.to_string());
         line(&text);
     });
+}
+
+/// Puts a stack into `text`, in place of what stood there.
+pub(crate) fn path(stacks: &Stacks, frames: &[u32], most: usize, text: &mut String) {
+    text.clear();
+    for frame in frames {
+        if !text.is_empty() {
+            text.push(';');
+        }
+        let name = stacks.name(*frame);
+        let name = name.map_or("", |name| name.text.as_str());
+        text.extend(name.chars().map(plain));
+    }
+    if text.len() > most {
+        *text = shortened(text, most);
+    }
 }
 
 /// What stands for a character of a name.

@@ -6,10 +6,14 @@ and is what is shown. This crate knows nothing of recordings and does no I/O.
 */
 #![forbid(unsafe_code)]
 
+mod diff;
 mod folded;
+mod layout;
 mod named;
 mod tree;
 
+pub use diff::{Change, Diff, folded_pair};
 pub use folded::folded;
+pub use layout::{Block, Bounds, Content, Layout, LeftOut};
 pub use named::{Function, Name, Part, Stacks};
 pub use tree::{Node, ROOT, Tree, Weight};

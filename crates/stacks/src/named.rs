@@ -11,13 +11,13 @@ use crate::tree::{ROOT, Tree, Weight};
 pub enum Part {
     /// No code: a thread, a CPU, a VM that stands below its stacks.
     Group,
-    /// The host's kernel.
+    /// The host's kernel, without KVM.
     Kernel,
-    /// KVM, of the host's kernel.
+    /// KVM, a part of the host's kernel.
     Kvm,
-    /// User space of the host.
+    /// User space of the host, without VMMs.
     User,
-    /// User space of a VM's process: its VMM.
+    /// User space of a VM's process, its VMM.
     Vmm,
     /// A guest, its kernel or its user space.
     Guest,
@@ -121,6 +121,11 @@ impl Stacks {
         self.tree.weigh(node, weight);
     }
 
+    /// Returns the tree to change.
+    pub(crate) fn tree_mut(&mut self) -> &mut Tree {
+        &mut self.tree
+    }
+
     /// Returns the tree; its frames are numbers of names.
     pub fn tree(&self) -> &Tree {
         &self.tree
@@ -133,8 +138,21 @@ impl Stacks {
 
     /// Returns all functions, heaviest first by what they and those they called weigh, then by name.
     pub fn functions(&self) -> Vec<Function> {
+        let own: Vec<Weight> = self.tree.nodes().iter().map(|node| node.own).collect();
+        let mut functions = self.weigh_functions(&own);
+        functions.retain(|function| function.name.part != Part::Group);
+        functions.sort_by(|a, b| {
+            let total = b.total.amount.cmp(&a.total.amount);
+            let own = b.own.amount.cmp(&a.own.amount);
+            total.then(own).then(a.name.text.cmp(&b.name.text))
+        });
+        functions
+    }
+
+    /// Returns what each name weighs, by its number, where `own` says of each node what ended there.
+    pub(crate) fn weigh_functions(&self, own: &[Weight]) -> Vec<Function> {
         let nodes = self.tree.nodes();
-        let totals = self.tree.totals();
+        let totals = self.tree.totals_of(own);
         let mut functions: Vec<Function> = self
             .names
             .iter()
@@ -150,10 +168,11 @@ impl Stacks {
             if at == ROOT {
                 return;
             }
-            let node = &nodes[at as usize];
-            let frame = node.frame as usize;
+            let frame = nodes[at as usize].frame as usize;
             if enters {
-                functions[frame].own.add(node.own);
+                functions[frame]
+                    .own
+                    .add(own.get(at as usize).copied().unwrap_or_default());
                 if open[frame] == 0 {
                     functions[frame].total.add(totals[at as usize]);
                 }
@@ -161,12 +180,6 @@ impl Stacks {
             } else {
                 open[frame] -= 1;
             }
-        });
-        functions.retain(|function| function.name.part != Part::Group);
-        functions.sort_by(|a, b| {
-            let total = b.total.amount.cmp(&a.total.amount);
-            let own = b.own.amount.cmp(&a.own.amount);
-            total.then(own).then(a.name.text.cmp(&b.name.text))
         });
         functions
     }

@@ -111,7 +111,14 @@ impl Tree {
 
     /// Returns by node what it and all that it called weigh.
     pub fn totals(&self) -> Vec<Weight> {
-        let mut totals: Vec<Weight> = self.nodes.iter().map(|node| node.own).collect();
+        let own: Vec<Weight> = self.nodes.iter().map(|node| node.own).collect();
+        self.totals_of(&own)
+    }
+
+    /// Returns the same where `own` says of each node what ended there.
+    pub(crate) fn totals_of(&self, own: &[Weight]) -> Vec<Weight> {
+        let mut totals = own.to_vec();
+        totals.resize(self.nodes.len(), Weight::default());
         for number in (1..self.nodes.len()).rev() {
             let weight = totals[number];
             totals[self.nodes[number].parent as usize].add(weight);

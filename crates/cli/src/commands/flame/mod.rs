@@ -1,18 +1,21 @@
 //! `trapline flame`: where CPUs were when perf sampled them, and what threads waited for without one.
 
+mod diff;
 mod guest;
+mod picture;
 mod warnings;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analysis::{
     Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Study, Vcpus, Window,
 };
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use event::Quality;
 use render::flame;
-use session::{Opened, Scope};
+use session::{Opened, Scope, Session};
 
 use crate::answer::Answer;
 use crate::args::Common;
@@ -32,8 +35,8 @@ pub(crate) struct FlameArgs {
     #[arg(value_name = "REC")]
     recording: PathBuf,
 
-    /// Write the stacks to FILE. If its name ends in .folded: a line for each stack, for flamegraph.pl, inferno and others; in
-    /// .json: speedscope's file format.
+    /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each
+    /// stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -81,6 +84,17 @@ pub(crate) struct FlameArgs {
     /// Where the host has several VMs, say whose it is: PID=REC, by the process of the VM.
     #[arg(long, value_name = "[PID=]REC", value_parser = guest::parse)]
     guest: Option<guest::GuestRecording>,
+    /// Show what changed from REC to this recording, B. Shares are compared, so neither has to be as long as the other.
+    #[arg(long, value_name = "B")]
+    diff: Option<PathBuf>,
+
+    /// Name kernel functions of B with FILE. The default is that of --kallsyms, which holds until the host boots again.
+    #[arg(long, value_name = "FILE", requires = "diff")]
+    diff_kallsyms: Option<PathBuf>,
+
+    /// Name functions of the kernels of B's guests with FILE. The default is that of --guest-kallsyms.
+    #[arg(long, value_name = "FILE", requires = "diff")]
+    diff_guest_kallsyms: Option<PathBuf>,
 
     #[command(flatten)]
     common: Common,
@@ -119,25 +133,36 @@ samples, and with --off-cpu threads. On CPU this needs samples ('perf record -a 
 
 Examples:
   trapline flame perf.data
-  trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
+  trapline flame --kallsyms kallsyms.txt perf.data -o out.svg
+  trapline flame perf.data -o out.folded
+  trapline flame before.data --diff after.data -o changes.svg
   trapline flame --by vm perf.data -o speedscope.json
   trapline flame --off-cpu --wakeup sched.data -o waits.folded
   trapline flame host.perf.data --guest guest.perf.data -o out.folded
   trapline flame --guest-exits --guest-kallsyms guest.txt perf.data.guest
   trapline flame --pid 4863 --format json perf.data";
 
-/// Runs the command.
-pub(crate) fn run(args: &FlameArgs) -> Result<()> {
-    let output = args.output.as_deref();
-    let output = output.map(|file| Ok::<_, anyhow::Error>((file, Form::of(file)?)));
-    let output = output.transpose()?;
-    let beside = Beside {
-        kallsyms: args.kallsyms.as_deref(),
-        guest_kallsyms: args.guest_kallsyms.as_deref(),
-        ..Beside::default()
-    };
-    let session = opening::session(&args.common, &beside, &[&args.recording])?;
-    let input = session.input(&args.recording)?;
+/// Says that a file is written, and what it leaves out.
+fn wrote(file: &Path, left_out: &[String]) -> String {
+    let mut text = format!("wrote {}\n", file.display());
+    for sentence in left_out {
+        text.push_str(&format!("{sentence}\n"));
+    }
+    text
+}
+
+/// What one recording told.
+struct Collected {
+    report: ProfileReport,
+    name: String,
+    quality: Quality,
+    /// Whether its times are nanoseconds.
+    nanoseconds: bool,
+}
+
+/// Reads a recording.
+fn collect(args: &FlameArgs, session: &Session, file: &Path) -> Result<Collected> {
+    let input = session.input(file)?;
     let recording = input.recording_with_symbols()?;
     let name = recording.name().to_owned();
     if args.wakeup && !args.off_cpu && !args.both {
@@ -173,7 +198,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let mut outcome = recording.walk_filtered(&mut study, scope);
     study.finish();
     let Some(profile) = study.get::<Profile>() else {
-        return Ok(());
+        bail!("{name}: samples were not collected");
     };
     let namer = Namer {
         host: recording.functions(),
@@ -212,28 +237,64 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     for warning in warnings(&report) {
         outcome.quality.warn(warning);
     }
+    Ok(Collected {
+        report,
+        name,
+        quality: outcome.quality,
+        nanoseconds: recording.nanoseconds(),
+    })
+}
+
+/// Rows of a table that are shown.
+fn limit(args: &FlameArgs) -> usize {
+    match args.limit {
+        0 => usize::MAX,
+        limit => limit,
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &FlameArgs) -> Result<()> {
+    let output = args.output.as_deref();
+    let output = output.map(|file| Ok::<_, anyhow::Error>((file, Form::of(file)?)));
+    let output = output.transpose()?;
+    let beside = Beside {
+        kallsyms: args.kallsyms.as_deref(),
+        guest_kallsyms: args.guest_kallsyms.as_deref(),
+        ..Beside::default()
+    };
+    let inputs: Vec<&Path> = std::iter::once(&args.recording)
+        .chain(&args.diff)
+        .map(PathBuf::as_path)
+        .collect();
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let collected = collect(args, &session, &args.recording)?;
+    if let Some(after) = &args.diff {
+        return diff::run(args, output, collected, after);
+    }
+    let Collected {
+        report,
+        name,
+        quality,
+        nanoseconds,
+    } = collected;
     if let Some((file, form)) = output {
-        write::write(file, form, &report, &name)?;
-        output::say_losses(&name, &outcome.quality)?;
-        return output::print(&format!("wrote {}\n", file.display()));
+        let left_out = picture::write_one(file, form, &report, &name, &quality)?;
+        output::say_losses(&name, &quality)?;
+        return output::print(&wrote(file, &left_out));
     }
     let answer = Answer {
         format: args.common.format,
         command: "flame",
         inputs: std::slice::from_ref(&name),
-        quality: &outcome.quality,
+        quality: &quality,
     };
     answer.print(
         || {
-            let limit = if args.limit == 0 {
-                usize::MAX
-            } else {
-                args.limit
-            };
-            let layout = output::layout(limit, recording.nanoseconds());
+            let layout = output::layout(limit(args), nanoseconds);
             let mut text = flame::table(&report, layout);
             text.push('\n');
-            text.push_str(&output::quality(&name, &outcome.quality));
+            text.push_str(&output::quality(&name, &quality));
             text
         },
         || flame::document(&report),

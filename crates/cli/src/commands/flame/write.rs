@@ -1,12 +1,11 @@
 //! Stacks to files, in the form that the file's name asks for.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use analysis::ProfileReport;
 use anyhow::{Context, Result, bail};
-use render::flame;
+use render::flame_picture::{Drawn, Picture};
 
 /// Bytes of a folded line: tools read lines whole.
 const MAX_LINE: usize = 1 << 16;
@@ -16,6 +15,8 @@ const MAX_LINE: usize = 1 << 16;
 pub(super) enum Form {
     Folded,
     Speedscope,
+    Svg,
+    Html,
 }
 
 impl Form {
@@ -24,32 +25,51 @@ impl Form {
         match file.extension().and_then(|form| form.to_str()) {
             Some("folded") => Ok(Form::Folded),
             Some("json") => Ok(Form::Speedscope),
+            Some("svg") => Ok(Form::Svg),
+            Some("html") => Ok(Form::Html),
             _ => bail!(
-                "-o {}: what to write is known by the end of the name, and stacks are written as .folded or .json",
+                "-o {}: what to write is known by the end of the name, and stacks are written as .svg, .html, .folded or .json",
                 file.display()
             ),
         }
     }
 }
 
-/// Writes a file. `name` is the recording's.
-pub(super) fn write(file: &Path, form: Form, report: &ProfileReport, name: &str) -> Result<()> {
-    write_to(file, form, report, name)
-        .with_context(|| format!("{}: cannot be written", file.display()))
+/// What can be written.
+pub(super) struct Content<'c> {
+    /// Hands out folded lines of at most so many bytes.
+    pub folded: &'c dyn Fn(usize, &mut dyn FnMut(&str)),
+    /// Makes a file of speedscope's.
+    pub speedscope: &'c dyn Fn() -> Result<String>,
+    /// The picture.
+    pub picture: Picture<'c>,
 }
 
-fn write_to(file: &Path, form: Form, report: &ProfileReport, name: &str) -> std::io::Result<()> {
-    let mut out = BufWriter::new(File::create(file)?);
-    if form == Form::Speedscope {
-        out.write_all(flame::speedscope(report, name)?.as_bytes())?;
-        return out.flush();
-    }
-    let mut result = Ok(());
-    stacks::folded(&report.stacks, MAX_LINE, |line| {
-        if result.is_ok() {
-            result = writeln!(out, "{line}");
+/// Writes a file, and returns what it leaves out, in sentences.
+pub(super) fn write(file: &Path, form: Form, content: &Content<'_>) -> Result<Vec<String>> {
+    let drawn = |text: fn(&Drawn) -> String| {
+        let drawn = content.picture.draw();
+        (text(&drawn), drawn.left_out)
+    };
+    let (text, left_out) = match form {
+        Form::Folded => (String::new(), Vec::new()),
+        Form::Speedscope => ((content.speedscope)()?, Vec::new()),
+        Form::Svg => drawn(Drawn::svg),
+        Form::Html => drawn(Drawn::page),
+    };
+    let written = || -> io::Result<()> {
+        let mut out = BufWriter::new(File::create(file)?);
+        let mut result = out.write_all(text.as_bytes());
+        if form == Form::Folded {
+            (content.folded)(MAX_LINE, &mut |line| {
+                if result.is_ok() {
+                    result = writeln!(out, "{line}");
+                }
+            });
         }
-    });
-    result?;
-    out.flush()
+        result?;
+        out.flush()
+    };
+    written().with_context(|| format!("{}: cannot be written", file.display()))?;
+    Ok(left_out)
 }

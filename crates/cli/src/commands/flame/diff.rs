@@ -1,0 +1,124 @@
+//! `trapline flame A --diff B`: what changed from A to B.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use compare::stack_group;
+use render::flame;
+use render::flame_diff;
+use render::flame_picture::{Graph, Picture};
+use stacks::{Diff, Name, Part};
+
+use super::picture::lacks;
+use super::write::{Content, Form, write};
+use super::{Collected, FlameArgs, collect, limit, wrote};
+use crate::answer::Answer;
+use crate::opening::{self, Beside};
+use crate::output;
+
+/// Runs the command. `a` is the first recording, `after` the file of the second.
+pub(super) fn run(
+    args: &FlameArgs,
+    output: Option<(&Path, Form)>,
+    a: Collected,
+    after: &Path,
+) -> Result<()> {
+    // Kernels lie elsewhere after the host booted again, so each recording may have names of its own.
+    let beside = Beside {
+        kallsyms: args.diff_kallsyms.as_deref().or(args.kallsyms.as_deref()),
+        guest_kallsyms: (args.diff_guest_kallsyms.as_deref()).or(args.guest_kallsyms.as_deref()),
+        ..Beside::default()
+    };
+    let session = opening::session(&args.common, &beside, &[after])?;
+    let mut b = collect(args, &session, after)?;
+    let (event_a, event_b) = (event(&a), event(&b));
+    if event_a != event_b {
+        b.quality.warn(format!(
+            "A has samples of {event_a} and B of {event_b}: their shares mean different things. --event chooses the event."
+        ));
+    }
+    let diff = Diff::of(&a.report.stacks, &b.report.stacks, comparable);
+    let reports = [&a.report, &b.report];
+    let names = [a.name.as_str(), b.name.as_str()];
+    let notes = flame_diff::notes(&diff, reports, names);
+    if let Some((file, form)) = output {
+        let left_out = write_file(file, form, &diff, &notes, [&a, &b])?;
+        for side in [&a, &b] {
+            output::say_losses(&side.name, &side.quality)?;
+        }
+        return output::print(&wrote(file, &left_out));
+    }
+    let mut quality = a.quality.clone();
+    quality.merge(b.quality.clone());
+    let answer = Answer {
+        format: args.common.format,
+        command: "flame",
+        inputs: &[a.name.clone(), b.name.clone()],
+        quality: &quality,
+    };
+    answer.print(
+        || {
+            let layout = output::layout(limit(args), a.nanoseconds && b.nanoseconds);
+            let mut text = flame_diff::table(&diff, &notes, layout);
+            for side in [&a, &b] {
+                text.push('\n');
+                text.push_str(&output::quality(&side.name, &side.quality));
+            }
+            text
+        },
+        || flame_diff::document(&diff, reports),
+        || flame_diff::csv(&diff),
+    )
+}
+
+/// The event of a recording, without modifiers (`perf help list`), which say where it was counted.
+fn event(side: &Collected) -> &str {
+    let event = side.report.event.as_deref().unwrap_or("no event");
+    let is_modifier = |letter: char| "ukhGHIpPSDWeb".contains(letter);
+    match event.rsplit_once(':') {
+        Some((event, modifiers)) if modifiers.chars().all(is_modifier) => event,
+        _ => event,
+    }
+}
+
+/// The name that both recordings have of what stands below stacks.
+fn comparable(name: &Name) -> Name {
+    let text = match name.part {
+        Part::Group => stack_group(&name.text),
+        _ => name.text.clone(),
+    };
+    let part = name.part;
+    Name { text, part }
+}
+
+fn write_file(
+    file: &Path,
+    form: Form,
+    diff: &Diff,
+    notes: &[String],
+    sides: [&Collected; 2],
+) -> Result<Vec<String>> {
+    let mut notes = notes.to_vec();
+    notes.push(
+        "Boxes are as wide as their share of B. 'Widths' makes them as wide as that of A, with those that only A has."
+            .to_owned(),
+    );
+    for (side, label) in sides.iter().zip(["A: ", "B: "]) {
+        notes.extend(lacks(label, &side.quality));
+    }
+    let [a, b] = sides.map(|side| side.name.rsplit('/').next().unwrap_or_default());
+    let title = format!("What changed from {a} to {b}");
+    let content = Content {
+        folded: &|most, line| stacks::folded_pair(diff, most, line),
+        speedscope: &|| {
+            bail!("speedscope's file format has no differences: -o x.svg, .html or .folded")
+        },
+        picture: Picture {
+            title: &title,
+            notes: &notes,
+            graph: Graph::Diff(diff),
+            nanoseconds: sides.iter().all(|side| flame::is_time(&side.report)),
+        },
+    };
+    write(file, form, &content)
+}

@@ -1,0 +1,61 @@
+//! What a picture of one recording says beside its boxes.
+
+use std::path::Path;
+
+use analysis::ProfileReport;
+use anyhow::Result;
+use event::Quality;
+use render::flame_picture::{Graph, Picture};
+use render::{Layout, flame};
+use words::plural;
+
+use super::write::{Content, Form, write};
+
+/// Writes what was sampled to a file, and returns what the file leaves out.
+pub(super) fn write_one(
+    file: &Path,
+    form: Form,
+    report: &ProfileReport,
+    name: &str,
+    quality: &Quality,
+) -> Result<Vec<String>> {
+    let notes = notes(report, quality);
+    let content = Content {
+        folded: &|most, line| stacks::folded(&report.stacks, most, line),
+        speedscope: &|| Ok(flame::speedscope(report, name)?),
+        picture: Picture {
+            title: name,
+            notes: &notes,
+            graph: Graph::Stacks(&report.stacks),
+            nanoseconds: flame::is_time(report),
+        },
+    };
+    write(file, form, &content)
+}
+
+/// Says what is shown and what is not.
+fn notes(report: &ProfileReport, quality: &Quality) -> Vec<String> {
+    let layout = Layout {
+        width: 80,
+        limit: 0,
+        nanoseconds: flame::is_time(report),
+    };
+    let mut notes = flame::headline(report, layout);
+    notes.extend(lacks("", quality));
+    notes
+}
+
+/// Says what a recording lacks. `side` says which of two it is.
+pub(super) fn lacks(side: &str, quality: &Quality) -> Vec<String> {
+    let mut notes = Vec::new();
+    if quality.lost_events > 0 {
+        let lost = plural(quality.lost_events, "event");
+        notes.push(format!("{side}{lost} lost while recording."));
+    }
+    if quality.truncated {
+        notes.push(format!("{side}The recording is cut off before its end."));
+    }
+    let warnings = quality.warnings.iter();
+    notes.extend(warnings.map(|warning| format!("{side}{warning}")));
+    notes
+}
