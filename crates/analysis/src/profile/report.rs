@@ -297,7 +297,7 @@ impl Profile {
                     _ => builder.group(node, "[no stack]"),
                 };
             }
-            node = builder.stack(node, row.stack, thread.vm_pid.is_some());
+            node = builder.stack(node, row.stack, thread.vm_pid.is_some() && !thread.back_end);
             if self.options.wakers && matches!(row.doing, Doing::Sleeps(_)) {
                 let waker = known
                     .get(row.waker as usize)
