@@ -86,6 +86,7 @@ fn part(part: Part) -> &'static str {
         Part::Kernel => "kernel",
         Part::User => "user",
         Part::Guest => "guest",
+        Part::Unknown => "unknown",
     }
 }
 

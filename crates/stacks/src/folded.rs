@@ -12,8 +12,8 @@ pub fn folded(stacks: &Stacks, most: usize, mut line: impl FnMut(&str)) {
     let mut text = String::new();
     stacks.each(|frames, weight| {
         text.clear();
-        for frame in frames {
-            if !text.is_empty() {
+        for (place, frame) in frames.iter().enumerate() {
+            if place > 0 {
                 text.push(';');
             }
             let name = stacks.name(*frame);

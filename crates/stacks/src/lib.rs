@@ -7,9 +7,14 @@ and is what is shown. This crate knows nothing of recordings and does no I/O.
 #![forbid(unsafe_code)]
 
 mod folded;
+mod line;
 mod named;
+mod read;
 mod tree;
 
 pub use folded::folded;
 pub use named::{Function, Name, Part, Stacks};
+pub use read::{
+    Bottom, Counts, Folded, FoldedReader, Lines, ReadOptions, Told, Unit, looks_folded,
+};
 pub use tree::{Node, ROOT, Tree, Weight};

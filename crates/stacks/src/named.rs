@@ -15,6 +15,8 @@ pub enum Part {
     User,
     /// A guest, its kernel or its user space.
     Guest,
+    /// Code of which nobody says whose it is: folded text mostly does not.
+    Unknown,
 }
 
 /// A frame's name.
