@@ -64,7 +64,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ),
         (
             "`flame`: `rows`",
-            flame::columns().described(&[&flame::SHOWN]),
+            flame::columns().described(&[&flame::SHOWN, &flame::SHOWN_TIMES]),
         ),
         (
             "`flame`: `functions`",

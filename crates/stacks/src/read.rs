@@ -40,6 +40,8 @@ pub enum Unit {
     Count,
     /// Samples.
     Samples,
+    /// What the event that was sampled counted.
+    Periods,
     /// Nanoseconds.
     Nanoseconds,
 }
@@ -251,7 +253,7 @@ impl FoldedReader {
         let weight = Weight {
             samples: match self.read.unit {
                 Unit::Nanoseconds => u64::from(amount > 0),
-                Unit::Count | Unit::Samples => amount,
+                Unit::Count | Unit::Samples | Unit::Periods => amount,
             },
             amount,
         };
@@ -410,5 +412,5 @@ pub fn looks_folded(head: &[u8]) -> bool {
         }
     }
     // The last line may be cut off by the end of the head.
-    deep && stacks > 0 && others <= 1 + stacks / 8
+    deep && stacks > 0 && others <= 1 + stacks / 4
 }

@@ -1,5 +1,6 @@
 //! `trapline flame`: where CPUs were when perf sampled them.
 
+mod folded;
 mod warnings;
 mod write;
 
@@ -15,6 +16,7 @@ use crate::answer::Answer;
 use crate::args::Common;
 use crate::opening::{self, Beside};
 use crate::output;
+use folded::CountUnit;
 use warnings::warnings;
 use write::Form;
 
@@ -25,7 +27,7 @@ const LIMIT: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct FlameArgs {
-    /// Recording, or - for standard input.
+    /// Recording, or folded stacks (a line for each: frame;frame;frame COUNT), or - for standard input.
     #[arg(value_name = "REC")]
     recording: PathBuf,
 
@@ -41,6 +43,10 @@ pub(crate) struct FlameArgs {
     /// What stands below the stacks that -o writes.
     #[arg(long, value_enum, default_value_t = By::Comm)]
     by: By,
+
+    /// What the counts of folded stacks are. Without it they are numbers, unless the text says so in its first line.
+    #[arg(long, value_enum, value_name = "UNIT")]
+    unit: Option<CountUnit>,
 
     /// Show idle CPUs too.
     #[arg(long)]
@@ -92,7 +98,8 @@ Examples:
   trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
   trapline flame --by vm perf.data -o speedscope.json
   trapline flame --event sched:sched_switch --limit 0 perf.data
-  trapline flame --pid 4863 --format json perf.data";
+  trapline flame --pid 4863 --format json perf.data
+  trapline flame --unit us offcputime.folded";
 
 /// Runs the command.
 pub(crate) fn run(args: &FlameArgs) -> Result<()> {
@@ -106,7 +113,10 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     };
     let session = opening::session(&args.common, &beside, &[&args.recording])?;
     let input = session.input(&args.recording)?;
-    let recording = input.recording_with_symbols()?;
+    if folded::run(args, &session, &input, output)? {
+        return Ok(());
+    }
+    let recording = input.recording_with_stacks()?;
     let name = recording.name().to_owned();
     let options = ProfileOptions {
         event: args.event.clone(),

@@ -6,10 +6,11 @@ use analysis::ProfileReport;
 pub(super) fn warnings(report: &ProfileReport) -> Vec<String> {
     let mut warnings = Vec::new();
     let shown = report.shown().samples;
-    if report.unresolved.samples > 0 {
+    let unresolved = report.unresolved.unwrap_or_default();
+    if unresolved.samples > 0 {
         warnings.push(format!(
             "{} of {shown} samples shown have functions without a name in their stacks; --kallsyms names those of the kernel.",
-            report.unresolved.samples
+            unresolved.samples
         ));
     }
     if report.damaged > 0 {
