@@ -90,10 +90,10 @@ fn times_are_times_where_somebody_says_so() {
     let by_banner = json(OFFCPU, &[]);
     assert_eq!(
         (&by_banner["unit"], &by_banner["samples"]),
-        (&"ns".into(), &Value::Null)
+        (&"nanoseconds".into(), &Value::Null)
     );
-    assert_eq!(by_banner["time_ns"], 10_020_250);
-    assert_eq!(by_banner["idle_ns"], 8_200_000);
+    assert_eq!(by_banner["total"], 1_820_250);
+    assert_eq!(by_banner["idle"], 8_200_000);
     let row = &by_banner["rows"][0];
     assert_eq!(
         (&row["comm"], &row["time_ns"]),
@@ -102,7 +102,7 @@ fn times_are_times_where_somebody_says_so() {
     assert_eq!(row["kernel"], row["share"]);
     let warnings = by_banner["quality"]["warnings"].to_string();
     assert!(warnings.contains("3 stack traces lost"), "{warnings}");
-    assert_eq!(json(OFFCPU, &["--unit", "ns"])["time_ns"], 10_020);
+    assert_eq!(json(OFFCPU, &["--unit", "ns"])["total"], 1820);
     // The same lines alone say nothing.
     let lines: String = OFFCPU
         .lines()

@@ -16,6 +16,7 @@ pub mod diagnose;
 pub mod exits;
 pub mod facts;
 pub mod flame;
+pub mod flame_folded;
 pub mod html;
 pub mod info;
 pub mod irqs;
@@ -29,6 +30,7 @@ pub mod perf_stat;
 pub mod quality;
 pub mod rules;
 pub mod sched;
+mod speedscope;
 mod table;
 mod times;
 pub mod vcpus;
@@ -64,11 +66,19 @@ fn tables() -> Vec<(&'static str, String)> {
         ),
         (
             "`flame`: `rows`",
-            flame::columns().described(&[&flame::SHOWN, &flame::SHOWN_TIMES]),
+            flame::columns().described(&[&flame::SHOWN]),
         ),
         (
             "`flame`: `functions`",
             flame::functions().described(&[&flame::SHOWN_FUNCTIONS]),
+        ),
+        (
+            "`flame` of folded stacks: `rows`",
+            flame_folded::columns().described(&[&flame_folded::SHOWN, &flame_folded::SHOWN_TIMES]),
+        ),
+        (
+            "`flame` of folded stacks: `functions`",
+            flame_folded::functions().described(&[&flame_folded::SHOWN_FUNCTIONS]),
         ),
         (
             "`paths`: `paths[].stages`",

@@ -40,8 +40,6 @@ pub enum Unit {
     Count,
     /// Samples.
     Samples,
-    /// What the event that was sampled counted.
-    Periods,
     /// Nanoseconds.
     Nanoseconds,
 }
@@ -191,6 +189,21 @@ pub struct Folded {
     pub shortened: Weight,
 }
 
+impl Folded {
+    /// Returns what is shown: all, or all without idle CPUs.
+    pub fn shown(&self) -> Weight {
+        self.bottoms.iter().fold(Weight::default(), |mut sum, row| {
+            sum.add(row.all);
+            sum
+        })
+    }
+
+    /// Whether stacks of idle CPUs are left out.
+    pub fn left_out(&self) -> bool {
+        self.shown().amount < self.all.amount
+    }
+}
+
 impl FoldedReader {
     /// Returns a reader that has seen nothing.
     pub fn new(options: ReadOptions) -> FoldedReader {
@@ -253,7 +266,7 @@ impl FoldedReader {
         let weight = Weight {
             samples: match self.read.unit {
                 Unit::Nanoseconds => u64::from(amount > 0),
-                Unit::Count | Unit::Samples | Unit::Periods => amount,
+                Unit::Count | Unit::Samples => amount,
             },
             amount,
         };

@@ -3,7 +3,6 @@
 //! A sample is of the host's kernel or user space, or of a guest that ran there (`perf kvm --guest record`). Of a guest there
 //! is an address and no stack: the kernel samples its own stacks alone (`perf_callchain` in `kernel/events/core.c`).
 
-mod folded;
 mod report;
 
 use std::sync::Arc;

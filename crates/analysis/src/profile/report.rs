@@ -2,7 +2,7 @@
 
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::{FxHashMap, FxHashSet};
-use stacks::{Function, Name, Part, Stacks, Unit, Weight};
+use stacks::{Function, Name, Part, Stacks, Weight};
 use symbols::{CpuMode, FileId, Functions, ThreadName};
 
 use super::{DEEPER, Place, Profile, ProfileBy, THREAD};
@@ -19,8 +19,8 @@ pub struct ProfileRow {
     pub vm_pid: Option<i32>,
     /// The name that it had.
     pub comm: String,
-    /// Its id; folded text mostly has none.
-    pub tid: Option<i32>,
+    /// Its id.
+    pub tid: i32,
     /// Its samples.
     pub all: Weight,
     /// Those in a guest, in the host's kernel, and in user space of the host.
@@ -36,14 +36,12 @@ pub struct ProfileRow {
 pub struct ProfileReport {
     /// The event that was sampled, as the recording calls it; `None` where nothing was.
     pub event: Option<String>,
-    /// What the amounts of weights are.
-    pub unit: Unit,
     /// All of its samples.
     pub samples: Weight,
     /// Those of idle CPUs.
     pub idle: Weight,
-    /// Those shown in which some function has no name, where that is known.
-    pub unresolved: Option<Weight>,
+    /// Those shown in which some function has no name.
+    pub unresolved: Weight,
     /// Those whose stacks are damaged: the innermost address alone is used.
     pub damaged: u64,
     /// Those whose outer frames, or inner ones where there are too many stacks, are left out.
@@ -109,10 +107,9 @@ impl Profile {
         let (rows, idle) = self.rows(known.iter());
         ProfileReport {
             event: self.event.as_ref().map(|(_, label)| label.clone()),
-            unit: Unit::Periods,
             samples: self.samples,
             idle,
-            unresolved: Some(self.unresolved(&names, &left_out)),
+            unresolved: self.unresolved(&names, &left_out),
             damaged: self.damaged,
             shortened: self.deep + self.tree.shortened().samples,
             other_events: self.other_events,
@@ -173,7 +170,7 @@ impl Profile {
             let row = rows.entry((*tid, comm)).or_insert_with(|| ProfileRow {
                 vm_pid: *vm_pid,
                 comm: comm.clone(),
-                tid: Some(*tid),
+                tid: *tid,
                 all: Weight::default(),
                 guest: Weight::default(),
                 kernel: Weight::default(),

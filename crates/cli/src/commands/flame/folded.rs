@@ -1,9 +1,8 @@
 //! Folded stacks in the place of a recording.
 
-use analysis::ProfileReport;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use render::{flame, quality};
+use render::{flame_folded, quality};
 use session::{Input, Session};
 use stacks::{Counts, Folded, Lines, ReadOptions};
 
@@ -92,9 +91,9 @@ pub(super) fn run(
     for warning in warnings(&folded) {
         lacks.warn(warning);
     }
-    let report = ProfileReport::from(folded);
     if let Some((file, form)) = output {
-        write::write(file, form, &report, &name)?;
+        let speedscope = || flame_folded::speedscope(&folded, &name);
+        write::write(file, form, &folded.stacks, &speedscope)?;
         output::say_losses(&name, &lacks)?;
         output::print(&format!("wrote {}\n", file.display()))?;
         return Ok(true);
@@ -111,7 +110,7 @@ pub(super) fn run(
                 0 => usize::MAX,
                 limit => limit,
             };
-            let mut text = flame::table(&report, output::layout(limit, true));
+            let mut text = flame_folded::table(&folded, output::layout(limit, true));
             text.push('\n');
             // What was lost before the text was written, it does not say.
             let read = format!("{name}: {read}");
@@ -121,8 +120,8 @@ pub(super) fn run(
             }
             text
         },
-        || flame::document(&report),
-        || flame::csv(&report),
+        || flame_folded::document(&folded),
+        || flame_folded::csv(&folded),
     )?;
     Ok(true)
 }

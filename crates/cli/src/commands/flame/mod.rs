@@ -150,7 +150,8 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         outcome.quality.warn(warning);
     }
     if let Some((file, form)) = output {
-        write::write(file, form, &report, &name)?;
+        let speedscope = || flame::speedscope(&report, &name);
+        write::write(file, form, &report.stacks, &speedscope)?;
         output::say_losses(&name, &outcome.quality)?;
         return output::print(&format!("wrote {}\n", file.display()));
     }

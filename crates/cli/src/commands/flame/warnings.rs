@@ -6,11 +6,10 @@ use analysis::ProfileReport;
 pub(super) fn warnings(report: &ProfileReport) -> Vec<String> {
     let mut warnings = Vec::new();
     let shown = report.shown().samples;
-    let unresolved = report.unresolved.unwrap_or_default();
-    if unresolved.samples > 0 {
+    if report.unresolved.samples > 0 {
         warnings.push(format!(
             "{} of {shown} samples shown have functions without a name in their stacks; --kallsyms names those of the kernel.",
-            unresolved.samples
+            report.unresolved.samples
         ));
     }
     if report.damaged > 0 {

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use analysis::ProfileReport;
 use anyhow::{Context, Result, bail};
-use render::flame;
+use stacks::Stacks;
 
 /// Bytes of a folded line: tools read lines whole.
 const MAX_LINE: usize = 1 << 16;
@@ -32,20 +31,33 @@ impl Form {
     }
 }
 
-/// Writes a file. `name` is the recording's.
-pub(super) fn write(file: &Path, form: Form, report: &ProfileReport, name: &str) -> Result<()> {
-    write_to(file, form, report, name)
+/// Makes a file of speedscope's.
+type Speedscope<'s> = &'s dyn Fn() -> serde_json::Result<String>;
+
+/// Writes a file.
+pub(super) fn write(
+    file: &Path,
+    form: Form,
+    stacks: &Stacks,
+    speedscope: Speedscope<'_>,
+) -> Result<()> {
+    write_to(file, form, stacks, speedscope)
         .with_context(|| format!("{}: cannot be written", file.display()))
 }
 
-fn write_to(file: &Path, form: Form, report: &ProfileReport, name: &str) -> std::io::Result<()> {
+fn write_to(
+    file: &Path,
+    form: Form,
+    stacks: &Stacks,
+    speedscope: Speedscope<'_>,
+) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
     if form == Form::Speedscope {
-        out.write_all(flame::speedscope(report, name)?.as_bytes())?;
+        out.write_all(speedscope()?.as_bytes())?;
         return out.flush();
     }
     let mut result = Ok(());
-    stacks::folded(&report.stacks, MAX_LINE, |line| {
+    stacks::folded(stacks, MAX_LINE, |line| {
         if result.is_ok() {
             result = writeln!(out, "{line}");
         }
