@@ -21,6 +21,7 @@ mod filtered_counts;
 mod filters;
 mod flame;
 mod flame_folded;
+mod flame_inferno;
 mod forms_agree;
 mod golden;
 mod holes;
