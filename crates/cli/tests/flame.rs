@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common::{Case, all_cases, file, read_text, run, small, sweeping, write_text};
 
 /// Stacks with what they weigh.
-type Folded = BTreeMap<String, u64>;
+pub(crate) type Folded = BTreeMap<String, u64>;
 
 /// Whose functions have names: those in the text, or nobody's.
 #[derive(Clone, Copy, PartialEq)]
@@ -104,7 +104,7 @@ fn is_hex(word: &str) -> bool {
 }
 
 /// Folds a recording by the program.
-fn of_program(recording: &Path, more: &[&str]) -> Folded {
+pub(crate) fn of_program(recording: &Path, more: &[&str]) -> Folded {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.folded");
     let mut args = vec!["flame".to_owned(), recording.display().to_string()];
@@ -154,7 +154,7 @@ fn without_guests(folded: &Folded) -> (Folded, u64) {
 
 /// Functions at one address have several names, of which tools choose differently: perf takes global ones before local
 /// ones, trapline what libtraceevent takes. Each becomes the first of them.
-fn one_name_each(folded: &Folded, symbols: &str) -> Folded {
+pub(crate) fn one_name_each(folded: &Folded, symbols: &str) -> Folded {
     let mut at: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for line in symbols.lines() {
@@ -178,7 +178,7 @@ fn one_name_each(folded: &Folded, symbols: &str) -> Folded {
     all
 }
 
-fn differ(case: &str, ours: &Folded, theirs: &Folded) {
+pub(crate) fn differ(case: &str, ours: &Folded, theirs: &Folded) {
     let lines = |a: &Folded, b: &Folded| -> Vec<String> {
         let only = a
             .iter()

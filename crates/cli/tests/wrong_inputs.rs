@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{Failures, case, run};
 
 /// Where an input can stand, and the arguments there; `FILE` is the input, `REC` a recording.
-const PLACES: [(&str, &[&str]); 18] = [
+const PLACES: [(&str, &[&str]); 19] = [
     ("info", &["info", "FILE"]),
     ("events", &["events", "FILE"]),
     ("exits", &["exits", "FILE"]),
@@ -19,6 +19,7 @@ const PLACES: [(&str, &[&str]); 18] = [
     ("diagnose", &["diagnose", "FILE"]),
     ("compare", &["compare", "FILE", "FILE"]),
     ("facts", &["facts", "FILE"]),
+    ("flame", &["flame", "FILE"]),
     ("--facts", &["info", "--facts", "FILE", "REC"]),
     ("--formats", &["info", "--formats", "FILE", "REC"]),
     ("--mtree", &["exits", "--mtree", "FILE", "REC"]),
@@ -66,6 +67,7 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
         "report",
         "diagnose",
         "compare",
+        "flame",
         "--formats",
     ];
     let kind = |path, what, taker, taken| Kind {
@@ -92,6 +94,12 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
             "is a table that perf kvm stat report printed",
             "'trapline report', 'exits', 'diagnose' or 'compare' as it is",
             &["report", "exits", "diagnose", "compare"],
+        ),
+        kind(
+            write(dir, "stacks.folded", "qemu;main;ioctl 3\nqemu;main 1\n"),
+            "is a text of folded stacks",
+            "give it to 'trapline flame' as it is",
+            &["flame"],
         ),
         kind(
             write(

@@ -167,7 +167,9 @@ fn key(name: &Name, named: Named) -> Option<Key> {
         Part::Guest => "[guest]",
         Part::User if named.user && function => plain(text),
         Part::User if !named.user && !function => text.split_once("+0x")?.0,
-        Part::Kernel | Part::User | Part::Group | Part::Kvm | Part::Vmm => return None,
+        Part::Kernel | Part::User | Part::Group | Part::Kvm | Part::Vmm | Part::Unknown => {
+            return None;
+        }
     };
     Some((part, text.to_owned()))
 }
@@ -440,7 +442,7 @@ impl<'a> Compared<'a> {
             Part::Guest if name == "[guest]" => "guests' code".to_owned(),
             Part::Guest => format!("{name} in guests"),
             Part::User if !self.named.user => format!("code in {name}"),
-            Part::Kernel | Part::User | Part::Kvm | Part::Vmm => name.clone(),
+            Part::Kernel | Part::User | Part::Kvm | Part::Vmm | Part::Unknown => name.clone(),
         };
         let itself = if item.own {
             ", without what it called,"

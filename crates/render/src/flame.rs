@@ -7,7 +7,7 @@ use stacks::{Function, Part, Weight};
 use words::{counted, plural, share};
 
 use crate::table::{Table, Unit};
-use crate::{Layout, clean};
+use crate::{Layout, clean, speedscope};
 
 /// A row, and what all that is shown weighs.
 pub(crate) struct Row<'r> {
@@ -57,7 +57,7 @@ pub(crate) const SHOWN_BOTH: [&str; 7] = [
     "runnable_ns",
 ];
 
-fn of(part: Weight, whole: Weight) -> f64 {
+pub(crate) fn of(part: Weight, whole: Weight) -> f64 {
     part.amount as f64 / whole.amount.max(1) as f64
 }
 
@@ -217,6 +217,7 @@ pub(crate) fn part(part: Part) -> &'static str {
         Part::User => "user",
         Part::Vmm => "vmm",
         Part::Guest => "guest",
+        Part::Unknown => "unknown",
     }
 }
 
@@ -406,40 +407,6 @@ pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
     vec![shown, left_out]
 }
 
-/// A profile as speedscope reads it, its "sampled" kind (`file-format-spec.ts` of speedscope 1.20).
-#[derive(Debug, Serialize)]
-struct Speedscope<'r> {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    shared: Shared<'r>,
-    profiles: [Sampled<'r>; 1],
-    name: &'r str,
-    exporter: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct Shared<'r> {
-    frames: Vec<Frame<'r>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Frame<'r> {
-    name: &'r str,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Sampled<'r> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    name: &'r str,
-    unit: &'static str,
-    start_value: u64,
-    end_value: u64,
-    samples: Vec<Vec<u32>>,
-    weights: Vec<u64>,
-}
-
 /// Returns whether weights are nanoseconds.
 pub fn is_time(report: &ProfileReport) -> bool {
     report.unit == Weighs::Nanoseconds
@@ -452,31 +419,5 @@ pub fn is_time(report: &ProfileReport) -> bool {
 /// As serde_json.
 pub fn speedscope(report: &ProfileReport, name: &str) -> serde_json::Result<String> {
     let event = report.event.as_deref().unwrap_or(shown_as(report));
-    let mut samples = Vec::new();
-    let mut weights = Vec::new();
-    report.stacks.each(|stack, weight| {
-        samples.push(stack.to_vec());
-        weights.push(weight.amount);
-    });
-    let names = report.stacks.names().iter();
-    serde_json::to_string(&Speedscope {
-        schema: "https://www.speedscope.app/file-format-schema.json",
-        shared: Shared {
-            frames: names.map(|name| Frame { name: &name.text }).collect(),
-        },
-        profiles: [Sampled {
-            kind: "sampled",
-            name: event,
-            unit: match report.unit {
-                Weighs::Nanoseconds => "nanoseconds",
-                Weighs::Events => "none",
-            },
-            start_value: 0,
-            end_value: report.shown().amount,
-            samples,
-            weights,
-        }],
-        name,
-        exporter: "trapline",
-    })
+    speedscope::sampled(&report.stacks, report.shown(), event, is_time(report), name)
 }

@@ -17,6 +17,7 @@ pub mod exits;
 pub mod facts;
 pub mod flame;
 pub mod flame_diff;
+pub mod flame_folded;
 pub mod flame_picture;
 pub mod html;
 pub mod info;
@@ -31,6 +32,7 @@ pub mod perf_stat;
 pub mod quality;
 pub mod rules;
 pub mod sched;
+mod speedscope;
 mod table;
 mod times;
 pub mod vcpus;
@@ -83,6 +85,14 @@ fn tables() -> Vec<(&'static str, String)> {
         (
             "`flame --diff`: `functions`",
             flame_diff::columns().described(&[&flame_diff::SHOWN]),
+        ),
+        (
+            "`flame` of folded stacks: `rows`",
+            flame_folded::columns().described(&[&flame_folded::SHOWN, &flame_folded::SHOWN_TIMES]),
+        ),
+        (
+            "`flame` of folded stacks: `functions`",
+            flame_folded::functions().described(&[&flame_folded::SHOWN_FUNCTIONS]),
         ),
         (
             "`paths`: `paths[].stages`",

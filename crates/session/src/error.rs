@@ -86,6 +86,14 @@ pub enum Error {
         /// The input.
         name: String,
     },
+    /// Folded stacks cannot be read as it was asked for.
+    #[error("{name}: folded stacks {reason}")]
+    Folded {
+        /// The input.
+        name: String,
+        /// Why, after the words 'folded stacks'.
+        reason: String,
+    },
     /// An input begins as a table does, and no row of it can be read.
     #[error("{name}: looks like a printed table, and none could be read from it")]
     TablesUnread {

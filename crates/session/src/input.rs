@@ -50,6 +50,11 @@ impl<'s> Input<'s> {
         self.recording.bytes()
     }
 
+    /// Returns where its bytes come from.
+    pub(crate) fn source(&self) -> &Recording {
+        &self.recording
+    }
+
     /// Returns the error that says what it is, and what was wanted in its place.
     pub fn wrong(&self, wanted: Wanted) -> Error {
         Error::WrongKind {
@@ -72,7 +77,7 @@ impl<'s> Input<'s> {
     /// Fails when it is no recording or one of which nothing can be used, and when it does not have what the filters ask
     /// for.
     pub fn recording(&self) -> Result<Opened<'_>, Error> {
-        self.read(false)
+        self.read(false, Wanted::Recording)
     }
 
     /// Takes it for a recording whose addresses are to be named, which needs the kernel's symbols.
@@ -81,15 +86,26 @@ impl<'s> Input<'s> {
     ///
     /// As [`Input::recording`].
     pub fn recording_with_symbols(&self) -> Result<Opened<'_>, Error> {
-        self.read(true)
+        self.read(true, Wanted::Recording)
     }
 
-    fn read(&self, symbols: bool) -> Result<Opened<'_>, Error> {
+    /// Takes it for a recording with stacks, whose addresses are to be named, where folded stacks would do as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::recording`].
+    pub fn recording_with_stacks(&self) -> Result<Opened<'_>, Error> {
+        self.read(true, Wanted::Stacks)
+    }
+
+    fn read(&self, symbols: bool, wanted: Wanted) -> Result<Opened<'_>, Error> {
         let options = self.session.reading(symbols, self.threads);
         match self.recording.reader(options) {
             Ok(reader) => Opened::new(self.session, &self.name, reader),
-            Err(OpenError::NotARecording { .. }) if sniff(self.bytes()).is_taken() => {
-                Err(self.wrong(Wanted::Recording))
+            Err(OpenError::NotARecording { .. })
+                if wanted != Wanted::Recording || sniff(self.bytes()).is_taken() =>
+            {
+                Err(self.wrong(wanted))
             }
             Err(error) => Err(error.into()),
         }

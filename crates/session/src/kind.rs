@@ -6,6 +6,8 @@ use tracefmt::Kallsyms;
 
 /// Texts are not looked at beyond this many bytes.
 const MAX_TEXT: usize = 16 << 20;
+/// Folded stacks are known by so many bytes.
+const FOLDED_HEAD: usize = 64 << 10;
 
 /// What an input is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub enum Kind {
     Recording(String),
     /// Tables that these tools printed.
     Tables(Vec<&'static str>),
+    /// Folded stacks: a line each, frames with semicolons between, and a count.
+    Folded,
     /// The definition of a guest (libvirt's domain XML), and its name.
     Definition(String),
     /// A file of latency paths.
@@ -37,6 +41,8 @@ pub enum Kind {
 pub enum Wanted {
     /// A recording.
     Recording,
+    /// A recording with samples, or folded stacks.
+    Stacks,
     /// A recording, or a table of exits.
     Exits,
     /// A recording, or a table of scheduling latencies.
@@ -62,6 +68,9 @@ impl Wanted {
             Wanted::Recording => {
                 "perf.data, trace.dat, or the text of perf script, trace-cmd report or the kernel's trace file"
             }
+            Wanted::Stacks => {
+                "a recording with samples (perf record -a -g), or folded stacks (a line for each: frame;frame;frame COUNT)"
+            }
             Wanted::Exits => "a recording, or a table that perf kvm stat report printed",
             Wanted::Latencies => "a recording, or a table that perf sched latency printed",
             Wanted::Formats => {
@@ -82,6 +91,7 @@ impl Wanted {
     fn lack(self) -> &'static str {
         match self {
             Wanted::Recording => "which holds no events",
+            Wanted::Stacks => "which holds no stacks",
             Wanted::Exits => "which holds no exits",
             Wanted::Latencies => "which holds no scheduling latencies",
             Wanted::Formats => "which has no event formats",
@@ -100,6 +110,7 @@ impl Kind {
         match self {
             Kind::Recording(format) => format!("a recording ({format})"),
             Kind::Tables(printers) => format!("a table that {} printed", printers.join(" and ")),
+            Kind::Folded => "a text of folded stacks".to_owned(),
             Kind::Definition(name) => {
                 format!("the definition of the domain '{name}' (libvirt's XML)")
             }
@@ -127,6 +138,7 @@ impl Kind {
                 let commands = table_commands(printers);
                 format!("give it to {commands} as it is")
             }
+            Kind::Folded => "give it to 'trapline flame' as it is".to_owned(),
             Kind::Definition(_) => beside("diagnose --domain"),
             Kind::PathFile => beside("paths --path"),
             Kind::Symbols => beside("diagnose --kallsyms"),
@@ -185,6 +197,9 @@ pub fn sniff(bytes: &[u8]) -> Kind {
     if let Some(printers) = printers(bytes) {
         return Kind::Tables(printers);
     }
+    if is_folded(bytes) {
+        return Kind::Folded;
+    }
     let head = bytes.get(..4096).unwrap_or(bytes);
     if let Content::Other(what) = &content
         && head.contains(&0)
@@ -208,6 +223,12 @@ pub fn sniff(bytes: &[u8]) -> Kind {
         Content::Other(what) => Kind::Other(what),
         _ => Kind::Text,
     }
+}
+
+/// Whether bytes are folded stacks. Recordings go first: their texts have lines of any kind.
+pub(crate) fn is_folded(bytes: &[u8]) -> bool {
+    let head = bytes.get(..FOLDED_HEAD).unwrap_or(bytes);
+    stacks::looks_folded(head) && !matches!(source::sniff(bytes), Content::Recording(_))
 }
 
 /// Returns which tools' tables a text holds.

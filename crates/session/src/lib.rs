@@ -40,6 +40,7 @@ mod choose;
 mod definition;
 mod device_names;
 mod error;
+mod folded;
 mod holds;
 mod host_facts;
 mod input;

@@ -47,6 +47,7 @@ mod formats_dir;
 mod header;
 mod input;
 mod layers;
+mod lines;
 mod map;
 mod perf;
 mod reader;

@@ -9,11 +9,16 @@ and is what is shown. This crate knows nothing of recordings and does no I/O.
 mod diff;
 mod folded;
 mod layout;
+mod line;
 mod named;
+mod read;
 mod tree;
 
 pub use diff::{Change, Diff, folded_pair};
 pub use folded::folded;
 pub use layout::{Block, Bounds, Content, Layout, LeftOut};
 pub use named::{Function, Name, Part, Stacks};
+pub use read::{
+    Bottom, Counts, Folded, FoldedReader, Lines, ReadOptions, Told, Unit, looks_folded,
+};
 pub use tree::{Node, ROOT, Tree, Weight};

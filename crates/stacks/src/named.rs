@@ -21,6 +21,8 @@ pub enum Part {
     Vmm,
     /// A guest, its kernel or its user space.
     Guest,
+    /// Code of which nobody says whose it is: folded text mostly does not.
+    Unknown,
 }
 
 /// A frame's name.

@@ -97,6 +97,11 @@ impl Tree {
         Some(node as u32)
     }
 
+    /// Whether there is no room for another node.
+    pub(crate) fn is_full(&self) -> bool {
+        self.nodes.len() >= self.most
+    }
+
     /// Adds to what ends at a node.
     pub fn weigh(&mut self, node: u32, weight: Weight) {
         if let Some(node) = self.nodes.get_mut(node as usize) {

@@ -225,29 +225,7 @@ impl Profile {
         let named = self.calls.named(beside.namer);
         let mut builder = Builder::new(&self.calls, &named);
         let signs = builder.signs();
-        let event = self.event.as_ref().map(|(_, label)| label.clone());
-        let mut report = ProfileReport {
-            of: self.options.of,
-            unit: self.unit(),
-            event,
-            samples: self.samples,
-            idle: Weight::default(),
-            idle_interrupts: 0,
-            unresolved: Weight::default(),
-            unresolved_by: [Weight::default(); 4],
-            kvm_known: kvm_known(&named),
-            spliced: Vec::new(),
-            without_stack: Weight::default(),
-            still_off: Weight::default(),
-            damaged: self.calls.damaged,
-            shortened: self.calls.deep + self.calls.beyond.samples,
-            other_events: self.other_events,
-            switches: self.off.switches,
-            with_idle: self.options.idle,
-            rows: Vec::new(),
-            stacks: Stacks::new(1),
-            nodes: vec![None; self.calls.rows.len()],
-        };
+        let mut report = self.empty(&named);
         let mut splice = beside.guest.map(Splice::new);
         let mut rows: FxHashMap<(i32, &str), ProfileRow> = FxHashMap::default();
         for Weighed {
@@ -325,6 +303,33 @@ impl Profile {
         }
         report.stacks = builder.stacks;
         report
+    }
+
+    /// Returns a report of nothing yet.
+    fn empty(&self, named: &[Named]) -> ProfileReport {
+        let event = self.event.as_ref().map(|(_, label)| label.clone());
+        ProfileReport {
+            of: self.options.of,
+            unit: self.unit(),
+            event,
+            samples: self.samples,
+            idle: Weight::default(),
+            idle_interrupts: 0,
+            unresolved: Weight::default(),
+            unresolved_by: [Weight::default(); 4],
+            kvm_known: kvm_known(named),
+            spliced: Vec::new(),
+            without_stack: Weight::default(),
+            still_off: Weight::default(),
+            damaged: self.calls.damaged,
+            shortened: self.calls.deep + self.calls.beyond.samples,
+            other_events: self.other_events,
+            switches: self.off.switches,
+            with_idle: self.options.idle,
+            rows: Vec::new(),
+            stacks: Stacks::new(1),
+            nodes: vec![None; self.calls.rows.len()],
+        }
     }
 
     /// What weights count. The period of these clocks is their time; that of other events is how often they happened.

@@ -136,7 +136,7 @@ impl ProfileSums {
             let (all, named) = match name.part {
                 Part::Kernel | Part::Kvm => &mut self.kernel,
                 Part::Guest => &mut self.guest,
-                Part::Group | Part::User | Part::Vmm => continue,
+                Part::Group | Part::User | Part::Vmm | Part::Unknown => continue,
             };
             *all += node.own.samples;
             *named += if is_function(name) {

@@ -53,11 +53,13 @@ const USER: Look = Look {
     text: "#ffffff",
     ..look('u', "user", "#0072b2", "user space", "user space", "U")
 };
+/// Code of which nobody says whose it is: folded text of other tools.
+const UNKNOWN: Look = look('x', "unknown", "#cc79a7", "code", "", "C");
 /// Boxes that stand for several.
 pub(super) const SMALLER: Look = look('s', "smaller", "#c8c8c8", "smaller frames", "", "…");
 
 /// All parts, in the order of the legend.
-pub(super) const PARTS: [Look; 7] = [GROUP, GUEST, VMM, USER, KERNEL, KVM, SMALLER];
+pub(super) const PARTS: [Look; 8] = [GROUP, GUEST, VMM, USER, KERNEL, KVM, UNKNOWN, SMALLER];
 
 /// Returns how the boxes of a part look.
 pub(super) fn of(part: Part) -> Look {
@@ -68,6 +70,7 @@ pub(super) fn of(part: Part) -> Look {
         Part::User => USER,
         Part::Vmm => VMM,
         Part::Guest => GUEST,
+        Part::Unknown => UNKNOWN,
     }
 }
 

@@ -30,7 +30,8 @@ pub(super) fn run(
         ..Beside::default()
     };
     let session = opening::session(&args.common, &beside, &[after])?;
-    let mut b = collect(args, &session, after)?;
+    let input = session.input(after)?;
+    let mut b = collect(args, &session, &input)?;
     let (event_a, event_b) = (event(&a), event(&b));
     if event_a != event_b {
         b.quality.warn(format!(

@@ -1,6 +1,7 @@
 //! `trapline flame`: where CPUs were when perf sampled them, and what threads waited for without one.
 
 mod diff;
+mod folded;
 mod guest;
 mod picture;
 mod warnings;
@@ -15,12 +16,13 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use event::Quality;
 use render::flame;
-use session::{Opened, Scope, Session};
+use session::{Input, Opened, Scope, Session};
 
 use crate::answer::Answer;
 use crate::args::Common;
 use crate::opening::{self, Beside};
 use crate::output;
+use folded::CountUnit;
 use warnings::warnings;
 use write::Form;
 
@@ -31,7 +33,7 @@ const LIMIT: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct FlameArgs {
-    /// Recording, or - for standard input.
+    /// Recording, or folded stacks (a line for each: frame;frame;frame COUNT), or - for standard input.
     #[arg(value_name = "REC")]
     recording: PathBuf,
 
@@ -63,6 +65,10 @@ pub(crate) struct FlameArgs {
     /// What stands below the stacks that -o writes.
     #[arg(long, value_enum, default_value_t = By::Comm)]
     by: By,
+
+    /// What the counts of folded stacks are. Without it they are numbers, unless the text says so in its first line.
+    #[arg(long, value_enum, value_name = "UNIT")]
+    unit: Option<CountUnit>,
 
     /// Show idle CPUs and idle guests too.
     #[arg(long)]
@@ -138,9 +144,10 @@ Examples:
   trapline flame before.data --diff after.data -o changes.svg
   trapline flame --by vm perf.data -o speedscope.json
   trapline flame --off-cpu --wakeup sched.data -o waits.folded
-  trapline flame host.perf.data --guest guest.perf.data -o out.folded
+  trapline flame host.perf.data --guest guest.perf.data -o out.svg
   trapline flame --guest-exits --guest-kallsyms guest.txt perf.data.guest
-  trapline flame --pid 4863 --format json perf.data";
+  trapline flame --pid 4863 --format json perf.data
+  trapline flame --unit us offcputime.folded";
 
 /// Says that a file is written, and what it leaves out.
 fn wrote(file: &Path, left_out: &[String]) -> String {
@@ -161,9 +168,8 @@ struct Collected {
 }
 
 /// Reads a recording.
-fn collect(args: &FlameArgs, session: &Session, file: &Path) -> Result<Collected> {
-    let input = session.input(file)?;
-    let recording = input.recording_with_symbols()?;
+fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Collected> {
+    let recording = input.recording_with_stacks()?;
     let name = recording.name().to_owned();
     if args.wakeup && !args.off_cpu && !args.both {
         bail!("--wakeup says who ended a wait, so it goes with --off-cpu or --both");
@@ -268,7 +274,11 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         .map(PathBuf::as_path)
         .collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let collected = collect(args, &session, &args.recording)?;
+    let input = session.input(&args.recording)?;
+    if folded::run(args, &session, &input, output)? {
+        return Ok(());
+    }
+    let collected = collect(args, &session, &input)?;
     if let Some(after) = &args.diff {
         return diff::run(args, output, collected, after);
     }

@@ -1,0 +1,221 @@
+//! Folded stacks in the place of a recording.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use event::Quality;
+use render::flame_picture::{Graph, Picture};
+use render::{flame_folded, quality};
+use session::{Input, Session};
+use stacks::{Counts, Folded, Lines, ReadOptions};
+
+use super::write::{Content, Form, write};
+use super::{By, FlameArgs, limit, wrote};
+use crate::answer::Answer;
+use crate::output;
+
+/// Nodes of stacks that are kept, about 50 bytes each.
+const MAX_NODES: usize = 1 << 20;
+
+/// What the counts of folded stacks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum CountUnit {
+    /// How many samples there were.
+    Samples,
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds, as offcputime and offwaketime of bcc print them.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl CountUnit {
+    fn counts(self) -> Counts {
+        match self {
+            CountUnit::Samples => Counts::Samples,
+            CountUnit::Ns => Counts::Nanoseconds,
+            CountUnit::Us => Counts::Microseconds,
+            CountUnit::Ms => Counts::Milliseconds,
+            CountUnit::S => Counts::Seconds,
+        }
+    }
+}
+
+/// Answers for folded stacks. Returns whether the input is that; if not, nothing was done.
+pub(super) fn run(
+    args: &FlameArgs,
+    session: &Session,
+    input: &Input<'_>,
+    output: Option<(&Path, Form)>,
+) -> Result<bool> {
+    let name = input.name().to_owned();
+    let options = ReadOptions {
+        counts: args.unit.map(CountUnit::counts),
+        idle: args.idle,
+        most: MAX_NODES,
+    };
+    let Some((folded, mut lacks)) = input.folded(options)? else {
+        if args.unit.is_some() {
+            bail!("{name}: is not folded stacks, and --unit says what their counts are");
+        }
+        return Ok(false);
+    };
+    for (given, option, why) in [
+        (
+            args.event.is_some(),
+            "--event",
+            "they do not say what was sampled",
+        ),
+        (
+            args.diff.is_some(),
+            "--diff",
+            "difffolded.pl compares two files of stacks",
+        ),
+        (
+            args.guest.is_some() || args.off_cpu || args.both || args.guest_exits || args.wakeup,
+            "--guest, --off-cpu, --both, --wakeup or --guest-exits",
+            "they are sums of something already",
+        ),
+        (
+            args.by != By::Comm,
+            "--by",
+            "what stands below them is in the text already",
+        ),
+        (
+            args.kallsyms.is_some(),
+            "--kallsyms",
+            "they have names and no addresses",
+        ),
+        (
+            args.guest_kallsyms.is_some(),
+            "--guest-kallsyms",
+            "they have names and no addresses",
+        ),
+    ] {
+        if given {
+            bail!("{name}: is folded stacks, and {option} is for recordings: {why}");
+        }
+    }
+    let read = summary(&folded);
+    session.host_facts().warn(&mut lacks);
+    for warning in warnings(&folded) {
+        lacks.warn(warning);
+    }
+    if let Some((file, form)) = output {
+        let left_out = picture(&folded, file, form, &name, &lacks)?;
+        output::say_losses(&name, &lacks)?;
+        output::print(&wrote(file, &left_out))?;
+        return Ok(true);
+    }
+    let answer = Answer {
+        format: args.common.format,
+        command: "flame",
+        inputs: std::slice::from_ref(&name),
+        quality: &lacks,
+    };
+    answer.print(
+        || {
+            let mut text = flame_folded::table(&folded, output::layout(limit(args), true));
+            text.push('\n');
+            // What was lost before the text was written, it does not say.
+            let read = format!("{name}: {read}");
+            quality::wrap(&mut text, "quality: ", &read, output::width());
+            for warning in &lacks.warnings {
+                quality::wrap(&mut text, "warning: ", warning, output::width());
+            }
+            text
+        },
+        || flame_folded::document(&folded),
+        || flame_folded::csv(&folded),
+    )?;
+    Ok(true)
+}
+
+/// Writes stacks to a file, and returns what it leaves out.
+fn picture(
+    folded: &Folded,
+    file: &Path,
+    form: Form,
+    name: &str,
+    lacks: &Quality,
+) -> Result<Vec<String>> {
+    let content = Content {
+        folded: &|most, line| stacks::folded(&folded.stacks, most, line),
+        speedscope: &|| Ok(flame_folded::speedscope(folded, name)?),
+        picture: Picture {
+            title: name,
+            notes: &lacks.warnings,
+            graph: Graph::Stacks(&folded.stacks),
+            nanoseconds: folded.unit == stacks::Unit::Nanoseconds,
+        },
+    };
+    write(file, form, &content)
+}
+
+/// How much of the text are stacks.
+fn summary(folded: &Folded) -> String {
+    let lines = words::plural(folded.lines, "line");
+    match folded.odd.count + folded.messages.count {
+        0 => format!("{lines}, all of them stacks"),
+        others => format!("{lines} of stacks and {others} of something else"),
+    }
+}
+
+/// What is left out or not certain, in sentences.
+fn warnings(folded: &Folded) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if folded.messages.count > 0 {
+        warnings.push(format!(
+            "{} of the tool that wrote this: {}.",
+            words::plural(folded.messages.count, "message"),
+            told(&folded.messages)
+        ));
+    }
+    if folded.odd.count > 0 {
+        let are = match folded.odd.count {
+            1 => "is no stack",
+            _ => "are no stacks",
+        };
+        warnings.push(format!(
+            "{} {are} with a count behind, and left out: {}.",
+            words::plural(folded.odd.count, "line"),
+            told(&folded.odd)
+        ));
+    }
+    if folded.rounded > 0 {
+        warnings.push(format!(
+            "Counts of {} have decimals and are rounded to whole numbers; where they are times, --unit us, ms or s keeps them.",
+            words::plural(folded.rounded, "line")
+        ));
+    }
+    if folded.cut > 0 {
+        warnings.push(format!(
+            "Names in {} are too long and are cut off.",
+            words::plural(folded.cut, "line")
+        ));
+    }
+    if folded.shortened.samples > 0 {
+        warnings.push(format!(
+            "There are too many stacks: inner frames are left out of {}.",
+            words::share::of(folded.shortened.amount, folded.all.amount)
+        ));
+    }
+    warnings
+}
+
+/// The first lines of a kind.
+fn told(lines: &Lines) -> String {
+    let first = lines.first.iter();
+    let first: Vec<String> = first
+        .map(|line| format!("line {}, '{}'", line.number, line.text))
+        .collect();
+    let more = match lines.count > first.len() as u64 {
+        true => "; and more",
+        false => "",
+    };
+    format!("{}{more}", first.join("; "))
+}

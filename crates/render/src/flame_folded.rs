@@ -1,0 +1,206 @@
+//! Folded stacks: what stands below them, and functions, by what they weigh.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+use stacks::{Bottom, Folded, Function, Unit as Counts, Weight};
+use words::{plural, share};
+
+use crate::flame::{of, part};
+use crate::table::{Table, Unit};
+use crate::{Layout, speedscope};
+
+/// A row, what all that is shown weighs, and in what.
+pub(crate) struct Row<'r> {
+    bottom: &'r Bottom,
+    whole: Weight,
+    unit: Counts,
+}
+
+impl Row<'_> {
+    /// A part's share; `None` where some of the row is code of which nobody says whose it is.
+    fn part(&self, part: Weight) -> Option<f64> {
+        let known = [self.bottom.guest, self.bottom.kernel, self.bottom.user];
+        let known = known.iter().map(|part| part.amount);
+        let known = known.fold(0, u64::saturating_add);
+        (known >= self.bottom.all.amount).then(|| of(part, self.whole))
+    }
+}
+
+/// Columns on a terminal.
+pub(crate) const SHOWN: [&str; 7] = ["comm", "tid", "samples", "share", "guest", "kernel", "user"];
+
+/// The same where counts are times.
+pub(crate) const SHOWN_TIMES: [&str; 7] =
+    ["comm", "tid", "time_ns", "share", "guest", "kernel", "user"];
+
+/// Counts, where they are no times.
+fn count(weight: Weight, unit: Counts) -> Option<u64> {
+    (unit != Counts::Nanoseconds).then_some(weight.samples)
+}
+
+/// Columns of the table of what stands below stacks: as of recordings, as far as the text says it.
+pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
+    use Unit::{Count, Nanoseconds, Number, Share, Text};
+    Table::new()
+        .column("vm_pid", Number, |_: &Row<'_>| Value::Null)
+        .column("comm", Text, |r| r.bottom.name.as_str())
+        .left("THREAD", 26)
+        .column("tid", Number, |r| r.bottom.tid)
+        .heading("TID", 8)
+        .column("samples", Count, |r| count(r.bottom.all, r.unit))
+        .heading("count", 11)
+        .column("share", Share, |r| of(r.bottom.all, r.whole))
+        .heading("share%", 8)
+        .column("guest", Share, |r| r.part(r.bottom.guest))
+        .heading("guest%", 8)
+        .column("kernel", Share, |r| r.part(r.bottom.kernel))
+        .heading("kernel%", 8)
+        .column("user", Share, |r| r.part(r.bottom.user))
+        .heading("user%", 8)
+        .only_if(
+            |r| r.unit == Counts::Nanoseconds,
+            |table| {
+                let table = table.column("time_ns", Nanoseconds, |r| r.bottom.all.amount);
+                table.heading("time", 11)
+            },
+        )
+}
+
+fn rows(folded: &Folded) -> impl Iterator<Item = Row<'_>> {
+    let (whole, unit) = (folded.shown(), folded.unit);
+    let bottoms = folded.bottoms.iter();
+    bottoms.map(move |bottom| Row {
+        bottom,
+        whole,
+        unit,
+    })
+}
+
+/// A function, what all that is shown weighs, and in what.
+pub(crate) struct Heavy<'r> {
+    function: &'r Function,
+    whole: Weight,
+    unit: Counts,
+}
+
+/// Columns of the table of functions.
+pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
+    use Unit::{Count, Share, Text};
+    Table::new()
+        .column("function", Text, |r: &Heavy<'_>| {
+            r.function.name.text.as_str()
+        })
+        .left("FUNCTION", 50)
+        .column("part", Text, |r| part(r.function.name.part))
+        .heading("of", 8)
+        .column("self_samples", Count, |r| count(r.function.own, r.unit))
+        .column("self", Share, |r| of(r.function.own, r.whole))
+        .heading("self%", 9)
+        .column("total_samples", Count, |r| count(r.function.total, r.unit))
+        .column("total", Share, |r| of(r.function.total, r.whole))
+        .heading("total%", 9)
+}
+
+/// Columns of the table of functions on a terminal.
+pub(crate) const SHOWN_FUNCTIONS: [&str; 4] = ["function", "part", "self", "total"];
+
+fn heavy<'r>(folded: &Folded, functions: &'r [Function]) -> impl Iterator<Item = Heavy<'r>> {
+    let (whole, unit) = (folded.shown(), folded.unit);
+    functions.iter().map(move |function| Heavy {
+        function,
+        whole,
+        unit,
+    })
+}
+
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    /// What was sampled: folded text does not say that.
+    event: Option<String>,
+    /// What its counts say; `null` where they are times.
+    samples: Option<u64>,
+    idle_samples: Option<u64>,
+    unresolved_samples: Option<u64>,
+    /// What counts are: `count`, `samples` or `nanoseconds`.
+    unit: &'static str,
+    /// All that is shown, and what is left out, in that unit.
+    total: u64,
+    idle: u64,
+    rows: Value,
+    functions: Value,
+}
+
+/// Returns the fields of a document.
+pub fn document(folded: &Folded) -> Document {
+    let all = folded.stacks.functions();
+    Document {
+        event: None,
+        samples: count(folded.all, folded.unit),
+        idle_samples: count(folded.idle, folded.unit),
+        unresolved_samples: None,
+        unit: match folded.unit {
+            Counts::Samples => "samples",
+            Counts::Nanoseconds => "nanoseconds",
+            _ => "count",
+        },
+        total: folded.shown().amount,
+        idle: folded.idle.amount,
+        rows: columns().json(rows(folded)),
+        functions: functions().json(heavy(folded, &all)),
+    }
+}
+
+/// Returns the rows of threads as CSV.
+pub fn csv(folded: &Folded) -> String {
+    columns().csv(rows(folded))
+}
+
+/// Returns the tables for a terminal: threads, and functions by what they and those they called weigh.
+pub fn table(folded: &Folded, layout: Layout) -> String {
+    let amount = |weight: Weight| match folded.unit {
+        Counts::Nanoseconds => layout.time(weight.amount),
+        Counts::Samples => plural(weight.samples, "sample"),
+        _ => weight.amount.to_string(),
+    };
+    let all = amount(folded.all);
+    let mut text = match folded.unit {
+        Counts::Count => {
+            format!("flame: folded stacks, {all} together; --unit says what they count")
+        }
+        _ => format!("flame: folded stacks, {all}"),
+    };
+    let idle = amount(folded.idle);
+    if folded.left_out() {
+        let share = share::tenths(of(folded.idle, folded.all));
+        let _ = write!(text, "\nleft out: {idle} of idle CPUs, {share} of all");
+    } else if folded.idle.amount > 0 {
+        let _ = write!(text, "\nwith {idle} of idle CPUs");
+    }
+    text.push('\n');
+    let shown = match folded.unit {
+        Counts::Nanoseconds => SHOWN_TIMES,
+        _ => SHOWN,
+    };
+    text.push_str(&columns().view(shown).text(rows(folded), layout));
+    let all = folded.stacks.functions();
+    if !all.is_empty() {
+        text.push('\n');
+        let heavy = heavy(folded, &all);
+        text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
+    }
+    text
+}
+
+/// Returns the stacks as a file of speedscope's. `name` is the text's.
+///
+/// # Errors
+///
+/// As serde_json.
+pub fn speedscope(folded: &Folded, name: &str) -> serde_json::Result<String> {
+    let nanoseconds = folded.unit == Counts::Nanoseconds;
+    let whole = folded.shown();
+    speedscope::sampled(&folded.stacks, whole, "folded stacks", nanoseconds, name)
+}
