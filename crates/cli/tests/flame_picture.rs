@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use render::flame_picture::{Graph, Picture};
+use render::flame_picture::{self, Graph, Picture};
 use serde_json::json;
 use stacks::{Diff, Name, Part, Stacks, Tree, Weight};
 
@@ -79,7 +79,7 @@ fn small() -> Stacks {
 }
 
 /// Returns what is said of each box that shows, and its width.
-const BOXES: &str = "return [...document.querySelectorAll('.boxes .box')].map(box =>
+const BOXES: &str = "return [...document.querySelectorAll('.boxes .box[data-i]')].map(box =>
     [box.querySelector('title').textContent, Number(box.querySelector('rect').getAttribute('width'))])";
 
 /// Returns what is said of each box, and its width in pixels.
@@ -228,6 +228,94 @@ fn a_picture_is_read_by_keyboard() {
     assert_eq!(details, "entry (host kernel): 60.00ms, 60.00 %, 60 samples");
     browser.keys(&ESCAPE.to_string());
     assert_eq!(widths(&browser).len(), 10);
+}
+
+#[test]
+fn tools_stay_in_sight_of_a_tall_picture() {
+    let deep: Vec<String> = (0..150).map(|level| format!("f{level}")).collect();
+    let deep: Vec<&str> = deep.iter().map(String::as_str).collect();
+    let stacks = stacks(&[(&deep, 10)]);
+    let folder = tempfile::tempdir().unwrap();
+    let files = written(folder.path(), Graph::Stacks(&stacks));
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let place = |selector: &str| {
+        let top = "getBoundingClientRect().top";
+        let place = browser.run(&format!(
+            "return document.querySelector(\"{selector}\").{top}"
+        ));
+        place.as_f64().unwrap()
+    };
+    for file in &files {
+        browser.open(file);
+        // Its root is in sight, and where a flame graph has it when that is asked for.
+        assert!(place(".box[data-i='0']") < 300.0);
+        browser.run("scrollTo(0, 1000)");
+        browser.wait("return scrollY === 1000");
+        browser.wait(
+            "return Math.abs(document.querySelector('.tools').getBoundingClientRect().top) < 5",
+        );
+        browser.run("scrollTo(0, 0)");
+        browser.click(".tools button[aria-pressed]");
+        assert!(place(".box[data-i='0']") > 2000.0);
+        assert!(place(".box[data-i='150']") < 300.0);
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_page_can_hold_several_pictures() {
+    let [a, b] = [
+        small(),
+        stacks(&[(&["*iperf3", "read"], 10), (&["*iperf3", "write"], 30)]),
+    ];
+    let notes = [];
+    let drawn = [&a, &b].map(|stacks| {
+        let picture = Picture {
+            title: "one of two",
+            notes: &notes,
+            graph: Graph::Stacks(stacks),
+            nanoseconds: true,
+        };
+        picture.draw().element()
+    });
+    let style = flame_picture::style() + "div { margin: 0 100px; }\n";
+    let page = format!(
+        "<!DOCTYPE html><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\
+         <title>two</title><style>{style}</style><div>{}</div><div>{}</div><script>{}</script>",
+        flame_picture::policy(&style),
+        drawn[0],
+        drawn[1],
+        flame_picture::SCRIPT,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.html");
+    fs::write(&file, page).unwrap();
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.open(&file);
+    browser.click("div:nth-of-type(2) .box[data-i='3']");
+    let details = "return [...document.querySelectorAll('.details')].map(one => one.textContent)";
+    let said = [
+        "all: 100.0ms, 100.00 %, 100 samples",
+        "write (host kernel): 30.00ms, 75.00 %, 30 samples",
+    ];
+    assert_eq!(browser.run(details), json!(said));
+    // Each is as wide as what it stands in, and Ctrl-F is for the one that is looked at.
+    let fits = "return [...document.querySelectorAll('svg.flame')].every(one => one.clientWidth === one.parentElement.clientWidth)";
+    assert_eq!(browser.run(fits), true);
+    browser.keys(&format!("{CONTROL}f"));
+    browser.write("read");
+    browser.wait(
+        "return document.querySelectorAll('.found')[1].textContent.startsWith('matched 25.00 %')",
+    );
+    assert_eq!(
+        browser.run("return document.querySelectorAll('.found')[0].textContent"),
+        ""
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]
@@ -391,7 +479,7 @@ fn a_recording_s_picture_says_the_same_without_a_script() {
         browser.open(file);
         // All that is as wide as a pixel, which the file has without a script.
         let drawn = browser.run(
-            "return [...document.querySelectorAll('.boxes .box')]
+            "return [...document.querySelectorAll('.boxes .box[data-i]')]
                 .filter(box => Number(box.querySelector('rect').getAttribute('width')) >= 0.999)
                 .map(box => [box.querySelector('title').textContent, box.querySelector('text')?.textContent ?? null])",
         );

@@ -5,6 +5,7 @@
   const ROW = 18; // Height of a box with the gap above it, as in boxes.rs.
   const PAD = 10; // Left and right of the boxes.
   const CELL = 6.65; // Width of a letter in a box.
+  const LEAST = 0.4; // Pixels of a box that is drawn by itself.
   const TOOLS = 54; // Height of the tools and the line of details.
   const SVG = "http://www.w3.org/2000/svg";
   const HTML = "http://www.w3.org/1999/xhtml";
@@ -40,6 +41,31 @@
       if (right - left >= least) seen.push({ i, x: left, width: right - left });
     }
     return seen;
+  }
+
+  /** Finds rows of boxes that are too narrow to be drawn, side by side on a box that is drawn, and wide enough together. */
+  function narrow(data, layout, root, width, least) {
+    const from = layout.start[root];
+    const scale = layout.amount[root] > 0 ? width / layout.amount[root] : 0;
+    const rows = [];
+    const open = [];
+    for (let i = 1; i < data.level.length; i++) {
+      const of = layout.parent[i];
+      const wide = layout.amount[i] * scale;
+      if (wide >= least || wide <= 0 || layout.amount[of] * scale < least) continue;
+      const left = (layout.start[i] - from) * scale;
+      if (left < 0 || left + wide > width + least) continue;
+      const row = open[data.level[i]];
+      if (row?.of === of && row.end === layout.start[i]) {
+        row.width += wide;
+        row.count += 1;
+        row.end += layout.amount[i];
+      } else {
+        open[data.level[i]] = { of, x: left, width: wide, count: 1, end: layout.start[i] + layout.amount[i] };
+        rows.push(open[data.level[i]]);
+      }
+    }
+    return rows.filter((row) => row.width >= least);
   }
 
   /** Makes a test for names: a regular expression if it is one, else plain text; without capitals it ignores case. */
@@ -170,6 +196,7 @@
       this.zoomed = 0;
       this.current = 0;
       this.rootOnTop = false;
+      this.rows = 0;
       this.hits = null;
       this.group = root.querySelector(".boxes");
       this.back = root.querySelector(".back");
@@ -205,8 +232,8 @@
 
     listen() {
       const at = (event) => {
-        const box = event.target.closest?.("[data-i]");
-        return box ? Number(box.dataset.i) : -1;
+        const box = event.target.closest?.(".box");
+        return Number(box?.dataset.i ?? box?.dataset.of ?? -1);
       };
       this.group.addEventListener("click", (event) => at(event) >= 0 && this.zoom(at(event)));
       this.group.addEventListener("mouseover", (event) => at(event) >= 0 && this.tell(at(event)));
@@ -336,11 +363,13 @@
     draw() {
       const { data, layout, width } = this;
       const inner = width - 2 * PAD;
-      this.drawn = visible(data, layout, this.zoomed, inner, 0.4);
-      const levels = (boxes) => boxes.reduce((most, box) => Math.max(most, data.level[box.i]), 0) + 1;
-      const all = this.zoomed === 0 ? this.drawn : visible(data, layout, 0, inner, 0.4);
+      this.drawn = visible(data, layout, this.zoomed, inner, LEAST);
+      const strips = narrow(data, layout, this.zoomed, inner, LEAST);
+      const highest = strips.reduce((most, row) => Math.max(most, data.level[row.of] + 1), 0);
+      const levels = this.drawn.reduce((most, box) => Math.max(most, data.level[box.i]), highest) + 1;
       // The root stays where it is, unless there is no room for what shows now.
-      const rows = Math.max(levels(all), levels(this.drawn));
+      if (this.zoomed === 0) this.rows = levels;
+      const rows = Math.max(this.rows, levels);
       const height = this.top + TOOLS + rows * ROW + PAD;
       const boxes = document.createDocumentFragment();
       for (const { i, x, width: wide } of this.drawn) {
@@ -360,6 +389,13 @@
         const text = wide < 26 ? "" : label(data, layout, i, wide);
         if (text) box.append(svg("text", { x: (x + 3).toFixed(2), y: y + 12.5 }, text));
         boxes.append(box);
+      }
+      for (const { of, x, width: wide, count } of strips) {
+        const level = data.level[of] + 1;
+        const y = (this.rootOnTop ? level : rows - 1 - level) * ROW;
+        const said = `${count} narrow boxes on ${nameOf(data, of)}: a click zooms`;
+        const rect = svg("rect", { x: x.toFixed(2), y, width: wide.toFixed(2), height: ROW - 1 });
+        boxes.append(svg("g", { class: "box smaller", "data-of": of }, svg("title", {}, said), rect));
       }
       this.group.replaceChildren(boxes);
       this.group.setAttribute("transform", `translate(${PAD} ${this.top + TOOLS})`);
@@ -385,7 +421,7 @@
     }
   }
 
-  const pure = { layOut, visible, matcher, matched, share, time, nameOf, describe, changeOf, fit, label };
+  const pure = { layOut, visible, narrow, matcher, matched, share, time, nameOf, describe, changeOf, fit, label };
   if (typeof document === "undefined") {
     globalThis.flame = pure;
     return;

@@ -36,6 +36,14 @@ test("what is zoomed on is as wide as the picture, and what is narrow does not s
   assert.deepEqual(boxes(2, 1), [[0, 0, 1000], [1, 0, 1000], [2, 0, 1000], [3, 0, 750]]);
 });
 
+test("narrow boxes side by side are drawn together", () => {
+  const rows = (root, least) => plain(flame.narrow(data, layout, root, 100, least)).map(({ of, x, width, count }) => [of, x, width, count]);
+  // On 1 lie 40 and 10, each too narrow by itself.
+  assert.deepEqual(rows(0, 45), [[1, 0, 50, 2]]);
+  assert.deepEqual(rows(0, 35), []);
+  assert.deepEqual(rows(1, 20), []);
+});
+
 test("a stack counts once, however often it matches", () => {
   const hits = (name) => plain(data.name).map((n, i) => i > 0 && n >= 0 && data.names[n] === name);
   assert.equal(flame.matched(data, layout, 0, hits("a")), 60);

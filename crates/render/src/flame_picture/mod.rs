@@ -9,6 +9,8 @@ what is markup is written as text.
 mod boxes;
 mod data;
 mod palette;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::fmt::Write;

@@ -35,10 +35,13 @@ impl Form {
     }
 }
 
+/// Hands out folded lines whose stacks take at most so many bytes.
+type Folded<'c> = &'c dyn Fn(usize, &mut dyn FnMut(&str));
+
 /// What can be written.
 pub(super) struct Content<'c> {
-    /// Hands out folded lines of at most so many bytes.
-    pub folded: &'c dyn Fn(usize, &mut dyn FnMut(&str)),
+    /// Folded text.
+    pub folded: Folded<'c>,
     /// Makes a file of speedscope's.
     pub speedscope: &'c dyn Fn() -> Result<String>,
     /// The picture.
