@@ -161,6 +161,29 @@ fn work_that_moved_is_told_by_its_innermost_function() {
     assert!((told / expected - 1.0).abs() < 1e-6, "{told} {expected}");
 }
 
+/// What differs from run to run is no news, though each of the runs would be beside another.
+#[test]
+fn runs_that_differ_are_noise() {
+    let of = |name: &str, often: u64| {
+        let mut work = usual();
+        work[0].2 = often;
+        record("runs", name, often, &work)
+    };
+    let a = [("a1", 30), ("a2", 120), ("a3", 60)].map(|(name, often)| of(name, often));
+    let b = [("b1", 140), ("b2", 25), ("b3", 75)].map(|(name, often)| of(name, often));
+    let news = said(&compared(&a[0], &b[0]));
+    assert!(
+        news.iter().any(|one| one.starts_with("copy_data in iperf")),
+        "{news:#?}"
+    );
+    let mut args = vec!["compare".to_owned(), "--format=json".to_owned()];
+    args.extend(a.iter().map(|path| path.display().to_string()));
+    args.push("--with".to_owned());
+    args.extend(b.iter().map(|path| path.display().to_string()));
+    let news = said(&run(args).json().unwrap());
+    assert!(news.is_empty(), "{news:#?}");
+}
+
 #[test]
 fn what_has_no_samples_or_no_names_is_not_compared() {
     let a = record("none", "a", 1, &usual());
