@@ -6,6 +6,7 @@ mod common;
 
 mod compare;
 mod compare_each;
+mod compare_functions;
 mod compare_news;
 mod compare_noise;
 mod console;

@@ -438,10 +438,10 @@ impl<'a> Compared<'a> {
     fn text(&self, item: &Item, thread: Option<usize>) -> String {
         let (part, name) = &self.keys[item.key];
         let called = match part {
-            Part::Group => format!("threads called {name}"),
-            Part::Guest if name == "[guest]" => "guests' code".to_owned(),
+            Part::Group => format!("Threads called {name}"),
+            Part::Guest if name == "[guest]" => "Code of guests".to_owned(),
             Part::Guest => format!("{name} in guests"),
-            Part::User if !self.named.user => format!("code in {name}"),
+            Part::User if !self.named.user => format!("Code in {name}"),
             Part::Kernel | Part::User | Part::Kvm | Part::Vmm | Part::Unknown => name.clone(),
         };
         let itself = if item.own {
@@ -485,7 +485,7 @@ impl<'a> Compared<'a> {
         });
         format!(
             "{}{itself}{of} took {took}, by {} and {}.",
-            words::capital(&called),
+            called,
             samples[0],
             plural(samples[1], "sample")
         )

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[path = "perf_data.rs"]
-mod perf_data;
+pub(crate) mod perf_data;
 
 pub(crate) use perf_data::Written;
 

@@ -12,6 +12,8 @@
 //! `tools/perf/util/trace-event-info.c`. Functions get their addresses from the lines that name them; a frame in
 //! `[guest.kernel.kallsyms]` is of a guest's kernel, whose symbols stand apart.
 
+#![allow(dead_code, reason = "each test binary uses a part")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 const ATTR: usize = 136;
@@ -141,7 +143,7 @@ fn field<'t>(text: &'t str, name: &str) -> &'t str {
     let rest = begin.map_or("", |begin| &text[begin..]);
     // Names of tasks may have blanks.
     let end = rest
-        .find(|c: char| c == '=')
+        .find('=')
         .map_or(rest.len(), |at| rest[..at].rfind(' ').unwrap_or(at));
     let value = rest[..end].trim();
     let value = value.strip_suffix("==>").unwrap_or(value).trim();

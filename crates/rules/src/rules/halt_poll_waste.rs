@@ -16,7 +16,14 @@ pub(crate) static RULE: Rule = Rule {
                in the loop that polls",
     needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate polling from \
             sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
-    measures: &["vcpus poll"],
+    measures: &[
+        "vcpus poll",
+        "cpu function kvm_vcpu_halt",
+        "cpu function kvm_vcpu_block",
+        "cpu function kvm_vcpu_check_block",
+        "cpu function poll_idle",
+        "cpu function cpu_idle_poll",
+    ],
     cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than that, \
             the time is burnt, and then the vCPU sleeps all the same.",
     found: &[

@@ -15,7 +15,12 @@ pub(crate) static RULE: Rule = Rule {
                thrown out of spinning",
     needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and sched:sched_switch and \
             sched:sched_wakeup of the whole host in the same recording",
-    measures: &[],
+    measures: &[
+        "vcpus runnable",
+        "cpu function queued_spin_lock_slowpath",
+        "cpu function native_queued_spin_lock_slowpath",
+        "cpu function __pv_queued_spin_lock_slowpath",
+    ],
     cause: "A vCPU that holds a spin lock has lost its CPU, and the guest's other vCPUs spin until it has one again: they burn \
             CPUs and get nothing done, and may keep the holder from running.",
     found: &[
