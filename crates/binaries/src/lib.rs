@@ -24,6 +24,7 @@ mod meter;
 mod module;
 mod names;
 mod perf_map;
+mod plt;
 mod read;
 mod symtab;
 mod why;

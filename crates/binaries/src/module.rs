@@ -3,6 +3,7 @@
 use crate::demangle::demangle;
 use crate::dwarf::Functions;
 use crate::elf::{Elf, Load, address};
+use crate::plt::Plt;
 use crate::symtab::Symbols;
 use crate::why::Why;
 
@@ -11,6 +12,7 @@ use crate::why::Why;
 pub(crate) struct Module {
     loads: Vec<Load>,
     symbols: Symbols,
+    stubs: Plt,
     functions: Option<Functions>,
 }
 
@@ -27,6 +29,7 @@ impl Module {
         for mut elf in [debug, binary].into_iter().flatten() {
             if elf.has_layout() {
                 module.loads.clone_from(&elf.loads);
+                module.stubs = Plt::read(&mut elf).unwrap_or_default();
             }
             if !module.symbols.complete {
                 match Symbols::read(&mut elf) {
@@ -68,7 +71,7 @@ impl Module {
             (false, Some(_)) => None,
             _ => symbol.map(demangle),
         };
-        match symbol.or(outer) {
+        match symbol.or(outer).or_else(|| self.stubs.find(address)) {
             Some(name) => {
                 names.push(name);
                 Ok(())
@@ -83,6 +86,6 @@ impl Module {
     /// Returns about how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
         let functions = self.functions.as_ref().map_or(0, Functions::bytes);
-        self.symbols.bytes() + functions + self.loads.len() * size_of::<Load>()
+        self.symbols.bytes() + self.stubs.bytes() + functions + self.loads.len() * size_of::<Load>()
     }
 }

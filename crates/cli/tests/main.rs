@@ -20,6 +20,7 @@ mod facts_command;
 mod filtered_counts;
 mod filters;
 mod flame;
+mod flame_user;
 mod forms_agree;
 mod golden;
 mod holes;

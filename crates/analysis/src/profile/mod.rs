@@ -4,6 +4,7 @@
 //! is an address and no stack: the kernel samples its own stacks alone (`perf_callchain` in `kernel/events/core.c`).
 
 mod report;
+mod user;
 
 use std::sync::Arc;
 

@@ -3,8 +3,9 @@
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::{FxHashMap, FxHashSet};
 use stacks::{Function, Name, Part, Stacks, Weight};
-use symbols::{CpuMode, FileId, Functions, ThreadName};
+use symbols::{CpuMode, FileId, Functions, ThreadName, UserNames};
 
+use super::user::user_names;
 use super::{DEEPER, Place, Profile, ProfileBy, THREAD};
 use crate::analysis::Walked;
 use crate::recorder::vhost_of;
@@ -78,29 +79,35 @@ struct Known {
 }
 
 impl Profile {
-    /// Returns what was found. `functions` names those of the host's kernel, `guest` those of the guests'.
+    /// Returns what was found. `functions` names those of the host's kernel, `guest` those of the guests', `user` those of
+    /// user space.
     pub fn report(
         &self,
         walked: &Walked<'_>,
         functions: Functions<'_>,
         guest: Functions<'_>,
+        user: &mut dyn UserNames,
     ) -> ProfileReport {
         let known = self.known(walked.machine);
-        let names: Vec<Option<String>> = (self.places.iter())
-            .map(|place| self.function(place, functions, guest))
+        let mut of_user = user_names(self.user_places(), self.addresses.files(), user);
+        let names: Vec<Vec<String>> = (self.places.iter().zip(0u32..))
+            .map(|(place, number)| match of_user.remove(&number) {
+                Some(names) => names,
+                None => Vec::from_iter(self.function(place, functions, guest)),
+            })
             .collect();
         let left_out = |frame: u32| {
             let thread = known.get((frame ^ THREAD) as usize);
             !self.options.idle && thread.is_some_and(|thread| thread.tid == 0)
         };
-        let stacks = Stacks::of(
+        let stacks = Stacks::of_inlined(
             &self.tree,
             |frame| match frame & THREAD {
-                0 => self.name(frame, &names),
-                _ => Name {
+                0 => self.names(frame, &names),
+                _ => vec![Name {
                     text: self.group((frame ^ THREAD) as usize, &known),
                     part: Part::Group,
-                },
+                }],
             },
             left_out,
         );
@@ -111,7 +118,9 @@ impl Profile {
             idle,
             unresolved: self.unresolved(&names, &left_out),
             damaged: self.damaged,
-            shortened: self.deep + self.tree.shortened().samples,
+            shortened: self.deep
+                + self.tree.shortened().samples
+                + stacks.tree().shortened().samples,
             other_events: self.other_events,
             rows,
             stacks,
@@ -189,6 +198,15 @@ impl Profile {
         (rows, idle)
     }
 
+    /// Returns the places in user space of the host: their numbers, files and where in these they are.
+    fn user_places(&self) -> impl Iterator<Item = (u32, FileId, u64)> {
+        let all = self.places.iter().zip(0u32..);
+        let user = all.filter(|(place, _)| {
+            place.mode == CpuMode::User && place.file != FileId::UNKNOWN && !place.symbol
+        });
+        user.map(|(place, number)| (number, place.file, place.address))
+    }
+
     /// Returns the name of a function, or `None` where nothing names it.
     fn function(
         &self,
@@ -207,29 +225,30 @@ impl Profile {
         named.map(str::to_owned)
     }
 
-    fn name(&self, frame: u32, names: &[Option<String>]) -> Name {
+    /// Returns the names of a place, outermost first.
+    fn names(&self, frame: u32, names: &[Vec<String>]) -> Vec<Name> {
         if frame == DEEPER {
-            return Name {
+            return vec![Name {
                 text: "[left out]".to_owned(),
                 part: Part::Group,
-            };
+            }];
         }
         let Some(place) = self.places.get(frame as usize) else {
-            return Name {
+            return vec![Name {
                 text: "[unknown]".to_owned(),
                 part: Part::User,
-            };
+            }];
         };
         let part = match place.mode {
             CpuMode::Kernel => Part::Kernel,
             CpuMode::GuestKernel | CpuMode::GuestUser => Part::Guest,
             CpuMode::User | CpuMode::Other => Part::User,
         };
-        let text = match names.get(frame as usize) {
-            Some(Some(name)) => name.clone(),
-            _ => self.unnamed(place),
-        };
-        Name { text, part }
+        let named = |text| Name { text, part };
+        match names.get(frame as usize) {
+            Some(names) if !names.is_empty() => names.iter().cloned().map(named).collect(),
+            _ => vec![named(self.unnamed(place))],
+        }
     }
 
     /// What stands for a function that nothing names: its file and where in it, or the address alone.
@@ -251,7 +270,7 @@ impl Profile {
     }
 
     /// Samples in whose stacks some frame has no name.
-    fn unresolved(&self, names: &[Option<String>], drop: &dyn Fn(u32) -> bool) -> Weight {
+    fn unresolved(&self, names: &[Vec<String>], drop: &dyn Fn(u32) -> bool) -> Weight {
         let mut sum = Weight::default();
         // By node, whether its stack has such a frame; nothing where it is not shown.
         let mut has: Vec<Option<bool>> = Vec::with_capacity(self.tree.nodes().len());
@@ -263,7 +282,7 @@ impl Profile {
                 Some(_) if is_thread => (!drop(node.frame)).then_some(false),
                 Some(parent) => {
                     let named = names.get(node.frame as usize);
-                    parent.map(|has| has || matches!(named, Some(None)))
+                    parent.map(|has| has || named.is_some_and(Vec::is_empty))
                 }
             };
             if here == Some(true) {

@@ -189,7 +189,7 @@ fn profile(reader: &Reader<'_>) {
         study.finish();
         let none = Functions::default();
         let profile = study.get::<Profile>().expect("a profile");
-        let report = profile.report(&study.walked(), none, none);
+        let report = profile.report(&study.walked(), none, none, &mut ());
         let mut sum = report.shown();
         // Whatever the recording says, every sample is shown or counted.
         assert_eq!(report.stacks.tree().totals()[0], sum);

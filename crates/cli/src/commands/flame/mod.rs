@@ -1,5 +1,6 @@
 //! `trapline flame`: where CPUs were when perf sampled them.
 
+mod binaries;
 mod warnings;
 mod write;
 
@@ -15,6 +16,7 @@ use crate::answer::Answer;
 use crate::args::Common;
 use crate::opening::{self, Beside};
 use crate::output;
+use binaries::BinaryArgs;
 use warnings::warnings;
 use write::Form;
 
@@ -59,6 +61,9 @@ pub(crate) struct FlameArgs {
     guest_kallsyms: Option<PathBuf>,
 
     #[command(flatten)]
+    binaries: BinaryArgs,
+
+    #[command(flatten)]
     common: Common,
 }
 
@@ -83,14 +88,15 @@ const HELP: &str = "Columns:
   self%    in the function itself
   total%   in it and in what it called
 
-A function that nothing names is its file and where it is in that file. Filters choose
-samples. This needs samples of a CPU: 'perf record -a -g', or
+A function that nothing names is its file and where it is in that file. Functions of user
+space are named by files that have the recording's build id. Filters choose samples. This needs samples of a CPU: 'perf record -a -g', or
 'perf kvm --host --guest record -a -g' to see guests too.
 
 Examples:
   trapline flame perf.data
   trapline flame --kallsyms kallsyms.txt perf.data -o out.folded
   trapline flame --by vm perf.data -o speedscope.json
+  trapline flame --symfs rootfs --debug-dir rootfs/usr/lib/debug perf.data
   trapline flame --event sched:sched_switch --limit 0 perf.data
   trapline flame --pid 4863 --format json perf.data";
 
@@ -102,6 +108,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let beside = Beside {
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
+        binaries: args.binaries.options(),
         ..Beside::default()
     };
     let session = opening::session(&args.common, &beside, &[&args.recording])?;
@@ -127,7 +134,8 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         return Ok(());
     };
     let functions = (recording.functions(), recording.guest_functions());
-    let report = profile.report(&study.walked(), functions.0, functions.1);
+    let mut user = recording.user_functions();
+    let report = profile.report(&study.walked(), functions.0, functions.1, &mut user);
     let wanted = args.event.as_deref().unwrap_or("sampled");
     recording.require(
         report.event.is_some(),
@@ -136,7 +144,10 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         "record with 'perf record -a -g', or 'perf kvm --host --guest record -a -g' to see guests too",
     )?;
     session.host_facts().warn(&mut outcome.quality);
-    for warning in warnings(&report) {
+    for warning in warnings(&report)
+        .into_iter()
+        .chain(args.binaries.warnings(&user))
+    {
         outcome.quality.warn(warning);
     }
     if let Some((file, form)) = output {
