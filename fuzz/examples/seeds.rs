@@ -84,6 +84,10 @@ fn main() -> io::Result<()> {
     for (number, name) in TEXTS.iter().enumerate() {
         write("facts", number, &fs::read(corpus.join(name))?)?;
     }
+    // A small program of this machine, which few are without.
+    if let Ok(program) = fs::read("/bin/true") {
+        write("binaries", 0, &program)?;
+    }
     for (number, name) in DOMAINS.iter().enumerate() {
         let text = fs::read(corpus.join("../crates/domain/tests/domains").join(name))?;
         // Each with each change of the target, one way and the other.

@@ -15,6 +15,8 @@ pub(crate) struct Beside<'a> {
     pub kallsyms: Option<&'a Path>,
     /// A copy of a guest's.
     pub guest_kallsyms: Option<&'a Path>,
+    /// Where object files of user space are looked for.
+    pub binaries: session::BinaryOptions,
 }
 
 /// Opens what stands beside the inputs of a command. `inputs` are these, and other files that the command reads itself.
@@ -33,6 +35,7 @@ pub(crate) fn session(
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),
         guest_kallsyms: beside.guest_kallsyms.map(Path::to_owned),
+        binaries: beside.binaries.clone(),
         threads: threads(common),
         filters: filters(&common.filter),
     };

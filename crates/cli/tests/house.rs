@@ -17,7 +17,9 @@ const MEDIAN: usize = 200;
 
 /// The floors of the house as ARCHITECTURE.md draws it, the ground first: a crate uses crates of lower floors alone.
 const FLOORS: &[&[&str]] = &[
-    &["tracefmt", "cpuset", "devices", "stacks", "stats", "words"],
+    &[
+        "tracefmt", "cpuset", "devices", "stacks", "stats", "words", "binaries",
+    ],
     &[
         "event",
         "perftables",

@@ -26,6 +26,7 @@ mod flame_folded;
 mod flame_guest;
 mod flame_inferno;
 mod flame_picture;
+mod flame_user;
 mod flame_waits;
 mod forms_agree;
 mod golden;

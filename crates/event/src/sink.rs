@@ -231,6 +231,8 @@ pub enum Side<'a> {
         exec: bool,
         /// Whether it is of huge pages, which have no file whatever their name.
         huge: bool,
+        /// The file's build id, where the recorder told it with the mapping.
+        build_id: Option<&'a [u8]>,
         /// The file, as the recorder saw it.
         path: &'a str,
     },

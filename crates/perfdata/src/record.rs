@@ -144,6 +144,8 @@ pub enum SideRecord<'a> {
         exec: bool,
         /// Whether it is of huge pages (`MAP_HUGETLB` of `PERF_RECORD_MMAP2`).
         huge: bool,
+        /// The file's build id, where it is in the record (`perf record --buildid-mmap`).
+        build_id: Option<&'a [u8]>,
         /// File name.
         path: &'a [u8],
     },
@@ -172,6 +174,8 @@ const KSYMBOL_UNREGISTER: u16 = 1;
 
 /// `PERF_RECORD_MISC_MMAP_DATA`.
 const MISC_MMAP_DATA: u16 = 1 << 13;
+/// `PERF_RECORD_MISC_MMAP_BUILD_ID`: `PERF_RECORD_MMAP2` has a build id instead of device and inode.
+const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 /// `PROT_EXEC` and `MAP_HUGETLB` (`include/uapi/asm-generic/mman-common.h`).
 const PROT_EXEC: u32 = 4;
 const MAP_HUGETLB: u32 = 0x4_0000;
@@ -183,6 +187,15 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 fn cstr(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     &bytes[..end]
+}
+
+/// Returns the build id of a `PERF_RECORD_MMAP2`: its length in a byte, three bytes of nothing, and 20 for the id.
+fn build_id(header: Header, body: &[u8]) -> Option<&[u8]> {
+    if header.misc & MISC_MMAP_BUILD_ID == 0 {
+        return None;
+    }
+    let length = usize::from(*body.get(32)?).min(20);
+    body.get(36..36 + length).filter(|id| !id.is_empty())
 }
 
 /// Reads a record's body (behind its header). `None` for kinds that are not used here, and for bodies too
@@ -222,6 +235,7 @@ pub(crate) fn parse_side<'a>(
             pgoff: long(24)?,
             exec: header.misc & MISC_MMAP_DATA == 0,
             huge: false,
+            build_id: None,
             path: name(32)?,
         },
         // Between offset and name: device and inode, or a build id, then protection and flags.
@@ -233,6 +247,7 @@ pub(crate) fn parse_side<'a>(
             pgoff: long(24)?,
             exec: endian.u32(body, 56)? & PROT_EXEC != 0,
             huge: endian.u32(body, 60)? & MAP_HUGETLB != 0,
+            build_id: build_id(header, body),
             path: name(64)?,
         },
         kind::KSYMBOL => SideRecord::Ksymbol {
@@ -280,5 +295,29 @@ mod tests {
         // The older record has no protection.
         assert_eq!(read(kind::MMAP, 2, 0, 0), (true, false));
         assert_eq!(read(kind::MMAP, 2 | data, 0, 0), (false, false));
+    }
+
+    #[test]
+    fn a_mapping_tells_its_build_id() {
+        let read = |misc, length: u8| {
+            let header = Header {
+                kind: kind::MMAP2,
+                misc,
+                size: 80,
+            };
+            let mut body = vec![0u8; 72];
+            body[32] = length;
+            body[36..56].copy_from_slice(&[7; 20]);
+            match parse_side(header, &body, 0, Endian::Little) {
+                Some(SideRecord::Mmap { build_id, .. }) => build_id.map(<[u8]>::len),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(read(2 | MISC_MMAP_BUILD_ID, 20), Some(20));
+        assert_eq!(read(2 | MISC_MMAP_BUILD_ID, 16), Some(16));
+        assert_eq!(read(2 | MISC_MMAP_BUILD_ID, 255), Some(20));
+        assert_eq!(read(2 | MISC_MMAP_BUILD_ID, 0), None);
+        // Device and inode.
+        assert_eq!(read(2, 20), None);
     }
 }

@@ -32,7 +32,7 @@ let error = print_exits("nowhere.data").unwrap_err().to_string();
 assert!(error.starts_with("nowhere.data: no such file"));
 ```
 
-Files are opened by `source` alone; this crate has no I/O of its own, no clock, and no terminal.
+Files are opened by `source` and `binaries` alone; this crate has no I/O of its own, no clock, and no terminal.
 */
 #![forbid(unsafe_code)]
 
@@ -53,8 +53,10 @@ mod path_file;
 mod picture;
 mod tables;
 mod time;
+mod user_functions;
 mod window;
 
+pub use binaries::{Options as BinaryOptions, Why as WhyNoName};
 pub use definition::Definition;
 pub use device_names::DeviceNames;
 pub use error::{Error, why};
@@ -67,6 +69,7 @@ pub use path_file::read_path;
 pub use picture::Taken;
 pub use tables::describe;
 pub use time::{TimeError, TimeRange};
+pub use user_functions::UserFunctions;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use analysis::{Info, Study};
+use binaries::Binaries;
 use event::{Quality, Sink};
 use model::{ThreadFacts, Vm};
 use paths::Paths;
@@ -12,7 +13,7 @@ use symbols::{Functions, KernelFile};
 
 use crate::holds::holds;
 use crate::window::Filtered;
-use crate::{Error, Session};
+use crate::{Error, Session, UserFunctions};
 
 /// Which events a filtered walk leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +161,18 @@ impl<'s> Opened<'s> {
                 guest: id.guest,
             })
             .collect()
+    }
+
+    /// Returns what names functions of user space, by the build ids that the recording has of its files.
+    pub fn user_functions(&self) -> UserFunctions {
+        let perf = self.reader.perf_data().into_iter();
+        let ids = perf.flat_map(|perf| &perf.info().build_ids);
+        let user = ids.filter(|id| !id.kernel && !id.guest);
+        let options = self.session.options().binaries.clone();
+        UserFunctions::new(
+            Binaries::new(options),
+            user.map(|id| (id.path.as_bytes(), &id.id[..])),
+        )
     }
 
     /// Walks a sink over all events.

@@ -23,6 +23,8 @@ pub struct Options {
     pub kallsyms: Option<PathBuf>,
     /// A copy of a guest's `/proc/kallsyms`, for samples of its kernel.
     pub guest_kallsyms: Option<PathBuf>,
+    /// Where object files of user space are looked for, which name its functions.
+    pub binaries: binaries::Options,
     /// Threads that may work on an input; 0 is 1. What is found is the same with any number.
     pub threads: usize,
     /// What of a recording is wanted.

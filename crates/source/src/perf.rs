@@ -296,6 +296,7 @@ impl Visitor for Push<'_> {
                 pgoff,
                 exec,
                 huge,
+                build_id,
                 path,
             } => {
                 comm = String::from_utf8_lossy(path);
@@ -309,6 +310,7 @@ impl Visitor for Push<'_> {
                     misc,
                     exec,
                     huge,
+                    build_id,
                     path: &comm,
                 }
             }

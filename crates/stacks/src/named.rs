@@ -6,6 +6,9 @@ use rustc_hash::FxHashMap;
 
 use crate::tree::{ROOT, Tree, Weight};
 
+/// Nodes that inlined functions may take beside those of the functions that they were put into.
+const MAX_INLINED: usize = 1 << 22;
+
 /// Whose code a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
@@ -70,11 +73,21 @@ impl Stacks {
         mut name: impl FnMut(u32) -> Name,
         drop: impl Fn(u32) -> bool,
     ) -> Stacks {
+        Stacks::of_inlined(tree, |frame| vec![name(frame)], drop)
+    }
+
+    /// Returns the same of frames that may be several: a function with what was inlined into it, outermost first. Where there is
+    /// no more room inner ones are left out, and what that takes from stacks is counted ([`Tree::shortened`]).
+    pub fn of_inlined(
+        tree: &Tree,
+        mut names: impl FnMut(u32) -> Vec<Name>,
+        drop: impl Fn(u32) -> bool,
+    ) -> Stacks {
         let nodes = tree.nodes();
-        let mut stacks = Stacks::new(nodes.len());
+        let mut stacks = Stacks::new(nodes.len().saturating_add(MAX_INLINED));
         // By the tree's node, ours; nothing where it is left out.
         let mut ours: Vec<Option<u32>> = Vec::with_capacity(nodes.len());
-        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut numbers: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for (node, at) in nodes.iter().zip(0u32..) {
             if at == ROOT {
                 stacks.tree.weigh(ROOT, node.own);
@@ -87,19 +100,20 @@ impl Stacks {
                 ours.push(None);
                 continue;
             };
-            let frame = match numbers.get(&node.frame) {
-                Some(frame) => *frame,
-                None => {
-                    let frame = stacks.number(name(node.frame));
-                    numbers.insert(node.frame, frame);
-                    frame
-                }
-            };
-            let child = stacks.tree.child(parent, frame);
-            if let Some(child) = child {
-                stacks.tree.weigh(child, node.own);
+            let frames = numbers.entry(node.frame).or_insert_with(|| {
+                let names = names(node.frame).into_iter();
+                names.map(|name| stacks.number(name)).collect()
+            });
+            let mut at = parent;
+            for frame in frames {
+                let Some(child) = stacks.tree.child(at, *frame) else {
+                    stacks.tree.shorten(node.own);
+                    break;
+                };
+                at = child;
             }
-            ours.push(child);
+            stacks.tree.weigh(at, node.own);
+            ours.push(Some(at));
         }
         stacks
     }

@@ -109,6 +109,11 @@ impl Tree {
         }
     }
 
+    /// Counts a stack that there was no room for.
+    pub(crate) fn shorten(&mut self, weight: Weight) {
+        self.shortened.add(weight);
+    }
+
     /// Returns all nodes by number, the root first and nobody before who called it.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

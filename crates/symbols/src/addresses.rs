@@ -62,6 +62,7 @@ impl<N: ThreadName> Addresses<N> {
                 misc,
                 exec,
                 huge,
+                build_id,
                 path,
                 ..
             } => {
@@ -77,6 +78,7 @@ impl<N: ThreadName> Addresses<N> {
                     pgoff,
                     exec,
                     huge,
+                    build_id,
                     path: path.as_bytes(),
                 };
                 processes.mmap(pid, tid, mode, &mapping, &mut self.files);

@@ -1,4 +1,7 @@
 //! Files that code is in, by number, and the addresses that belong to one.
+//!
+//! A file is known by its path, and by its build id where the recorder told it with the mapping: two versions of one file have
+//! two numbers and one name.
 
 use std::sync::Arc;
 
@@ -21,11 +24,18 @@ impl FileId {
     }
 }
 
+/// A version of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct File {
+    name: Arc<[u8]>,
+    build_id: Option<Arc<[u8]>>,
+}
+
 /// All file names. The files themselves are never looked into, so that a recording reads the same everywhere.
 #[derive(Debug)]
 pub struct Files {
-    names: Vec<Arc<[u8]>>,
-    by_name: FxHashMap<Arc<[u8]>, FileId>,
+    files: Vec<File>,
+    by_file: FxHashMap<File, FileId>,
     bytes: usize,
 }
 
@@ -39,8 +49,8 @@ impl Files {
     /// Returns a list with the unknown file alone.
     pub fn new() -> Files {
         let mut files = Files {
-            names: Vec::new(),
-            by_name: FxHashMap::default(),
+            files: Vec::new(),
+            by_file: FxHashMap::default(),
             bytes: 0,
         };
         files.intern(b"[unknown]");
@@ -49,30 +59,46 @@ impl Files {
 
     /// Returns the number of a name, the unknown one when there are too many.
     pub(crate) fn intern(&mut self, name: &[u8]) -> FileId {
-        if let Some(&id) = self.by_name.get(name) {
+        self.intern_version(name, None)
+    }
+
+    /// Returns the number of a version of a file, the unknown one when there are too many.
+    pub(crate) fn intern_version(&mut self, name: &[u8], build_id: Option<&[u8]>) -> FileId {
+        let file = File {
+            name: name.into(),
+            build_id: build_id.map(Into::into),
+        };
+        if let Some(&id) = self.by_file.get(&file) {
             return id;
         }
-        if self.bytes.saturating_add(name.len()) > MAX_NAME_BYTES {
+        let bytes = name.len() + build_id.map_or(0, <[u8]>::len);
+        if self.bytes.saturating_add(bytes) > MAX_NAME_BYTES {
             return FileId::UNKNOWN;
         }
-        let Ok(number) = u32::try_from(self.names.len()) else {
+        let Ok(number) = u32::try_from(self.files.len()) else {
             return FileId::UNKNOWN;
         };
-        self.bytes += name.len() + 64;
-        let name: Arc<[u8]> = name.into();
-        self.names.push(Arc::clone(&name));
-        self.by_name.insert(name, FileId(number));
+        self.bytes += bytes + 64;
+        self.files.push(file.clone());
+        self.by_file.insert(file, FileId(number));
         FileId(number)
+    }
+
+    /// Returns the build id that the recorder told with the mappings of a file.
+    pub fn build_id(&self, id: FileId) -> Option<&[u8]> {
+        self.files.get(id.index())?.build_id.as_deref()
     }
 
     /// Returns a name.
     pub fn name(&self, id: FileId) -> &[u8] {
-        self.names.get(id.index()).map_or(b"[unknown]", |name| name)
+        self.files
+            .get(id.index())
+            .map_or(b"[unknown]", |file| &file.name)
     }
 
     /// Returns all names in the order of their numbers.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.names.iter().map(|name| &**name)
+        self.files.iter().map(|file| &*file.name)
     }
 }
 
@@ -118,6 +144,13 @@ mod tests {
         assert_eq!(files.intern(b"/a"), files.intern(b"/a"));
         assert_ne!(files.intern(b"/a"), files.intern(b"/b"));
         assert_eq!(files.intern(b"[unknown]"), FileId::UNKNOWN);
+        let versions = [None, Some(&[1; 20][..]), Some(&[2; 20])];
+        let ids = versions.map(|id| files.intern_version(b"/a", id));
+        assert_eq!(ids[0], files.intern(b"/a"));
+        assert!(ids[0] != ids[1] && ids[1] != ids[2]);
+        for (id, version) in ids.into_iter().zip(versions) {
+            assert_eq!((files.name(id), files.build_id(id)), (&b"/a"[..], version));
+        }
         let long = vec![b'x'; 1 << 16];
         for n in 0..1000u32 {
             files.intern(&[&long[..], &n.to_le_bytes()].concat());

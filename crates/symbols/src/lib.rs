@@ -3,8 +3,8 @@ What an address belongs to, as far as the recording itself tells: the mappings o
 its modules, kernel symbols, and whose code the addresses of a call chain are.
 
 [`Addresses`] takes the side records of a recording and says which file an address is in. [`Functions`] names the kernel's
-functions. [`frames`] and [`kernel_part`] read call chains. Nothing here prints, and no file of the machine that reads the
-recording is looked into.
+functions. [`frames`] and [`kernel_part`] read call chains. [`UserNames`] is who names functions of user
+space. Nothing here prints, and no file of the machine that reads the recording is looked into.
 */
 #![forbid(unsafe_code)]
 #![warn(
@@ -21,6 +21,7 @@ mod kernel;
 mod mode;
 mod processes;
 mod spaces;
+mod user;
 
 pub use addresses::Addresses;
 pub use chain::{Frame, Unknown, frames, kernel_part};
@@ -30,3 +31,4 @@ pub use kernel::KernelFile;
 pub use mode::CpuMode;
 pub use processes::ThreadName;
 pub use spaces::SpaceId;
+pub use user::UserNames;

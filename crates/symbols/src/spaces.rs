@@ -195,6 +195,8 @@ pub(crate) struct Mapping<'p> {
     pub exec: bool,
     /// Whether it is of huge pages.
     pub huge: bool,
+    /// Its build id, if it was told with it.
+    pub build_id: Option<&'p [u8]>,
     /// The file.
     pub path: &'p [u8],
 }
@@ -214,7 +216,8 @@ pub(crate) fn user_file(pid: i32, mapping: &Mapping<'_>, files: &mut Files) -> (
         || path == b"[heap]";
     if !anonymous {
         let pgoff = if path == b"[vdso]" { 0 } else { mapping.pgoff };
-        return (files.intern(path), pgoff.wrapping_sub(mapping.start));
+        let file = files.intern_version(path, mapping.build_id);
+        return (file, pgoff.wrapping_sub(mapping.start));
     }
     let file = if !mapping.exec || pid == 0 {
         files.intern(path)

@@ -188,6 +188,7 @@ pub(crate) fn side<'t>(record: &Record<'_>, head: &Head, text: &'t str) -> Optio
                 misc,
                 exec: true,
                 huge: false,
+                build_id: None,
                 path: text,
             }
         }

@@ -208,9 +208,9 @@ fn records_beside_events() {
         got.sides,
         [
             "Mmap { time: 0, pid: -1, tid: 0, start: 18446744071578845184, len: 14687538, \
-             pgoff: 18446744071578845184, misc: 1, exec: true, huge: false, path: \"[kernel.kallsyms]_text\" }",
+             pgoff: 18446744071578845184, misc: 1, exec: true, huge: false, build_id: None, path: \"[kernel.kallsyms]_text\" }",
             "Mmap { time: 0, pid: 1, tid: 1, start: 94621094334464, len: 790528, pgoff: 192512, misc: 2, \
-             exec: true, huge: false, path: \"/usr/bin/my bash\" }",
+             exec: true, huge: false, build_id: None, path: \"/usr/bin/my bash\" }",
             "Comm { time: 0, pid: 1, tid: 2, comm: \"a:b\", exec: false }",
             "Comm { time: 792672668000, pid: 3959, tid: 3960, comm: \"sleep\", exec: true }",
             "Fork { time: 792340770000, pid: 3958, tid: 3961, ppid: 3957, ptid: 3956 }",

@@ -18,6 +18,7 @@ mod report;
 mod share;
 mod splice;
 mod sums;
+mod user;
 
 use event::{
     Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,

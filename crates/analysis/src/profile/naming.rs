@@ -2,9 +2,10 @@
 
 use event::NONE;
 use stacks::{Name, Part};
-use symbols::{CpuMode, FileId, Functions};
+use symbols::{CpuMode, FileId, Functions, UserNames};
 
 use super::calls::{Calls, Code, DEEPER, Place, base};
+use super::user::user_names;
 
 /// Bytes of a file's name that are kept: `NAME_MAX` (`include/uapi/linux/limits.h`).
 const MAX_FILE: usize = 255;
@@ -156,13 +157,28 @@ impl<'k> Namer<'k> {
 }
 
 impl Calls {
-    /// Returns the names of all places, by number.
-    pub(super) fn named(&self, namer: Namer<'_>) -> Vec<Named> {
-        let place = |place: &Place| match place {
-            Place::Code(code) => self.named_code(code, namer),
+    /// Returns the names of all places, by number. `user` names functions of user space.
+    pub(super) fn named(&self, namer: Namer<'_>, user: &mut dyn UserNames) -> Vec<Named> {
+        let mut of_user = user_names(self.user_places(), self.addresses.files(), user);
+        let place = |(place, number): (&Place, u32)| match place {
+            Place::Code(code) => match of_user.remove(&number) {
+                Some(names) => of_files(names, code.mode),
+                None => self.named_code(code, namer),
+            },
             Place::Told(name, file, mode) => told(name.as_deref(), file, *mode),
         };
-        self.places.iter().map(place).collect()
+        self.places.iter().zip(0u32..).map(place).collect()
+    }
+
+    /// Returns the places of the host's user space that are in files.
+    fn user_places(&self) -> impl Iterator<Item = (u32, FileId, u64)> + '_ {
+        let places = self.places.iter().zip(0u32..);
+        places.filter_map(|(place, number)| match place {
+            Place::Code(code) if code.mode == CpuMode::User && code.file != FileId::UNKNOWN => {
+                Some((number, code.file, code.address))
+            }
+            _ => None,
+        })
     }
 
     fn named_code(&self, code: &Code, namer: Namer<'_>) -> Named {
@@ -217,6 +233,19 @@ fn guest_without_name(mode: CpuMode) -> &'static str {
     match mode {
         CpuMode::GuestUser => "[guest user]",
         _ => "[guest]",
+    }
+}
+
+/// A place of user space that files name, with what was inlined there.
+fn of_files(names: Vec<String>, mode: CpuMode) -> Named {
+    let names = names.into_iter().map(|text| Name {
+        text,
+        part: Part::User,
+    });
+    Named {
+        names: names.collect(),
+        signs: signs(Some(""), "", mode),
+        is_kernel: false,
     }
 }
 

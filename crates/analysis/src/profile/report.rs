@@ -5,7 +5,7 @@ use std::fmt;
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::{FxHashMap, FxHashSet};
 use stacks::{Function, ROOT, Stacks, Weight};
-use symbols::ThreadName;
+use symbols::{ThreadName, UserNames};
 
 use super::build::Builder;
 use super::calls::{Mode, NOBODY, Row};
@@ -220,9 +220,15 @@ impl fmt::Debug for Beside<'_> {
 
 impl Profile {
     /// Returns what was found, with what is known beside it.
-    pub fn report(&self, walked: &Walked<'_>, beside: Beside<'_>) -> ProfileReport {
+    /// `user` names functions of user space.
+    pub fn report(
+        &self,
+        walked: &Walked<'_>,
+        beside: Beside<'_>,
+        user: &mut dyn UserNames,
+    ) -> ProfileReport {
         let known = self.known(walked.machine);
-        let named = self.calls.named(beside.namer);
+        let named = self.calls.named(beside.namer, user);
         let mut builder = Builder::new(&self.calls, &named);
         let signs = builder.signs();
         let mut report = self.empty(&named);

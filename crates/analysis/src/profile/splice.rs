@@ -8,7 +8,7 @@
 use model::{Machine, vcpu_from_comm};
 use rustc_hash::FxHashMap;
 use stacks::{Name, Part, ROOT, Stacks, Weight};
-use symbols::ThreadName;
+use symbols::{ThreadName, UserNames};
 
 use super::Profile;
 use super::build::Builder;
@@ -134,8 +134,13 @@ impl Profile {
 
     /// Returns what this recording, made inside a guest by CPU ([`super::ProfileBy::Cpu`]), has to put in the place of what the
     /// host knows of it. Whoever knows the host says which threads are its vCPUs.
-    pub fn guest_side(&self, walked: &Walked<'_>, namer: Namer<'_>) -> GuestSide {
-        let named = self.calls.named(namer);
+    pub fn guest_side(
+        &self,
+        walked: &Walked<'_>,
+        namer: Namer<'_>,
+        user: &mut dyn UserNames,
+    ) -> GuestSide {
+        let named = self.calls.named(namer, user);
         let mut builder = Builder::new(&self.calls, &named);
         let mut cpus: FxHashMap<u32, Weight> = FxHashMap::default();
         let mut idle = Weight::default();

@@ -328,7 +328,7 @@ impl SampledTime {
             guest: None,
             guest_ns: &[],
         };
-        let report = self.profile.report(walked, beside);
+        let report = self.profile.report(walked, beside, &mut ());
         ProfileSums::of(report, self.log.as_ref(), asked)
     }
 

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
+        ..Beside::default()
     };
     let inputs = args.recordings.iter().chain(&args.with);
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();

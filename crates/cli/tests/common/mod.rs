@@ -235,6 +235,8 @@ pub(crate) fn trapline() -> Command {
     let named = std::env::var_os("TRAPLINE_PROGRAM");
     let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_trapline").into()));
     command.env_clear().stdin(Stdio::null());
+    // What is printed is not to depend on the machine: some have the very files that were recorded.
+    command.env("TRAPLINE_NO_LOCAL_FILES", "1");
     command
 }
 

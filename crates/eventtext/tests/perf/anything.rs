@@ -139,6 +139,7 @@ proptest! {
                     misc: *misc,
                     exec: misc & 0x2000 == 0,
                     huge: misc & 0x4000 != 0,
+                    build_id: None,
                     path,
                 }),
                 Told::Symbol(start, len, name, gone) => printer.side(&Side::Ksymbol {

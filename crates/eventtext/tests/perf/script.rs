@@ -116,6 +116,7 @@ impl Script {
             misc,
             exec,
             huge: false,
+            build_id: None,
             path,
         });
     }

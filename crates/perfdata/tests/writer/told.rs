@@ -73,6 +73,12 @@ impl Out {
             });
         }
         let (pid, tid) = (record.pid as i32, record.tid as i32);
+        // What stands for device and inode, taken for a build id: its length is a number's first byte.
+        let mut place = Numbers::new(recording.big);
+        place.u64(8).u64(9).u64(10);
+        let length = usize::from(place.out[0]);
+        let id =
+            (record.misc & 1 << 14 != 0 && length > 0).then(|| place.out[4..4 + length].to_vec());
         let side = match &record.body {
             Body::Comm(name) => SideRecord::Comm {
                 pid,
@@ -96,6 +102,9 @@ impl Out {
                 // The second kind has a protection of its own, 5: it may be read and run.
                 exec: matches!(&record.body, Body::Mmap2(_)) || record.misc & 1 << 13 == 0,
                 huge: false,
+                build_id: id
+                    .as_deref()
+                    .filter(|_| matches!(&record.body, Body::Mmap2(_))),
                 path,
             },
             Body::Ksymbol(name) => SideRecord::Ksymbol {

@@ -208,7 +208,7 @@ fn profile(reader: &Reader<'_>) {
             guest: None,
             guest_ns: &[],
         };
-        let report = profile.report(&walked, beside);
+        let report = profile.report(&walked, beside, &mut ());
         let mut sum = report.shown();
         // Whatever the recording says, every sample is shown or counted.
         assert_eq!(report.stacks.tree().totals()[0], sum);
@@ -230,10 +230,10 @@ fn profile(reader: &Reader<'_>) {
         };
         assert!(!render::flame::table(&report, layout).is_empty());
         // Its own stacks in the place of its guests'.
-        let mut side = profile.guest_side(&walked, analysis::Namer::default());
+        let mut side = profile.guest_side(&walked, analysis::Namer::default(), &mut ());
         side.vcpus = profile.vcpu_threads(walked.machine);
         beside.guest = Some(&side);
-        let spliced = profile.report(&walked, beside);
+        let spliced = profile.report(&walked, beside, &mut ());
         assert_eq!(spliced.shown(), report.shown());
         assert_eq!(spliced.stacks.tree().totals()[0], report.shown());
     }

@@ -7,7 +7,7 @@ use analysis::{
     Walked,
 };
 use anyhow::{Result, bail};
-use session::{Options, Scope, Session};
+use session::{BinaryOptions, Options, Scope, Session};
 
 use crate::args::Common;
 
@@ -46,6 +46,7 @@ impl GuestRecording {
         &self,
         common: &Common,
         kallsyms: Option<&Path>,
+        binaries: BinaryOptions,
         host: &Profile,
         walked: &Walked<'_>,
     ) -> Result<Ready> {
@@ -74,6 +75,11 @@ impl GuestRecording {
         let session = Session::open(Options {
             spool_limit: common.spool_limit,
             kallsyms: kallsyms.map(Path::to_owned),
+            // Files without a build id are the host's.
+            binaries: BinaryOptions {
+                symfs: None,
+                ..binaries
+            },
             ..Options::default()
         })?;
         let input = session.input(&self.path)?;
@@ -91,9 +97,10 @@ impl GuestRecording {
             host: recording.functions(),
             ..Namer::default()
         };
+        let mut user = recording.user_functions();
         let side = study
             .get::<Profile>()
-            .map(|profile| profile.guest_side(&study.walked(), namer));
+            .map(|profile| profile.guest_side(&study.walked(), namer, &mut user));
         let Some(mut side) = side.filter(|side| !side.cpus.is_empty() || side.idle.samples > 0)
         else {
             bail!("{name}: holds no samples; record inside the guest with 'perf record -a -g'");

@@ -1,5 +1,6 @@
 //! `trapline flame`: where CPUs were when perf sampled them, and what threads waited for without one.
 
+mod binaries;
 mod diff;
 mod folded;
 mod guest;
@@ -22,6 +23,7 @@ use crate::answer::Answer;
 use crate::args::Common;
 use crate::opening::{self, Beside};
 use crate::output;
+use binaries::BinaryArgs;
 use folded::CountUnit;
 use warnings::warnings;
 use write::Form;
@@ -103,6 +105,9 @@ pub(crate) struct FlameArgs {
     diff_guest_kallsyms: Option<PathBuf>,
 
     #[command(flatten)]
+    binaries: BinaryArgs,
+
+    #[command(flatten)]
     common: Common,
 }
 
@@ -132,8 +137,9 @@ Columns, off CPU:
   runnable  waited for a CPU: preempted, or woken and not yet running
 
 Idle CPUs, idle guests and the waits of guests that had halted are left out. A
-function that nothing names is its file and where it is in that file. Filters choose
-samples, and with --off-cpu threads. On CPU this needs samples ('perf record -a -g', or
+function that nothing names is its file and where it is in that file; those of user
+space are named by files with the recording's build ids. Filters choose samples, and
+with --off-cpu threads. On CPU this needs samples ('perf record -a -g', or
 'perf kvm --host --guest record -a -g' to see guests too), off CPU switches with stacks
 ('perf record -a -g -e sched:sched_switch -e sched:sched_waking').
 
@@ -143,6 +149,7 @@ Examples:
   trapline flame perf.data -o out.folded
   trapline flame before.data --diff after.data -o changes.svg
   trapline flame --by vm perf.data -o speedscope.json
+  trapline flame --symfs rootfs --debug-dir rootfs/usr/lib/debug perf.data
   trapline flame --off-cpu --wakeup sched.data -o waits.folded
   trapline flame host.perf.data --guest guest.perf.data -o out.svg
   trapline flame --guest-exits --guest-kallsyms guest.txt perf.data.guest
@@ -219,6 +226,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         guest.side(
             &args.common,
             args.guest_kallsyms.as_deref(),
+            args.binaries.options(),
             profile,
             &walked,
         )
@@ -230,7 +238,8 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         guest: side.as_ref().map(|side| &side.side),
         guest_ns: &guest_ns,
     };
-    let report = profile.report(&walked, beside);
+    let mut user = recording.user_functions();
+    let report = profile.report(&walked, beside, &mut user);
     require(args, &recording, &report)?;
     session.host_facts().warn(&mut outcome.quality);
     recording.warn_of_guess(&mut outcome.quality);
@@ -240,7 +249,8 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
             outcome.quality.warn(warning);
         }
     }
-    for warning in warnings(&report) {
+    let lacks = warnings(&report).into_iter();
+    for warning in lacks.chain(args.binaries.warnings(&user)) {
         outcome.quality.warn(warning);
     }
     Ok(Collected {
@@ -267,6 +277,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let beside = Beside {
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
+        binaries: args.binaries.options(),
         ..Beside::default()
     };
     let inputs: Vec<&Path> = std::iter::once(&args.recording)

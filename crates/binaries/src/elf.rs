@@ -1,0 +1,175 @@
+//! ELF files: their build id, where they are loaded, and their sections.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use object::read::ReadCache;
+use object::{
+    Architecture, BinaryFormat, CompressionFormat, Endianness, Object as _, ObjectKind,
+    ObjectSection as _, ObjectSegment as _, SectionFlags, SectionKind, elf,
+};
+
+use crate::read::Source;
+use crate::why::Why;
+
+/// Sections and segments that a file may have; linkers make some forty.
+const MAX_PARTS: usize = 1 << 16;
+
+/// A segment that is loaded (`PT_LOAD`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Where it is in the file, and how long.
+    pub offset: u64,
+    pub size: u64,
+    /// Where it is in memory, as the file says.
+    pub address: u64,
+    /// Whether code may run there.
+    pub code: bool,
+}
+
+/// A section.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    pub name: Vec<u8>,
+    pub address: u64,
+    pub size: u64,
+    /// Whether code is in it.
+    pub code: bool,
+    /// Where its bytes are in the file; `None` where they are in another file.
+    range: Option<(u64, u64)>,
+    /// How they are packed, and how many they are then.
+    packed: Option<(CompressionFormat, u64)>,
+}
+
+/// An opened file.
+#[derive(Debug)]
+pub(crate) struct Elf {
+    pub source: Source,
+    pub endian: Endianness,
+    pub is_64: bool,
+    pub architecture: Architecture,
+    pub build_id: Option<Vec<u8>>,
+    pub loads: Vec<Load>,
+    /// By number as symbols have them, from 1 on.
+    pub sections: Vec<Section>,
+    /// Name and checksum of the file that has what was taken out of this one.
+    pub debug_link: Option<(Vec<u8>, u32)>,
+    /// Bytes that a section may be unpacked to.
+    most: u64,
+}
+
+impl Elf {
+    /// Opens a file of at most so many bytes.
+    pub(crate) fn open(path: &Path, most: u64) -> Result<Elf, Why> {
+        let source = Source::open(path, most)?;
+        let cache = ReadCache::new(source.headers()?);
+        let file = object::File::parse(&cache).map_err(|_| Why::Damaged)?;
+        let kind = matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic);
+        if file.format() != BinaryFormat::Elf || !kind {
+            return Err(Why::Damaged);
+        }
+        let loads = file.segments().take(MAX_PARTS).map(|segment| {
+            let (offset, size) = segment.file_range();
+            Load {
+                offset,
+                size,
+                address: segment.address(),
+                code: segment.permissions().executable(),
+            }
+        });
+        let sections = file.sections().take(MAX_PARTS).map(|section| {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+                return Err(Why::Damaged);
+            };
+            let here = section.kind() != SectionKind::UninitializedData;
+            let compressed = section.compressed_file_range();
+            let compressed = compressed.map_err(|_| Why::Damaged)?;
+            Ok(Section {
+                name: section.name_bytes().map_err(|_| Why::Damaged)?.to_vec(),
+                address: section.address(),
+                size: section.size(),
+                code: (sh_flags & elf::SHF_EXECINSTR) != Default::default(),
+                range: here.then_some((compressed.offset, compressed.compressed_size)),
+                packed: match compressed.format {
+                    CompressionFormat::None => None,
+                    format => Some((format, compressed.uncompressed_size)),
+                },
+            })
+        });
+        let build_id = file.build_id().map_err(|_| Why::Damaged)?;
+        let link = file.gnu_debuglink().ok().flatten();
+        Ok(Elf {
+            endian: file.endianness(),
+            is_64: file.is_64(),
+            architecture: file.architecture(),
+            build_id: build_id.map(<[u8]>::to_vec).filter(|id| !id.is_empty()),
+            loads: loads.collect(),
+            sections: sections.collect::<Result<_, _>>()?,
+            debug_link: link.map(|(name, crc)| (name.to_vec(), crc)),
+            source,
+            most,
+        })
+    }
+
+    /// Returns whether it is told where in the file code is. Debug files that objcopy made keep the segments, with no code in
+    /// them; those of eu-strip keep all that is said of them.
+    pub(crate) fn has_layout(&self) -> bool {
+        self.loads.iter().any(|load| load.code && load.size > 0)
+    }
+
+    /// Returns a section by its name.
+    pub(crate) fn section(&self, name: &[u8]) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// Returns whether a section is here, with its bytes.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.section(name)
+            .is_some_and(|section| section.range.is_some_and(|(_, size)| size > 0))
+    }
+
+    /// Reads a section; `None` where it is not in this file.
+    pub(crate) fn read(&mut self, name: &[u8]) -> Result<Option<Arc<[u8]>>, Why> {
+        let Some(section) = self.section(name) else {
+            return Ok(None);
+        };
+        let (Some((offset, size)), packed) = (section.range, section.packed) else {
+            return Ok(None);
+        };
+        let Some((format, unpacked)) = packed else {
+            return self.source.shared(offset, size).map(Some);
+        };
+        if unpacked > self.most {
+            return Err(Why::TooBig);
+        }
+        let bytes = self.source.bytes(offset, size)?;
+        unpack(&bytes, format, unpacked).map(|bytes| Some(bytes.into()))
+    }
+}
+
+/// Returns where in memory a place in the file is that these are the segments of.
+pub(crate) fn address(loads: &[Load], offset: u64) -> Option<u64> {
+    let has = |load: &&Load| offset.wrapping_sub(load.offset) < load.size && offset >= load.offset;
+    let load = loads.iter().find(has)?;
+    load.address.checked_add(offset - load.offset)
+}
+
+fn unpack(bytes: &[u8], format: CompressionFormat, size: u64) -> Result<Vec<u8>, Why> {
+    let mut out = Vec::new();
+    let read = match format {
+        CompressionFormat::Zlib => flate2::bufread::ZlibDecoder::new(bytes)
+            .take(size)
+            .read_to_end(&mut out),
+        CompressionFormat::Zstandard => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(bytes);
+            let decoder = decoder.map_err(|_| Why::Damaged)?;
+            decoder.take(size).read_to_end(&mut out)
+        }
+        _ => return Err(Why::Damaged),
+    };
+    match read {
+        Ok(read) if read as u64 == size => Ok(out),
+        _ => Err(Why::Damaged),
+    }
+}

@@ -1,0 +1,35 @@
+//! Why a place has no name.
+
+/// Why a place in a file has no name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// There is no such file here, or it cannot be read.
+    NoFile,
+    /// There is one of that name, and it has another build id: it is another version.
+    OtherBuildId,
+    /// The recording has no build id of it, so that a file of that name may be another version.
+    NoBuildId,
+    /// The file has no symbol there.
+    NoSymbol,
+    /// There are symbols, and no file that tells where in memory its parts are: debug files alone often do not.
+    NoLayout,
+    /// The file is damaged.
+    Damaged,
+    /// It is bigger than the limit.
+    TooBig,
+}
+
+impl Why {
+    /// Returns the reason in words that go on after the file's name.
+    pub fn words(self) -> &'static str {
+        match self {
+            Why::NoFile => "is not here",
+            Why::OtherBuildId => "has another build id here",
+            Why::NoBuildId => "has no build id in the recording",
+            Why::NoSymbol => "has no symbol there",
+            Why::NoLayout => "is here as a debug file alone, which does not tell where its code is",
+            Why::Damaged => "is damaged",
+            Why::TooBig => "is too big",
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `flame` beside perf where functions of user space have names: a program that is compiled and recorded here.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::common::trapline;
+
+const PROGRAM: &str = r#"
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <string>
+#include <vector>
+namespace work {
+__attribute__((always_inline)) inline unsigned long mix(unsigned long a) {
+    for (int i = 0; i < 50; i++) a = a * 6364136223846793005UL + 1442695040888963407UL;
+    return a;
+}
+__attribute__((noinline)) unsigned long sorted(std::vector<unsigned long> &all) {
+    for (auto &one : all) one = mix(one);
+    std::sort(all.begin(), all.end());
+    return all[all.size() / 2];
+}
+__attribute__((noinline)) unsigned long counted(int n) {
+    std::map<std::string, unsigned long> seen;
+    std::vector<unsigned long> all(2000);
+    unsigned long sum = 0;
+    for (int i = 0; i < n; i++) {
+        for (auto &one : all) one = rand();
+        sum += sorted(all);
+        for (int k = 0; k < 200; k++) seen[std::to_string(k)] += sum;
+    }
+    return sum + seen.size();
+}
+}
+int main() {
+    unsigned long sum = 0;
+    for (clock_t end = clock() + CLOCKS_PER_SEC; clock() < end;) sum += work::counted(5);
+    return sum == 42;
+}
+"#;
+
+fn tool(name: &str, args: &[&str]) -> Option<String> {
+    let command = Command::new(name).args(args).stderr(Stdio::null()).output();
+    let output = command.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A program and what perf recorded of it.
+struct Recorded {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+    recording: String,
+}
+
+/// Returns nothing where a tool is missing or may not record, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+fn recorded(more: &[&str]) -> Option<Recorded> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("work.cpp"), PROGRAM).unwrap();
+    let program = path("work");
+    let flags = ["-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id"];
+    let recording = path("perf.data");
+    let cache = path("cache");
+    let mut record = vec![
+        "--buildid-dir",
+        &cache,
+        "record",
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        "2000",
+        "-g",
+        "-o",
+        &recording,
+    ];
+    record.extend(more);
+    record.push(&program);
+    let done = tool(
+        "g++",
+        &[&flags[..], &[&path("work.cpp"), "-o", &program]].concat(),
+    )
+    .and_then(|_| tool("perf", &record));
+    let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    if done.is_none() {
+        assert!(!required, "g++ or perf is missing");
+        #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+        {
+            eprintln!("skipped: no g++ or no perf that records here");
+        }
+        return None;
+    }
+    Some(Recorded {
+        program: program.clone().into(),
+        folder,
+        recording,
+    })
+}
+
+/// Runs the program, which may look for files where the recorder saw them, and returns what it prints.
+fn flame<'a>(args: impl Iterator<Item = &'a &'a str>) -> String {
+    let mut command = trapline();
+    let output = command
+        .env_remove("TRAPLINE_NO_LOCAL_FILES")
+        .args(args)
+        .output();
+    let output = output.unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Stacks with what they weigh, the names of frames from the outermost on; `?` for what has none.
+type Folded = BTreeMap<Vec<String>, u64>;
+
+fn of_perf(recording: &str) -> Folded {
+    let cache = Path::new(recording)
+        .with_file_name("cache")
+        .display()
+        .to_string();
+    let args = [
+        "--buildid-dir",
+        &cache,
+        "script",
+        "--no-inline",
+        "-F",
+        "comm,period,ip,sym",
+        "-i",
+        recording,
+    ];
+    let text = tool("perf", &args).unwrap();
+    let mut all = Folded::new();
+    for sample in text.split("\n\n") {
+        let mut lines = sample.lines().filter(|line| !line.is_empty());
+        let Some(head) = lines.next() else {
+            continue;
+        };
+        let (comm, period) = head.trim().rsplit_once(' ').unwrap();
+        let frames = lines.map(|line| {
+            let (_, name) = line.trim().split_once(' ').unwrap();
+            // perf looks into its own vdso where the cache has none.
+            let no_name = name == "[unknown]" || name.starts_with("__vdso_");
+            if no_name { "?" } else { name }.to_owned()
+        });
+        let mut stack: Vec<String> = frames.collect();
+        stack.push(comm.trim().to_owned());
+        stack.reverse();
+        *all.entry(stack).or_default() += period.trim().parse::<u64>().unwrap();
+    }
+    all
+}
+
+fn of_program(recorded: &Recorded, more: &[&str]) -> Folded {
+    let out = recorded
+        .folder
+        .path()
+        .join("out.folded")
+        .display()
+        .to_string();
+    let args = ["flame", &recorded.recording, "-o", &out];
+    flame(args.iter().chain(more));
+    let mut all = Folded::new();
+    for line in fs::read_to_string(&out).unwrap().lines() {
+        let (stack, weight) = line.rsplit_once(' ').unwrap();
+        // Names have no semicolons, and `?` stands for a file with a place in it.
+        let frames = stack.split(';').map(|frame| {
+            let place = frame.rsplit_once("+0x");
+            let is_place = place.is_some_and(|(_, at)| at.chars().all(|c| c.is_ascii_hexdigit()));
+            if is_place || frame == "[unknown]" || frame.starts_with("__vdso_") {
+                "?"
+            } else {
+                frame
+            }
+            .to_owned()
+        });
+        *all.entry(frames.collect()).or_default() += weight.parse::<u64>().unwrap();
+    }
+    all
+}
+
+fn differ(ours: &Folded, theirs: &Folded) {
+    let lines = |a: &Folded, b: &Folded| -> Vec<String> {
+        let only = a
+            .iter()
+            .filter(|(stack, weight)| b.get(*stack) != Some(weight));
+        only.take(5)
+            .map(|(stack, weight)| format!("{} {weight}", stack.join(";")))
+            .collect()
+    };
+    assert_eq!(lines(ours, theirs), lines(theirs, ours));
+}
+
+fn has(folded: &Folded, name: &str) -> bool {
+    folded
+        .keys()
+        .any(|stack| stack.iter().any(|frame| frame == name))
+}
+
+#[test]
+fn functions_of_user_space_are_those_that_perf_names() {
+    // Build ids at the end of the recording, and in its mappings.
+    for more in [&[][..], &["--buildid-mmap"]] {
+        let Some(recorded) = recorded(more) else {
+            return;
+        };
+        let theirs = of_perf(&recorded.recording);
+        let cache = recorded.folder.path().join("cache").display().to_string();
+        let ours = of_program(&recorded, &["--no-inline", "--buildid-dir", &cache]);
+        assert!(
+            has(&theirs, "work::sorted") && theirs.len() > 5,
+            "{theirs:?}"
+        );
+        differ(&ours, &theirs);
+        // With what is inlined stacks are deeper, and weigh the same.
+        let inlined = of_program(&recorded, &["--buildid-dir", &cache]);
+        assert!(has(&inlined, "work::mix") && !has(&ours, "work::mix"));
+        let sum = |folded: &Folded| folded.values().sum::<u64>();
+        assert_eq!(sum(&inlined), sum(&ours));
+    }
+}
+
+#[test]
+fn another_version_of_a_file_names_nothing() {
+    let Some(recorded) = recorded(&[]) else {
+        return;
+    };
+    let named = of_program(&recorded, &[]);
+    assert!(has(&named, "work::sorted"));
+    // The same names elsewhere: a program with another function, and so another build id, at the same path.
+    let copy = recorded.folder.path().join("symfs");
+    let place = |folder: &Path| folder.join(recorded.program.strip_prefix("/").unwrap());
+    fs::create_dir_all(place(&copy).parent().unwrap()).unwrap();
+    fs::copy(&recorded.program, place(&copy)).unwrap();
+    let source = recorded.folder.path().join("work.cpp");
+    fs::write(&source, PROGRAM.replace("counted(5)", "counted(6)")).unwrap();
+    let (source, program) = (
+        source.display().to_string(),
+        recorded.program.display().to_string(),
+    );
+    let flags = ["-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id"];
+    tool("g++", &[&flags[..], &[&source, "-o", &program]].concat()).unwrap();
+    let other = of_program(&recorded, &[]);
+    assert!(!has(&other, "work::sorted") && !has(&other, "main"));
+    let copy = copy.display().to_string();
+    assert!(has(
+        &of_program(&recorded, &["--symfs", &copy]),
+        "work::sorted"
+    ));
+    let nowhere = recorded.folder.path().join("nowhere").display().to_string();
+    let args = [
+        "flame",
+        &recorded.recording,
+        "--symfs",
+        &nowhere,
+        "--debug-dir",
+        &nowhere,
+    ];
+    let text = flame(args.iter());
+    assert!(text.contains("work is not here: "), "{text}");
+}

@@ -1,0 +1,117 @@
+//! Names of user space's functions, by the build ids that a recording knows.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+
+use binaries::{Binaries, Why};
+use symbols::UserNames;
+
+/// Files of which it is counted why their functions have no names.
+const MAX_FILES: usize = 1 << 12;
+
+/// Names functions of user space: by the files of the machine that reads the recording, where they are those that were recorded.
+#[derive(Debug)]
+pub struct UserFunctions {
+    binaries: Binaries,
+    /// By path, the build id that the recording has apart from mappings; `None` where it has several.
+    build_ids: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// By path and reason, in how many places nothing has a name.
+    without: BTreeMap<(Vec<u8>, Why), u64>,
+}
+
+impl UserFunctions {
+    /// `build_ids` are paths with the ids that the recording has of them.
+    pub(crate) fn new<'b>(
+        binaries: Binaries,
+        build_ids: impl Iterator<Item = (&'b [u8], &'b [u8])>,
+    ) -> UserFunctions {
+        let mut known: HashMap<Vec<u8>, Option<Vec<u8>>> = HashMap::new();
+        for (path, id) in build_ids {
+            match known.entry(path.to_vec()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Some(id.to_vec()));
+                }
+                // One path with two ids was two files, and a mapping does not tell which.
+                Entry::Occupied(mut entry) => {
+                    if entry.get().as_deref() != Some(id) {
+                        entry.insert(None);
+                    }
+                }
+            }
+        }
+        UserFunctions {
+            binaries,
+            build_ids: known,
+            without: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the files in which places have no name, and why: those with the most places first.
+    pub fn without_names(&self) -> Vec<(String, Why, u64)> {
+        let all = self.without.iter().map(|((path, why), places)| {
+            let path = String::from_utf8_lossy(path).into_owned();
+            (path, *why, *places)
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        all
+    }
+}
+
+impl UserNames for UserFunctions {
+    fn names(
+        &mut self,
+        file: &[u8],
+        build_id: Option<&[u8]>,
+        offset: u64,
+        names: &mut Vec<String>,
+    ) {
+        let known = self.build_ids.get(file).and_then(Option::as_deref);
+        match self.binaries.names(file, build_id.or(known), offset) {
+            Ok(found) => names.extend(found),
+            Err(why) => {
+                let key = (file.to_vec(), why);
+                let full = self.without.len() >= MAX_FILES;
+                if !full || self.without.contains_key(&key) {
+                    *self.without.entry(key).or_default() += 1;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_two_build_ids_has_none() {
+        let binaries = Binaries::new(binaries::Options {
+            own_paths: true,
+            ..binaries::Options::default()
+        });
+        let ids: [(&[u8], &[u8]); 4] = [
+            (b"/nowhere/a", &[1; 20]),
+            (b"/nowhere/b", &[1; 20]),
+            (b"/nowhere/a", &[1; 20]),
+            (b"/nowhere/b", &[2; 20]),
+        ];
+        let mut functions = UserFunctions::new(binaries, ids.into_iter());
+        let mut names = Vec::new();
+        for (file, id) in [
+            (&b"/nowhere/a"[..], None),
+            (b"/nowhere/b", None),
+            (b"/nowhere/b", None),
+            (b"/nowhere/b", Some(&[3; 20][..])),
+        ] {
+            functions.names(file, id, 0x1000, &mut names);
+        }
+        assert!(names.is_empty());
+        let expected = [
+            ("/nowhere/b".to_owned(), Why::NoBuildId, 2),
+            ("/nowhere/a".to_owned(), Why::NoFile, 1),
+            ("/nowhere/b".to_owned(), Why::NoFile, 1),
+        ];
+        assert_eq!(functions.without_names(), expected);
+    }
+}

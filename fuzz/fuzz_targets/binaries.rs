@@ -1,0 +1,33 @@
+//! An object file: its symbols and its DWARF, at places all over it; and the names in it.
+#![no_main]
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use binaries::{Binaries, Options};
+use libfuzzer_sys::fuzz_target;
+
+/// A folder of this process, since object files are read from files.
+fn folder() -> &'static PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = std::env::temp_dir().join(format!("fuzz-binaries-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("there is room for it");
+        folder
+    })
+}
+
+fuzz_target!(|data: &[u8]| {
+    std::fs::write(folder().join("file"), data).expect("there is room for it");
+    let mut binaries = Binaries::new(Options {
+        symfs: Some(folder().clone()),
+        inlines: true,
+        ..Options::default()
+    });
+    for offset in (0..data.len() as u64).step_by(1 + data.len() / 256) {
+        if let Ok(names) = binaries.names(b"/file", None, offset) {
+            assert!(!names.is_empty() && names.len() < 256);
+        }
+    }
+    assert!(binaries::demangle(data).len() <= 1 << 14);
+});
