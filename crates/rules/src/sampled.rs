@@ -120,12 +120,15 @@ impl Case<'_> {
         (profile.unit == SampleUnit::Nanoseconds).then(|| Cost::of(part.amount, whole, base))
     }
 
-    /// Returns what a rule has to add that cannot tell by samples because kernel functions have no names in them; nothing where
-    /// that is not so.
+    /// Returns what a rule has to add that cannot tell by samples because kernel functions have no names in them, or there are
+    /// no stacks; nothing where that is not so.
     pub(crate) fn nameless(&self) -> &'static str {
         match &self.picture.profile {
             Some(profile) if !profile.names_kernel() => {
                 " Kernel functions have no names in its samples: give --kallsyms, a copy of the host's /proc/kallsyms."
+            }
+            Some(profile) if profile.kernel.0 > 0 && !profile.has_stacks() => {
+                " Its samples have no stacks; record them with perf record -g."
             }
             _ => "",
         }

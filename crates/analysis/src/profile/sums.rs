@@ -160,6 +160,13 @@ impl ProfileSums {
         self.kernel.1 * 2 >= self.kernel.0
     }
 
+    /// Returns whether samples have stacks: some of them more than the innermost function.
+    pub fn has_stacks(&self) -> bool {
+        let mut any = false;
+        self.each(|_, path, _| any |= path.len() > 1);
+        any
+    }
+
     /// Returns whether functions of guests have names: some of them, since those of a guest's user space never have.
     pub fn names_guests(&self) -> bool {
         self.guest.1 > 0

@@ -256,13 +256,15 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     match by_switches {
         Verdict::Found(_) | Verdict::Lacks(_) if samples.elsewhere() => Verdict::Clear,
+        Verdict::Lacks(what) if !case.nameless().is_empty() => {
+            Verdict::Lacks(what + case.nameless())
+        }
         Verdict::Lacks(_) if samples.part.is_below(SAMPLED) => Verdict::Clear,
         Verdict::Lacks(_) if samples.part.share() >= SAMPLED => Verdict::Lacks(format!(
             "{} of kworkers in the governor's functions are too few to tell a share; record more: for longer, or with a higher \
              frequency (perf record -F).",
             words::plural(samples.part.of, "sample")
         )),
-        Verdict::Lacks(what) => Verdict::Lacks(what + case.nameless()),
         other => other,
     }
 }
