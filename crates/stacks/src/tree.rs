@@ -38,6 +38,9 @@ pub struct Node {
 pub struct Tree {
     nodes: Vec<Node>,
     index: FxHashMap<(u32, u32), u32>,
+    /// By node, the frame that it called last and its node: mostly that is what it calls again, and the index is a large table
+    /// somewhere else in memory. The root stands for nothing.
+    last: Vec<(u32, u32)>,
     most: usize,
     shortened: Weight,
 }
@@ -52,6 +55,7 @@ impl Tree {
                 own: Weight::default(),
             }],
             index: FxHashMap::default(),
+            last: vec![(0, ROOT)],
             most: most.min(u32::MAX as usize),
             shortened: Weight::default(),
         }
@@ -81,13 +85,20 @@ impl Tree {
 
     /// Returns the node of a frame that another one called; `None` where there is none and the tree is full.
     pub fn child(&mut self, parent: u32, frame: u32) -> Option<u32> {
+        let last = self.last.get_mut(parent as usize)?;
+        if last.0 == frame && last.1 != ROOT {
+            return Some(last.1);
+        }
         if let Some(&node) = self.index.get(&(parent, frame)) {
+            *last = (frame, node);
             return Some(node);
         }
         let node = self.nodes.len();
-        if node >= self.most || parent as usize >= node {
+        if node >= self.most {
             return None;
         }
+        *last = (frame, node as u32);
+        self.last.push((0, ROOT));
         self.nodes.push(Node {
             parent,
             frame,
