@@ -21,6 +21,7 @@ mod facts_command;
 mod filtered_counts;
 mod filters;
 mod flame;
+mod flame_cases;
 mod flame_diff;
 mod flame_folded;
 mod flame_guest;

@@ -34,7 +34,9 @@ impl<'a> StackFrame<'a> {
         };
         let told = last.and_then(hex).filter(|_| address.is_none());
         let symbol = without_offset(name.trim());
-        let symbol = Some(symbol).filter(|name| is_name(name));
+        // Names of Rust functions begin with anything; only perf prints those.
+        let of_code = of_perf && address.is_some() && !symbol.is_empty() && symbol != "[unknown]";
+        let symbol = Some(symbol).filter(|name| of_code || is_name(name));
         if address.is_none() && symbol.is_none() {
             return None;
         }
@@ -121,6 +123,12 @@ mod tests {
                 Some(0xfdd6b),
                 Some("ioctl"),
                 Some("/usr/lib/libc.so.6"),
+            ),
+            (
+                "    55d0c0ffee00 <Vec<T> as Drop>::drop+0x1c (/opt/lib.so)",
+                Some(0x55d0_c0ff_ee00),
+                Some("<Vec<T> as Drop>::drop"),
+                Some("/opt/lib.so"),
             ),
             (
                 "    55d0c0ffee00 (/usr/bin/opt)",

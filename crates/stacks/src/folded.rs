@@ -22,8 +22,8 @@ pub fn folded(stacks: &Stacks, most: usize, mut line: impl FnMut(&str)) {
 /// Puts a stack into `text`, in place of what stood there.
 pub(crate) fn path(stacks: &Stacks, frames: &[u32], most: usize, text: &mut String) {
     text.clear();
-    for frame in frames {
-        if !text.is_empty() {
+    for (place, frame) in frames.iter().enumerate() {
+        if place > 0 {
             text.push(';');
         }
         let name = stacks.name(*frame);

@@ -20,8 +20,10 @@ const MAX_THREADS: usize = 1 << 18;
 const MAX_PLACES: usize = 1 << 20;
 /// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
 const MAX_COMM: usize = 127;
-/// Bytes of a function's name that are kept: `KSYM_NAME_LEN` is 512 since kernel 6.1.
-const MAX_NAME: usize = 512;
+/// Bytes of a function's name that are kept, as a text tells it: those of generic functions are long.
+const MAX_NAME: usize = 8 << 10;
+/// Bytes of all such names.
+const MAX_NAMES: usize = 64 << 20;
 
 /// The frame that stands for those left out.
 pub(super) const DEEPER: u32 = u32::MAX;
@@ -116,6 +118,8 @@ pub(super) struct Calls {
     thread_numbers: FxHashMap<Thread, u32>,
     pub places: Vec<Place>,
     place_numbers: FxHashMap<Place, u32>,
+    /// Bytes of names that texts told.
+    told_bytes: usize,
     /// Frames are numbers of places, outermost first.
     pub tree: Tree,
     pub rows: Vec<(Row, Weight)>,
@@ -137,6 +141,7 @@ impl Calls {
             thread_numbers: FxHashMap::default(),
             places: Vec::new(),
             place_numbers: FxHashMap::default(),
+            told_bytes: 0,
             tree: Tree::new(MAX_NODES),
             rows: Vec::new(),
             row_numbers: FxHashMap::default(),
@@ -386,7 +391,10 @@ impl Calls {
         if let Some(number) = self.place_numbers.get(&place) {
             return *number;
         }
-        if next == MAX_PLACES {
+        if let Place::Told(name, file, _) = &place {
+            self.told_bytes += name.as_ref().map_or(0, |name| name.len()) + file.len();
+        }
+        if next == MAX_PLACES || self.told_bytes > MAX_NAMES {
             return DEEPER;
         }
         self.places.push(place.clone());
