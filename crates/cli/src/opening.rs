@@ -15,6 +15,10 @@ pub(crate) struct Beside<'a> {
     pub kallsyms: Option<&'a Path>,
     /// A copy of a guest's.
     pub guest_kallsyms: Option<&'a Path>,
+    /// A copy of a guest's `/proc/modules`.
+    pub guest_modules: Option<&'a Path>,
+    /// The folder with guests' file systems.
+    pub guestmount: Option<&'a Path>,
     /// Where object files of user space are looked for.
     pub binaries: session::BinaryOptions,
 }
@@ -35,6 +39,8 @@ pub(crate) fn session(
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),
         guest_kallsyms: beside.guest_kallsyms.map(Path::to_owned),
+        guest_modules: beside.guest_modules.map(Path::to_owned),
+        guestmount: beside.guestmount.map(Path::to_owned),
         binaries: beside.binaries.clone(),
         threads: threads(common),
         filters: filters(&common.filter),

@@ -304,3 +304,70 @@ fn senders_waits_are_those_of_the_text() {
     // With small buffers the sender is woken for every few bytes and waits for its CPU; with large ones it sleeps.
     assert!(asleep[0] < 0.4 && asleep[1] > 0.8, "{asleep:?}");
 }
+
+/// Functions of a guest's kernel are those that perf names with the same symbols, sample for sample; with a folder of guests' file
+/// systems, as perf has it, too.
+#[test]
+fn functions_of_guests_are_those_that_perf_names() {
+    let Some(corpus) = corpus() else {
+        return;
+    };
+    let mut samples = 0;
+    for (name, pid) in [("virtio-mmio", 2508), ("vhost-mmio", 2706)] {
+        let folder = corpus.join("arm64").join(name).join("boot2-vsock");
+        let mount = tempfile::tempdir().unwrap();
+        let proc = mount.path().join(pid.to_string()).join("proc");
+        std::fs::create_dir_all(&proc).unwrap();
+        let names = read_text(&folder.join("guest-kallsyms.gz"));
+        let symbols = write_text(&proc, "kallsyms", &names);
+        // Of several names at one address tools choose differently: each becomes the first.
+        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut at: BTreeMap<&str, &str> = BTreeMap::new();
+        for line in names.lines() {
+            let mut words = line.split_ascii_whitespace();
+            if let (Some(address), Some(name)) = (words.next(), words.nth(1)) {
+                first.insert(name, at.entry(address).or_insert(name));
+            }
+        }
+        let called = |name: &str| -> String {
+            match name {
+                "[unknown]" | "[guest user]" => "[guest]".to_owned(),
+                name => first.get(name).map_or(name, |first| first).to_owned(),
+            }
+        };
+        let modules = write_text(&proc, "modules", &read_text(&folder.join("guest-modules")));
+        let mut theirs: BTreeMap<String, u64> = BTreeMap::new();
+        let text = read_text(&folder.join("perf-script-kvm-flat.txt.zst"));
+        for line in text
+            .lines()
+            .filter(|line| line.trim_start().starts_with(':'))
+        {
+            let (_, place) = line.split_once("cycles:").unwrap();
+            let name = place.split_whitespace().nth(1).unwrap();
+            *theirs.entry(called(name)).or_default() += 1;
+        }
+        samples += theirs.values().sum::<u64>();
+        let recording = recording(&folder, "perf.data.kvm");
+        let given = [&symbols, &modules].map(|path| path.display().to_string());
+        let mount = mount.path().display().to_string();
+        let by_file = ["--guest-kallsyms", &given[0], "--guest-modules", &given[1]];
+        for options in [&by_file[..], &["--guestmount", &mount]] {
+            let args = [&["flame", "--idle"], options].concat();
+            let document = json(&args, &recording).unwrap();
+            let functions = document["functions"].as_array().unwrap().iter();
+            let guest = functions.filter(|function| function["part"] == "guest");
+            let mut ours: BTreeMap<String, u64> = BTreeMap::new();
+            for function in guest {
+                let name = called(function["function"].as_str().unwrap());
+                *ours.entry(name).or_default() += number(function, "self_samples");
+            }
+            let of_thread = theirs.iter().filter(|(name, n)| ours.get(*name) != Some(n));
+            let differ: Vec<_> = of_thread
+                .map(|(name, n)| (name, n, ours.get(name)))
+                .collect();
+            assert!(differ.is_empty(), "{name}: {differ:?}");
+            assert_eq!(ours.len(), theirs.len(), "{name}");
+        }
+    }
+    assert!(samples > 500, "{samples}");
+}

@@ -55,6 +55,8 @@ pub enum Wanted {
     DeviceMap,
     /// A copy of `/proc/kallsyms`.
     Symbols,
+    /// The modules of a kernel.
+    Modules,
     /// The definition of a guest.
     Definition,
     /// A file of latency paths.
@@ -82,6 +84,7 @@ impl Wanted {
             }
             Wanted::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
             Wanted::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",
+            Wanted::Modules => "a copy of /proc/modules that root made (others see zeros)",
             Wanted::Definition => "a domain's XML, as virsh dumpxml prints it",
             Wanted::PathFile => "a file in the language of docs/paths.md",
         }
@@ -98,6 +101,7 @@ impl Wanted {
             Wanted::Facts => "which says nothing about threads, VMs, devices or its host",
             Wanted::DeviceMap => "which has no map of devices",
             Wanted::Symbols => "which has no symbols",
+            Wanted::Modules => "which has no modules",
             Wanted::Definition => "which defines no domain",
             Wanted::PathFile => "which has no paths",
         }

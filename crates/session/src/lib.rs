@@ -41,6 +41,7 @@ mod definition;
 mod device_names;
 mod error;
 mod folded;
+mod guest_kernels;
 mod holds;
 mod host_facts;
 mod input;
@@ -60,6 +61,7 @@ pub use binaries::{Options as BinaryOptions, Why as WhyNoName};
 pub use definition::Definition;
 pub use device_names::DeviceNames;
 pub use error::{Error, why};
+pub use guest_kernels::GuestKernels;
 pub use host_facts::{HostFacts, read_facts};
 pub use input::Input;
 pub use kind::{Kind, Wanted, sniff};
@@ -77,6 +79,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use facts::Facts;
 use lender::Lender;
 use source::ReaderOptions;
+use symbols::Modules;
 use tracefmt::Kallsyms;
 
 /// What inputs are read with.
@@ -88,6 +91,7 @@ pub struct Session {
     devices: DeviceNames,
     kallsyms: Option<Kallsyms>,
     guest_kallsyms: Option<Kallsyms>,
+    guest_modules: Modules,
     /// Whether standard input was read.
     standard_input: AtomicBool,
 }
@@ -106,6 +110,7 @@ impl Session {
         let kallsyms = kallsyms::open("--kallsyms", options.kallsyms.as_deref())?;
         let guest = options.guest_kallsyms.as_deref();
         let guest_kallsyms = kallsyms::open("--guest-kallsyms", guest)?;
+        let guest_modules = guest_kernels::modules(options.guest_modules.as_deref())?;
         let standard_input = options.beside().any(options::is_standard_input);
         Ok(Session {
             standard_input: AtomicBool::new(standard_input),
@@ -115,6 +120,7 @@ impl Session {
             devices,
             kallsyms,
             guest_kallsyms,
+            guest_modules,
         })
     }
 

@@ -148,7 +148,8 @@ impl<'s> Opened<'s> {
 
     /// Returns the functions of guests' kernels: by the symbols given beside the recording, since it has none of them.
     pub fn guest_functions(&self) -> Functions<'_> {
-        Functions::new(None, self.session.guest_kallsyms.as_ref())
+        let given = Functions::new(None, self.session.guest_kallsyms.as_ref());
+        given.with_modules(&self.session.guest_modules)
     }
 
     /// Returns the kernels and modules that the recording has build ids of.

@@ -23,6 +23,10 @@ pub struct Options {
     pub kallsyms: Option<PathBuf>,
     /// A copy of a guest's `/proc/kallsyms`, for samples of its kernel.
     pub guest_kallsyms: Option<PathBuf>,
+    /// A copy of a guest's `/proc/modules`, which says where its modules end.
+    pub guest_modules: Option<PathBuf>,
+    /// A folder with the file systems of guests, each in a folder called after the process of its VM: `PID/proc/kallsyms`.
+    pub guestmount: Option<PathBuf>,
     /// Where object files of user space are looked for, which name its functions.
     pub binaries: binaries::Options,
     /// Threads that may work on an input; 0 is 1. What is found is the same with any number.
@@ -39,6 +43,7 @@ impl Options {
             &self.mtree,
             &self.kallsyms,
             &self.guest_kallsyms,
+            &self.guest_modules,
         ];
         let options = options.into_iter().flatten();
         options.chain(&self.facts).map(PathBuf::as_path)

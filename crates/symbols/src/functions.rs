@@ -4,10 +4,13 @@ use std::ops::Range;
 
 use tracefmt::Kallsyms;
 
+use crate::modules::Modules;
+
 /// Names the kernel's functions: by the symbols in the recording, and by those given beside it where it has none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Functions<'k> {
     tables: [Option<&'k Kallsyms>; 2],
+    modules: Option<&'k Modules>,
 }
 
 impl<'k> Functions<'k> {
@@ -15,13 +18,33 @@ impl<'k> Functions<'k> {
     pub fn new(recorded: Option<&'k Kallsyms>, given: Option<&'k Kallsyms>) -> Functions<'k> {
         Functions {
             tables: [recorded, given],
+            modules: None,
         }
+    }
+
+    /// Returns the same where it is known where modules are: a function in front of a module does not reach into it.
+    pub fn with_modules(self, modules: &'k Modules) -> Functions<'k> {
+        Functions {
+            modules: Some(modules),
+            ..self
+        }
+    }
+
+    /// Returns the module that an address is in, and where that begins, if that is known.
+    pub fn module(&self, address: u64) -> Option<(&'k str, u64)> {
+        self.modules?.find(address)
     }
 
     /// Returns the function at an address.
     pub fn name(&self, address: u64) -> Option<&'k str> {
         let mut tables = self.tables.iter().flatten();
-        tables.find_map(|table| Some(table.lookup(address)?.0))
+        let found = tables.find_map(|table| table.lookup(address));
+        let (name, offset) = found?;
+        let within = match self.module(address) {
+            Some((_, start)) => address - start >= offset,
+            None => true,
+        };
+        within.then_some(name)
     }
 
     /// Returns the name of the function at an address, or the address as it is printed where nothing names it.
@@ -42,6 +65,19 @@ impl<'k> Functions<'k> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_end_where_modules_begin() {
+        let own = Kallsyms::parse(b"1000 T before\n2100 T within\n4000 T end\n");
+        let modules = Modules::parse(b"virtio_net 4096 0 - Live 0x2000\n");
+        let functions = Functions::new(Some(&own), None);
+        assert_eq!(functions.name(0x2004), Some("before"));
+        let functions = functions.with_modules(&modules);
+        assert_eq!(functions.name(0x2004), None);
+        assert_eq!(functions.module(0x2004), Some(("virtio_net", 0x2000)));
+        assert_eq!(functions.name(0x2104), Some("within"));
+        assert_eq!(functions.name(0x1004), Some("before"));
+    }
 
     #[test]
     fn symbols_of_the_recording_come_first() {

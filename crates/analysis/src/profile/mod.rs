@@ -20,6 +20,8 @@ mod splice;
 mod sums;
 mod user;
 
+use std::collections::BTreeSet;
+
 use event::{
     Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,
 };
@@ -29,7 +31,7 @@ use stacks::{ROOT, Weight};
 use symbols::{CpuMode, KernelFile, ThreadName};
 
 use crate::analysis::{Analysis, Context, Needs, Want};
-use calls::{Calls, Comm, Mode, NOBODY, Row};
+use calls::{Calls, Comm, Mode, NOBODY, Place, Row};
 pub use doing::Doing;
 pub use naming::Namer;
 use off_cpu::{OffCpu, Waker};
@@ -86,6 +88,16 @@ impl Profile {
             lines: None,
             last: None,
         }
+    }
+
+    /// Returns the processes of the VMs of whose guests there are samples.
+    pub fn guests(&self) -> Vec<i32> {
+        let of_guest = self.calls.places.iter().filter_map(|place| match place {
+            Place::Code(code) if code.guest_of != NONE => Some(code.guest_of),
+            _ => None,
+        });
+        let guests: BTreeSet<i32> = of_guest.collect();
+        guests.into_iter().collect()
     }
 
     fn by_cpu(&self) -> bool {

@@ -195,6 +195,12 @@ impl Calls {
         let signs = signs(name.as_deref(), &file, code.mode);
         let text = match name {
             Some(name) => name,
+            None if code.mode == CpuMode::GuestKernel
+                && let Some((module, start)) =
+                    namer.guest_of(code.guest_of).module(code.address) =>
+            {
+                format!("[{module}]+{:#x}", code.address - start)
+            }
             None if code.guest_of != NONE => guest_without_name(code.mode).to_owned(),
             None if code.file == FileId::UNKNOWN => "[unknown]".to_owned(),
             None => format!("{file}+{:#x}", code.address),

@@ -27,6 +27,8 @@ pub(super) fn run(
     let beside = Beside {
         kallsyms: args.diff_kallsyms.as_deref().or(args.kallsyms.as_deref()),
         guest_kallsyms: (args.diff_guest_kallsyms.as_deref()).or(args.guest_kallsyms.as_deref()),
+        guest_modules: args.guest_modules.as_deref(),
+        guestmount: args.guestmount.as_deref(),
         ..Beside::default()
     };
     let session = opening::session(&args.common, &beside, &[after])?;

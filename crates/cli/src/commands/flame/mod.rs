@@ -88,6 +88,14 @@ pub(crate) struct FlameArgs {
     #[arg(long, value_name = "FILE")]
     guest_kallsyms: Option<PathBuf>,
 
+    /// Say where modules of guests' kernels are with FILE, a copy of a guest's /proc/modules made by root.
+    #[arg(long, value_name = "FILE")]
+    guest_modules: Option<PathBuf>,
+
+    /// Name functions of each guest's kernel with DIR/PID/proc/kallsyms (and modules), PID being its VM's process, as perf kvm has it.
+    #[arg(long, value_name = "DIR")]
+    guestmount: Option<PathBuf>,
+
     /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time.
     /// Where the host has several VMs, say whose it is: PID=REC, by the process of the VM.
     #[arg(long, value_name = "[PID=]REC", value_parser = guest::parse)]
@@ -213,10 +221,17 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let Some(profile) = study.get::<Profile>() else {
         bail!("{name}: samples were not collected");
     };
+    let guests = session.guest_kernels(&profile.guests())?;
+    for pid in guests.without() {
+        outcome.quality.warn(format!(
+            "--guestmount has no {pid}/proc/kallsyms, which would name the kernel of that VM's guest."
+        ));
+    }
+    let of_guests = guests.functions();
     let namer = Namer {
         host: recording.functions(),
         guest: recording.guest_functions(),
-        guests: &[],
+        guests: &of_guests,
     };
     let keep = |tid: i32, pid: Option<i32>| !waits || recording.keeps(tid, pid);
     let walked = study.walked();
@@ -277,6 +292,8 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let beside = Beside {
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
+        guest_modules: args.guest_modules.as_deref(),
+        guestmount: args.guestmount.as_deref(),
         binaries: args.binaries.options(),
         ..Beside::default()
     };
