@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use binaries::{Binaries, Options};
+use binaries::{Binaries, Mapping, Options, Registers};
 use libfuzzer_sys::fuzz_target;
 
 /// A folder of this process, since object files are read from files.
@@ -27,6 +27,26 @@ fuzz_target!(|data: &[u8]| {
     for offset in (0..data.len() as u64).step_by(1 + data.len() / 256) {
         if let Ok(names) = binaries.names(b"/file", None, offset) {
             assert!(!names.is_empty() && names.len() < 256);
+        }
+    }
+    let mapping = Mapping {
+        start: 0x10_0000,
+        end: 0x10_0000 + data.len() as u64,
+        pgoff: 0,
+        path: b"/file",
+        build_id: None,
+    };
+    // What is on the stack is what ends the file.
+    let stack = &data[data.len().saturating_sub(512)..];
+    for aarch64 in [false, true] {
+        let mut unwinding = binaries.unwinding(aarch64, &[mapping]);
+        for offset in (0..data.len() as u64).step_by(1 + data.len() / 64) {
+            let (ip, at) = (0x10_0000 + offset, 0x7000);
+            let registers = match aarch64 {
+                false => Registers::X86_64 { ip, all: [at; 16] },
+                true => Registers::Aarch64 { pc: ip, lr: ip, sp: at, fp: at },
+            };
+            assert!(unwinding.stack(&registers, stack, 64).len() <= 64);
         }
     }
     assert!(binaries::demangle(data).len() <= 1 << 14);

@@ -17,7 +17,7 @@ struct Look {
 impl Visitor for Look {
     fn sample(&mut self, sample: &Sample<'_>) -> ControlFlow<()> {
         black_box((sample.ip(), sample.addr(), sample.period()));
-        black_box((sample.callchain(), sample.raw()));
+        black_box((sample.callchain(), sample.raw(), sample.user_stack()));
         self.samples += 1;
         if self.stop_at == Some(self.samples) {
             ControlFlow::Break(())

@@ -2,8 +2,8 @@
 Names of user space's functions, from object files; and unwinding of user stacks that perf copied.
 
 [`Binaries`] finds the file that a recording means - by its build id, so that another version of it is never taken for it -
-and tells which functions a place in it is in, inlined ones included. [`Unwinder`] makes a stack of registers and of a
-piece of stack memory.
+and tells which functions a place in it is in, inlined ones included. [`Unwinding`] makes a stack of registers and of
+a piece of stack memory.
 
 Reading files is what this crate is for: it opens those that its caller names and those in the folders it is given, within
 limits, and runs `debuginfod-find` if the caller says so. It maps no memory, reads no environment and prints nothing.
@@ -27,9 +27,11 @@ mod perf_map;
 mod plt;
 mod read;
 mod symtab;
+mod unwind;
 mod why;
 
 pub use demangle::demangle;
 pub use finding::Options;
 pub use names::Binaries;
+pub use unwind::{Mapping, Registers, Unwinding};
 pub use why::Why;

@@ -10,6 +10,7 @@ use crate::elf::Elf;
 use crate::finding::{Kind, Options, below, hex, living};
 use crate::module::Module;
 use crate::perf_map::{PerfMap, is_perf_map};
+use crate::unwind::{Mapping, Tables, Unwinding};
 use crate::why::Why;
 
 /// Bytes of one file. Debug files of browsers are bigger; those of QEMU have some 200 MB.
@@ -17,6 +18,8 @@ const MAX_FILE: u64 = 1 << 30;
 /// Bytes that are kept of all files together, and files that are.
 const MAX_BYTES: usize = 2 << 30;
 const MAX_FILES: usize = 256;
+/// Mappings of a process that stacks are made with.
+const MAX_MAPPINGS: usize = 1 << 12;
 /// Files of which it is remembered that there is no use in looking for them again.
 const MAX_KNOWN: usize = 1 << 16;
 /// Files that `debuginfod-find` is asked for.
@@ -41,6 +44,8 @@ pub struct Binaries {
     options: Options,
     found: FxHashMap<Arc<Key>, (Found, u64)>,
     none: FxHashMap<Arc<Key>, Why>,
+    /// Tables for unwinding; nothing of files that have none.
+    tables: FxHashMap<Arc<Key>, Option<Arc<Tables>>>,
     /// The file that was asked for last.
     last: Option<Arc<Key>>,
     turn: u64,
@@ -54,6 +59,7 @@ impl Binaries {
             options,
             found: FxHashMap::default(),
             none: FxHashMap::default(),
+            tables: FxHashMap::default(),
             last: None,
             turn: 0,
             asked: 0,
@@ -102,6 +108,32 @@ impl Binaries {
                 Ok(vec![String::from_utf8_lossy(name).into_owned()])
             }
         }
+    }
+
+    /// Returns what makes stacks of a process that has this code mapped. `aarch64` says whether it is of that machine, not of
+    /// x86-64. Files are found as for names.
+    pub fn unwinding(&mut self, aarch64: bool, mappings: &[Mapping<'_>]) -> Unwinding {
+        let mappings = mappings.iter().take(MAX_MAPPINGS).map(|mapping| {
+            let key = self.key(mapping.path, mapping.build_id);
+            let bytes = |tables: &Option<Arc<Tables>>| tables.as_ref().map_or(0, |t| t.bytes());
+            if self.tables.len() >= MAX_FILES
+                || self.tables.values().map(bytes).sum::<usize>() > MAX_BYTES
+            {
+                self.tables.clear();
+            }
+            let tables = match self.tables.get(&key) {
+                Some(tables) => tables.clone(),
+                None => {
+                    let files = self.files(&key);
+                    let tables = files.and_then(|(binary, debug)| Tables::new(binary, debug));
+                    let tables = tables.ok().map(Arc::new);
+                    self.tables.insert(key, tables.clone());
+                    tables
+                }
+            };
+            (*mapping, tables)
+        });
+        Unwinding::new(aarch64, mappings)
     }
 
     fn key(&mut self, path: &[u8], build_id: Option<&[u8]>) -> Arc<Key> {

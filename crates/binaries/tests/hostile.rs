@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use binaries::{Binaries, Options};
+use binaries::{Binaries, Mapping, Options, Registers};
 use proptest::prelude::*;
 
 use crate::common::{Readelf, compile, have};
@@ -91,7 +91,9 @@ fn damaged_files_are_read_to_an_end() {
     ];
     let part = prop::sample::select(parts.to_vec());
     let changes = prop::collection::vec((part, change()), 1..6);
-    let config = ProptestConfig::with_cases(300);
+    let cases = std::env::var("TRAPLINE_MUTATIONS").ok();
+    let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(300);
+    let config = ProptestConfig::with_cases(cases);
     let file = folder.path().join("bin");
     let longest = std::cell::Cell::new(Duration::ZERO);
     proptest!(config, |(changes in changes)| {
@@ -109,6 +111,27 @@ fn damaged_files_are_read_to_an_end() {
         for offset in &offsets {
             if let Ok(names) = binaries.names(b"/bin", None, *offset) {
                 prop_assert!(!names.is_empty() && names.len() <= 129);
+            }
+        }
+        // The same file as code that is mapped, and a stack with something of everything on it.
+        let mapping = Mapping {
+            start: 0x10_0000,
+            end: 0x10_0000 + length as u64,
+            pgoff: 0,
+            path: b"/bin",
+            build_id: None,
+        };
+        for aarch64 in [false, true] {
+            let mut unwinding = binaries.unwinding(aarch64, &[mapping]);
+            for (offset, more) in offsets.iter().zip(offsets.iter().rev()) {
+                let (ip, at) = (0x10_0000 + offset, 0x7000);
+                let words = [ip, at + 16, 0x10_0000 + more, 0, u64::MAX, at, ip + 1, at + 24];
+                let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let registers = match aarch64 {
+                    false => Registers::X86_64 { ip, all: [at; 16] },
+                    true => Registers::Aarch64 { pc: ip, lr: ip + 8, sp: at, fp: at },
+                };
+                prop_assert!(unwinding.stack(&registers, &stack, 64).len() <= 64);
             }
         }
         longest.set(longest.get().max(begun.elapsed()));

@@ -4,3 +4,4 @@ mod common;
 mod finding;
 mod hostile;
 mod names;
+mod unwinding;

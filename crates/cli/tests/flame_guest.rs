@@ -199,6 +199,41 @@ fn waits_have_their_states_and_wakers() {
     assert_eq!(number(&document, "total"), 700 + 300 + 400 + 1600);
 }
 
+/// Every exit is one, below the reason that `exits` counts it by.
+#[test]
+fn guests_exits_are_those_of_exits() {
+    for name in [
+        "vmx/tiny-irqchip/perf.data.zst",
+        "x86/format-variants/v7.dat.zst",
+    ] {
+        let recording = file(name);
+        let mut ours: BTreeMap<String, u64> = BTreeMap::new();
+        for (stack, weight) in folded(&recording, &["--guest-exits", "--idle"]) {
+            let reason = stack.split(';').nth(2).unwrap();
+            *ours.entry(reason.to_owned()).or_default() += weight;
+        }
+        // What guests had not left when the recording began is no exit there.
+        let events = run([
+            "events",
+            &recording.display().to_string(),
+            "--event",
+            "kvm_exit",
+        ]);
+        let lines = String::from_utf8_lossy(&events.stdout).lines().count() as u64;
+        assert_eq!(ours.values().sum::<u64>(), lines, "{name}");
+        let exits = json(&["exits"], &recording).unwrap();
+        for row in exits["rows"].as_array().unwrap() {
+            let (key, count) = (row["key"].as_str().unwrap(), number(row, "count"));
+            let counted = ours.get(key).copied().unwrap_or_default();
+            // perf's table has those that were seen to end.
+            assert!(
+                (count..=count + 4).contains(&counted),
+                "{name}: {key} {counted}, {count}"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_put_together_is_refused() {
     let host = file("x86/flame-iperf3/l1.perf.data.zst")

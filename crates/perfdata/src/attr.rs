@@ -15,6 +15,9 @@ pub(crate) mod bits {
     pub(crate) const PERIOD: u64 = 1 << 8;
     pub(crate) const STREAM_ID: u64 = 1 << 9;
     pub(crate) const RAW: u64 = 1 << 10;
+    pub(crate) const BRANCH_STACK: u64 = 1 << 11;
+    pub(crate) const REGS_USER: u64 = 1 << 12;
+    pub(crate) const STACK_USER: u64 = 1 << 13;
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
@@ -89,6 +92,17 @@ impl Attr {
         };
         let sample_type = number(24);
         let sample_id_all = flags.bit(18);
+        let mut layout = Layout::new(sample_type, sample_id_all);
+        // The first version of the structure ends before these.
+        let later = |offset: usize| {
+            if offset + 8 <= size {
+                number(offset)
+            } else {
+                0
+            }
+        };
+        layout.branches = later(72);
+        layout.user_regs = later(80);
         Some((
             Attr {
                 kind,
@@ -103,7 +117,7 @@ impl Attr {
                     .then(|| endian.u32(bytes, 92).unwrap_or(0).cast_signed()),
                 name: String::new(),
                 ids: Vec::new(),
-                layout: Layout::new(sample_type, sample_id_all),
+                layout,
             },
             size,
         ))
@@ -149,6 +163,10 @@ impl Flags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Layout {
     pub(crate) sample_type: u64,
+    /// What a branch stack holds (`PERF_SAMPLE_BRANCH_*`).
+    pub(crate) branches: u64,
+    /// Which registers of user space are recorded.
+    pub(crate) user_regs: u64,
     pub(crate) id: Option<u16>,
     pub(crate) ip: Option<u16>,
     pub(crate) tid: Option<u16>,

@@ -39,5 +39,5 @@ pub use feature::{BuildId, Info};
 pub use file::PerfData;
 pub use header::is_perf_data;
 pub use record::{LostSource, SideRecord};
-pub use sample::Sample;
+pub use sample::{Sample, UserStack};
 pub use walk::{Totals, Visitor, Want};

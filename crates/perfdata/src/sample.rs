@@ -14,6 +14,24 @@ mod format {
     pub(super) const LOST: u64 = 1 << 4;
 }
 
+/// `PERF_SAMPLE_BRANCH_HW_INDEX` and `PERF_SAMPLE_BRANCH_COUNTERS`: a branch stack has a word before, and one for each branch
+/// behind.
+const BRANCH_HW_INDEX: u64 = 1 << 17;
+const BRANCH_COUNTERS: u64 = 1 << 19;
+
+/// What was recorded of user space to make a stack of: registers, and a piece of the stack (`--call-graph dwarf`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserStack<'a> {
+    /// Which registers there are, a bit each, by the numbers of `PERF_REG_*` (`arch/*/include/uapi/asm/perf_regs.h`).
+    pub mask: u64,
+    /// Whether the program is of 32 bits (`PERF_SAMPLE_REGS_ABI_32`).
+    pub is_32: bool,
+    /// The registers, in the order of their numbers, as 8-byte numbers in the recording's byte order.
+    pub registers: &'a [u8],
+    /// What was on the stack, from the stack pointer on.
+    pub stack: &'a [u8],
+}
+
 /// Returns the thread of a sample, -1 when it is not recorded.
 #[inline(always)]
 pub(crate) fn tid_of<const BIG: bool>(attrs: &[Attr], body: &[u8], attr: u32) -> i32 {
@@ -132,6 +150,59 @@ impl<'a> Sample<'a> {
         self.body.get(at + 4..(at + 4).checked_add(size)?)
     }
 
+    /// Returns what was recorded of user space to make a stack of. `None` where nothing was: kernel threads have none.
+    pub fn user_stack(&self) -> Option<UserStack<'a>> {
+        let kinds = self.layout.sample_type;
+        if kinds & (bits::REGS_USER | bits::STACK_USER) != bits::REGS_USER | bits::STACK_USER {
+            return None;
+        }
+        let mut at = self.after_raw()?;
+        if kinds & bits::BRANCH_STACK != 0 {
+            let has = |bit: u64| u64::from(self.layout.branches & bit != 0);
+            let each = 24 + 8 * has(BRANCH_COUNTERS);
+            let bytes = self.endian.u64(self.body, at)?.checked_mul(each)?;
+            let bytes = bytes.checked_add(8 + 8 * has(BRANCH_HW_INDEX))?;
+            at = at.checked_add(usize::try_from(bytes).ok()?)?;
+        }
+        // PERF_SAMPLE_REGS_ABI_NONE, 32, 64.
+        let abi = self.endian.u64(self.body, at)?;
+        if abi == 0 {
+            return None;
+        }
+        let mask = self.layout.user_regs;
+        let end = at + 8 + 8 * mask.count_ones() as usize;
+        let registers = self.body.get(at + 8..end)?;
+        // A size; so many bytes, and how many of them are the stack's. Where the size is 0 there is nothing behind it.
+        let room = usize::try_from(self.endian.u64(self.body, end)?).ok()?;
+        let stack = self.body.get(end + 8..(end + 8).checked_add(room)?)?;
+        let used = match room {
+            0 => 0,
+            _ => self.endian.u64(self.body, end + 8 + room)?,
+        };
+        let used = usize::try_from(used).unwrap_or(room).min(room);
+        Some(UserStack {
+            mask,
+            is_32: abi == 1,
+            registers,
+            stack: &stack[..used],
+        })
+    }
+
+    /// Returns where the part behind the tracepoint's record begins.
+    fn after_raw(&self) -> Option<usize> {
+        let kinds = self.layout.sample_type;
+        let mut at = self.after_read()?;
+        if kinds & bits::CALLCHAIN != 0 {
+            let count = usize::try_from(self.endian.u64(self.body, at)?).ok()?;
+            at = at.checked_add(8)?.checked_add(count.checked_mul(8)?)?;
+        }
+        if kinds & bits::RAW != 0 {
+            let size = self.endian.u32(self.body, at)? as usize;
+            at = at.checked_add(4)?.checked_add(size)?;
+        }
+        Some(at)
+    }
+
     /// Returns where the part behind the counter values begins.
     fn after_read(&self) -> Option<usize> {
         let at = usize::from(self.layout.fixed);
@@ -150,5 +221,79 @@ impl<'a> Sample<'a> {
             times + each
         };
         at.checked_add(words.checked_mul(8)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sample with these parts, of events that record six registers.
+    fn sample<'a>(kinds: u64, branches: u64, body: &'a [u8], layout: &'a mut Layout) -> Sample<'a> {
+        *layout = Layout::new(kinds, false);
+        layout.branches = branches;
+        layout.user_regs = 0b11_1111;
+        Sample {
+            attr: 0,
+            misc: 2,
+            time: 0,
+            pid: 1,
+            tid: 1,
+            cpu: 0,
+            body,
+            layout,
+            read_format: 0,
+            endian: Endian::Little,
+        }
+    }
+
+    #[test]
+    fn what_stacks_are_made_of_stands_behind_all_that_may_be_before_it() {
+        let words = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        let user = words(&[2, 10, 11, 12, 13, 14, 15, 24, 1, 2, 3, 16]);
+        let kinds = bits::REGS_USER | bits::STACK_USER;
+        let chain = words(&[2, 100, 101]);
+        let raw = [&12u32.to_le_bytes()[..], &[7; 12]].concat();
+        let branches = words(&[1, 5, 6, 7]);
+        let indexed = words(&[1, 9, 5, 6, 7, 8]);
+        let index = BRANCH_HW_INDEX | BRANCH_COUNTERS;
+        let cases = [
+            (kinds, 0, user.clone()),
+            (kinds | bits::CALLCHAIN, 0, [&chain[..], &user].concat()),
+            (
+                kinds | bits::CALLCHAIN | bits::RAW | bits::BRANCH_STACK,
+                0,
+                [&chain[..], &raw, &branches, &user].concat(),
+            ),
+            (
+                kinds | bits::BRANCH_STACK,
+                index,
+                [&indexed[..], &user].concat(),
+            ),
+        ];
+        let mut layout = Layout::default();
+        for (kinds, branches, body) in &cases {
+            let found = sample(*kinds, *branches, body, &mut layout).user_stack();
+            let found = found.expect("it is there");
+            assert_eq!((found.mask, found.is_32), (0b11_1111, false));
+            assert_eq!(found.registers, words(&[10, 11, 12, 13, 14, 15]));
+            // Of 24 bytes 16 were the stack's.
+            assert_eq!(found.stack, words(&[1, 2]));
+            for end in 0..body.len() {
+                let cut = sample(*kinds, *branches, &body[..end], &mut layout);
+                assert_eq!(cut.user_stack(), None, "{end}");
+            }
+        }
+        // A kernel thread has no registers of user space, and nothing may be on the stack.
+        let none = words(&[0, 0]);
+        assert_eq!(sample(kinds, 0, &none, &mut layout).user_stack(), None);
+        let empty = words(&[1, 10, 11, 12, 13, 14, 15, 0]);
+        let found = sample(kinds, 0, &empty, &mut layout).user_stack();
+        assert_eq!(
+            found.map(|found| (found.is_32, found.stack.len())),
+            Some((true, 0))
+        );
     }
 }

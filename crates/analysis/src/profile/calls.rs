@@ -37,6 +37,8 @@ pub(super) enum Place {
     Code(Code),
     /// By a text, which named it itself: the function, or nothing, and the file.
     Told(Option<Box<str>>, Box<str>, CpuMode),
+    /// No code: why a guest exited.
+    Reason(Box<str>),
 }
 
 /// A place of code by its address.
@@ -296,12 +298,7 @@ impl Calls {
             false => CpuMode::GuestUser,
         };
         let guest = self.code(pc, &Region::EMPTY, mode, pid);
-        let why = reason.to_string();
-        let why = self.place(Place::Told(
-            Some(why.into()),
-            Box::default(),
-            CpuMode::Kernel,
-        ));
+        let why = self.place(Place::Reason(reason.key().into()));
         self.stack.clear();
         self.stack.extend([guest, why]);
         self.node()

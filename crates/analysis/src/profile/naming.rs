@@ -166,6 +166,14 @@ impl Calls {
                 None => self.named_code(code, namer),
             },
             Place::Told(name, file, mode) => told(name.as_deref(), file, *mode),
+            Place::Reason(reason) => Named {
+                names: vec![Name {
+                    text: reason.to_string(),
+                    part: Part::Group,
+                }],
+                signs: Signs::default(),
+                is_kernel: false,
+            },
         };
         self.places.iter().zip(0u32..).map(place).collect()
     }
