@@ -58,11 +58,16 @@ struct Recorded {
 
 /// Returns nothing where a tool is missing or may not record, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 fn recorded(more: &[&str]) -> Option<Recorded> {
+    recorded_with("-fno-omit-frame-pointer", "fp", more)
+}
+
+/// The same of a program that is compiled with an option, with call chains of a kind.
+fn recorded_with(option: &str, chains: &str, more: &[&str]) -> Option<Recorded> {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("work.cpp"), PROGRAM).unwrap();
     let program = path("work");
-    let flags = ["-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id"];
+    let flags = ["-O2", "-g", option, "-Wl,--build-id"];
     let recording = path("perf.data");
     let cache = path("cache");
     let mut record = vec![
@@ -73,7 +78,8 @@ fn recorded(more: &[&str]) -> Option<Recorded> {
         "cpu-clock:u",
         "-F",
         "2000",
-        "-g",
+        "--call-graph",
+        chains,
         "-o",
         &recording,
     ];
@@ -223,6 +229,41 @@ fn functions_of_user_space_are_those_that_perf_names() {
         let sum = |folded: &Folded| folded.values().sum::<u64>();
         assert_eq!(sum(&inlined), sum(&ours));
     }
+}
+
+/// Without frame pointers stacks are made of registers and of what was on the stack, as perf makes them.
+#[test]
+fn stacks_without_frame_pointers_are_those_that_perf_makes() {
+    let Some(recorded) = recorded_with("-fomit-frame-pointer", "dwarf,4096", &[]) else {
+        return;
+    };
+    let theirs = of_perf(&recorded.recording);
+    let cache = recorded.folder.path().join("cache").display().to_string();
+    let ours = of_program(&recorded, &["--no-inline", "--buildid-dir", &cache]);
+    let sum = |folded: &Folded| folded.values().sum::<u64>();
+    assert_eq!(sum(&ours), sum(&theirs));
+    // Samples in the first instructions of functions, or in the last: unwinders disagree there.
+    let same = theirs
+        .iter()
+        .map(|(stack, weight)| (*weight).min(ours.get(stack).copied().unwrap_or(0)));
+    let same: u64 = same.sum();
+    let share = same as f64 / sum(&theirs) as f64;
+    let deepest = theirs.keys().map(Vec::len).max().unwrap_or(0);
+    assert!(
+        share > 0.97 && deepest > 5,
+        "{share} of {} stacks: {ours:#?} {theirs:#?}",
+        theirs.len()
+    );
+    assert!(ours.keys().any(|stack| {
+        let at = |name: &str| stack.iter().position(|frame| frame == name);
+        at("main") < at("work::counted")
+            && at("work::counted") < at("work::sorted")
+            && at("main").is_some()
+    }));
+    // Where the files are not, the stack ends where the CPU was.
+    let nowhere = recorded.folder.path().join("nowhere").display().to_string();
+    let without = of_program(&recorded, &["--symfs", &nowhere, "--buildid-dir", &nowhere]);
+    assert_eq!(sum(&without), sum(&theirs));
 }
 
 #[test]

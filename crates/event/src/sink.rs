@@ -98,6 +98,17 @@ pub enum Body<'a> {
     None,
 }
 
+/// What was recorded of user space to make a stack of (`perf record --call-graph dwarf`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserStack<'a> {
+    /// Which registers there are, a bit each, by the numbers of `PERF_REG_*` (`arch/*/include/uapi/asm/perf_regs.h`).
+    pub mask: u64,
+    /// The registers, in the order of their numbers, as 8-byte numbers, the lowest byte first.
+    pub registers: &'a [u8],
+    /// What was on the stack, from the stack pointer on.
+    pub stack: &'a [u8],
+}
+
 /// What a perf sample has beside time, place and record.
 ///
 /// A tracepoint's address is the tracepoint's own, always the same: it is handed on, with period and call chain,
@@ -115,6 +126,8 @@ pub struct Sample<'a> {
     pub period: Option<u64>,
     /// Call chain.
     pub callchain: Option<CallChain<'a>>,
+    /// What to make a stack of user space of, for programs of 64 bits on machines that put the lowest byte first.
+    pub user_stack: Option<UserStack<'a>>,
     /// Whether the recording has a CPU for this event: perf prints none otherwise.
     pub has_cpu: bool,
     /// Whether the event is a tracepoint.

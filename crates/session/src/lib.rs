@@ -55,6 +55,7 @@ mod picture;
 mod tables;
 mod time;
 mod user_functions;
+mod user_stacks;
 mod window;
 
 pub use binaries::{Options as BinaryOptions, Why as WhyNoName};

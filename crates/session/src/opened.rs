@@ -9,9 +9,11 @@ use event::{Quality, Sink};
 use model::{ThreadFacts, Vm};
 use paths::Paths;
 use source::{Header, Outcome, Reader, TimeUnit};
-use symbols::{Functions, KernelFile};
+use symbols::{Functions, KernelFile, UserUnwinder};
 
 use crate::holds::holds;
+use crate::user_functions::BuildIds;
+use crate::user_stacks::UserStacks;
 use crate::window::Filtered;
 use crate::{Error, Session, UserFunctions};
 
@@ -166,14 +168,29 @@ impl<'s> Opened<'s> {
 
     /// Returns what names functions of user space, by the build ids that the recording has of its files.
     pub fn user_functions(&self) -> UserFunctions {
+        UserFunctions::new(self.binaries(), self.build_ids())
+    }
+
+    /// Returns what makes stacks of user space of registers and of what was on the stack; `None` on machines that it does not know.
+    pub fn user_stacks(&self) -> Option<Box<dyn UserUnwinder>> {
+        let aarch64 = match self.header().arch.as_deref() {
+            Some("aarch64" | "arm64") => true,
+            Some("x86_64") => false,
+            _ => return None,
+        };
+        let stacks = UserStacks::new(self.binaries(), self.build_ids(), aarch64);
+        Some(Box::new(stacks))
+    }
+
+    fn binaries(&self) -> Binaries {
+        Binaries::new(self.session.options().binaries.clone())
+    }
+
+    fn build_ids(&self) -> BuildIds {
         let perf = self.reader.perf_data().into_iter();
         let ids = perf.flat_map(|perf| &perf.info().build_ids);
         let user = ids.filter(|id| !id.kernel && !id.guest);
-        let options = self.session.options().binaries.clone();
-        UserFunctions::new(
-            Binaries::new(options),
-            user.map(|id| (id.path.as_bytes(), &id.id[..])),
-        )
+        BuildIds::new(user.map(|id| (id.path.as_bytes(), &id.id[..])))
     }
 
     /// Walks a sink over all events.

@@ -9,22 +9,16 @@ use symbols::UserNames;
 /// Files of which it is counted why their functions have no names.
 const MAX_FILES: usize = 1 << 12;
 
-/// Names functions of user space: by the files of the machine that reads the recording, where they are those that were recorded.
-#[derive(Debug)]
-pub struct UserFunctions {
-    binaries: Binaries,
-    /// By path, the build id that the recording has apart from mappings; `None` where it has several.
-    build_ids: HashMap<Vec<u8>, Option<Vec<u8>>>,
-    /// By path and reason, in how many places nothing has a name.
-    without: BTreeMap<(Vec<u8>, Why), u64>,
+/// Build ids of user space's files that a recording has apart from its mappings.
+#[derive(Debug, Default)]
+pub(crate) struct BuildIds {
+    /// By path; `None` where it has several.
+    by_path: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
-impl UserFunctions {
+impl BuildIds {
     /// `build_ids` are paths with the ids that the recording has of them.
-    pub(crate) fn new<'b>(
-        binaries: Binaries,
-        build_ids: impl Iterator<Item = (&'b [u8], &'b [u8])>,
-    ) -> UserFunctions {
+    pub(crate) fn new<'b>(build_ids: impl Iterator<Item = (&'b [u8], &'b [u8])>) -> BuildIds {
         let mut known: HashMap<Vec<u8>, Option<Vec<u8>>> = HashMap::new();
         for (path, id) in build_ids {
             match known.entry(path.to_vec()) {
@@ -39,9 +33,29 @@ impl UserFunctions {
                 }
             }
         }
+        BuildIds { by_path: known }
+    }
+
+    /// Returns the build id of a file.
+    pub(crate) fn of(&self, path: &[u8]) -> Option<&[u8]> {
+        self.by_path.get(path).and_then(Option::as_deref)
+    }
+}
+
+/// Names functions of user space: by the files of the machine that reads the recording, where they are those that were recorded.
+#[derive(Debug)]
+pub struct UserFunctions {
+    binaries: Binaries,
+    build_ids: BuildIds,
+    /// By path and reason, in how many places nothing has a name.
+    without: BTreeMap<(Vec<u8>, Why), u64>,
+}
+
+impl UserFunctions {
+    pub(crate) fn new(binaries: Binaries, build_ids: BuildIds) -> UserFunctions {
         UserFunctions {
             binaries,
-            build_ids: known,
+            build_ids,
             without: BTreeMap::new(),
         }
     }
@@ -66,7 +80,7 @@ impl UserNames for UserFunctions {
         offset: u64,
         names: &mut Vec<String>,
     ) {
-        let known = self.build_ids.get(file).and_then(Option::as_deref);
+        let known = self.build_ids.of(file);
         match self.binaries.names(file, build_id.or(known), offset) {
             Ok(found) => names.extend(found),
             Err(why) => {
@@ -96,7 +110,7 @@ mod tests {
             (b"/nowhere/a", &[1; 20]),
             (b"/nowhere/b", &[2; 20]),
         ];
-        let mut functions = UserFunctions::new(binaries, ids.into_iter());
+        let mut functions = UserFunctions::new(binaries, BuildIds::new(ids.into_iter()));
         let mut names = Vec::new();
         for (file, id) in [
             (&b"/nowhere/a"[..], None),

@@ -1,12 +1,13 @@
 //! What the addresses of a recording belong to.
 
-use event::Side;
+use event::{Side, UserStack};
 
 use crate::files::{Files, Region};
 use crate::kernel::KernelFile;
 use crate::mode::CpuMode;
 use crate::processes::{Processes, ThreadName};
 use crate::spaces::{Mapping, SpaceId};
+use crate::user::{UserMapping, UserUnwinder};
 
 /// The threads of a recording with their names over time, what their processes have mapped, and the kernel: the host's,
 /// and those of all its guests, which perf keeps as one.
@@ -132,6 +133,33 @@ impl<N: ThreadName> Addresses<N> {
             CpuMode::Other => None,
         };
         found.unwrap_or(Region::EMPTY)
+    }
+
+    /// Makes a stack of user space of the host.
+    pub fn unwind(
+        &self,
+        unwinder: &mut dyn UserUnwinder,
+        space: SpaceId,
+        stack: &UserStack<'_>,
+        most: usize,
+        addresses: &mut Vec<u64>,
+    ) {
+        let Some(spaces) = self.host.spaces() else {
+            return;
+        };
+        let mappings = |each: &mut dyn FnMut(UserMapping<'_>)| {
+            spaces.each(space, |start, end, pgoff, file| {
+                each(UserMapping {
+                    start,
+                    end,
+                    pgoff,
+                    path: self.files.name(file),
+                    build_id: self.files.build_id(file),
+                });
+            });
+        };
+        let process = (space, spaces.version(space));
+        unwinder.unwind(process, &mappings, stack, most, addresses);
     }
 
     /// Returns the names of files.

@@ -331,6 +331,11 @@ impl<N: ThreadName> Processes<N> {
         self.spaces.as_ref()?.find(space?, address)
     }
 
+    /// What all processes have mapped, if that is kept.
+    pub(crate) fn spaces(&self) -> Option<&Spaces> {
+        self.spaces.as_ref()
+    }
+
     /// The kernel and its modules.
     pub(crate) fn kernel(&self) -> &KernelMaps {
         &self.kernel

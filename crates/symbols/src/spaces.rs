@@ -30,7 +30,7 @@ struct Map {
 type Maps = BTreeMap<u64, Map>;
 
 /// The mappings of one process, by number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpaceId(u32);
 
 #[derive(Debug, Default)]
@@ -39,6 +39,8 @@ struct Space {
     maps: Arc<Maps>,
     /// Threads that have it; 0 when the place is free.
     users: u32,
+    /// Says which of all its states this is; no other space has the same.
+    version: u64,
 }
 
 /// The mappings of all processes.
@@ -49,6 +51,7 @@ pub(crate) struct Spaces {
     /// Mappings in all spaces, shared ones once.
     live: usize,
     copies: u64,
+    versions: u64,
 }
 
 impl Spaces {
@@ -58,13 +61,16 @@ impl Spaces {
             free: Vec::new(),
             live: 0,
             copies: COPIES,
+            versions: 0,
         }
     }
 
     /// Makes an empty space, with one user.
     pub(crate) fn add(&mut self) -> SpaceId {
+        self.versions += 1;
         let space = Space {
             users: 1,
+            version: self.versions,
             ..Space::default()
         };
         match self.free.pop() {
@@ -113,10 +119,12 @@ impl Spaces {
         else {
             return;
         };
+        self.versions += 1;
         if let Some(child) = self.spaces.get_mut(child.0 as usize)
             && child.maps.is_empty()
         {
             child.maps = maps;
+            child.version = self.versions;
         }
     }
 
@@ -139,11 +147,28 @@ impl Spaces {
             self.copies = left;
             self.live += count;
         }
+        self.versions += 1;
+        space.version = self.versions;
         let maps = Arc::make_mut(&mut space.maps);
         let before = maps.len();
         cut_out(maps, start, end);
         maps.insert(start, Map { end, shift, file });
         self.live = (self.live + maps.len()).saturating_sub(before);
+    }
+
+    /// Returns what stands for the mappings of a process as they are now.
+    pub(crate) fn version(&self, id: SpaceId) -> u64 {
+        self.spaces
+            .get(id.0 as usize)
+            .map_or(0, |space| space.version)
+    }
+
+    /// Hands out all mappings of a process: first address, the one behind it, where in the file it begins, and the file.
+    pub(crate) fn each(&self, id: SpaceId, mut each: impl FnMut(u64, u64, u64, FileId)) {
+        let space = self.spaces.get(id.0 as usize);
+        for (start, map) in space.into_iter().flat_map(|space| space.maps.iter()) {
+            each(*start, map.end, start.wrapping_add(map.shift), map.file);
+        }
     }
 
     /// Returns the mapping that an address belongs to.

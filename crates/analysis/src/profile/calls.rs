@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use event::{CallChain, Event, ExitReason, NONE, Sample, Side, StackFrame};
+use event::{CallChain, Event, ExitReason, NONE, Sample, Side, StackFrame, UserStack};
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Tree, Weight};
-use symbols::{Addresses, CpuMode, FileId, KernelFile, Region, SpaceId, ThreadName, frames};
+use symbols::{
+    Addresses, CpuMode, FileId, KernelFile, Region, SpaceId, ThreadName, UserUnwinder, frames,
+};
 
 use super::doing::Doing;
 
@@ -133,6 +135,9 @@ pub(super) struct Calls {
     pub beyond: Weight,
     /// The stack now, innermost frame first.
     stack: Vec<u32>,
+    /// Who makes stacks of registers and of what was on the stack.
+    pub unwinder: Option<Box<dyn UserUnwinder>>,
+    unwound: Vec<u64>,
 }
 
 impl Calls {
@@ -151,6 +156,8 @@ impl Calls {
             deep: 0,
             beyond: Weight::default(),
             stack: Vec::new(),
+            unwinder: None,
+            unwound: Vec::new(),
         }
     }
 
@@ -235,12 +242,32 @@ impl Calls {
         if let Some(chain) = sample.callchain {
             self.chain(chain, pid, space, mode);
         }
+        if let (Some(user), Some(space), false) = (&sample.user_stack, space, mode.is_guest()) {
+            self.unwind(user, pid, space);
+        }
         if let Some(ip) = sample.ip.filter(|_| self.stack.is_empty()) {
             let region = self.addresses.find(mode, space, ip, mode);
             let place = self.code(ip, &region, mode, pid);
             self.stack.push(place);
         }
         self.node()
+    }
+
+    /// Adds the frames of user space, which the recorder left to be made of registers and of what was on the stack.
+    fn unwind(&mut self, user: &UserStack<'_>, pid: i32, space: SpaceId) {
+        let Some(unwinder) = &mut self.unwinder else {
+            return;
+        };
+        self.unwound.clear();
+        let most = MAX_FRAMES.saturating_sub(self.stack.len());
+        self.addresses
+            .unwind(unwinder.as_mut(), space, user, most, &mut self.unwound);
+        let mode = CpuMode::User;
+        for address in std::mem::take(&mut self.unwound) {
+            let region = self.addresses.find(mode, Some(space), address, mode);
+            let place = self.code(address, &region, mode, pid);
+            self.stack.push(place);
+        }
     }
 
     fn chain(&mut self, chain: CallChain<'_>, pid: i32, space: Option<SpaceId>, mode: CpuMode) {

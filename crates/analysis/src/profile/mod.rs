@@ -28,7 +28,7 @@ use event::{
 use model::Machine;
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Weight};
-use symbols::{CpuMode, KernelFile, ThreadName};
+use symbols::{CpuMode, KernelFile, ThreadName, UserUnwinder};
 
 use crate::analysis::{Analysis, Context, Needs, Want};
 use calls::{Calls, Comm, Mode, NOBODY, Place, Row};
@@ -88,6 +88,12 @@ impl Profile {
             lines: None,
             last: None,
         }
+    }
+
+    /// Has stacks of user space made of registers and of what was on the stack, where that was recorded.
+    pub fn unwinding(mut self, unwinder: Box<dyn UserUnwinder>) -> Profile {
+        self.calls.unwinder = Some(unwinder);
+        self
     }
 
     /// Returns the processes of the VMs of whose guests there are samples.

@@ -207,7 +207,10 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         },
     };
     let waits = args.off_cpu || args.both;
-    let profile = Profile::new(options, &recording.kernel_files());
+    let mut profile = Profile::new(options, &recording.kernel_files());
+    if let Some(unwinder) = recording.user_stacks() {
+        profile = profile.unwinding(unwinder);
+    }
     let mut study = Study::default().with(profile);
     if args.both {
         // How long vCPUs were in their guests, where events of KVM say so.

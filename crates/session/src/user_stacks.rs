@@ -1,0 +1,89 @@
+//! Stacks of user space, made of registers and of what was on the stack.
+
+use std::collections::HashMap;
+
+use binaries::{Binaries, Mapping, Registers, Unwinding};
+use event::UserStack;
+use symbols::{SpaceId, UserMapping, UserUnwinder};
+
+use crate::user_functions::BuildIds;
+
+/// Processes whose tables are kept at a time.
+const MAX_PROCESSES: usize = 64;
+
+/// Makes stacks with the unwind tables of the files that were recorded.
+#[derive(Debug)]
+pub(crate) struct UserStacks {
+    binaries: Binaries,
+    build_ids: BuildIds,
+    aarch64: bool,
+    /// By process, as it was mapped when its last stack was made.
+    processes: HashMap<SpaceId, (u64, Unwinding)>,
+}
+
+impl UserStacks {
+    pub(crate) fn new(binaries: Binaries, build_ids: BuildIds, aarch64: bool) -> UserStacks {
+        UserStacks {
+            binaries,
+            build_ids,
+            aarch64,
+            processes: HashMap::new(),
+        }
+    }
+
+    /// Makes ready what a process has mapped.
+    fn ready(
+        &mut self,
+        (space, version): (SpaceId, u64),
+        mappings: &dyn Fn(&mut dyn FnMut(UserMapping<'_>)),
+    ) {
+        let known = self.processes.get(&space);
+        if known.is_some_and(|(known, _)| *known == version) {
+            return;
+        }
+        if self.processes.len() >= MAX_PROCESSES {
+            self.processes.clear();
+        }
+        let mut paths: Vec<(u64, u64, u64, Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        mappings(&mut |mapping| {
+            let id = mapping.build_id.or(self.build_ids.of(mapping.path));
+            let (path, id) = (mapping.path.to_vec(), id.map(<[u8]>::to_vec));
+            paths.push((mapping.start, mapping.end, mapping.pgoff, path, id));
+        });
+        let mapped = paths.iter().map(|(start, end, pgoff, path, id)| Mapping {
+            start: *start,
+            end: *end,
+            pgoff: *pgoff,
+            path,
+            build_id: id.as_deref(),
+        });
+        let mapped: Vec<Mapping<'_>> = mapped.collect();
+        let unwinding = self.binaries.unwinding(self.aarch64, &mapped);
+        self.processes.insert(space, (version, unwinding));
+    }
+}
+
+impl UserUnwinder for UserStacks {
+    fn unwind(
+        &mut self,
+        process: (SpaceId, u64),
+        mappings: &dyn Fn(&mut dyn FnMut(UserMapping<'_>)),
+        stack: &UserStack<'_>,
+        most: usize,
+        addresses: &mut Vec<u64>,
+    ) {
+        self.ready(process, mappings);
+        let values = stack.registers.chunks_exact(8);
+        let values: Vec<u64> = values
+            .filter_map(|bytes| bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)))
+            .collect();
+        let registers = match self.aarch64 {
+            true => Registers::aarch64(stack.mask, &values),
+            false => Registers::x86_64(stack.mask, &values),
+        };
+        let unwinding = self.processes.get_mut(&process.0);
+        if let (Some(registers), Some((_, unwinding))) = (registers, unwinding) {
+            addresses.extend(unwinding.stack(&registers, stack.stack, most));
+        }
+    }
+}
