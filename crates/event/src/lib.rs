@@ -43,7 +43,9 @@ pub use kvm::{
 };
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
-pub use sink::{Body, Event, EventType, LostKind, NONE, Order, Sample, Side, Sink, UserStack};
+pub use sink::{
+    Body, CallBranches, Event, EventType, LostKind, NONE, Order, Sample, Side, Sink, UserStack,
+};
 pub use stack::{KERNEL_STACK, kernel_stack};
 pub use stack_line::StackFrame;
 pub use vocabulary::{Data, Decoder, Kind, Reading, TextReader};

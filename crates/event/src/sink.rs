@@ -98,6 +98,37 @@ pub enum Body<'a> {
     None,
 }
 
+/// The calls under way in user space as a CPU's last branch records had them (`perf record --call-graph lbr`), innermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallBranches<'a> {
+    bytes: &'a [u8],
+    big_endian: bool,
+}
+
+impl<'a> CallBranches<'a> {
+    /// `bytes` are the entries as perf.data has them: from, to, flags, 8 bytes each.
+    pub fn new(bytes: &'a [u8], big_endian: bool) -> CallBranches<'a> {
+        CallBranches { bytes, big_endian }
+    }
+
+    /// Returns the addresses of the functions, innermost first: where the last call went, then where each call came from
+    /// (`lbr_callchain_add_lbr_ip` in `tools/perf/util/machine.c`).
+    pub fn addresses(self) -> impl Iterator<Item = u64> + use<'a> {
+        let word = move |entry: &[u8], at: usize| {
+            let bytes: [u8; 8] = entry.get(at..at + 8)?.try_into().ok()?;
+            Some(match self.big_endian {
+                true => u64::from_be_bytes(bytes),
+                false => u64::from_le_bytes(bytes),
+            })
+        };
+        let entries = self.bytes.chunks_exact(24);
+        let first = entries.clone().next().and_then(|entry| word(entry, 8));
+        first
+            .into_iter()
+            .chain(entries.filter_map(move |entry| word(entry, 0)))
+    }
+}
+
 /// What was recorded of user space to make a stack of (`perf record --call-graph dwarf`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserStack<'a> {
@@ -126,6 +157,8 @@ pub struct Sample<'a> {
     pub period: Option<u64>,
     /// Call chain.
     pub callchain: Option<CallChain<'a>>,
+    /// The calls under way in user space, where the CPU recorded them: perf takes these instead of the call chain's own.
+    pub call_branches: Option<CallBranches<'a>>,
     /// What to make a stack of user space of, for programs of 64 bits on machines that put the lowest byte first.
     pub user_stack: Option<UserStack<'a>>,
     /// Whether the recording has a CPU for this event: perf prints none otherwise.

@@ -59,6 +59,7 @@ const NO_SAMPLE: Sample<'static> = Sample {
     addr: None,
     period: None,
     callchain: None,
+    call_branches: None,
     user_stack: None,
     has_cpu: true,
     tracepoint: true,

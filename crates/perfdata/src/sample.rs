@@ -18,6 +18,8 @@ mod format {
 /// behind.
 const BRANCH_HW_INDEX: u64 = 1 << 17;
 const BRANCH_COUNTERS: u64 = 1 << 19;
+/// `PERF_SAMPLE_BRANCH_CALL_STACK`: branches are the calls under way, not the last ones taken (`--call-graph lbr`).
+const BRANCH_CALL_STACK: u64 = 1 << 11;
 
 /// What was recorded of user space to make a stack of: registers, and a piece of the stack (`--call-graph dwarf`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +152,26 @@ impl<'a> Sample<'a> {
         self.body.get(at + 4..(at + 4).checked_add(size)?)
     }
 
+    /// Returns where the entries of the branch stack at `at` begin and end.
+    fn branches(&self, at: usize) -> Option<(usize, usize)> {
+        let count = usize::try_from(self.endian.u64(self.body, at)?).ok()?;
+        let index = 8 * usize::from(self.layout.branches & BRANCH_HW_INDEX != 0);
+        let begin = at.checked_add(8 + index)?;
+        let end = begin.checked_add(count.checked_mul(24)?)?;
+        (end <= self.body.len()).then_some((begin, end))
+    }
+
+    /// Returns the calls that were under way in user space as the CPU's last branch records had them (`--call-graph lbr`),
+    /// innermost first: from and to where, and flags, 8-byte numbers in the recording's byte order.
+    pub fn call_branches(&self) -> Option<&'a [u8]> {
+        let has = self.layout.sample_type & bits::BRANCH_STACK != 0;
+        if !has || self.layout.branches & BRANCH_CALL_STACK == 0 {
+            return None;
+        }
+        let (begin, end) = self.branches(self.after_raw()?)?;
+        self.body.get(begin..end)
+    }
+
     /// Returns what was recorded of user space to make a stack of. `None` where nothing was: kernel threads have none.
     pub fn user_stack(&self) -> Option<UserStack<'a>> {
         let kinds = self.layout.sample_type;
@@ -159,10 +181,12 @@ impl<'a> Sample<'a> {
         let mut at = self.after_raw()?;
         if kinds & bits::BRANCH_STACK != 0 {
             let has = |bit: u64| u64::from(self.layout.branches & bit != 0);
-            let each = 24 + 8 * has(BRANCH_COUNTERS);
-            let bytes = self.endian.u64(self.body, at)?.checked_mul(each)?;
-            let bytes = bytes.checked_add(8 + 8 * has(BRANCH_HW_INDEX))?;
-            at = at.checked_add(usize::try_from(bytes).ok()?)?;
+            let (_, end) = self.branches(at)?;
+            let counters = self
+                .endian
+                .u64(self.body, at)?
+                .checked_mul(8 * has(BRANCH_COUNTERS))?;
+            at = end.checked_add(usize::try_from(counters).ok()?)?;
         }
         // PERF_SAMPLE_REGS_ABI_NONE, 32, 64.
         let abi = self.endian.u64(self.body, at)?;

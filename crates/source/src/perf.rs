@@ -3,7 +3,8 @@
 use std::ops::{ControlFlow, Range};
 
 use event::{
-    Body, CallChain, Event, EventType, LostKind, Order, Quality, Sample, Side, Sink, UserStack,
+    Body, CallBranches, CallChain, Event, EventType, LostKind, Order, Quality, Sample, Side, Sink,
+    UserStack,
 };
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
 use tracefmt::{Endian, Formats};
@@ -254,6 +255,8 @@ impl Visitor for Push<'_> {
             extra.period = sample.period().or(Some(self.periods[index]));
             let chain = sample.callchain();
             extra.callchain = chain.map(|chain| CallChain::new(chain, self.big_endian));
+            let calls = sample.call_branches();
+            extra.call_branches = calls.map(|calls| CallBranches::new(calls, self.big_endian));
             let user = sample.user_stack();
             let user = user.filter(|user| !user.is_32 && !self.big_endian);
             extra.user_stack = user.map(|user| UserStack {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use event::{CallChain, Event, ExitReason, NONE, Sample, Side, StackFrame, UserStack};
+use event::{
+    CallBranches, CallChain, Event, ExitReason, NONE, Sample, Side, StackFrame, UserStack,
+};
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Tree, Weight};
 use symbols::{
@@ -242,6 +244,9 @@ impl Calls {
         if let Some(chain) = sample.callchain {
             self.chain(chain, pid, space, mode);
         }
+        if let Some(calls) = sample.call_branches {
+            self.branches(calls, pid, space, mode);
+        }
         if let (Some(user), Some(space), false) = (&sample.user_stack, space, mode.is_guest()) {
             self.unwind(user, pid, space);
         }
@@ -251,6 +256,35 @@ impl Calls {
             self.stack.push(place);
         }
         self.node()
+    }
+
+    /// Puts the calls that the CPU recorded in the place of the call chain's part of user space, if it has one.
+    fn branches(
+        &mut self,
+        calls: CallBranches<'_>,
+        pid: i32,
+        space: Option<SpaceId>,
+        mode: CpuMode,
+    ) {
+        let of_user = |place: &u32| match self.places.get(*place as usize) {
+            Some(Place::Code(code)) => code.mode == CpuMode::User,
+            _ => false,
+        };
+        let Some(begin) = self.stack.iter().position(of_user) else {
+            return;
+        };
+        if calls.addresses().next().is_none() {
+            return;
+        }
+        self.stack.truncate(begin);
+        for address in calls.addresses() {
+            if self.is_deep() {
+                return;
+            }
+            let region = self.addresses.find(mode, space, address, CpuMode::User);
+            let place = self.code(address, &region, CpuMode::User, pid);
+            self.stack.push(place);
+        }
     }
 
     /// Adds the frames of user space, which the recorder left to be made of registers and of what was on the stack.

@@ -156,6 +156,7 @@ proptest! {
                         ip: *ip,
                         addr: None,
                         period: Some(*time),
+                        call_branches: None,
                         user_stack: None,
                         callchain: chain.as_deref().map(|chain| CallChain::new(chain, big_endian)),
                         has_cpu,
