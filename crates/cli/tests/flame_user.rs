@@ -306,6 +306,9 @@ fn another_version_of_a_file_names_nothing() {
     assert!(text.contains("work is not here: "), "{text}");
 }
 
+/// A sample made by hand: where, the address, the call chain, and branches from and to.
+type Sampled<'s> = (u16, u64, &'s [u64], &'s [[u64; 2]]);
+
 /// A recording made by hand with calls as the CPU's last branch records had them (`--call-graph lbr`), which this machine may not have.
 fn with_branches() -> Vec<u8> {
     const HEADER: usize = 104;
@@ -338,7 +341,7 @@ fn with_branches() -> Vec<u8> {
         put(&mut body, &[ids, 1, 0, 1]);
         data.extend(record(kind, 2, &body));
     }
-    let samples: [(u16, u64, &[u64], &[[u64; 2]]); 3] = [
+    let samples: [Sampled<'_>; 3] = [
         // In user space; in the kernel below it; without branches.
         (
             2,

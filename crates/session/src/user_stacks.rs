@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use binaries::{Binaries, Mapping, Registers, Unwinding};
 use event::UserStack;
-use symbols::{SpaceId, UserMapping, UserUnwinder};
+use symbols::{EachMapping, SpaceId, UserUnwinder};
 
 use crate::user_functions::BuildIds;
 
@@ -32,11 +32,7 @@ impl UserStacks {
     }
 
     /// Makes ready what a process has mapped.
-    fn ready(
-        &mut self,
-        (space, version): (SpaceId, u64),
-        mappings: &dyn Fn(&mut dyn FnMut(UserMapping<'_>)),
-    ) {
+    fn ready(&mut self, (space, version): (SpaceId, u64), mappings: EachMapping<'_>) {
         let known = self.processes.get(&space);
         if known.is_some_and(|(known, _)| *known == version) {
             return;
@@ -44,16 +40,18 @@ impl UserStacks {
         if self.processes.len() >= MAX_PROCESSES {
             self.processes.clear();
         }
-        let mut paths: Vec<(u64, u64, u64, Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        let mut files: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        let mut places: Vec<[u64; 3]> = Vec::new();
         mappings(&mut |mapping| {
             let id = mapping.build_id.or(self.build_ids.of(mapping.path));
-            let (path, id) = (mapping.path.to_vec(), id.map(<[u8]>::to_vec));
-            paths.push((mapping.start, mapping.end, mapping.pgoff, path, id));
+            files.push((mapping.path.to_vec(), id.map(<[u8]>::to_vec)));
+            places.push([mapping.start, mapping.end, mapping.pgoff]);
         });
-        let mapped = paths.iter().map(|(start, end, pgoff, path, id)| Mapping {
-            start: *start,
-            end: *end,
-            pgoff: *pgoff,
+        let mapped = files.iter().zip(places);
+        let mapped = mapped.map(|((path, id), [start, end, pgoff])| Mapping {
+            start,
+            end,
+            pgoff,
             path,
             build_id: id.as_deref(),
         });
@@ -67,7 +65,7 @@ impl UserUnwinder for UserStacks {
     fn unwind(
         &mut self,
         process: (SpaceId, u64),
-        mappings: &dyn Fn(&mut dyn FnMut(UserMapping<'_>)),
+        mappings: EachMapping<'_>,
         stack: &UserStack<'_>,
         most: usize,
         addresses: &mut Vec<u64>,

@@ -33,4 +33,4 @@ pub use mode::CpuMode;
 pub use modules::Modules;
 pub use processes::ThreadName;
 pub use spaces::SpaceId;
-pub use user::{UserMapping, UserNames, UserUnwinder};
+pub use user::{EachMapping, UserMapping, UserNames, UserUnwinder};

@@ -29,6 +29,9 @@ pub struct UserMapping<'m> {
     pub build_id: Option<&'m [u8]>,
 }
 
+/// Hands out what a process has mapped.
+pub type EachMapping<'e> = &'e dyn Fn(&mut dyn FnMut(UserMapping<'_>));
+
 /// Makes stacks of user space out of registers and a piece of the stack (`perf record --call-graph dwarf`).
 pub trait UserUnwinder: Debug {
     /// Adds addresses, innermost first, at most so many: where the CPU was, and of each caller the last byte of its call, as perf has
@@ -37,7 +40,7 @@ pub trait UserUnwinder: Debug {
     fn unwind(
         &mut self,
         process: (SpaceId, u64),
-        mappings: &dyn Fn(&mut dyn FnMut(UserMapping<'_>)),
+        mappings: EachMapping<'_>,
         stack: &UserStack<'_>,
         most: usize,
         addresses: &mut Vec<u64>,
