@@ -199,6 +199,67 @@ fn waits_have_their_states_and_wakers() {
     assert_eq!(number(&document, "total"), 700 + 300 + 400 + 1600);
 }
 
+/// A sample of perf's text.
+fn sample(time: u64, (comm, tid): (&str, i32), stack: &[&str]) -> String {
+    let mut text = format!(
+        "{comm} {tid}/{tid} [001] {}.{:09}: 250000 cpu-clock: \n",
+        time / 1_000_000_000,
+        time % 1_000_000_000
+    );
+    for function in stack {
+        text.push_str(&format!(
+            "\tffffffff81000000 {function}+0x1 ([kernel.kallsyms])\n"
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+/// Time on and off CPUs adds up to the time that each thread was watched, whatever the periods of samples.
+#[test]
+fn samples_share_the_time_that_switches_tell() {
+    let (reader, writer, idle) = (("reader", 101), ("writer", 102), ("swapper/1", 0));
+    let begin = 1_000_000_000;
+    let text = [
+        switch(begin, idle, "R", reader, &[]),
+        sample(begin + 100, reader, &["copy", "vfs_read"]),
+        sample(begin + 300, reader, &["copy", "vfs_read"]),
+        sample(begin + 500, reader, &["vfs_read"]),
+        sample(begin + 700, idle, &["default_idle"]),
+        switch(
+            begin + 1001,
+            reader,
+            "S",
+            writer,
+            &["schedule", "pipe_read"],
+        ),
+        switch(begin + 1401, writer, "D", reader, &["io_schedule"]),
+        switch(begin + 2001, reader, "S", idle, &["schedule", "pipe_read"]),
+    ]
+    .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_text(folder.path(), "both.txt", &text);
+    let found = folded(&path, &["--both"]);
+    let expected = [
+        // 1001 + 600 ns on CPU, of which two of three samples were in copy: what rounding leaves goes to the last.
+        ("reader;on CPU;vfs_read", 533),
+        ("reader;on CPU;vfs_read;copy", 1068),
+        ("reader;sleeping (S);pipe_read;schedule", 400),
+        ("writer;on CPU;[not sampled]", 400),
+        ("writer;uninterruptible (D);io_schedule", 600),
+    ];
+    let expected: Folded = expected
+        .iter()
+        .map(|(stack, ns)| ((*stack).to_owned(), *ns))
+        .collect();
+    assert_eq!(found, expected);
+    let document = json(&["flame", "--both"], &path).unwrap();
+    let row = &document["rows"][0];
+    assert_eq!(number(row, "on_cpu_ns"), 1601);
+    assert_eq!(number(row, "off_cpu_ns"), 400);
+    assert_eq!(document["unit"], "nanoseconds");
+}
+
 /// Every exit is one, below the reason that `exits` counts it by.
 #[test]
 fn guests_exits_are_those_of_exits() {

@@ -134,7 +134,7 @@ enum By {
 
 const HELP: &str = "Columns, on CPU:
   share%   of the time that is shown, by the period of each sample
-  guest%   of it in a guest, which has an address and no stack in a host's recording
+  guest%   of it in a guest, of which a host records an address and no stack
   kvm%     in KVM
   kernel%  in the rest of the host's kernel, for this thread
   user%    in the host's user space; of a thread of a VM that is its VMM
@@ -145,10 +145,12 @@ Columns, off CPU:
   runnable  waited for a CPU: preempted, or woken and not yet running
 
 Idle CPUs, idle guests and the waits of guests that had halted are left out. A
-function that nothing names is its file and where it is in that file; those of user
-space are named by files with the recording's build ids. Filters choose samples, and
-with --off-cpu threads. On CPU this needs samples ('perf record -a -g', or
-'perf kvm --host --guest record -a -g' to see guests too), off CPU switches with stacks
+function that nothing names is its file and where it is in that file; those of
+user space are named by files with the recording's build ids. Filters choose
+samples, and with --off-cpu threads.
+
+On CPU this needs samples ('perf record -a -g', or to see guests too
+'perf kvm --host --guest record -a -g'), off CPU switches with stacks
 ('perf record -a -g -e sched:sched_switch -e sched:sched_waking').
 
 Examples:
