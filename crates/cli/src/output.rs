@@ -69,6 +69,15 @@ pub(crate) fn merged<'p>(pictures: impl IntoIterator<Item = &'p Picture>) -> Qua
     all
 }
 
+/// Says on standard error what an input lacks, where what is asked for goes into a file.
+pub(crate) fn say_lacks(name: &str, lacks: &Quality) -> Result<()> {
+    if !lacks.warnings.is_empty() {
+        io::stderr().write_all(quality(name, lacks).as_bytes())?;
+        return Ok(());
+    }
+    say_losses(name, lacks)
+}
+
 /// Says on standard error what was lost, where lines of events or instances have no place for it.
 pub(crate) fn say_losses(name: &str, lacks: &Quality) -> Result<()> {
     if lacks.lost_events > 0 || lacks.truncated {

@@ -7,7 +7,7 @@ use super::calls::{Calls, NOBODY, Row};
 use super::naming::{Named, Signs, deeper, is_deeper};
 
 /// Nodes of stacks with names that are kept.
-const MAX_NODES: usize = 1 << 21;
+const MAX_NODES: usize = 1 << 22;
 
 /// Puts stacks together.
 pub(super) struct Builder<'c> {

@@ -14,9 +14,9 @@ use symbols::{
 use super::doing::Doing;
 
 /// Nodes of stacks that are kept, about 50 bytes each.
-const MAX_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 22;
 /// Stacks by thread and by what it did, about 80 bytes each.
-const MAX_ROWS: usize = 1 << 20;
+const MAX_ROWS: usize = 1 << 21;
 /// Frames of a stack that are kept, from the inside; `kernel.perf_event_max_stack` is 127 unless somebody raised it.
 const MAX_FRAMES: usize = 512;
 /// Threads, by name, and places of code that are told apart.

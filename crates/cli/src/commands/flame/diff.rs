@@ -47,7 +47,7 @@ pub(super) fn run(
     if let Some((file, form)) = output {
         let left_out = write_file(file, form, &diff, &notes, [&a, &b])?;
         for side in [&a, &b] {
-            output::say_losses(&side.name, &side.quality)?;
+            output::say_lacks(&side.name, &side.quality)?;
         }
         return output::print(&wrote(file, &left_out));
     }

@@ -16,7 +16,7 @@ use crate::answer::Answer;
 use crate::output;
 
 /// Nodes of stacks that are kept, about 50 bytes each.
-const MAX_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 22;
 
 /// What the counts of folded stacks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,7 +107,7 @@ pub(super) fn run(
     }
     if let Some((file, form)) = output {
         let left_out = picture(&folded, file, form, &name, &lacks)?;
-        output::say_losses(&name, &lacks)?;
+        output::say_lacks(&name, &lacks)?;
         output::print(&wrote(file, &left_out))?;
         return Ok(true);
     }

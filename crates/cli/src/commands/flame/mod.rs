@@ -323,7 +323,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     } = collected;
     if let Some((file, form)) = output {
         let left_out = picture::write_one(file, form, &report, &name, &quality)?;
-        output::say_losses(&name, &quality)?;
+        output::say_lacks(&name, &quality)?;
         return output::print(&wrote(file, &left_out));
     }
     let answer = Answer {
