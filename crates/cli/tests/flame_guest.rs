@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::common::{file, json, number, run, write_text};
 
 /// Stacks with what they weigh.
@@ -199,6 +201,67 @@ fn waits_have_their_states_and_wakers() {
     assert_eq!(number(&document, "total"), 700 + 300 + 400 + 1600);
 }
 
+/// A thread that no switch tells of has the CPU on which it is sampled: from its first sample to its last, or to the switch away.
+#[test]
+fn a_thread_that_never_switches_has_its_time() {
+    let sample = |time: u64, comm: &str, tid: i32, function: &str| {
+        format!(
+            "{comm} {tid}/{tid} [000] 1.{time:09}: 1000000 cpu-clock: \n\tffffffff81000000 {function}+0x1 ([kernel.kallsyms])\n\n"
+        )
+    };
+    let text = [
+        sample(1_000, "poller", 100, "spin"),
+        sample(1_500, "early", 103, "work"),
+        sample(2_000, "poller", 100, "spin"),
+        switch(
+            1_000_002_500,
+            ("early", 103),
+            "S",
+            ("swapper/1", 0),
+            &["schedule"],
+        ),
+        sample(4_000, "poller", 100, "spin"),
+    ]
+    .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_text(folder.path(), "both.txt", &text);
+    let expected = [
+        ("poller;on CPU;spin", 3_000),
+        ("early;on CPU;work", 1_000),
+        // It goes on when the recording ends.
+        ("early;sleeping (S);schedule", 1_500),
+    ];
+    let expected = expected.map(|(stack, ns)| (stack.to_owned(), ns));
+    assert_eq!(folded(&path, &["--both"]), expected.into());
+    // What is not shown is no row of functions.
+    let document = json(&["flame", "--both", "--pid", "100"], &path).unwrap();
+    let functions = document["functions"].as_array().unwrap();
+    let names: Vec<_> = functions.iter().map(|row| &row["function"]).collect();
+    assert_eq!(names, ["spin"]);
+    // A thread may be on a CPU that is left out.
+    let document = json(&["flame", "--off-cpu", "--cpu", "1"], &path).unwrap();
+    let quality = document["quality"].to_string();
+    assert!(quality.contains("--cpu leaves out switches"), "{quality}");
+}
+
+/// Exits are called as `exits` calls them.
+#[test]
+fn exits_have_the_names_of_their_reasons() {
+    let path = file("vmx/tiny-irqchip/perf.data.zst");
+    let names = |args: &[&str], list: &str, name: &str| -> BTreeMap<String, Value> {
+        let document = json(args, &path).unwrap();
+        let rows = document[list].as_array().unwrap().clone().into_iter();
+        rows.map(|row| (row[name].as_str().unwrap().to_owned(), row))
+            .collect()
+    };
+    let functions = names(&["flame", "--guest-exits"], "functions", "function");
+    let reasons = names(&["exits"], "rows", "key");
+    assert!(reasons.len() > 5, "{reasons:?}");
+    for reason in reasons.keys() {
+        assert!(functions.contains_key(reason), "{reason}: {functions:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_put_together_is_refused() {
     let host = file("x86/flame-iperf3/l1.perf.data.zst")
@@ -218,6 +281,7 @@ fn what_cannot_be_put_together_is_refused() {
     let switches = file("vmx/tiny-irqchip/perf.data.zst").display().to_string();
     refused(&[&host, "--guest", &switches], "holds no samples");
     refused(&[&host, "--wakeup"], "--off-cpu or --both");
-    refused(&[&host, "--off-cpu"], "sched_switch");
+    refused(&[&host, "--off-cpu"], "-a -g -e sched:sched_switch");
+    refused(&[&host, "--pid", "99999"], "passes the filters");
     refused(&[&switches, "--both"], "--off-cpu shows waits");
 }

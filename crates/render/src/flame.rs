@@ -274,7 +274,7 @@ pub fn document(report: &ProfileReport) -> Document<'_> {
         total: whole.amount,
         idle: report.idle.amount,
         rows: columns().json(rows(report)),
-        vms: vms().json(of_vms(report).into_iter()),
+        vms: vms().json(of_vms(report)),
         spliced: spliced().json(of_guests(report)),
         functions: functions().json(heavy),
     }
@@ -306,7 +306,7 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
     let of_vms = of_vms(report);
     if !of_vms.is_empty() {
         text.push('\n');
-        text.push_str(&vms().view(SHOWN_VMS).text(of_vms.into_iter(), layout));
+        text.push_str(&vms().view(SHOWN_VMS).text(of_vms, layout));
     }
     if !report.spliced.is_empty() {
         text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and of the\nguest, and by how much a share of them may be off.\n");
@@ -396,7 +396,8 @@ pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
         _ => plural(report.idle.samples, "sample"),
     };
     let all = report.shown().amount.saturating_add(report.idle.amount);
-    if report.idle.samples == 0 {
+    // By switches, idle CPUs have no time: their samples weigh nothing then.
+    if report.idle.amount == 0 {
         return vec![shown];
     }
     let share = share::tenths(report.idle.amount as f64 / all.max(1) as f64);

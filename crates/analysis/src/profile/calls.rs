@@ -291,7 +291,9 @@ impl Calls {
             false => CpuMode::GuestUser,
         };
         let guest = self.code(pc, &Region::EMPTY, mode, pid);
-        let why = reason.to_string();
+        let why = reason
+            .name()
+            .map_or_else(|| reason.to_string(), str::to_owned);
         let why = self.place(Place::Told(
             Some(why.into()),
             Box::default(),
