@@ -260,6 +260,49 @@ fn samples_share_the_time_that_switches_tell() {
     assert_eq!(document["unit"], "nanoseconds");
 }
 
+/// A thread that no switch tells of has the CPU on which it is sampled: from its first sample to its last, or to the switch away.
+#[test]
+fn a_thread_that_never_switches_has_its_time() {
+    let sample = |time: u64, comm: &str, tid: i32, function: &str| {
+        format!(
+            "{comm} {tid}/{tid} [000] 1.{time:09}: 1000000 cpu-clock: \n\tffffffff81000000 {function}+0x1 ([kernel.kallsyms])\n\n"
+        )
+    };
+    let text = [
+        sample(1_000, "poller", 100, "spin"),
+        sample(1_500, "early", 103, "work"),
+        sample(2_000, "poller", 100, "spin"),
+        switch(
+            1_000_002_500,
+            ("early", 103),
+            "S",
+            ("swapper/1", 0),
+            &["schedule"],
+        ),
+        sample(4_000, "poller", 100, "spin"),
+    ]
+    .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_text(folder.path(), "both.txt", &text);
+    let expected = [
+        ("poller;on CPU;spin", 3_000),
+        ("early;on CPU;work", 1_000),
+        // It goes on when the recording ends.
+        ("early;sleeping (S);schedule", 1_500),
+    ];
+    let expected = expected.map(|(stack, ns)| (stack.to_owned(), ns));
+    assert_eq!(folded(&path, &["--both"]), expected.into());
+    // What is not shown is no row of functions.
+    let document = json(&["flame", "--both", "--pid", "100"], &path).unwrap();
+    let functions = document["functions"].as_array().unwrap();
+    let names: Vec<_> = functions.iter().map(|row| &row["function"]).collect();
+    assert_eq!(names, ["spin"]);
+    // A thread may be on a CPU that is left out.
+    let document = json(&["flame", "--off-cpu", "--cpu", "1"], &path).unwrap();
+    let quality = document["quality"].to_string();
+    assert!(quality.contains("--cpu leaves out switches"), "{quality}");
+}
+
 /// Every exit is one, below the reason that `exits` counts it by.
 #[test]
 fn guests_exits_are_those_of_exits() {

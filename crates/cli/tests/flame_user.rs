@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::common::trapline;
 
 const PROGRAM: &str = r#"
@@ -228,6 +230,24 @@ fn functions_of_user_space_are_those_that_perf_names() {
         assert!(has(&inlined, "work::mix") && !has(&ours, "work::mix"));
         let sum = |folded: &Folded| folded.values().sum::<u64>();
         assert_eq!(sum(&inlined), sum(&ours));
+        // Both sides of a comparison have their names in the same way.
+        let file = recorded.recording.as_str();
+        let args = [
+            "flame",
+            file,
+            "--diff",
+            file,
+            "--buildid-dir",
+            &cache,
+            "--format",
+            "json",
+        ];
+        let document: Value = serde_json::from_str(&flame(args.iter())).unwrap();
+        let rows = document["functions"].as_array().unwrap();
+        assert!(!rows.is_empty());
+        for row in rows {
+            assert_eq!(row["self_a"], row["self_b"], "{row}");
+        }
     }
 }
 

@@ -26,10 +26,17 @@ fn warned(document: &Value) -> bool {
 
 /// Checks what is said of a text with holes.
 fn check(failures: &mut Failures, what: &str, path: &Path) {
-    for command in ["exits", "vcpus", "paths"] {
-        // Without an exit or an entry there is nothing for these.
-        if let Ok(document) = json(&[command], path) {
-            failures.check(warned(&document), || format!("{what}: {command} is silent"));
+    for command in [
+        &["exits"][..],
+        &["vcpus"],
+        &["paths"],
+        &["flame", "--off-cpu"],
+    ] {
+        // Without an exit, an entry or a switch there is nothing for these.
+        if let Ok(document) = json(command, path) {
+            failures.check(warned(&document), || {
+                format!("{what}: {command:?} is silent")
+            });
         }
     }
     let document = json(&["diagnose"], path).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -79,14 +86,19 @@ fn thinned_recordings_are_noticed() {
 fn recordings_that_lost_nothing_have_no_holes() {
     let mut failures = Failures::default();
     for case in cases() {
-        for command in ["exits", "vcpus", "sched"] {
+        for command in [
+            &["exits"][..],
+            &["vcpus"],
+            &["sched"],
+            &["flame", "--off-cpu"],
+        ] {
             // Some have no exits, some no switches.
-            let Ok(document) = json(&[command], &case.path) else {
+            let Ok(document) = json(command, &case.path) else {
                 continue;
             };
             let lost = document["quality"]["lost_events"].as_u64();
             failures.check(!warned(&document) || lost > Some(0), || {
-                format!("{}: {command}: {}", case.name, document["quality"])
+                format!("{}: {command:?}: {}", case.name, document["quality"])
             });
         }
     }

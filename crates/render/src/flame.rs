@@ -396,7 +396,8 @@ pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
         _ => plural(report.idle.samples, "sample"),
     };
     let all = report.shown().amount.saturating_add(report.idle.amount);
-    if report.idle.samples == 0 {
+    // By switches, idle CPUs have no time: their samples weigh nothing then.
+    if report.idle.amount == 0 {
         return vec![shown];
     }
     let share = share::tenths(report.idle.amount as f64 / all.max(1) as f64);

@@ -7,6 +7,11 @@ use crate::kind::is_folded;
 use crate::{Error, Input};
 
 impl Input<'_> {
+    /// Returns whether it is a text of folded stacks.
+    pub fn is_folded(&self) -> bool {
+        is_folded(self.bytes())
+    }
+
     /// Returns the stacks that a folded text holds, and what it lacks; `None` where it is something else.
     ///
     /// # Errors
@@ -14,7 +19,7 @@ impl Input<'_> {
     /// Fails when filters were asked for: the text has sums, of which nothing can be left out. Fails when it is the difference
     /// of two files.
     pub fn folded(&self, options: ReadOptions) -> Result<Option<(Folded, Quality)>, Error> {
-        if !is_folded(self.bytes()) {
+        if !self.is_folded() {
             return Ok(None);
         }
         let refused = |reason: &str| Error::Folded {

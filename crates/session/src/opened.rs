@@ -266,6 +266,9 @@ impl<'s> Opened<'s> {
                 "the part of the file that has the event formats is missing, so {what} cannot be told from other events; name \
                  another recording of the same kernel with --formats"
             ),
+            false if self.session.options().filters.any() => {
+                format!("no {events} event passes the filters")
+            }
             false => format!("holds no {events} events ({}); {record}", holds(&self.reader)),
         }))
     }

@@ -156,8 +156,11 @@ impl Stacks {
     pub fn functions(&self) -> Vec<Function> {
         let own: Vec<Weight> = self.tree.nodes().iter().map(|node| node.own).collect();
         let mut functions = self.weigh_functions(&own);
-        // A name may be known of a frame that none of these stacks has.
-        functions.retain(|f| f.name.part != Part::Group && f.total != Weight::default());
+        // Names are also those of stacks that were collected and are not shown, such as idle ones.
+        functions.retain(|function| {
+            let shown = function.total != Weight::default();
+            function.name.part != Part::Group && shown
+        });
         functions.sort_by(|a, b| {
             let total = b.total.amount.cmp(&a.total.amount);
             let own = b.own.amount.cmp(&a.own.amount);

@@ -126,6 +126,9 @@ impl Profile {
         self.samples.add(weight);
         let misc = event.sample.map_or(1, |sample| sample.misc);
         let slot = machine.slot(event.tid);
+        if self.options.switches() && event.tid != 0 {
+            self.off.is_sampled(slot, event.time);
+        }
         let by_cpu = self.by_cpu();
         let (thread, space, mode) = self.calls.running(event, misc, slot, by_cpu);
         let waiting = Waiting::Sample(thread, Mode::of(mode), weight);

@@ -30,6 +30,8 @@ const NO_WAKER: Waker = Waker {
 struct Task {
     /// Since when it runs.
     running: u64,
+    /// Where no switch has told so, but a sample: when the last one was. It runs up to there at least.
+    sampled: u64,
     /// Since when it is away from its CPU, and what it does.
     left: u64,
     doing: Doing,
@@ -47,6 +49,7 @@ impl Default for Task {
     fn default() -> Task {
         Task {
             running: NEVER,
+            sampled: NEVER,
             left: NEVER,
             doing: Doing::Runs,
             woken: NEVER,
@@ -99,6 +102,16 @@ impl OffCpu {
         };
         if let Some(doing) = Doing::of(state) {
             (task.left, task.doing) = (time, doing);
+        }
+    }
+
+    /// A thread is sampled on a CPU. That tells of those that had theirs before the first switch, or all the time.
+    pub(super) fn is_sampled(&mut self, slot: u32, time: u64) {
+        let task = self.task(slot);
+        if task.running == NEVER && task.left == NEVER {
+            (task.running, task.sampled, task.woken) = (time, time, NEVER);
+        } else if task.sampled != NEVER {
+            task.sampled = time;
         }
     }
 
@@ -166,8 +179,12 @@ impl OffCpu {
     pub(super) fn finish(&mut self, calls: &mut Calls) {
         for (task, slot) in self.tasks.iter_mut().zip(0u32..) {
             if task.running != NEVER {
-                task.ran(self.end);
-                task.running = NEVER;
+                let until = match task.sampled {
+                    NEVER => self.end,
+                    last => last,
+                };
+                task.ran(until);
+                (task.running, task.sampled) = (NEVER, NEVER);
             }
             let ns = task.tell(self.end, self.wakers, calls);
             if ns > 0 {

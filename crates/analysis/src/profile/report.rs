@@ -112,7 +112,7 @@ pub struct ProfileReport {
     pub kvm_known: bool,
     /// vCPUs in whose place stacks of a recording made in their guest stand.
     pub spliced: Vec<Spliced>,
-    /// Of those shown, those without a stack: away from a CPU, or woken, without saying where.
+    /// Of those shown, waits without a stack: away from a CPU, or woken, without saying where.
     pub without_stack: Weight,
     /// Time of threads that were still away from their CPU when the recording ended.
     pub still_off: Weight,
@@ -425,7 +425,7 @@ impl ProfileReport {
                 sum.add(weight);
             }
         }
-        if row.stack == ROOT {
+        if row.stack == ROOT && row.doing != Doing::Runs {
             self.without_stack.add(weight);
         }
     }

@@ -29,10 +29,17 @@ pub(super) fn run(
         guest_kallsyms: (args.diff_guest_kallsyms.as_deref()).or(args.guest_kallsyms.as_deref()),
         guest_modules: args.guest_modules.as_deref(),
         guestmount: args.guestmount.as_deref(),
+        binaries: args.binaries.options(),
         ..Beside::default()
     };
     let session = opening::session(&args.common, &beside, &[after])?;
     let input = session.input(after)?;
+    if input.is_folded() {
+        bail!(
+            "{}: is folded stacks, and --diff is for recordings: difffolded.pl compares two files of stacks",
+            input.name()
+        );
+    }
     let mut b = collect(args, &session, &input)?;
     let (event_a, event_b) = (event(&a), event(&b));
     if event_a != event_b {

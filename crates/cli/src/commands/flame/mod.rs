@@ -11,7 +11,8 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Study, Vcpus, Window,
+    Continuity, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Study, Vcpus,
+    Window,
 };
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -25,7 +26,7 @@ use crate::opening::{self, Beside};
 use crate::output;
 use binaries::BinaryArgs;
 use folded::CountUnit;
-use warnings::warnings;
+use warnings::{holes, warnings};
 use write::Form;
 
 /// Rows of each table on a terminal.
@@ -149,9 +150,10 @@ function that nothing names is its file and where it is in that file; those of
 user space are named by files with the recording's build ids. Filters choose
 samples, and with --off-cpu threads.
 
-On CPU this needs samples ('perf record -a -g', or to see guests too
-'perf kvm --host --guest record -a -g'), off CPU switches with stacks
-('perf record -a -g -e sched:sched_switch -e sched:sched_waking').
+On CPU needs samples: 'perf record -a -g', or 'perf kvm --host --guest record -a
+-g' to see guests too. Off CPU needs switches with stacks: 'perf record -a -g -e
+sched:sched_switch -e sched:sched_waking'. --both needs both: with '-e
+cpu-clock/freq=997/' before these, since -F would thin out switches too.
 
 Examples:
   trapline flame perf.data
@@ -218,6 +220,9 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         // How long vCPUs were in their guests, where events of KVM say so.
         study = study.with(Vcpus::new(Window::default()));
     }
+    if waits && args.common.filter.cpu.is_none() {
+        study = study.with(Continuity::new());
+    }
     recording.prepare(&mut study);
     // Where switches tell, a thread is followed by the events of all.
     let scope = if waits { Scope::Window } else { Scope::Events };
@@ -269,7 +274,8 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
             outcome.quality.warn(warning);
         }
     }
-    let lacks = warnings(&report).into_iter();
+    let holes = holes(&study, waits && args.common.filter.cpu.is_some());
+    let lacks = holes.into_iter().chain(warnings(&report));
     for warning in lacks.chain(args.binaries.warnings(&user)) {
         outcome.quality.warn(warning);
     }
@@ -348,7 +354,12 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
 /// Refuses a recording that does not have what is asked for.
 fn require(args: &FlameArgs, recording: &Opened<'_>, report: &ProfileReport) -> Result<()> {
     if args.off_cpu || args.both {
-        recording.require_switches(report.switches > 0)?;
+        recording.require(
+            report.switches > 0,
+            "switches",
+            "sched_switch",
+            "record with 'perf record -a -g -e sched:sched_switch -e sched:sched_waking' or 'trace-cmd record -e sched -T'",
+        )?;
     }
     if args.guest_exits {
         let record = "record on the host with 'perf kvm stat record' or 'trace-cmd record -e kvm'";

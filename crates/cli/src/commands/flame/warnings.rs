@@ -1,6 +1,16 @@
 //! What is left out of a profile, or not certain.
 
-use analysis::{ProfileOf, ProfileReport};
+use analysis::{Continuity, ProfileOf, ProfileReport, Study};
+
+/// Says where switches are missing, so that times may be wrong. `some_cpus` says that those of other CPUs were not wanted.
+pub(super) fn holes(study: &Study, some_cpus: bool) -> Option<String> {
+    let told = || study.get::<Continuity>()?.report().warning();
+    let chosen = "--cpu leaves out switches on other CPUs: a thread that went to one of them counts as waiting meanwhile.";
+    match some_cpus {
+        true => Some(chosen.to_owned()),
+        false => told(),
+    }
+}
 
 /// Returns what is left out or not certain, in sentences.
 pub(super) fn warnings(report: &ProfileReport) -> Vec<String> {
@@ -38,9 +48,18 @@ pub(super) fn warnings(report: &ProfileReport) -> Vec<String> {
         );
     }
     if waits && report.without_stack.samples > 0 {
+        // Beside waits, stacks are shown of what was sampled on CPUs.
+        let of = match report.of {
+            ProfileOf::Both => {
+                words::counted(report.without_stack.samples, "wait has", "waits have")
+            }
+            _ => format!(
+                "{} of {shown} waits shown have",
+                report.without_stack.samples
+            ),
+        };
         warnings.push(format!(
-            "{} of {shown} waits shown have no stack: record switches with 'perf record -g' to see what was waited for.",
-            report.without_stack.samples
+            "{of} no stack: record switches with 'perf record -g' to see what was waited for.",
         ));
         if !report.with_idle {
             warnings.push(
