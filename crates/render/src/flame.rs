@@ -309,7 +309,7 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
         text.push_str(&vms().view(SHOWN_VMS).text(of_vms, layout));
     }
     if !report.spliced.is_empty() {
-        text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and of the\nguest, and by how much a share of them may be off.\n");
+        text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and\nof the guest, and by how much a share of them may be off.\n");
         text.push_str(&spliced().view(SHOWN_GUESTS).text(of_guests(report), layout));
     }
     let heavy = report.functions();
