@@ -303,6 +303,52 @@ fn a_thread_that_never_switches_has_its_time() {
     assert!(quality.contains("--cpu leaves out switches"), "{quality}");
 }
 
+/// Time is shown, whatever was sampled first.
+#[test]
+fn events_of_time_come_first() {
+    let fault = "reader 101/101 [001] 1.000000001: 1 page-faults: \n\tffffffff81000000 fault+0x1 ([kernel.kallsyms])\n\n";
+    let reader = ("reader", 101);
+    let text = [
+        fault.to_owned(),
+        fault.to_owned(),
+        fault.to_owned(),
+        sample(1_000_000_100, reader, &["copy"]),
+    ]
+    .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_text(folder.path(), "events.txt", &text);
+    assert_eq!(
+        folded(&path, &[]),
+        [("reader;copy".to_owned(), 250_000)].into()
+    );
+    let document = json(&["flame"], &path).unwrap();
+    assert_eq!(document["event"], "cpu-clock");
+    assert_eq!(number(&document, "samples"), 1);
+    assert!(
+        document["quality"]
+            .to_string()
+            .contains("3 samples of other events")
+    );
+    assert_eq!(
+        folded(&path, &["--event", "page-faults"]),
+        [("reader;fault".to_owned(), 3)].into()
+    );
+    // A file that cannot be written whole is not written, and what was there stays.
+    let out = folder.path().join("out.svg");
+    fs::write(&out, "before").unwrap();
+    let paths = [&path, &out].map(|path| path.display().to_string());
+    assert_eq!(run(["flame", &paths[0], "-o", &paths[1]]).status, 0);
+    assert!(fs::read_to_string(&out).unwrap().contains("<svg"));
+    let nowhere = folder
+        .path()
+        .join("no-folder/out.svg")
+        .display()
+        .to_string();
+    assert_eq!(run(["flame", &paths[0], "-o", &nowhere]).status, 1);
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
 /// Every exit is one, below the reason that `exits` counts it by.
 #[test]
 fn guests_exits_are_those_of_exits() {

@@ -106,6 +106,8 @@ impl Mode {
 /// What a weight is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Row {
+    /// The event that was sampled, by its number; 0 of what is no sample.
+    pub event: u32,
     pub thread: u32,
     pub doing: Doing,
     pub mode: Mode,

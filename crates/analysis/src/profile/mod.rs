@@ -20,6 +20,7 @@ mod splice;
 mod sums;
 mod user;
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use event::{
@@ -38,6 +39,7 @@ use off_cpu::{OffCpu, Waker};
 pub use options::{ProfileBy, ProfileOf, ProfileOptions};
 pub use report::{Beside, ProfileReport, ProfileRow, ProfileVm, Unit};
 pub use splice::{GuestSide, Spliced, VcpuBy, VcpuThread};
+use sums::unit_of;
 pub use sums::{ProfileSums, ProfileThread, SampleUnit, SampledTime, is_function, plain};
 
 /// CPUs beyond this are not followed: the kernel has fewer.
@@ -46,8 +48,8 @@ const MAX_CPUS: i32 = 1 << 16;
 /// What a stack is of that has yet to come.
 #[derive(Debug, Clone, Copy)]
 enum Waiting {
-    /// A sample of a thread.
-    Sample(u32, Mode, Weight),
+    /// A sample of an event and of a thread.
+    Sample(u32, u32, Mode, Weight),
     /// The thread in a slot, which has left its CPU.
     Left(u32),
     /// The thread in a slot, which is being woken.
@@ -60,10 +62,10 @@ pub struct Profile {
     options: ProfileOptions,
     calls: Calls,
     off: OffCpu,
-    /// The event that is sampled.
-    event: Option<(u32, String)>,
-    samples: Weight,
-    other_events: u64,
+    /// The events that were sampled, in the order in which they were met: number, name, samples.
+    events: Vec<(u32, String, Weight)>,
+    /// Exits that do not say where the guest was.
+    nowhere: u64,
     /// By CPU, the thread of the last event, and what the stack is of that may follow as an event.
     stack_event: FxHashMap<i32, (i32, Waiting)>,
     /// What the lines of a stack are of that may follow: CPU and thread of its event.
@@ -81,9 +83,8 @@ impl Profile {
             options,
             calls: Calls::new(known),
             off,
-            event: None,
-            samples: Weight::default(),
-            other_events: 0,
+            events: Vec::new(),
+            nowhere: 0,
             stack_event: FxHashMap::default(),
             lines: None,
             last: None,
@@ -110,20 +111,38 @@ impl Profile {
         self.options.by == ProfileBy::Cpu
     }
 
+    /// Counts a sample of an event, and returns the event's number here.
+    fn event_number(&mut self, ty: &EventType<'_>, weight: Weight) -> u32 {
+        let known = self
+            .events
+            .iter()
+            .position(|(index, ..)| *index == ty.index);
+        let at = known.unwrap_or_else(|| {
+            let event = (ty.index, ty.label.to_owned(), Weight::default());
+            self.events.push(event);
+            self.events.len() - 1
+        });
+        self.events[at].2.add(weight);
+        at as u32
+    }
+
+    /// Returns the number of the event that is shown: the one of time that has the most samples, if any is of time, else the
+    /// first that was met.
+    fn shown_event(&self) -> Option<u32> {
+        let numbered = self.events.iter().zip(0u32..);
+        let of_time = numbered.filter(|((_, label, _), _)| unit_of(label).is_some());
+        let most = of_time.max_by_key(|((_, _, sum), number)| (sum.samples, Reverse(*number)));
+        let first = (!self.events.is_empty()).then_some(0);
+        most.map(|(_, number)| number).or(first)
+    }
+
     /// Takes a sample.
     fn sample(&mut self, event: &Event<'_>, machine: &mut Machine) {
-        let (chosen, _) = self
-            .event
-            .get_or_insert_with(|| (event.ty.index, event.ty.label.to_owned()));
-        if *chosen != event.ty.index {
-            self.other_events += 1;
-            return;
-        }
         let weight = Weight {
             samples: 1,
             amount: event.sample.and_then(|sample| sample.period).unwrap_or(1),
         };
-        self.samples.add(weight);
+        let number = self.event_number(event.ty, weight);
         let misc = event.sample.map_or(1, |sample| sample.misc);
         let slot = machine.slot(event.tid);
         if self.options.switches() && event.tid != 0 {
@@ -131,7 +150,7 @@ impl Profile {
         }
         let by_cpu = self.by_cpu();
         let (thread, space, mode) = self.calls.running(event, misc, slot, by_cpu);
-        let waiting = Waiting::Sample(thread, Mode::of(mode), weight);
+        let waiting = Waiting::Sample(number, thread, Mode::of(mode), weight);
         match event.sample.filter(|sample| has_stack(sample)) {
             Some(sample) => {
                 let stack = self.calls.sampled(sample, event.pid, space, mode);
@@ -144,8 +163,9 @@ impl Profile {
     /// A stack is known.
     fn has_stack(&mut self, of: Waiting, stack: u32) {
         match of {
-            Waiting::Sample(thread, mode, weight) => {
+            Waiting::Sample(event, thread, mode, weight) => {
                 let row = Row {
+                    event,
                     thread,
                     doing: Doing::Runs,
                     mode,
@@ -187,8 +207,8 @@ impl Profile {
             }
             let stack = self.calls.end_lines();
             let of = match of {
-                Waiting::Sample(thread, _, weight) => {
-                    Waiting::Sample(thread, self.calls.mode_of(stack), weight)
+                Waiting::Sample(event, thread, _, weight) => {
+                    Waiting::Sample(event, thread, self.calls.mode_of(stack), weight)
                 }
                 other => other,
             };
@@ -287,25 +307,20 @@ impl Profile {
     /// Takes where a guest was when it exited.
     fn exit(&mut self, event: &Event<'_>, exit: &event::KvmExit, machine: &mut Machine) {
         let Some(pc) = exit.guest_pc else {
-            self.other_events += 1;
+            self.nowhere += 1;
             return;
         };
-        let (ty, weight) = (
-            event.ty,
-            Weight {
-                samples: 1,
-                amount: 1,
-            },
-        );
-        self.event
-            .get_or_insert_with(|| (ty.index, ty.label.to_owned()));
-        self.samples.add(weight);
+        let weight = Weight {
+            samples: 1,
+            amount: 1,
+        };
+        let number = self.event_number(event.ty, weight);
         let slot = machine.slot(event.tid);
         let (thread, ..) = self
             .calls
             .running(event, 1, slot, self.options.by == ProfileBy::Cpu);
         let stack = self.calls.exited(exit.reason, pc, event.pid);
-        self.has_stack(Waiting::Sample(thread, Mode::Guest, weight), stack);
+        self.has_stack(Waiting::Sample(number, thread, Mode::Guest, weight), stack);
     }
 
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {

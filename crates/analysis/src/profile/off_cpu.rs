@@ -211,6 +211,7 @@ impl Task {
     /// Adds the time away from a CPU, which ends now, to what its stack weighs. Returns how long it was.
     fn tell(&self, time: u64, wakers: bool, calls: &mut Calls) -> u64 {
         let row = |doing: Doing| Row {
+            event: 0,
             thread: self.thread,
             doing,
             mode: Mode::Kernel,

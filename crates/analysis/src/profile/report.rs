@@ -313,12 +313,15 @@ impl Profile {
 
     /// Returns a report of nothing yet.
     fn empty(&self, named: &[Named]) -> ProfileReport {
-        let event = self.event.as_ref().map(|(_, label)| label.clone());
+        let shown = self.shown_event();
+        let shown = shown.and_then(|shown| self.events.get(shown as usize));
+        let samples = shown.map_or_else(Weight::default, |(_, _, sum)| *sum);
+        let all: u64 = self.events.iter().map(|(_, _, sum)| sum.samples).sum();
         ProfileReport {
             of: self.options.of,
             unit: self.unit(),
-            event,
-            samples: self.samples,
+            event: shown.map(|(_, label, _)| label.clone()),
+            samples,
             idle: Weight::default(),
             idle_interrupts: 0,
             unresolved: Weight::default(),
@@ -329,7 +332,7 @@ impl Profile {
             still_off: Weight::default(),
             damaged: self.calls.damaged,
             shortened: self.calls.deep + self.calls.beyond.samples,
-            other_events: self.other_events,
+            other_events: all - samples.samples + self.nowhere,
             switches: self.off.switches,
             with_idle: self.options.idle,
             rows: Vec::new(),
@@ -340,7 +343,8 @@ impl Profile {
 
     /// What weights count. The period of these clocks is their time; that of other events is how often they happened.
     fn unit(&self) -> Unit {
-        let event = self.event.as_ref().map(|(_, label)| label.as_str());
+        let shown = self.shown_event();
+        let event = shown.and_then(|shown| Some(self.events.get(shown as usize)?.1.as_str()));
         let is_clock =
             |label: &str| label.starts_with("cpu-clock") || label.starts_with("task-clock");
         match self.options.of {
@@ -354,6 +358,9 @@ impl Profile {
     /// time that a thread had CPUs is shared out to its samples.
     fn weights(&self, machine: &Machine, guest_ns: &[(i32, u64)]) -> Vec<Weighed> {
         let rows = self.calls.rows.iter().zip(0u32..);
+        let shown = self.shown_event();
+        let rows =
+            rows.filter(|((row, _), _)| row.doing != Doing::Runs || Some(row.event) == shown);
         let rows = rows.map(|((row, weight), number)| Weighed {
             row: *row,
             weight: *weight,

@@ -68,6 +68,7 @@ pub(super) fn share_out(
             continue;
         };
         let row = Row {
+            event: 0,
             thread: *thread,
             doing: Doing::Runs,
             mode: if guest { Mode::Guest } else { Mode::Kernel },

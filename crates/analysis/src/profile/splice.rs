@@ -144,7 +144,9 @@ impl Profile {
         let mut builder = Builder::new(&self.calls, &named);
         let mut cpus: FxHashMap<u32, Weight> = FxHashMap::default();
         let mut idle = Weight::default();
-        let mut rows: Vec<_> = self.calls.rows.iter().collect();
+        let shown = self.shown_event();
+        let rows = self.calls.rows.iter();
+        let mut rows: Vec<_> = rows.filter(|(row, _)| Some(row.event) == shown).collect();
         rows.sort_unstable_by_key(|(row, _)| *row);
         for (row, weight) in rows {
             let Some(thread) = self.calls.threads.get(row.thread as usize) else {

@@ -61,7 +61,7 @@ pub(crate) struct FlameArgs {
     #[arg(long, conflicts_with_all = ["wakeup", "event"])]
     guest_exits: bool,
 
-    /// Show the samples of this event. The default is the first one sampled that is no tracepoint.
+    /// Show the samples of this event. The default is the one of time with the most samples, else the first that is no tracepoint.
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
 
@@ -186,14 +186,12 @@ struct Collected {
     nanoseconds: bool,
 }
 
-/// Reads a recording.
-fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Collected> {
-    let recording = input.recording_with_stacks()?;
-    let name = recording.name().to_owned();
+/// Returns what is asked for.
+fn options(args: &FlameArgs) -> Result<ProfileOptions> {
     if args.wakeup && !args.off_cpu && !args.both {
         bail!("--wakeup says who ended a wait, so it goes with --off-cpu or --both");
     }
-    let options = ProfileOptions {
+    Ok(ProfileOptions {
         of: match (args.off_cpu, args.both, args.guest_exits) {
             (true, ..) => ProfileOf::OffCpu,
             (_, true, _) => ProfileOf::Both,
@@ -209,7 +207,14 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
             By::Cpu => ProfileBy::Cpu,
             By::Vm => ProfileBy::Vm,
         },
-    };
+    })
+}
+
+/// Reads a recording.
+fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Collected> {
+    let recording = input.recording_with_stacks()?;
+    let name = recording.name().to_owned();
+    let options = options(args)?;
     let waits = args.off_cpu || args.both;
     let mut profile = Profile::new(options, &recording.kernel_files());
     if let Some(unwinder) = recording.user_stacks() {
