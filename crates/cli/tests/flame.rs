@@ -244,6 +244,25 @@ fn texts_have_the_stacks_that_they_print() {
     assert!(stacks > 200, "{stacks} stacks were compared");
 }
 
+/// ftrace writes a stack behind each event: in a recording, and in what is printed of it.
+#[test]
+fn stacks_of_ftrace_are_the_same_in_a_recording_and_in_its_text() {
+    let mut cases = all_cases().into_iter();
+    let case = cases.find(|case| case.name == "x86/format-variants/stack.dat.zst");
+    let case = case.unwrap();
+    let options = ["--event", "kvm_userspace_exit", "--by", "thread"];
+    let ours = of_program(&case.path, &options);
+    let frames = "entry_SYSCALL_64_after_hwframe;do_syscall_64;__x64_sys_ioctl;kvm_vcpu_ioctl;\
+                  trace_event_raw_event_kvm_userspace_exit";
+    let expected = [("CPU 0/KVM/3742", 26), ("CPU 1/KVM/3743", 2526)];
+    let expected = expected.map(|(thread, count)| (format!("{thread};{frames}"), count));
+    assert_eq!(ours, expected.into());
+    let folder = tempfile::tempdir().unwrap();
+    let text = case.reference("report").unwrap();
+    let path = write_text(folder.path(), "report.txt", &text);
+    assert_eq!(of_program(&path, &options), ours);
+}
+
 #[test]
 fn samples_in_are_samples_shown() {
     for (case, _) in sampled() {

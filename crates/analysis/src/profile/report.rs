@@ -387,6 +387,12 @@ impl Profile {
         let known = self.calls.threads.iter().map(|thread| {
             let tid = threads.at(thread.slot).map_or(0, |(tid, _)| tid);
             let comm = String::from_utf8_lossy(thread.comm.comm()).into_owned();
+            // ftrace saves names apart from its events.
+            let saved = threads.get(tid).and_then(|thread| thread.comm.as_deref());
+            let comm = match saved {
+                Some(saved) if comm.strip_prefix(':') == Some(&tid.to_string()) => saved.to_owned(),
+                _ => comm,
+            };
             // A vhost worker is a kernel thread, and called after the process that it works for.
             let vhost = vhost_of(&comm);
             let pid = threads.get(tid).and_then(|thread| thread.pid);
