@@ -175,8 +175,13 @@ fn waits(text: &str) -> BTreeMap<String, u64> {
         if let Some(frame) = line.strip_prefix('\t') {
             let mut words = frame.trim().splitn(2, ' ');
             let (address, rest) = (words.next().unwrap(), words.next().unwrap_or_default());
-            let (name, file) = rest.rsplit_once(" (").unwrap_or((rest, ")"));
-            let file = file.trim_end_matches(')');
+            // Names of files may have brackets too: `/memfd:x (deleted)`.
+            let unknown = rest
+                .strip_prefix("[unknown] (")
+                .map(|file| ("[unknown]", file));
+            let named = rest.rsplit_once(" (").unwrap_or((rest, ")"));
+            let (name, file) = unknown.unwrap_or(named);
+            let file = file.strip_suffix(')').unwrap_or(file);
             let name = name.rsplit_once("+0x").map_or(name, |(name, _)| name);
             let base = file.rsplit('/').next().unwrap();
             let name = match name {

@@ -23,15 +23,7 @@ impl<'a> StackFrame<'a> {
         let address = (first.len() >= 8 || of_perf).then(|| hex(first)).flatten();
         let rest = if address.is_some() { behind } else { text };
         let rest = rest.trim();
-        // Names of C++ functions have blanks and brackets, and so may files.
-        let (name, last) = match rest.rsplit_once(" (") {
-            Some((name, last)) => (name, last.strip_suffix(')')),
-            None => (
-                rest.strip_prefix('(').map_or(rest, |_| ""),
-                rest.strip_prefix('(')
-                    .and_then(|rest| rest.strip_suffix(')')),
-            ),
-        };
+        let (name, last) = name_and_file(rest);
         let told = last.and_then(hex).filter(|_| address.is_none());
         let symbol = without_offset(name.trim());
         // Names of Rust functions begin with anything; only perf prints those.
@@ -45,6 +37,38 @@ impl<'a> StackFrame<'a> {
             symbol,
             file: last.filter(|_| told.is_none()),
         })
+    }
+}
+
+/// Takes a name and the file in brackets behind it apart. Names of C++ functions have blanks and brackets, and so may files, such as
+/// `/memfd:x (deleted)`.
+fn name_and_file(text: &str) -> (&str, Option<&str>) {
+    let Some(body) = text.strip_suffix(')') else {
+        return (text, None);
+    };
+    // Names may begin with a bracket too: `(anonymous namespace)::walk`.
+    let alone = body
+        .strip_prefix('(')
+        .filter(|file| file.starts_with(['/', '[']));
+    if let Some(file) = alone {
+        return ("", Some(file));
+    }
+    if let Some(file) = body.strip_prefix("[unknown] (") {
+        return ("[unknown]", Some(file));
+    }
+    // The offset ends the name, where it is printed.
+    let offset = body.rmatch_indices("+0x").find_map(|(at, _)| {
+        let digits = body[at + 3..]
+            .bytes()
+            .take_while(u8::is_ascii_hexdigit)
+            .count();
+        let end = at + 3 + digits;
+        body[end..].starts_with(" (").then_some(end)
+    });
+    let whole = body.strip_suffix(" (deleted)").unwrap_or(body);
+    match offset.or_else(|| whole.rfind(" (")) {
+        Some(at) => (&body[..at], Some(&body[at + 2..])),
+        None => (text, None),
     }
 }
 
@@ -128,6 +152,30 @@ mod tests {
                 "    55d0c0ffee00 <Vec<T> as Drop>::drop+0x1c (/opt/lib.so)",
                 Some(0x55d0_c0ff_ee00),
                 Some("<Vec<T> as Drop>::drop"),
+                Some("/opt/lib.so"),
+            ),
+            (
+                "    55d0c0ffee00 [unknown] (/memfd:sealed-91 (deleted))",
+                Some(0x55d0_c0ff_ee00),
+                None,
+                Some("/memfd:sealed-91 (deleted)"),
+            ),
+            (
+                "    55d0c0ffee00 f(int (*)(int))+0x1c (/opt/app (x86)/lib.so (deleted))",
+                Some(0x55d0_c0ff_ee00),
+                Some("f(int (*)(int))"),
+                Some("/opt/app (x86)/lib.so (deleted)"),
+            ),
+            (
+                "    55d0c0ffee00 f(int (*)(int)) (/opt/lib.so (deleted))",
+                Some(0x55d0_c0ff_ee00),
+                Some("f(int (*)(int))"),
+                Some("/opt/lib.so (deleted)"),
+            ),
+            (
+                "    55d0c0ffee00 (anonymous namespace)::walk+0x1c (/opt/lib.so)",
+                Some(0x55d0_c0ff_ee00),
+                Some("(anonymous namespace)::walk"),
                 Some("/opt/lib.so"),
             ),
             (
