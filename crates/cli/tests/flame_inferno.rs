@@ -212,7 +212,7 @@ fn without_guests(folded: &Folded) -> (Folded, u64) {
         let begins = ["[guest/", ":"]
             .iter()
             .any(|begin| stack.starts_with(begin));
-        stack.ends_with(";[guest]")
+        stack.contains(";[guest")
             || stack.contains("[guest.kernel")
             || begins && stack.matches(';').count() <= 1
     };
