@@ -402,6 +402,11 @@ fn what_cannot_be_put_together_is_refused() {
     refused(&[&guest, "--guest", &host], "no thread");
     let switches = file("vmx/tiny-irqchip/perf.data.zst").display().to_string();
     refused(&[&host, "--guest", &switches], "holds no samples");
+    // There is one guest's recording, and two of hosts; exits and waits are no time in a guest.
+    for other in [&["--diff", &host][..], &["--off-cpu"], &["--guest-exits"]] {
+        let args = [&[host.as_str(), "--guest", &guest], other].concat();
+        refused(&args, "cannot be used with");
+    }
     refused(&[&host, "--wakeup"], "--off-cpu or --both");
     refused(&[&host, "--off-cpu"], "sched_switch");
     refused(&[&switches, "--both"], "--off-cpu shows waits");

@@ -19,8 +19,8 @@ pub(super) struct Builder<'c> {
     /// By place, those of the same names where the process is a VM's.
     vmm: Vec<Vec<u32>>,
     deeper: u32,
-    /// By what stands below, the node that one of the calls has become there.
-    nodes: FxHashMap<(u32, u32, bool), u32>,
+    /// By what stands below, the node that one of the calls has become there, and whether it is all of it.
+    nodes: FxHashMap<(u32, u32, bool), (u32, bool)>,
     /// Calls on the way to one that was met before.
     path: Vec<u32>,
 }
@@ -78,15 +78,16 @@ impl<'c> Builder<'c> {
         self.stacks.child(below, number).unwrap_or(below)
     }
 
-    /// Returns the node of a stack upon another; `in_vm` says whether its user space is a VM's.
-    pub(super) fn stack(&mut self, below: u32, stack: u32, in_vm: bool) -> u32 {
+    /// Returns the node of a stack upon another, and whether there was room for all of it; `in_vm` says whether its user space is a
+    /// VM's.
+    pub(super) fn stack(&mut self, below: u32, stack: u32, in_vm: bool) -> (u32, bool) {
         let nodes = self.calls.tree.nodes();
         self.path.clear();
         let mut at = stack;
-        let mut node = below;
+        let (mut node, mut whole) = (below, true);
         while at != ROOT {
             if let Some(known) = self.nodes.get(&(below, at, in_vm)) {
-                node = *known;
+                (node, whole) = *known;
                 break;
             }
             self.path.push(at);
@@ -95,11 +96,14 @@ impl<'c> Builder<'c> {
         while let Some(at) = self.path.pop() {
             let frame = nodes.get(at as usize).map_or(ROOT, |node| node.frame);
             for name in self.names(frame, in_vm) {
-                node = self.stacks.child(node, name).unwrap_or(node);
+                match self.stacks.child(node, name).filter(|_| whole) {
+                    Some(child) => node = child,
+                    None => whole = false,
+                }
             }
-            self.nodes.insert((below, at, in_vm), node);
+            self.nodes.insert((below, at, in_vm), (node, whole));
         }
-        node
+        (node, whole)
     }
 
     /// Adds the stack of who woke the thread of another, upside down upon it: where both met is in the middle.

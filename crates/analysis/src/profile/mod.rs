@@ -136,6 +136,13 @@ impl Profile {
         most.map(|(_, number)| number).or(first)
     }
 
+    /// Whether an event is a sample, where none was asked for by its name. A text does not say of its events which are tracepoints:
+    /// perf prints a period before those that are none.
+    fn is_sample(&self, event: &Event<'_>) -> bool {
+        let of_text = matches!(event.body, Body::Text { .. }) && self.options.event.is_none();
+        !of_text || event.sample.is_some() || unit_of(event.ty.label).is_some()
+    }
+
     /// Takes a sample.
     fn sample(&mut self, event: &Event<'_>, machine: &mut Machine) {
         let weight = Weight {
@@ -340,7 +347,7 @@ impl Profile {
             }
             is_sample &= !event.ty.kind.is_sched();
         }
-        if is_sample {
+        if is_sample && self.is_sample(event) {
             self.sample(event, machine);
         } else if let Data::KvmExit(exit) = data
             && self.options.of == ProfileOf::Exits

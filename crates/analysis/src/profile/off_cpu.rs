@@ -71,8 +71,6 @@ pub(super) struct OffCpu {
     /// Whether wakers are kept.
     pub wakers: bool,
     pub switches: u64,
-    /// Switches away from a CPU that came with a stack.
-    pub with_stacks: u64,
     /// The time of the last event.
     pub end: u64,
     /// Slots of threads that were away from their CPU still when the recording ended, and for how long.
@@ -118,7 +116,6 @@ impl OffCpu {
     /// The stack is known with which a thread has just left its CPU.
     pub(super) fn left_with(&mut self, slot: u32, stack: u32) {
         if stack != ROOT {
-            self.with_stacks += 1;
             self.task(slot).stack = stack;
         }
     }

@@ -244,6 +244,10 @@ impl Profile {
                 continue;
             };
             let signs = signs.get(row.stack as usize).copied().unwrap_or_default();
+            // Idle tasks of all CPUs are one thread here, whose switches are not followed.
+            if thread.tid == 0 && self.options.of == ProfileOf::Both {
+                continue;
+            }
             if !(beside.keep)(thread.tid, thread.pid) {
                 continue;
             }
@@ -281,7 +285,12 @@ impl Profile {
                     _ => builder.group(node, "[no stack]"),
                 };
             }
-            node = builder.stack(node, row.stack, thread.vm_pid.is_some() && !thread.back_end);
+            let in_vm = thread.vm_pid.is_some() && !thread.back_end;
+            let whole;
+            (node, whole) = builder.stack(node, row.stack, in_vm);
+            if !whole {
+                report.shortened += weight.samples;
+            }
             if self.options.wakers && matches!(row.doing, Doing::Sleeps(_)) {
                 let waker = known
                     .get(row.waker as usize)
@@ -293,22 +302,29 @@ impl Profile {
                 *known = Some(node);
             }
         }
-        let shown: FxHashSet<i32> = rows.keys().map(|(tid, _)| *tid).collect();
-        for (slot, ns) in &self.off.still {
-            let thread = walked.machine.threads().at(*slot);
-            if thread.is_some_and(|(tid, _)| shown.contains(&tid)) {
-                report.still_off.add(Weight {
-                    samples: 1,
-                    amount: *ns,
-                });
-            }
-        }
+        report.still_off =
+            self.still_off(walked.machine, &rows.keys().map(|(tid, _)| *tid).collect());
         report.rows = sorted(rows);
         if let Some(splice) = splice {
             report.spliced = splice.put(&mut builder);
         }
         report.stacks = builder.stacks;
         report
+    }
+
+    /// Returns how long those of some threads were away from their CPU that still were when the recording ended.
+    fn still_off(&self, machine: &Machine, shown: &FxHashSet<i32>) -> Weight {
+        let mut sum = Weight::default();
+        for (slot, ns) in &self.off.still {
+            let thread = machine.threads().at(*slot);
+            if thread.is_some_and(|(tid, _)| shown.contains(&tid)) {
+                sum.add(Weight {
+                    samples: 1,
+                    amount: *ns,
+                });
+            }
+        }
+        sum
     }
 
     /// Returns a report of nothing yet.

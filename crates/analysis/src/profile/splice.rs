@@ -164,7 +164,7 @@ impl Profile {
             let below = builder.group(ROOT, &cpu.to_string());
             let comm = String::from_utf8_lossy(thread.comm.comm()).into_owned();
             let below = builder.group(below, &comm);
-            let node = builder.stack(below, row.stack, false);
+            let (node, _) = builder.stack(below, row.stack, false);
             builder.weigh(node, *weight);
         }
         let mut cpus: Vec<(u32, Weight)> = cpus.into_iter().collect();

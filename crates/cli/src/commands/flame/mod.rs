@@ -99,7 +99,7 @@ pub(crate) struct FlameArgs {
 
     /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time.
     /// Where the host has several VMs, say whose it is: PID=REC, by the process of the VM.
-    #[arg(long, value_name = "[PID=]REC", value_parser = guest::parse)]
+    #[arg(long, value_name = "[PID=]REC", value_parser = guest::parse, conflicts_with_all = ["diff", "off_cpu", "guest_exits"])]
     guest: Option<guest::GuestRecording>,
     /// Show what changed from REC to this recording, B. Shares are compared, so neither has to be as long as the other.
     #[arg(long, value_name = "B")]
