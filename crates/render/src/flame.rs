@@ -182,10 +182,28 @@ fn of_vms(report: &ProfileReport) -> Vec<OfVm> {
     .collect()
 }
 
-/// A function, and what all that is shown weighs.
+/// A function, what all that is shown weighs, and whether it is known how many samples there are.
 pub(crate) struct Heavy<'r> {
-    function: &'r Function,
+    pub(crate) function: &'r Function,
+    pub(crate) whole: Weight,
+    pub(crate) counted: bool,
+}
+
+impl Heavy<'_> {
+    fn samples(&self, of: Weight) -> Option<u64> {
+        self.counted.then_some(of.samples)
+    }
+}
+
+fn heavy<'r>(
+    functions: &'r [Function],
     whole: Weight,
+) -> impl Iterator<Item = Heavy<'r>> + use<'r> {
+    functions.iter().map(move |function| Heavy {
+        function,
+        whole,
+        counted: true,
+    })
 }
 
 /// Columns of the table of functions.
@@ -198,10 +216,10 @@ pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
         .left("FUNCTION", 50)
         .column("part", Text, |r| part(r.function.name.part))
         .heading("of", 8)
-        .column("self_samples", Count, |r| r.function.own.samples)
+        .column("self_samples", Count, |r| r.samples(r.function.own))
         .column("self", Share, |r| of(r.function.own, r.whole))
         .heading("self%", 9)
-        .column("total_samples", Count, |r| r.function.total.samples)
+        .column("total_samples", Count, |r| r.samples(r.function.total))
         .column("total", Share, |r| of(r.function.total, r.whole))
         .heading("total%", 9)
 }
@@ -262,8 +280,7 @@ fn shown_as(report: &ProfileReport) -> &'static str {
 /// Returns the fields of a document.
 pub fn document(report: &ProfileReport) -> Document<'_> {
     let whole = report.shown();
-    let heavy = report.functions();
-    let heavy = heavy.iter().map(|function| Heavy { function, whole });
+    let all = report.functions();
     Document {
         event: report.event.as_deref(),
         samples: report.samples.samples,
@@ -276,7 +293,7 @@ pub fn document(report: &ProfileReport) -> Document<'_> {
         rows: columns().json(rows(report)),
         vms: vms().json(of_vms(report)),
         spliced: spliced().json(of_guests(report)),
-        functions: functions().json(heavy),
+        functions: functions().json(heavy(&all, whole)),
     }
 }
 
@@ -312,9 +329,9 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
         text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and\nof the guest, and by how much a share of them may be off.\n");
         text.push_str(&spliced().view(SHOWN_GUESTS).text(of_guests(report), layout));
     }
-    let heavy = report.functions();
-    if !heavy.is_empty() {
-        let heavy = heavy.iter().map(|function| Heavy { function, whole });
+    let all = report.functions();
+    if !all.is_empty() {
+        let heavy = heavy(&all, whole);
         text.push('\n');
         text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
     }

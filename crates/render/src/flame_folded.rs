@@ -7,7 +7,7 @@ use serde_json::Value;
 use stacks::{Bottom, Folded, Function, Unit as Counts, Weight};
 use words::{plural, share};
 
-use crate::flame::{of, part};
+use crate::flame::{Heavy, SHOWN_FUNCTIONS, functions, of};
 use crate::table::{Table, Unit};
 use crate::{Layout, speedscope};
 
@@ -78,40 +78,12 @@ fn rows(folded: &Folded) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// A function, what all that is shown weighs, and in what.
-pub(crate) struct Heavy<'r> {
-    function: &'r Function,
-    whole: Weight,
-    unit: Counts,
-}
-
-/// Columns of the table of functions.
-pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
-    use Unit::{Count, Share, Text};
-    Table::new()
-        .column("function", Text, |r: &Heavy<'_>| {
-            r.function.name.text.as_str()
-        })
-        .left("FUNCTION", 50)
-        .column("part", Text, |r| part(r.function.name.part))
-        .heading("of", 8)
-        .column("self_samples", Count, |r| count(r.function.own, r.unit))
-        .column("self", Share, |r| of(r.function.own, r.whole))
-        .heading("self%", 9)
-        .column("total_samples", Count, |r| count(r.function.total, r.unit))
-        .column("total", Share, |r| of(r.function.total, r.whole))
-        .heading("total%", 9)
-}
-
-/// Columns of the table of functions on a terminal.
-pub(crate) const SHOWN_FUNCTIONS: [&str; 4] = ["function", "part", "self", "total"];
-
 fn heavy<'r>(folded: &Folded, functions: &'r [Function]) -> impl Iterator<Item = Heavy<'r>> {
     let (whole, unit) = (folded.shown(), folded.unit);
     functions.iter().map(move |function| Heavy {
         function,
         whole,
-        unit,
+        counted: unit != Counts::Nanoseconds,
     })
 }
 

@@ -6,8 +6,13 @@ use crate::neutral;
 
 /// Escapes text for HTML: names in a recording are whatever its threads were called.
 pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in neutral::text(text).chars() {
+    markup(&neutral::text(text))
+}
+
+/// Escapes what is markup in HTML and XML, in elements and in attributes, of text in which nothing steers.
+pub(crate) fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

@@ -92,7 +92,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ),
         (
             "`flame` of folded stacks: `functions`",
-            flame_folded::functions().described(&[&flame_folded::SHOWN_FUNCTIONS]),
+            flame::functions().described(&[&flame::SHOWN_FUNCTIONS]),
         ),
         (
             "`paths`: `paths[].stages`",

@@ -27,16 +27,12 @@ impl DeviceNames {
         };
         let wanted = Wanted::DeviceMap;
         let name = format!("--mtree {}", path.display());
-        let text = match source::read_beside(path, MAX_MTREE) {
-            Ok(text) => text,
-            Err(error) => {
-                return Err(Error::Unreadable {
-                    name,
-                    error,
-                    wanted,
-                });
-            }
-        };
+        let text = source::read_beside(path, MAX_MTREE);
+        let text = text.map_err(|error| Error::Unreadable {
+            name: name.clone(),
+            error,
+            wanted,
+        })?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let (all, _) = facts::read(text.as_bytes());
         if all.mtree.is_none() {

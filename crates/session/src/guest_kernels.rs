@@ -80,16 +80,12 @@ pub(crate) fn modules(path: Option<&Path>) -> Result<Modules, Error> {
     };
     let name = format!("--guest-modules {}", path.display());
     let wanted = Wanted::Modules;
-    let text = match read_beside(path, MAX_MODULES) {
-        Ok(text) => text,
-        Err(error) => {
-            return Err(Error::Unreadable {
-                name,
-                error,
-                wanted,
-            });
-        }
-    };
+    let text = read_beside(path, MAX_MODULES);
+    let text = text.map_err(|error| Error::Unreadable {
+        name: name.clone(),
+        error,
+        wanted,
+    })?;
     let modules = Modules::parse(&text);
     if modules.is_empty() {
         return Err(Error::Nothing {

@@ -16,16 +16,12 @@ pub(crate) fn open(option: &str, path: Option<&Path>) -> Result<Option<Kallsyms>
     };
     let wanted = Wanted::Symbols;
     let name = format!("{option} {}", path.display());
-    let text = match source::read_beside(path, MAX_KALLSYMS) {
-        Ok(text) => text,
-        Err(error) => {
-            return Err(Error::Unreadable {
-                name,
-                error,
-                wanted,
-            });
-        }
-    };
+    let text = source::read_beside(path, MAX_KALLSYMS);
+    let text = text.map_err(|error| Error::Unreadable {
+        name: name.clone(),
+        error,
+        wanted,
+    })?;
     // Columns of numbers in other texts look like addresses.
     let kind = sniff(&text);
     if kind.is_taken() && kind != Kind::Symbols {

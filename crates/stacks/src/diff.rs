@@ -195,6 +195,7 @@ mod tests {
 
     use super::*;
     use crate::Tree;
+    use crate::samples::of;
 
     fn stacks(lists: &[(&[&str], u64)]) -> Stacks {
         let mut names: Vec<String> = Vec::new();
@@ -291,22 +292,6 @@ mod tests {
     fn any() -> impl Strategy<Value = Vec<(Vec<u32>, u64)>> {
         let stack = prop::collection::vec(0u32..4, 0..6);
         prop::collection::vec((stack, 1u64..50), 0..20)
-    }
-
-    fn of(lists: &[(Vec<u32>, u64)]) -> Stacks {
-        let mut tree = Tree::new(1 << 16);
-        for (list, samples) in lists {
-            let weight = Weight {
-                samples: *samples,
-                amount: samples * 10,
-            };
-            tree.add(list.iter().copied(), weight);
-        }
-        let name = |frame: u32| Name {
-            text: format!("f{frame}"),
-            part: Part::User,
-        };
-        Stacks::of(&tree, name, |_| false)
     }
 
     proptest! {

@@ -354,7 +354,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Name, Part};
+    use crate::Name;
+    use crate::samples::of;
 
     const ALL: Bounds = Bounds {
         parts: u64::MAX,
@@ -362,22 +363,6 @@ mod tests {
         name_bytes: usize::MAX,
         levels: u32::MAX,
     };
-
-    fn of(lists: &[(Vec<u32>, u64)]) -> Stacks {
-        let mut tree = Tree::new(1 << 20);
-        for (list, samples) in lists {
-            let weight = Weight {
-                samples: *samples,
-                amount: samples * 10,
-            };
-            tree.add(list.iter().copied(), weight);
-        }
-        let name = |frame: u32| Name {
-            text: format!("f{frame}"),
-            part: Part::User,
-        };
-        Stacks::of(&tree, name, |_| false)
-    }
 
     /// Name, level, start, width.
     fn told(stacks: &Stacks, layout: &Layout) -> Vec<(String, u32, u64, u64)> {

@@ -12,6 +12,8 @@ mod layout;
 mod line;
 mod named;
 mod read;
+#[cfg(test)]
+mod samples;
 mod tree;
 
 pub use diff::{Change, Diff, folded_pair};

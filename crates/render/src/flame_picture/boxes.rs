@@ -6,8 +6,9 @@ use stacks::{Block, Bounds, Content, Diff, Layout, Part, Stacks, Weight};
 use words::{duration, plural, share};
 
 use super::palette::{self, Look};
-use super::text::{CELL, escape, fit, shown};
+use super::text::{CELL, fit, shown};
 use super::{Graph, Picture};
+use crate::html::markup as escape;
 
 /// Height of a box with the gap above it, as in flame.js.
 pub(super) const ROW: u32 = 18;

@@ -22,7 +22,9 @@ use stacks::{Bounds, Diff, Stacks};
 
 use boxes::{Boxes, PAD, ROW, WIDTH};
 use palette::Look;
-use text::{escape, fit, shown};
+use text::{fit, shown};
+
+use crate::html::markup as escape;
 
 /// What draws all pictures of a page: it stands once in a page, behind them.
 pub const SCRIPT: &str = include_str!("flame.js");

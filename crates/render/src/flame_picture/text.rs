@@ -32,22 +32,6 @@ pub(super) fn shown(name: &str) -> String {
     }
 }
 
-/// Escapes text for XML and HTML, in elements and in attributes.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// How many cells a character takes: those of scripts beyond the alphabets two, as terminals have it.
 fn cells(c: char) -> usize {
     match u32::from(c) >= 0x1100 {
@@ -81,6 +65,7 @@ pub(super) fn fit(text: &str, width: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::markup as escape;
 
     #[test]
     fn names_are_inert() {
