@@ -127,7 +127,27 @@ fn flame<'a>(args: impl Iterator<Item = &'a &'a str>) -> String {
 /// Stacks with what they weigh, the names of frames from the outermost on; `?` for what has none.
 type Folded = BTreeMap<Vec<String>, u64>;
 
-fn of_perf(recording: &str) -> Folded {
+/// What objdump calls the stubs of a program, by their places in a page.
+///
+/// perf 6.1 calls the first stub `_init`: it lets the function before the table reach to the second stub.
+fn stubs(program: &Path) -> BTreeMap<u64, String> {
+    let program = program.display().to_string();
+    let text = tool("objdump", &["-d", "-j", ".plt", "-j", ".plt.sec", &program]).unwrap();
+    let heads = text.lines().filter_map(|line| line.strip_suffix(">:"));
+    heads
+        .filter_map(|head| {
+            let (address, name) = head.split_once(" <")?;
+            let name = name.strip_suffix("@plt")?;
+            let name = tool("c++filt", &["-p", name])?;
+            let place = u64::from_str_radix(address, 16).ok()? & 0xff0;
+            Some((place, format!("{}@plt", name.trim())))
+        })
+        .collect()
+}
+
+fn of_perf(recorded: &Recorded) -> Folded {
+    let recording = recorded.recording.as_str();
+    let stubs = stubs(&recorded.program);
     let cache = Path::new(recording)
         .with_file_name("cache")
         .display()
@@ -151,7 +171,10 @@ fn of_perf(recording: &str) -> Folded {
         };
         let (comm, period) = head.trim().rsplit_once(' ').unwrap();
         let frames = lines.map(|line| {
-            let (_, name) = line.trim().split_once(' ').unwrap();
+            let (address, name) = line.trim().split_once(' ').unwrap();
+            let place = u64::from_str_radix(address, 16).unwrap() & 0xff0;
+            let stub = stubs.get(&place).filter(|_| name == "_init");
+            let name = stub.map_or(name, String::as_str);
             // perf looks into its own vdso where the cache has none.
             let no_name = name == "[unknown]" || name.starts_with("__vdso_");
             if no_name { "?" } else { name }.to_owned()
@@ -217,7 +240,7 @@ fn functions_of_user_space_are_those_that_perf_names() {
         let Some(recorded) = recorded(more) else {
             return;
         };
-        let theirs = of_perf(&recorded.recording);
+        let theirs = of_perf(&recorded);
         let cache = recorded.folder.path().join("cache").display().to_string();
         let ours = of_program(&recorded, &["--no-inline", "--buildid-dir", &cache]);
         assert!(
@@ -257,7 +280,7 @@ fn stacks_without_frame_pointers_are_those_that_perf_makes() {
     let Some(recorded) = recorded_with("-fomit-frame-pointer", "dwarf,4096", &[]) else {
         return;
     };
-    let theirs = of_perf(&recorded.recording);
+    let theirs = of_perf(&recorded);
     let cache = recorded.folder.path().join("cache").display().to_string();
     let ours = of_program(&recorded, &["--no-inline", "--buildid-dir", &cache]);
     let sum = |folded: &Folded| folded.values().sum::<u64>();
