@@ -6,6 +6,7 @@
 mod answer;
 mod args;
 mod commands;
+mod new_file;
 mod opening;
 mod output;
 mod stream;

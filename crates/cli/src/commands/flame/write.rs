@@ -1,13 +1,11 @@
 //! Stacks to files, in the form that the file's name asks for.
 
-use std::fs::Permissions;
-use std::io::{self, BufWriter, IntoInnerError, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use render::flame_picture::{Drawn, Picture};
-use tempfile::Builder;
+
+use crate::new_file;
 
 /// Bytes of a folded line: tools read lines whole.
 const MAX_LINE: usize = 1 << 16;
@@ -62,17 +60,7 @@ pub(super) fn write(file: &Path, form: Form, content: &Content<'_>) -> Result<Ve
         Form::Svg => drawn(Drawn::svg),
         Form::Html => drawn(Drawn::page),
     };
-    let written = || -> io::Result<()> {
-        // A file that was there before stays as it is until this one is whole.
-        let folder = file
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let mut whole = Builder::new();
-        whole
-            .prefix(".trapline-")
-            .permissions(Permissions::from_mode(0o666));
-        let whole = whole.tempfile_in(folder.unwrap_or(Path::new(".")))?;
-        let mut out = BufWriter::new(whole);
+    new_file::write(file, |out| {
         let mut result = out.write_all(text.as_bytes());
         if form == Form::Folded {
             (content.folded)(MAX_LINE, &mut |line| {
@@ -81,11 +69,7 @@ pub(super) fn write(file: &Path, form: Form, content: &Content<'_>) -> Result<Ve
                 }
             });
         }
-        result?;
-        let whole = out.into_inner().map_err(IntoInnerError::into_error)?;
-        whole.persist(file)?;
-        Ok(())
-    };
-    written().with_context(|| format!("{}: cannot be written", file.display()))?;
+        result
+    })?;
     Ok(left_out)
 }

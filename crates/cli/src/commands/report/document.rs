@@ -1,0 +1,46 @@
+//! The JSON document.
+
+use render::{diagnose, exits, info, perf_stat, sched, vcpus};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::part::Part;
+
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub(super) struct Document<'a> {
+    pub(super) recordings: Vec<Recording<'a>>,
+}
+
+/// A recording in a document.
+#[derive(Debug, Serialize)]
+pub(super) struct Recording<'a> {
+    input: &'a str,
+    #[serde(flatten)]
+    info: info::Document<'a>,
+    exits: Vec<exits::OneTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sched: Option<sched::Document<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vcpus: Option<vcpus::Document>,
+    /// Of what perf stat printed.
+    #[serde(flatten)]
+    counts: Option<perf_stat::Document>,
+    findings: Value,
+}
+
+/// Returns a recording's part of the document.
+pub(super) fn recording(part: &Part) -> Recording<'_> {
+    let picture = &part.picture;
+    let counted = !picture.counts.is_empty();
+    Recording {
+        input: &part.name,
+        info: info::document(&part.head, &picture.info),
+        exits: exits::tables(picture.isa, &picture.exits),
+        sched: picture.sched.as_ref().map(sched::document),
+        vcpus: picture.vcpus.as_ref().map(vcpus::document),
+        counts: counted
+            .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),
+        findings: diagnose::findings(&part.diagnosis.findings),
+    }
+}

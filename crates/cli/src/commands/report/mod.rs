@@ -1,0 +1,69 @@
+//! `trapline report`: one screen about each recording, or one HTML file.
+
+mod document;
+mod page;
+mod part;
+mod screen;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use render::exits;
+use session::PictureOptions;
+
+use crate::answer::Answer;
+use crate::args::ReportArgs;
+use crate::opening::{self, Beside};
+use crate::output;
+
+/// Runs the command.
+pub(crate) fn run(args: &ReportArgs) -> Result<()> {
+    let beside = Beside {
+        mtree: args.mtree.as_deref(),
+        ..Beside::default()
+    };
+    let inputs: Vec<&Path> = args.recordings.iter().map(PathBuf::as_path).collect();
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let options = PictureOptions::default();
+    let mut parts = Vec::new();
+    for path in inputs {
+        let input = session.input(path)?;
+        let tables = match input.tables()? {
+            Some(pictures) => pictures,
+            None => {
+                parts.push(part::read(&input, &options, &session)?);
+                match args.common.filter.any() {
+                    true => Vec::new(),
+                    false => input.tables_beside(),
+                }
+            }
+        };
+        parts.extend(tables.into_iter().map(|one| part::of_tables(one, &session)));
+    }
+    let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
+    if let Some(file) = &args.output {
+        return page::write(file, &names, &parts);
+    }
+    let quality = output::merged(parts.iter().map(|part| &part.picture));
+    let answer = Answer {
+        format: args.common.format,
+        command: "report",
+        inputs: &names,
+        quality: &quality,
+    };
+    answer.print(
+        || {
+            let texts: Vec<String> = parts.iter().map(|p| p.text(false)).collect();
+            texts.join("\n")
+        },
+        || document::Document {
+            recordings: parts.iter().map(document::recording).collect(),
+        },
+        || {
+            let tables = parts
+                .iter()
+                .map(|p| exits::csv(p.picture.isa, &p.picture.exits));
+            tables.collect()
+        },
+    )
+}

@@ -1,0 +1,80 @@
+//! What one input told, ready to be shown.
+
+use std::cmp::Reverse;
+
+use analysis::Picture;
+use anyhow::Result;
+use render::info;
+use rules::{Case, Diagnosis};
+use session::{Input, PictureOptions, Session, Taken};
+
+use crate::args::Sort;
+use crate::commands::exits::sort;
+use crate::commands::info::head;
+
+/// What one recording told.
+pub(super) struct Part {
+    pub(super) name: String,
+    pub(super) head: info::Head,
+    pub(super) picture: Picture,
+    pub(super) diagnosis: Diagnosis,
+}
+
+/// Reads a recording.
+pub(super) fn read(input: &Input<'_>, options: &PictureOptions, session: &Session) -> Result<Part> {
+    let Taken {
+        mut picture,
+        header,
+    } = input.picture(options)?;
+    if !picture.info.has_exits {
+        picture.quality.warn(
+            "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
+             'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
+        );
+    }
+    Ok(part(
+        input.name().to_owned(),
+        head(&header),
+        picture,
+        session,
+    ))
+}
+
+/// Returns what printed tables told.
+pub(super) fn of_tables(picture: Picture, session: &Session) -> Part {
+    let head = info::Head {
+        format: format!(
+            "printed by {}: {}",
+            session::describe(&picture),
+            picture.places.join(", ")
+        ),
+        nanoseconds: true,
+        ..info::Head::default()
+    };
+    let mut picture = picture;
+    session.host_facts().warn(&mut picture.quality);
+    part(picture.names.join(", "), head, picture, session)
+}
+
+fn part(name: String, head: info::Head, picture: Picture, session: &Session) -> Part {
+    let mut picture = picture;
+    let diagnosis = rules::diagnose(&[Case {
+        picture: &picture,
+        facts: Some(session.facts()),
+        domain: None,
+    }]);
+    // Causes may be tasks that nobody asked for.
+    picture.only_asked();
+    for report in &mut picture.exits {
+        sort(&mut report.rows, Sort::Time);
+    }
+    if let Some(report) = &mut picture.sched {
+        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
+    }
+    Part {
+        name,
+        head,
+        picture,
+        diagnosis,
+    }
+}
