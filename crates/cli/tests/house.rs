@@ -34,6 +34,7 @@ const FLOORS: &[&[&str]] = &[
     &["rules"],
     &["compare", "session"],
     &["render"],
+    &["report", "export"],
     &["cli"],
 ];
 

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Result;
-use render::html;
 
 use super::part::Part;
 use crate::{new_file, output};
@@ -14,7 +13,7 @@ pub(super) fn write(file: &Path, names: &[String], parts: &[Part]) -> Result<()>
         .iter()
         .map(|part| (part.name.clone(), part.text(true)))
         .collect();
-    let page = html::page(&format!("trapline report: {}", names.join(", ")), &sections);
+    let page = report::page(&format!("trapline report: {}", names.join(", ")), &sections);
     new_file::write(file, |out| out.write_all(page.as_bytes()))?;
     output::print(&format!("wrote {}\n", file.display()))
 }

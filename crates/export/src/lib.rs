@@ -1,0 +1,4 @@
+/*!
+Recordings as files of other tools: Perfetto's traces, spreadsheets, tickets.
+*/
+#![forbid(unsafe_code)]
