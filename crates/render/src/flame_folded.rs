@@ -19,7 +19,7 @@ pub(crate) struct Row<'r> {
 }
 
 impl Row<'_> {
-    /// A part's share; `None` where some of the row is code of which nobody says whose it is.
+    /// A part's share; `None` where the owner of some of the row's code is not known.
     fn part(&self, part: Weight) -> Option<f64> {
         let known = [self.bottom.guest, self.bottom.kernel, self.bottom.user];
         let known = known.iter().map(|part| part.amount);

@@ -24,7 +24,7 @@ pub enum Part {
     Vmm,
     /// A guest, its kernel or its user space.
     Guest,
-    /// Code of which nobody says whose it is: folded text mostly does not.
+    /// Code whose owner is not known: folded text mostly does not say.
     Unknown,
 }
 

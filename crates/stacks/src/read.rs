@@ -10,7 +10,7 @@ use crate::tree::{ROOT, Tree, Weight};
 const MAX_NAME: usize = 8 << 10;
 /// Bytes of all names that are kept.
 const MAX_NAMES: usize = 64 << 20;
-/// Lines that are told of each kind.
+/// Lines of a kind that a warning quotes.
 const TOLD: usize = 3;
 /// Bytes of them.
 const TOLD_BYTES: usize = 100;

@@ -53,7 +53,7 @@ const USER: Look = Look {
     text: "#ffffff",
     ..look('u', "user", "#0072b2", "user space", "user space", "U")
 };
-/// Code of which nobody says whose it is: folded text of other tools.
+/// Code whose owner is not known: other tools do not write it into folded text.
 const UNKNOWN: Look = look('x', "unknown", "#cc79a7", "code", "", "C");
 /// Boxes that stand for several.
 pub(super) const SMALLER: Look = look('s', "smaller", "#c8c8c8", "smaller frames", "", "…");
