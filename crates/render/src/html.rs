@@ -9,13 +9,13 @@ use crate::{Layout, neutral};
 /// What stands around the rows of a table in a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'f> {
-    /// What the table is called in its page, which is its id too: letters, digits and hyphens.
+    /// What the table is called in its page, which its id ends in: letters, digits and hyphens.
     pub name: &'f str,
     /// The command that prints it.
     pub command: &'f str,
     /// What it is of.
     pub caption: &'f str,
-    /// Whether rows have ids, the table's with a hyphen and the row's number, for links to them.
+    /// Whether rows have ids for links to them: `row-`, the table's name, and the row's number.
     pub rows: bool,
     /// How many rows it has at most, and what times are.
     pub layout: Layout,

@@ -206,8 +206,9 @@ pub fn counts(report: &InfoReport, limit: usize) -> String {
     out
 }
 
-/// Returns the counts of events for a page.
+/// Returns the counts of events that happened, for a page.
 pub fn html(report: &InfoReport, frame: &Frame<'_>) -> String {
     let shown = [("event", "event"), ("count", "count")];
-    columns().html(&shown, &report.events, frame)
+    let happened = report.events.iter().filter(|event| event.count > 0);
+    columns().html(&shown, happened, frame)
 }

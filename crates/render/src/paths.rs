@@ -520,14 +520,13 @@ pub fn dropped_html(report: &PathReport, frame: &Frame<'_>) -> String {
     table.html(&[("why", "not completed"), ("count", "count")], rows, frame)
 }
 
-/// Returns how the slow instances of a path were found and what separates them, in sentences; nothing where there are none.
+/// Returns how the slow instances of a path were found, and what they would gain, in sentences; nothing where there are none.
 pub fn slow_sentences(report: &PathReport, layout: Layout) -> Vec<String> {
     let Some(slow) = report.slow.as_ref().filter(|slow| slow.count > 0) else {
         return Vec::new();
     };
     let mut out = vec![threshold(slow, layout)];
     out.extend(slowest(report, slow, layout));
-    out.extend(slow.because.iter().map(|one| one.text.clone()));
     out.extend(saving(report, slow, layout));
     out
 }

@@ -504,16 +504,16 @@ pub fn preempted_html(report: &SchedReport, frame: &Frame<'_>) -> String {
     }
     let table = Table::new()
         .column("task", Text, |(row, _): &(&TaskRow, &Other)| title(row))
-        .column("pid", Number, |(row, _)| row.tid)
+        .column("task_pid", Number, |(row, _)| row.tid)
         .column("by", Text, |(_, other)| name(other))
-        .column("by_pid", Number, |(_, other)| other.tid)
+        .column("pid", Number, |(_, other)| other.tid)
         .column("count", Count, |(_, other)| other.count)
         .column("wait_ns", Nanoseconds, |(_, other)| other.ns);
     let shown = [
         ("task", "task"),
-        ("pid", "thread"),
+        ("task_pid", "thread"),
         ("by", "preempted by"),
-        ("by_pid", "its thread"),
+        ("pid", "its thread"),
         ("count", "times"),
         ("wait_ns", "waited"),
     ];

@@ -345,16 +345,16 @@ pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
         .column("vcpu", Text, |(row, _): &(&VcpuRow, &Behind)| {
             row.called.as_str()
         })
-        .column("tid", Number, |(row, _)| row.tid)
+        .column("vcpu_tid", Number, |(row, _)| row.tid)
         .column("behind", Text, |(_, task)| behind_name(task))
-        .column("behind_tid", Number, |(_, task)| task.tid)
+        .column("tid", Number, |(_, task)| task.tid)
         .column("count", Count, |(_, task)| task.count)
         .column("ran_ns", Nanoseconds, |(_, task)| task.ns);
     let shown = [
         ("vcpu", "vCPU"),
-        ("tid", "its thread"),
+        ("vcpu_tid", "its thread"),
         ("behind", "what ran meanwhile"),
-        ("behind_tid", "thread"),
+        ("tid", "thread"),
         ("count", "times"),
         ("ran_ns", "ran for"),
     ];
@@ -374,13 +374,13 @@ pub fn user_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
         .column("vcpu", Text, |(row, _): &(&VcpuRow, &UserCause)| {
             row.called.as_str()
         })
-        .column("tid", Number, |(row, _)| row.tid)
+        .column("vcpu_tid", Number, |(row, _)| row.tid)
         .column("cause", Text, |(_, cause)| cause_name(cause))
         .column("count", Count, |(_, cause)| cause.count)
         .column("user_ns", Nanoseconds, |(_, cause)| cause.ns);
     let shown = [
         ("vcpu", "vCPU"),
-        ("tid", "its thread"),
+        ("vcpu_tid", "its thread"),
         ("cause", "exit"),
         ("count", "times"),
         ("user_ns", "in the VMM"),

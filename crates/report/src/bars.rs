@@ -14,6 +14,8 @@ struct Look {
     class: &'static str,
     letter: char,
     label: &'static str,
+    /// The same where there is little room.
+    short: &'static str,
     pattern: Option<&'static str>,
 }
 
@@ -21,7 +23,7 @@ const fn look(
     state: State,
     class: &'static str,
     letter: char,
-    label: &'static str,
+    (label, short): (&'static str, &'static str),
     pattern: Option<&'static str>,
 ) -> Look {
     Look {
@@ -29,44 +31,63 @@ const fn look(
         class,
         letter,
         label,
+        short,
         pattern,
     }
 }
 
 /// All states, in the order in which they stand in a bar.
 const LOOKS: [Look; State::COUNT] = [
-    look(State::Guest, "s-guest", 'G', "in the guest", None),
-    look(State::Kernel, "s-kernel", 'K', "in KVM", None),
+    look(
+        State::Guest,
+        "s-guest",
+        'G',
+        ("in the guest", "guest"),
+        None,
+    ),
+    look(State::Kernel, "s-kernel", 'K', ("in KVM", "KVM"), None),
     look(
         State::KernelBlocked,
         "s-kernel-blocked",
         'k',
-        "asleep in KVM",
+        ("asleep in KVM", "asleep in KVM"),
         Some("rising"),
     ),
-    look(State::User, "s-user", 'U', "in the VMM", None),
+    look(State::User, "s-user", 'U', ("in the VMM", "VMM"), None),
     look(
         State::UserBlocked,
         "s-user-blocked",
         'u',
-        "asleep in the VMM",
+        ("asleep in the VMM", "asleep in VMM"),
         Some("rising"),
     ),
-    look(State::Poll, "s-poll", 'P', "polling", Some("upright")),
-    look(State::Halted, "s-halted", 'H', "halted", None),
+    look(
+        State::Poll,
+        "s-poll",
+        'P',
+        ("polling", "polling"),
+        Some("upright"),
+    ),
+    look(State::Halted, "s-halted", 'H', ("halted", "halted"), None),
     look(
         State::Runnable,
         "s-runnable",
         'R',
-        "runnable: waits for a CPU",
+        ("runnable: waits for a CPU", "runnable"),
         Some("dots"),
     ),
-    look(State::Unknown, "s-unknown", '?', "unknown", Some("crossed")),
+    look(
+        State::Unknown,
+        "s-unknown",
+        '?',
+        ("unknown", "unknown"),
+        Some("crossed"),
+    ),
 ];
 
 /// Width of the picture, and where bars begin and how wide they are.
-const WIDTH: u32 = 960;
-const LEFT: u32 = 190;
+const WIDTH: u32 = 1100;
+const LEFT: u32 = 240;
 const BAR: u32 = WIDTH - LEFT - 10;
 /// Height of a bar with the numbers below it.
 const ROW: u32 = 42;
@@ -88,15 +109,15 @@ pub(crate) struct Bar {
     pub(crate) sum: bool,
 }
 
-/// Returns the numbers of a bar in words, states without time left out.
+/// Returns the numbers of a bar as markup, states without time left out.
 fn numbers(times: &Times) -> String {
     let total = times.total().max(1) as f64;
     let parts = LOOKS.iter().filter(|look| times.get(look.state) > 0);
     let parts: Vec<String> = parts
         .map(|look| {
-            let label = look.label.split(':').next().unwrap_or_default();
             let part = share::rough(times.get(look.state) as f64 / total);
-            format!("{label} {part}")
+            let part = part.replace("less than", "&lt;");
+            format!("{} {part}", look.short)
         })
         .collect();
     parts.join(", ")
@@ -167,7 +188,7 @@ fn one(out: &mut String, bar: &Bar, y: u32) {
         "<g class=\"{class}\"><title>{name}: {numbers}</title><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
         LEFT - 8,
         y + 16,
-        escape(&cut(&bar.name, 26))
+        escape(&cut(&bar.name, 31))
     );
     let total = bar.times.total().max(1) as f64;
     let mut x = f64::from(LEFT);

@@ -111,7 +111,7 @@ fn links(evidence: &Evidence, recording: &Recording<'_>, out: &Out) -> String {
         let id = out.id(&format!("exits-{}", row.table));
         links.extend(at.filter(|at| *at < ROWS).take(LINKS).map(|at| {
             format!(
-                "<a href=\"#{id}-{at}\">{} {}</a>",
+                "<a href=\"#row-{id}-{at}\">{} {}</a>",
                 row.table,
                 escape(&row.key)
             )

@@ -47,7 +47,11 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
         true => name.to_owned(),
         false => format!("{name}: {}", report.about),
     });
-    let own = format!("--path {}", invocation::argument(name));
+    // Those that are followed without being asked for are followed together, as they are here.
+    let own = match ::paths::BUILTIN.iter().any(|(built, _)| *built == name) {
+        true => String::new(),
+        false => format!("--path {}", invocation::argument(name)),
+    };
     let command = recording.invocation.command("paths", &own);
     let id = |what: &str| match what.is_empty() {
         true => format!("path-{name}"),
@@ -144,10 +148,14 @@ fn distribution(
         "ticks"
     };
     let caption = format!("{}: how long instances took", report.name);
+    let drawn = format!(
+        "{}: the time that a share of the instances did not exceed",
+        report.name
+    );
     out.markup(&format!(
         "<figure class=\"plot\" data-unit=\"{unit}\"><figcaption>{}</figcaption>\n<script \
          type=\"application/json\">{}</script>\n",
-        escape(&caption),
+        escape(&drawn),
         data(&json)
     ));
     let told = Told {

@@ -58,6 +58,20 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         command: &command,
     };
     out.table(recording, told, |frame| info::html(&picture.info, frame));
+    let never = picture.info.events.iter().filter(|event| event.count == 0);
+    let never: Vec<&str> = never.map(|event| event.name.as_str()).collect();
+    if !never.is_empty() {
+        let _ = writeln!(
+            out.html,
+            "<details><summary>{} recorded, and never happened</summary><p>{}</p></details>",
+            words::counted(
+                never.len() as u64,
+                "kind of events was",
+                "kinds of events were"
+            ),
+            escape(&never.join(", "))
+        );
+    }
     out.command("what is in the recording", &command);
 }
 

@@ -56,24 +56,26 @@ fn bars(rows: &[VcpuRow]) -> Vec<Bar> {
     let mut bars = Vec::new();
     let vms = rows.chunk_by(|one, other| one.vm == other.vm && other.others == 0);
     for vm in vms {
+        let alone = vm.len() == 1;
         if let [first, _, ..] = vm {
             let mut times = Times::default();
             for row in vm {
                 times.merge(&row.times);
             }
-            let name = match first.vm_name.as_deref().or(Some(&first.vm)) {
-                Some(name) if !name.is_empty() => format!("VM {name}"),
-                _ => "all vCPUs".to_owned(),
+            let name = match first.vm.as_str() {
+                "" => "all vCPUs",
+                name => name,
             };
             bars.push(Bar {
-                name,
+                name: name.to_owned(),
                 times,
                 sum: true,
             });
         }
         bars.extend(vm.iter().map(|row| Bar {
             name: match row.others {
-                0 => row.called.clone(),
+                0 if alone => row.called.clone(),
+                0 => words::vcpu(None, row.vcpu),
                 others => format!("{others} others"),
             },
             times: row.times,

@@ -67,19 +67,31 @@ pub(crate) fn figure(report: &PathReport, nanoseconds: bool) -> String {
         );
     }
     out.push_str("</ul>\n");
+    // One scale for all chains, so that bars can be compared.
+    let sums = chains
+        .clone()
+        .flat_map(|stages| sides.iter().map(move |side| sum(stages, side)));
+    let longest = sums.max().unwrap_or(0).max(1) as f64;
     for stages in chains {
         let shown = stages.get(..STAGES.min(stages.len())).unwrap_or_default();
-        chain(&mut out, shown, sides, nanoseconds);
+        chain(&mut out, shown, sides, longest, nanoseconds);
     }
     out + "</figure>\n"
 }
 
-fn chain(out: &mut String, stages: &[StageReport], sides: &[Side], nanoseconds: bool) {
-    let sum = |side: &Side| {
-        let all = stages.iter().filter_map(side.of);
-        all.fold(0u64, u64::saturating_add)
-    };
-    let longest = sides.iter().map(sum).max().unwrap_or(0).max(1) as f64;
+/// Returns how long stages are together.
+fn sum(stages: &[StageReport], side: &Side) -> u64 {
+    let all = stages.iter().filter_map(side.of);
+    all.fold(0, u64::saturating_add)
+}
+
+fn chain(
+    out: &mut String,
+    stages: &[StageReport],
+    sides: &[Side],
+    longest: f64,
+    nanoseconds: bool,
+) {
     let name = stages.first().and_then(|stage| stage.chain.as_deref());
     let row = BAR * sides.len() as u32 + 10;
     let head = if name.is_some() { 20 } else { 4 };

@@ -127,10 +127,16 @@ impl PictureOptions {
         }
     }
 
-    /// Returns what a whole report shows: all built-in paths, and stacks.
+    /// Returns what a whole report shows: all built-in paths, those that rules look at, and stacks.
     pub fn to_report() -> PictureOptions {
+        let mut paths = paths::all_builtin();
+        for path in PictureOptions::default().paths {
+            if !paths.iter().any(|one| one.name == path.name) {
+                paths.push(path);
+            }
+        }
         PictureOptions {
-            paths: paths::all_builtin(),
+            paths,
             comparing: false,
             flames: true,
         }

@@ -102,7 +102,7 @@ impl<R> Table<'_, R> {
         });
         let columns: Vec<_> = columns.collect();
         let mut out = format!(
-            "<div class=\"scroll\"><table class=\"data\" id=\"{name}\" data-name=\"{name}\" data-command=\"{}\">\
+            "<div class=\"scroll\"><table class=\"data\" id=\"table-{name}\" data-name=\"{name}\" data-command=\"{}\">\
              <caption>{}</caption>\n<thead><tr>",
             escape(frame.command),
             escape(frame.caption),
@@ -120,15 +120,17 @@ impl<R> Table<'_, R> {
         out.push_str("</tr></thead>\n<tbody>\n");
         for (at, row) in kept.iter().enumerate() {
             match frame.rows {
-                true => drop(write!(out, "<tr id=\"{}-{at}\">", escape(frame.name))),
+                true => drop(write!(out, "<tr id=\"row-{}-{at}\">", escape(frame.name))),
                 false => out.push_str("<tr>"),
             }
             for (column, _, values) in &columns {
                 let value = values.get(at).and_then(Option::as_ref);
                 let cell = escape(&column.cell(row.borrow(), value, frame));
+                let text = matches!(column.unit, Unit::Text | Unit::Nested);
                 let _ = match column.exact(value) {
                     Some(exact) => write!(out, "<td data-v=\"{exact}\">{cell}</td>"),
-                    None => write!(out, "<td>{cell}</td>"),
+                    None if text || cell != "-" => write!(out, "<td>{cell}</td>"),
+                    None => write!(out, "<td class=\"none\">{cell}</td>"),
                 };
             }
             out.push_str("</tr>\n");
@@ -197,8 +199,11 @@ mod tests {
             ("never", "never"),
         ];
         let html = table.html(&shown, &rows, &frame);
-        assert!(html.contains("<tr id=\"waits-0\"><td>&lt;script&gt;&amp;&quot;\\x1b</td><td data-v=\"12345\">12.35us</td><td data-v=\"12345\">0.000012345</td><td data-v=\"0.25\">25.0 %</td></tr>"), "{html}");
-        assert!(html.contains("<td>b</td><td>-</td>"), "{html}");
+        assert!(html.contains("<tr id=\"row-waits-0\"><td>&lt;script&gt;&amp;&quot;\\x1b</td><td data-v=\"12345\">12.35us</td><td data-v=\"12345\">0.000012345</td><td data-v=\"0.25\">25.0 %</td></tr>"), "{html}");
+        assert!(
+            html.contains("<td>b</td><td class=\"none\">-</td>"),
+            "{html}"
+        );
         assert!(!html.contains("never"), "{html}");
         assert!(
             html.contains("data-unit=\"ns\" data-column=\"wait_ns\">waited"),
