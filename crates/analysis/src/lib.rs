@@ -28,6 +28,7 @@ mod chosen;
 mod console;
 mod continuity;
 mod counts;
+mod examples;
 mod exits;
 mod faults;
 mod follow_paths;
@@ -59,6 +60,7 @@ pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use counts::{Counts, CpuCount};
+pub use examples::PathExamples;
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
     MAX_GROUPED_ROWS, OTHERS, Options, Unpaired, access_key,

@@ -201,6 +201,13 @@ impl Study {
             .find_map(|one| (one as &dyn Any).downcast_ref())
     }
 
+    /// Returns all analyses of a type, in the order in which they were added.
+    pub fn all<T: Analysis>(&self) -> impl Iterator<Item = &T> {
+        let all = self.members.iter();
+        all.map(|member| member.analysis.as_ref())
+            .filter_map(|one| (one as &dyn Any).downcast_ref())
+    }
+
     /// Returns an analysis of one of several machines, the first of its type.
     pub fn get_of<T: Analysis>(&self, machine: u16) -> Option<&T> {
         let all = self.members.iter();

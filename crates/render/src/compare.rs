@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
+use crate::html::Frame;
 use crate::quality::wrap;
 use crate::table::{self, Table};
 use crate::{Layout, json};
@@ -227,4 +228,22 @@ pub fn csv(comparison: &Comparison, all: bool) -> String {
     let less = comparison.likely.iter().chain(&comparison.untold);
     let untold = less.filter(|_| all);
     columns().csv(comparison.changes.iter().chain(untold))
+}
+
+/// Columns of a page.
+const PAGE: [table::Shown; 9] = [
+    ("text", "what changed"),
+    ("unit", "unit"),
+    ("a", "A"),
+    ("b", "B"),
+    ("delta", "B - A"),
+    ("ratio", "B / A"),
+    ("confidence", "confidence"),
+    ("effect_ns", "effect on time"),
+    ("worse", "worse"),
+];
+
+/// Returns changes for a page.
+pub fn html(changes: &[Change], frame: &Frame<'_>) -> String {
+    columns().html(&PAGE, changes, frame)
 }

@@ -7,7 +7,8 @@ use event::Isa;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::table::{Table, Unit, more};
+use crate::html::Frame;
+use crate::table::{Shown, Table, Unit, more};
 use crate::times;
 use crate::{Layout, vms};
 
@@ -330,4 +331,46 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
         let _ = writeln!(out, "{}", view.line(&exit, layout));
     }
     out
+}
+
+/// Columns of a page.
+const PAGE: [Shown; 26] = [
+    ("vm_name", "VM"),
+    ("vm_pid", "VM's process"),
+    ("vcpu", "vCPU"),
+    ("key", "key"),
+    ("name", "name"),
+    ("waiting", "guest waits"),
+    ("count", "count"),
+    ("share", "of all"),
+    ("total_ns", "time"),
+    ("total_share", "of the time"),
+    ("mean_ns", "mean"),
+    ("p50_ns", "p50"),
+    ("p90_ns", "p90"),
+    ("p99_ns", "p99"),
+    ("max_ns", "max"),
+    ("min_ns", "min"),
+    ("kernel_ns", "in KVM"),
+    ("user_ns", "in the VMM"),
+    ("poll_ns", "polling"),
+    ("halted_ns", "halted"),
+    ("runnable_ns", "runnable"),
+    ("unknown_ns", "unknown"),
+    ("kernel_blocked_ns", "asleep in KVM"),
+    ("user_blocked_ns", "asleep in the VMM"),
+    ("user_count", "to the VMM"),
+    ("handled_by", "handled by"),
+];
+
+/// Returns one table for a page, with where its time went.
+pub fn html(isa: Option<Isa>, report: &ExitsReport, frame: &Frame<'_>) -> String {
+    let seen = report.seen.as_ref();
+    let unknowable = seen.map(analysis::unknowable).unwrap_or_default();
+    columns().html(&PAGE, rows(isa, report, &unknowable), frame)
+}
+
+/// Returns what a table is of, and its sums, as a sentence.
+pub fn summary(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
+    headline(isa, report, layout).trim_end().to_owned()
 }

@@ -1,6 +1,31 @@
 //! Text that stands in markup.
 
-use crate::neutral;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::{Layout, neutral};
+
+/// What stands around the rows of a table in a page.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'f> {
+    /// What the table is called in its page, which its id ends in: letters, digits and hyphens.
+    pub name: &'f str,
+    /// The command that prints it.
+    pub command: &'f str,
+    /// What it is of.
+    pub caption: &'f str,
+    /// Whether rows have ids for links to them: `row-`, the table's name, and the row's number.
+    pub rows: bool,
+    /// How many rows it has at most, and what times are.
+    pub layout: Layout,
+}
+
+/// Returns what names a script or a style in a content security policy: the hash of its text.
+pub fn source(text: &str) -> String {
+    let hash = BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
+    format!("'sha256-{hash}'")
+}
 
 /// Escapes text for HTML: names in a recording are whatever its threads were called.
 pub fn escape(text: &str) -> String {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
+use crate::html::Frame;
 use crate::quality::wrap;
 use crate::table::{Table, Unit};
 
@@ -106,9 +107,18 @@ pub fn csv(report: &InfoReport) -> String {
 /// Returns what the recording is, in a few lines no wider than `width` where that can be.
 pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
     let mut out = String::new();
+    for (name, text) in facts(head, report) {
+        wrap(&mut out, &format!("{name:<10}"), &text, width);
+    }
+    out
+}
+
+/// Returns what the recording is, as names and texts.
+pub fn facts(head: &Head, report: &InfoReport) -> Vec<(String, String)> {
+    let mut out = Vec::new();
     let mut line = |name: &str, text: &str| {
         if !text.is_empty() {
-            wrap(&mut out, &format!("{name:<10}"), text, width);
+            out.push((name.to_owned(), text.to_owned()));
         }
     };
     line("format", &head.format);
@@ -194,4 +204,11 @@ pub fn counts(report: &InfoReport, limit: usize) -> String {
         let _ = writeln!(out, "{never:>12}  {kinds} of events that never happened");
     }
     out
+}
+
+/// Returns the counts of events that happened, for a page.
+pub fn html(report: &InfoReport, frame: &Frame<'_>) -> String {
+    let shown = [("event", "event"), ("count", "count")];
+    let happened = report.events.iter().filter(|event| event.count > 0);
+    columns().html(&shown, happened, frame)
 }

@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use words::{duration, share};
 
+use crate::html::Frame;
 use crate::table::Unit::{Count, Nanoseconds, Nested, Number, Text};
-use crate::table::{Table, View};
+use crate::table::{Shown, Table, View};
 use crate::{Layout, clean, json, quality};
 
 /// A line of the table of a path: its total, a stage or a group.
@@ -263,30 +264,41 @@ fn line<'r>(
 
 /// Appends what separates the slow instances from the others.
 fn slow_ones(out: &mut String, report: &PathReport, slow: &SlowReport, layout: Layout) {
-    let how = match slow.found {
-        Found::Given => "as asked for",
-        Found::Gap => "there is a gap below",
-        Found::P95 => "the 95th percentile; there is no gap",
-    };
-    let text = format!(
-        "slow: {} from {} on ({how}), mean {} against {}.",
-        slow.count,
-        layout.time(slow.threshold_ns),
-        layout.time(slow.mean_ns),
-        layout.time(slow.fast_mean_ns)
-    );
-    quality::wrap(out, "  ", &text, layout.width);
-    if let Some(Slowest { instance, text }) = &slow.slowest {
-        let text = format!(
-            "The slowest is instance {instance}, {}: {text}",
-            layout.time(report.total.max())
-        );
+    quality::wrap(out, "  ", &threshold(slow, layout), layout.width);
+    if let Some(text) = slowest(report, slow, layout) {
         quality::wrap(out, "  ", &text, layout.width);
     }
     for one in &slow.because {
         because(out, one, layout);
     }
-    savings(out, report, slow, layout);
+    if let Some(text) = saving(report, slow, layout) {
+        quality::wrap(out, "  ", &text, layout.width);
+    }
+}
+
+/// Says from which total on instances are slow.
+fn threshold(slow: &SlowReport, layout: Layout) -> String {
+    let how = match slow.found {
+        Found::Given => "as asked for",
+        Found::Gap => "there is a gap below",
+        Found::P95 => "the 95th percentile; there is no gap",
+    };
+    format!(
+        "slow: {} from {} on ({how}), mean {} against {}.",
+        slow.count,
+        layout.time(slow.threshold_ns),
+        layout.time(slow.mean_ns),
+        layout.time(slow.fast_mean_ns)
+    )
+}
+
+/// Says which the slowest is.
+fn slowest(report: &PathReport, slow: &SlowReport, layout: Layout) -> Option<String> {
+    let Slowest { instance, text } = slow.slowest.as_ref()?;
+    let took = layout.time(report.total.max());
+    Some(format!(
+        "The slowest is instance {instance}, {took}: {text}"
+    ))
 }
 
 fn because(out: &mut String, one: &Because, layout: Layout) {
@@ -304,23 +316,19 @@ fn because(out: &mut String, one: &Because, layout: Layout) {
     }
 }
 
-/// The stage whose removal would give most.
-fn savings(out: &mut String, report: &PathReport, slow: &SlowReport, layout: Layout) {
+/// Says which stage's removal would give most.
+fn saving(report: &PathReport, slow: &SlowReport, layout: Layout) -> Option<String> {
     let whole = slow.mean_ns.saturating_mul(slow.count);
     let best: Option<&StageReport> = report.stages.iter().max_by_key(|stage| stage.saving_ns);
-    if let Some(stage) = best
-        && stage.saving_ns > whole / 20
-    {
-        let share = stage.saving_ns as f64 / whole.max(1) as f64;
-        let text = format!(
-            "Estimate: if '{}' took the slow ones what it takes the others, their total of {} would be {} ({} %) less.",
-            stage.name,
-            layout.time(whole),
-            layout.time(stage.saving_ns),
-            share::cell(share)
-        );
-        quality::wrap(out, "  ", &text, layout.width);
-    }
+    let stage = best.filter(|stage| stage.saving_ns > whole / 20)?;
+    let share = stage.saving_ns as f64 / whole.max(1) as f64;
+    Some(format!(
+        "Estimate: if '{}' took the slow ones what it takes the others, their total of {} would be {} ({} %) less.",
+        stage.name,
+        layout.time(whole),
+        layout.time(stage.saving_ns),
+        share::cell(share)
+    ))
 }
 
 /// Instances of paths as rows of JSON and CSV.
@@ -426,5 +434,99 @@ pub fn each_line(one: &InstanceReport, nanoseconds: bool) -> String {
         let _ = write!(out, "  ({})", clean(vcpu));
     }
     out.push('\n');
+    out
+}
+
+/// Columns of a page.
+const PAGE: [Shown; 13] = [
+    ("chain", "chain"),
+    ("stage", "stage"),
+    ("count", "count"),
+    ("p50_ns", "p50"),
+    ("p90_ns", "p90"),
+    ("p99_ns", "p99"),
+    ("max_ns", "max"),
+    ("min_ns", "min"),
+    ("mean_ns", "mean"),
+    ("total_ns", "time"),
+    ("slow_mean_ns", "mean of slow ones"),
+    ("fast_mean_ns", "mean of others"),
+    ("saving_estimate_ns", "to save (estimate)"),
+];
+
+/// Returns for a page the total of a path and its stages.
+pub fn html(report: &PathReport, frame: &Frame<'_>) -> String {
+    let lines = report.stages.iter();
+    let lines = lines.map(|stage| Line::of_stage(report, stage));
+    let total = Line::new(report, "total", &report.total);
+    stages().html(&PAGE, std::iter::once(total).chain(lines), frame)
+}
+
+/// Returns for a page the distribution of totals: of all instances, and of each group.
+pub fn groups_html(report: &PathReport, frame: &Frame<'_>) -> String {
+    let groups = report.groups.iter();
+    let groups = groups.map(|group| Line::new(report, &group.label, &group.stats));
+    let all = Line::new(report, "all", &report.total);
+    let shown = PAGE.map(|(name, heading)| match name {
+        "stage" => (name, report.by.unwrap_or("instances")),
+        _ => (name, heading),
+    });
+    stages().html(&shown, std::iter::once(all).chain(groups), frame)
+}
+
+/// Returns for a page what sets slow instances apart; nothing where nothing does.
+pub fn because_html(slow: &SlowReport, frame: &Frame<'_>) -> String {
+    use crate::table::Unit::Share;
+    if slow.because.is_empty() {
+        return String::new();
+    }
+    let list = |numbers: &[u64]| {
+        let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        texts.join(", ")
+    };
+    let table = Table::new()
+        .column("feature", Text, |one: &Because| one.feature.clone())
+        .column("slow_share", Share, |one| one.slow_share)
+        .column("fast_share", Share, |one| one.fast_share)
+        .column("gain", Share, |one| one.gain)
+        .column("slow_instances", Text, move |one| list(&one.slow_instances))
+        .column("fast_instances", Text, move |one| list(&one.fast_instances))
+        .column("text", Text, |one| one.text.clone());
+    let shown = [
+        ("feature", "what"),
+        ("slow_share", "of the slow ones"),
+        ("fast_share", "of the others"),
+        ("gain", "explains"),
+        ("text", "in words"),
+        ("slow_instances", "instances"),
+        ("fast_instances", "for comparison"),
+    ];
+    table.html(&shown, &slow.because, frame)
+}
+
+/// Returns for a page how many instances did not complete, by reason; nothing where all did.
+pub fn dropped_html(report: &PathReport, frame: &Frame<'_>) -> String {
+    if report.dropped.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<(String, u64)> = report
+        .dropped
+        .iter()
+        .map(|(why, count)| (why.name().replace('_', " "), *count))
+        .collect();
+    let table = Table::new()
+        .column("why", Text, |(why, _): &(String, u64)| why.clone())
+        .column("count", Count, |(_, count)| *count);
+    table.html(&[("why", "not completed"), ("count", "count")], rows, frame)
+}
+
+/// Returns how the slow instances of a path were found, and what they would gain, in sentences; nothing where there are none.
+pub fn slow_sentences(report: &PathReport, layout: Layout) -> Vec<String> {
+    let Some(slow) = report.slow.as_ref().filter(|slow| slow.count > 0) else {
+        return Vec::new();
+    };
+    let mut out = vec![threshold(slow, layout)];
+    out.extend(slowest(report, slow, layout));
+    out.extend(saving(report, slow, layout));
     out
 }

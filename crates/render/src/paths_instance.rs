@@ -44,8 +44,8 @@ pub fn steps(one: &InstanceReport, nanoseconds: bool, width: usize) -> String {
     out
 }
 
-/// Who takes part, in order of appearance.
-fn parts(one: &InstanceReport) -> Vec<&str> {
+/// Returns who takes part, in order of appearance.
+pub fn parts(one: &InstanceReport) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     for step in &one.steps {
         for thread in std::iter::once(&step.does).chain(&step.to) {
@@ -62,15 +62,18 @@ fn parts(one: &InstanceReport) -> Vec<&str> {
     parts
 }
 
-/// Where an arrow comes from and goes to: who wakes, and who is woken; or who did the step before, and who does this one.
-fn arrow(one: &InstanceReport, at: usize, parts: &[&str]) -> (usize, usize) {
+/// Returns where the arrow of a step comes from and goes to, as places among those who take part: who wakes, and who is woken; or who
+/// did the step before, and who does this one.
+pub fn arrow(one: &InstanceReport, at: usize, parts: &[&str]) -> (usize, usize) {
     let place = |thread: &str| parts.iter().position(|part| *part == thread).unwrap_or(0);
-    let step = &one.steps[at];
+    let Some(step) = one.steps.get(at) else {
+        return (0, 0);
+    };
     let does = place(&step.does);
     if let Some(to) = &step.to {
         return (does, place(to));
     }
-    let before = at.checked_sub(1).map(|at| &one.steps[at]);
+    let before = at.checked_sub(1).and_then(|at| one.steps.get(at));
     let from = before.map_or(does, |step| place(step.to.as_ref().unwrap_or(&step.does)));
     (from, does)
 }

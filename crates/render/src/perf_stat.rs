@@ -8,6 +8,7 @@ use serde_json::Value;
 use words::duration;
 
 use crate::Layout;
+use crate::html::Frame;
 use crate::table::{Table, Unit};
 
 /// Returns a number with four digits that count, as people read them.
@@ -74,4 +75,16 @@ pub fn document(rows: &[RatioRow], counted_ns: Option<u64>) -> Document {
         counts: columns().json(rows),
         counted_ns,
     }
+}
+
+/// Returns the counts for a page.
+pub fn html(rows: &[RatioRow], frame: &Frame<'_>) -> String {
+    let shown = [
+        ("event", "event"),
+        ("count", "count"),
+        ("per_second", "per second"),
+        ("per_exit", "per exit"),
+        ("per_switch", "per switch"),
+    ];
+    columns().html(&shown, rows, frame)
 }

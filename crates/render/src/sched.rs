@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use analysis::{CpuRow, Other, SchedReport, Stats, TaskRow};
+use analysis::{CpuRow, Other, SchedReport, Stats, TaskRow, WorkRow};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::table::{Table, Unit};
+use crate::html::Frame;
+use crate::table::{Shown, Table, Unit};
 use crate::{Layout, clean, json};
 
 /// A row of the table of tasks.
@@ -434,4 +435,130 @@ pub fn histogram(report: &SchedReport, layout: Layout) -> String {
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
+}
+
+/// Columns of a page's table of tasks.
+const PAGE: [Shown; 23] = [
+    ("comm", "task"),
+    ("pid", "thread"),
+    ("process", "process"),
+    ("threads", "threads"),
+    ("runtime_ns", "runtime"),
+    ("on_cpu_ns", "on CPU"),
+    ("off_cpu_ns", "off CPU"),
+    ("switches", "switches"),
+    ("migrations", "migrations"),
+    ("delay_total_ns", "delays"),
+    ("delay_mean_ns", "delay mean"),
+    ("delay_p50_ns", "delay p50"),
+    ("delay_p90_ns", "delay p90"),
+    ("delay_p99_ns", "delay p99"),
+    ("delay_max_ns", "delay max"),
+    ("delay_max_at_ns", "delay max at"),
+    ("woken_waits", "waits when woken"),
+    ("woken_wait_ns", "waited when woken"),
+    ("woken_wait_p99_ns", "that p99"),
+    ("woken_wait_max_ns", "that max"),
+    ("preempted", "preempted"),
+    ("preempted_wait_ns", "waited when preempted"),
+    ("preempted_max_ns", "that max"),
+];
+
+/// Columns of a page's table of CPUs.
+const CPU_PAGE: [Shown; 13] = [
+    ("cpu", "CPU"),
+    ("switches", "switches"),
+    ("busy_ns", "busy"),
+    ("idle_ns", "idle"),
+    ("unknown_ns", "unknown"),
+    ("unseen_switches", "switches not seen"),
+    ("wakeups", "wakeups"),
+    ("delays", "delays"),
+    ("delay_mean_ns", "delay mean"),
+    ("delay_max_ns", "delay max"),
+    ("delay_max_at_ns", "delay max at"),
+    ("delay_max_comm", "whose"),
+    ("delay_max_pid", "its thread"),
+];
+
+/// Returns the table of tasks for a page.
+pub fn html(report: &SchedReport, frame: &Frame<'_>) -> String {
+    tasks().html(&PAGE, task_rows(report), frame)
+}
+
+/// Returns the table of CPUs for a page.
+pub fn cpus_html(report: &SchedReport, frame: &Frame<'_>) -> String {
+    cpu_columns().html(&CPU_PAGE, &report.cpus, frame)
+}
+
+/// Returns for a page who preempted tasks, those first that waited longest; nothing where nobody did.
+pub fn preempted_html(report: &SchedReport, frame: &Frame<'_>) -> String {
+    use Unit::{Count, Nanoseconds, Number, Text};
+    let mut rows: Vec<&TaskRow> = report.rows.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.preempted.total()));
+    let all = rows.into_iter();
+    let all = all.flat_map(|row| row.preempted_by.iter().map(move |other| (row, other)));
+    let all: Vec<(&TaskRow, &Other)> = all.collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let table = Table::new()
+        .column("task", Text, |(row, _): &(&TaskRow, &Other)| title(row))
+        .column("task_pid", Number, |(row, _)| row.tid)
+        .column("by", Text, |(_, other)| name(other))
+        .column("pid", Number, |(_, other)| other.tid)
+        .column("count", Count, |(_, other)| other.count)
+        .column("wait_ns", Nanoseconds, |(_, other)| other.ns);
+    let shown = [
+        ("task", "task"),
+        ("task_pid", "thread"),
+        ("by", "preempted by"),
+        ("pid", "its thread"),
+        ("count", "times"),
+        ("wait_ns", "waited"),
+    ];
+    table.html(&shown, all, frame)
+}
+
+/// Returns for a page what kworkers ran; nothing where they ran nothing.
+pub fn work_html(report: &SchedReport, frame: &Frame<'_>) -> String {
+    use Unit::{Count, Nanoseconds, Text};
+    if report.work.is_empty() {
+        return String::new();
+    }
+    let table = Table::new()
+        .column("function", Text, |row: &WorkRow| row.function.clone())
+        .column("count", Count, |row| row.stats.count())
+        .column("total_ns", Nanoseconds, |row| row.stats.total())
+        .column("mean_ns", Nanoseconds, |row| row.stats.mean())
+        .column("max_ns", Nanoseconds, |row| row.stats.max())
+        .column("stacks", Count, |row| row.stacks);
+    let shown = [
+        ("function", "function"),
+        ("count", "runs"),
+        ("total_ns", "time"),
+        ("mean_ns", "mean"),
+        ("max_ns", "max"),
+        ("stacks", "stacks with it"),
+    ];
+    table.html(&shown, &report.work, frame)
+}
+
+/// Returns for a page how long delays were, by powers of two.
+pub fn delays_html(report: &SchedReport, frame: &Frame<'_>) -> String {
+    use Unit::{Count, Nanoseconds};
+    let rows: Vec<Octave> = octaves(&report.delays).collect();
+    if rows.is_empty() || is_printed(report) {
+        return String::new();
+    }
+    let table = Table::new()
+        .column("delay_from_ns", Nanoseconds, |row: &Octave| row.from_ns)
+        .column("delay_below_ns", Nanoseconds, |row| row.below_ns)
+        .column("count", Count, |row| row.count);
+    let shown = [
+        ("delay_from_ns", "from"),
+        ("delay_below_ns", "to below"),
+        ("count", "delays"),
+    ];
+    table.html(&shown, rows, frame)
 }

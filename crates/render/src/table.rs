@@ -5,6 +5,8 @@ A column has a name, a unit and a value. It stands in JSON and in CSV under its 
 terminal it stands where it has a heading and a view names it.
 */
 
+mod html;
+
 use std::borrow::{Borrow, Cow};
 use std::fmt::{self, Write};
 
@@ -12,6 +14,9 @@ use serde_json::{Map, Value};
 use words::share;
 
 use crate::{Layout, clean, csv};
+
+/// A column of a page's table: its name, and the heading that readers see.
+pub(crate) type Shown = (&'static str, &'static str);
 
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use model::State;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::table::{Table, Unit};
+use crate::html::Frame;
+use crate::table::{Shown, Table, Unit};
 use crate::times;
 use crate::{Layout, clean, json, vms};
 
@@ -291,4 +292,98 @@ fn cause_name(cause: &UserCause) -> String {
     }
     parts.extend(cause.name.clone());
     parts.join(" ")
+}
+
+/// Columns of a page.
+const PAGE: [Shown; 28] = [
+    ("vm_name", "VM"),
+    ("vm_pid", "VM's process"),
+    ("vcpu", "vCPU"),
+    ("tid", "thread"),
+    ("observed_ns", "observed"),
+    ("guest_ns", "in the guest"),
+    ("kernel_ns", "in KVM"),
+    ("user_ns", "in the VMM"),
+    ("poll_ns", "polling"),
+    ("halted_ns", "halted"),
+    ("runnable_ns", "runnable"),
+    ("unknown_ns", "unknown"),
+    ("kernel_blocked_ns", "asleep in KVM"),
+    ("user_blocked_ns", "asleep in the VMM"),
+    ("exits", "exits"),
+    ("polls_succeeded", "polls succeeded"),
+    ("polls_succeeded_ns", "in them"),
+    ("polls_failed", "polls failed"),
+    ("polls_failed_ns", "burnt in them"),
+    ("waits", "waits for a CPU"),
+    ("wait_p50_ns", "wait p50"),
+    ("wait_p90_ns", "wait p90"),
+    ("wait_p99_ns", "wait p99"),
+    ("wait_max_ns", "wait max"),
+    ("from_ns", "from"),
+    ("to_ns", "to"),
+    ("others", "sum of"),
+    ("guessed", "VM is a guess"),
+];
+
+/// Returns the table for a page.
+pub fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
+    let unknowable = report.unknowable();
+    columns().html(&PAGE, rows(report, &unknowable), frame)
+}
+
+/// Returns for a page behind whom each vCPU waited for a CPU; nothing where none waited.
+pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
+    use Unit::{Count, Nanoseconds, Number, Text};
+    let all = report.rows.iter();
+    let all = all.flat_map(|row| row.behind.iter().map(move |task| (row, task)));
+    let all: Vec<(&VcpuRow, &Behind)> = all.collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let table = Table::new()
+        .column("vcpu", Text, |(row, _): &(&VcpuRow, &Behind)| {
+            row.called.as_str()
+        })
+        .column("vcpu_tid", Number, |(row, _)| row.tid)
+        .column("behind", Text, |(_, task)| behind_name(task))
+        .column("tid", Number, |(_, task)| task.tid)
+        .column("count", Count, |(_, task)| task.count)
+        .column("ran_ns", Nanoseconds, |(_, task)| task.ns);
+    let shown = [
+        ("vcpu", "vCPU"),
+        ("vcpu_tid", "its thread"),
+        ("behind", "what ran meanwhile"),
+        ("tid", "thread"),
+        ("count", "times"),
+        ("ran_ns", "ran for"),
+    ];
+    table.html(&shown, all, frame)
+}
+
+/// Returns for a page what each vCPU was in the VMM for; nothing where none was.
+pub fn user_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
+    use Unit::{Count, Nanoseconds, Number, Text};
+    let all = report.rows.iter();
+    let all = all.flat_map(|row| row.user.iter().map(move |cause| (row, cause)));
+    let all: Vec<(&VcpuRow, &UserCause)> = all.collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let table = Table::new()
+        .column("vcpu", Text, |(row, _): &(&VcpuRow, &UserCause)| {
+            row.called.as_str()
+        })
+        .column("vcpu_tid", Number, |(row, _)| row.tid)
+        .column("cause", Text, |(_, cause)| cause_name(cause))
+        .column("count", Count, |(_, cause)| cause.count)
+        .column("user_ns", Nanoseconds, |(_, cause)| cause.ns);
+    let shown = [
+        ("vcpu", "vCPU"),
+        ("vcpu_tid", "its thread"),
+        ("cause", "exit"),
+        ("count", "times"),
+        ("user_ns", "in the VMM"),
+    ];
+    table.html(&shown, all, frame)
 }

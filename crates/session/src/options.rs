@@ -100,6 +100,8 @@ pub struct PictureOptions {
     /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text with
     /// several tables of one kind is refused.
     pub comparing: bool,
+    /// Whether stacks are collected, as flame graphs show them.
+    pub flames: bool,
 }
 
 impl Default for PictureOptions {
@@ -110,6 +112,7 @@ impl Default for PictureOptions {
                 .filter_map(|name| paths::builtin(name))
                 .collect(),
             comparing: false,
+            flames: false,
         }
     }
 }
@@ -120,6 +123,22 @@ impl PictureOptions {
         PictureOptions {
             paths: paths::all_builtin(),
             comparing: true,
+            flames: false,
+        }
+    }
+
+    /// Returns what a whole report shows: all built-in paths, those that rules look at, and stacks.
+    pub fn to_report() -> PictureOptions {
+        let mut paths = paths::all_builtin();
+        for path in PictureOptions::default().paths {
+            if !paths.iter().any(|one| one.name == path.name) {
+                paths.push(path);
+            }
+        }
+        PictureOptions {
+            paths,
+            comparing: false,
+            flames: true,
         }
     }
 }

@@ -13,7 +13,7 @@ use paths::Paths;
 use perftables::Table;
 use source::Header;
 
-use crate::{Error, Input, Opened, PictureOptions, Session};
+use crate::{Error, Flame, Input, Opened, PictureOptions, Session};
 
 /// The picture of a recording, and what the recording says of itself.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Taken {
     pub picture: Picture,
     /// What the recording says of itself.
     pub header: Header,
+    /// Its stacks, where they were asked for and it has any: of time on CPUs, then without one.
+    pub flames: Vec<Flame>,
 }
 
 impl Session {
@@ -220,8 +222,10 @@ impl Input<'_> {
             );
         }
         self.session.host_facts().warn(&mut picture.quality);
+        let flames = opened.flames(&study)?;
         Ok(Taken {
             picture,
+            flames,
             header: opened.header().clone(),
         })
     }
@@ -261,6 +265,9 @@ impl Opened<'_> {
         }
         if options.comparing {
             study = study.slices(Slices::new());
+        }
+        if options.flames {
+            study = self.with_stacks(study);
         }
         self.prepare(&mut study);
         study.choose(self.window(), self.left_out())

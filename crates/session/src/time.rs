@@ -1,5 +1,6 @@
 //! Ranges of time, as people type them.
 
+use std::fmt;
 use std::str::FromStr;
 
 use source::{Header, TimeUnit};
@@ -66,6 +67,12 @@ impl Stamp {
             (_, None) => Some(self.whole),
             (_, Some(_)) => None,
         }
+    }
+}
+
+impl fmt::Display for TimeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

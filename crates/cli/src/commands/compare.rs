@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use compare::{Options, Side};
+use compare::Options;
 use render::compare as render_compare;
 
 use session::PictureOptions;
@@ -11,7 +11,7 @@ use session::PictureOptions;
 use crate::answer::Answer;
 use crate::args::CompareArgs;
 use crate::commands::compare_each;
-use crate::commands::compare_sides::{Ready, diagnose};
+use crate::commands::compare_sides::{Compared, Ready, compared, names};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -32,40 +32,17 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         confidence: args.confidence,
         ..Options::default()
     };
+    let ready = Ready {
+        session: &session,
+        pictures: PictureOptions::to_compare(),
+        options,
+    };
     let Some((first, second)) = sides else {
-        let ready = Ready {
-            session: &session,
-            pictures: PictureOptions::to_compare(),
-            options,
-        };
         return compare_each::run(args, &ready);
     };
-    let pictures = PictureOptions::to_compare();
-    let mut found = session.sides(&[&first, &second], &pictures)?.into_iter();
-    let (a, b) = (
-        found.next().unwrap_or_default(),
-        found.next().unwrap_or_default(),
-    );
-    let (of_a, of_b) = (diagnose(&a, &session), diagnose(&b, &session));
-    let side = |pictures, diagnosis| Side {
-        pictures,
-        diagnosis,
-    };
-    let comparison = compare::compare(
-        side(&a, &of_a),
-        side(&b, &of_b),
-        args.work.as_deref(),
-        options,
-    );
-    let comparison = comparison.map_err(anyhow::Error::msg)?;
+    let Compared { comparison, a, b } = compared(&ready, &first, &second, args.work.as_deref())?;
     let quality = output::merged(a.iter().chain(&b));
-    let name = |paths: &[PathBuf]| -> Vec<String> {
-        paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
-    };
-    let (names_a, names_b) = (name(&first), name(&second));
+    let (names_a, names_b) = (names(&first), names(&second));
     let inputs = [names_a.as_slice(), names_b.as_slice()].concat();
     let answer = Answer {
         format: args.common.format,

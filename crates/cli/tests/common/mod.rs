@@ -20,6 +20,7 @@ pub(crate) mod expected;
 pub(crate) mod fixtures;
 pub(crate) mod instances;
 pub(crate) mod lines;
+pub(crate) mod page;
 pub(crate) mod perf_kvm;
 pub(crate) mod pings;
 pub(crate) mod process;

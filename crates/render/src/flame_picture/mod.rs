@@ -15,16 +15,13 @@ mod text;
 
 use std::fmt::Write;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use sha2::{Digest, Sha256};
 use stacks::{Bounds, Diff, Stacks};
 
 use boxes::{Boxes, PAD, ROW, WIDTH};
 use palette::Look;
 use text::{fit, shown};
 
-use crate::html::markup as escape;
+use crate::html::{markup as escape, source};
 
 /// What draws all pictures of a page: it stands once in a page, behind them.
 pub const SCRIPT: &str = include_str!("flame.js");
@@ -84,19 +81,24 @@ pub struct Drawn {
 impl Picture<'_> {
     /// Draws it, with as many boxes as have room.
     pub fn draw(&self) -> Drawn {
-        let mut most = MAX_BOXES;
+        let bounds = Bounds {
+            parts: PARTS,
+            boxes: MAX_BOXES,
+            name_bytes: MAX_NAME_BYTES,
+            levels: MAX_LEVELS,
+        };
+        self.draw_at_most(bounds, MAX_BYTES)
+    }
+
+    /// Draws it within bounds, with as many of their boxes as take at most so many bytes, and no fewer than some hundreds.
+    pub fn draw_at_most(&self, bounds: Bounds, bytes: usize) -> Drawn {
+        let mut bounds = bounds;
         loop {
-            let bounds = Bounds {
-                parts: PARTS,
-                boxes: most,
-                name_bytes: MAX_NAME_BYTES,
-                levels: MAX_LEVELS,
-            };
             let drawn = self.draw_within(bounds);
-            if drawn.body.len() <= MAX_BYTES || most < 1000 {
+            if drawn.body.len() <= bytes || bounds.boxes < 500 {
                 return drawn;
             }
-            most /= 2;
+            bounds.boxes /= 2;
         }
     }
 
@@ -231,10 +233,9 @@ pub fn style() -> String {
 /// Returns the content security policy of a page that has one element `style`, with this text, and one `script`, with [`SCRIPT`]:
 /// these are named by their hash, and all else is forbidden.
 pub fn policy(style: &str) -> String {
-    let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
-        hash(style),
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        source(SCRIPT),
+        source(style),
     )
 }

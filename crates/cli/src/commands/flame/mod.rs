@@ -5,7 +5,6 @@ mod diff;
 mod folded;
 mod guest;
 mod picture;
-mod warnings;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -26,7 +25,6 @@ use crate::opening::{self, Beside};
 use crate::output;
 use binaries::BinaryArgs;
 use folded::CountUnit;
-use warnings::{holes, warnings};
 use write::Form;
 
 /// Rows of each table on a terminal.
@@ -216,11 +214,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let name = recording.name().to_owned();
     let options = options(args)?;
     let waits = args.off_cpu || args.both;
-    let mut profile = Profile::new(options, &recording.kernel_files());
-    if let Some(unwinder) = recording.user_stacks() {
-        profile = profile.unwinding(unwinder);
-    }
-    let mut study = Study::default().with(profile);
+    let mut study = Study::default().with(recording.collector(options));
     if args.both {
         // How long vCPUs were in their guests, where events of KVM say so.
         study = study.with(Vcpus::new(Window::default()));
@@ -280,7 +274,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         }
     }
     let holes = holes(&study, waits && args.common.filter.cpu.is_some());
-    let lacks = holes.into_iter().chain(warnings(&report));
+    let lacks = holes.into_iter().chain(session::flame_warnings(&report));
     for warning in lacks.chain(args.binaries.warnings(&user)) {
         outcome.quality.warn(warning);
     }
@@ -290,6 +284,16 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         quality: outcome.quality,
         nanoseconds: recording.nanoseconds(),
     })
+}
+
+/// Says where switches are missing, so that times may be wrong. `some_cpus` says that those of other CPUs were not wanted.
+fn holes(study: &Study, some_cpus: bool) -> Option<String> {
+    let told = || study.get::<Continuity>()?.report().warning();
+    let chosen = "--cpu leaves out switches on other CPUs: a thread that went to one of them counts as waiting meanwhile.";
+    match some_cpus {
+        true => Some(chosen.to_owned()),
+        false => told(),
+    }
 }
 
 /// Rows of a table that are shown.

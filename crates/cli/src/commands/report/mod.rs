@@ -24,25 +24,34 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     };
     let inputs: Vec<&Path> = args.recordings.iter().map(PathBuf::as_path).collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let options = PictureOptions::default();
+    let options = match args.output {
+        Some(_) => PictureOptions::to_report(),
+        None => PictureOptions::default(),
+    };
     let mut parts = Vec::new();
     for path in inputs {
         let input = session.input(path)?;
-        let tables = match input.tables()? {
-            Some(pictures) => pictures,
+        let given = page::invocation(args, path);
+        let (tables, beside) = match input.tables()? {
+            Some(pictures) => (pictures, false),
             None => {
-                parts.push(part::read(&input, &options, &session)?);
+                parts.push(part::read(&input, &options, &session, given.clone())?);
                 match args.common.filter.any() {
-                    true => Vec::new(),
-                    false => input.tables_beside(),
+                    true => (Vec::new(), true),
+                    false => (input.tables_beside(), true),
                 }
             }
         };
-        parts.extend(tables.into_iter().map(|one| part::of_tables(one, &session)));
+        let given = match beside || tables.len() > 1 {
+            true => given.only_report(),
+            false => given,
+        };
+        let tables = tables.into_iter();
+        parts.extend(tables.map(|one| part::of_tables(one, &session, given.clone())));
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     if let Some(file) = &args.output {
-        return page::write(file, &names, &parts);
+        return page::write(args, file, &names, &parts, &session);
     }
     let quality = output::merged(parts.iter().map(|part| &part.picture));
     let answer = Answer {

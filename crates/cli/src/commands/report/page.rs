@@ -1,19 +1,111 @@
 //! The HTML file.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use compare::Options;
+use report::{Against, Flame, Invocation, Page, Recording};
+use session::{PictureOptions, Session};
 
 use super::part::Part;
+use crate::args::ReportArgs;
+use crate::commands::compare_sides::{Ready, compared, names as names_of};
 use crate::{new_file, output};
 
 /// Writes the file, and says so.
-pub(super) fn write(file: &Path, names: &[String], parts: &[Part]) -> Result<()> {
-    let sections: Vec<(String, String)> = parts
-        .iter()
-        .map(|part| (part.name.clone(), part.text(true)))
-        .collect();
-    let page = report::page(&format!("trapline report: {}", names.join(", ")), &sections);
+pub(super) fn write(
+    args: &ReportArgs,
+    file: &Path,
+    names: &[String],
+    parts: &[Part],
+    session: &Session,
+) -> Result<()> {
+    let recordings: Vec<Recording<'_>> = parts.iter().map(recording).collect();
+    let other = args.against.as_ref();
+    let compared = other.map(|other| {
+        let ready = Ready {
+            session,
+            pictures: PictureOptions::to_compare(),
+            options: Options::default(),
+        };
+        compared(&ready, std::slice::from_ref(other), &args.recordings, None)
+    });
+    let compared = compared.transpose()?;
+    let a: Vec<PathBuf> = other.cloned().into_iter().collect();
+    let (names_a, names_b) = (names_of(&a), names_of(&args.recordings));
+    let page = Page {
+        title: &format!("trapline report: {}", names.join(", ")),
+        version: env!("CARGO_PKG_VERSION"),
+        recordings: &recordings,
+        against: compared.as_ref().map(|compared| Against {
+            comparison: &compared.comparison,
+            a: &names_a,
+            b: &names_b,
+            invocations: a.iter().map(|path| invocation(args, path)).collect(),
+        }),
+    };
+    let page = page.html();
     new_file::write(file, |out| out.write_all(page.as_bytes()))?;
     output::print(&format!("wrote {}\n", file.display()))
+}
+
+/// Returns what a part's page is made of.
+fn recording(part: &Part) -> Recording<'_> {
+    let flames = part.flames.iter().map(|flame| Flame {
+        report: &flame.report,
+        notes: &flame.notes,
+    });
+    Recording {
+        name: &part.name,
+        head: &part.head,
+        picture: &part.picture,
+        diagnosis: &part.diagnosis,
+        flames: flames.collect(),
+        timeline: timeline(part),
+        examples: examples(part),
+        invocation: part.invocation.clone(),
+    }
+}
+
+/// Returns the data of a recording's timeline.
+fn timeline(_: &Part) -> Option<String> {
+    None
+}
+
+/// Returns instances of paths to look at.
+fn examples(_: &Part) -> &[analysis::PathExamples] {
+    &[]
+}
+
+/// Returns how a recording was given, for commands that show the same again.
+pub(super) fn invocation(args: &ReportArgs, recording: &Path) -> Invocation {
+    let mut given = Invocation::new(recording.as_os_str());
+    let common = &args.common;
+    let filter = &common.filter;
+    if let Some(formats) = &common.formats {
+        given = given.option("--formats", formats.as_os_str());
+    }
+    for facts in &common.facts {
+        given = given.option("--facts", facts.as_os_str());
+    }
+    for (name, value) in [
+        ("--pid", filter.pid.map(|pid| pid.to_string())),
+        ("--vm", filter.vm.clone()),
+        ("--vcpu", filter.vcpu.map(|vcpu| vcpu.to_string())),
+        ("--cpu", filter.cpu.as_ref().map(ToString::to_string)),
+        ("--time", filter.time.as_ref().map(ToString::to_string)),
+        (
+            "--spool-limit",
+            common.spool_limit.map(|size| size.to_string()),
+        ),
+    ] {
+        if let Some(value) = value {
+            given = given.option(name, OsStr::new(&value));
+        }
+    }
+    match &args.mtree {
+        Some(mtree) => given.mtree(mtree.as_os_str()),
+        None => given,
+    }
 }

@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use analysis::Picture;
 use anyhow::Result;
 use render::info;
+use report::Invocation;
 use rules::{Case, Diagnosis};
-use session::{Input, PictureOptions, Session, Taken};
+use session::{Flame, Input, PictureOptions, Session, Taken};
 
 use crate::args::Sort;
 use crate::commands::exits::sort;
@@ -18,13 +19,23 @@ pub(super) struct Part {
     pub(super) head: info::Head,
     pub(super) picture: Picture,
     pub(super) diagnosis: Diagnosis,
+    /// Its stacks, where they were asked for.
+    pub(super) flames: Vec<Flame>,
+    /// How it was given.
+    pub(super) invocation: Invocation,
 }
 
 /// Reads a recording.
-pub(super) fn read(input: &Input<'_>, options: &PictureOptions, session: &Session) -> Result<Part> {
+pub(super) fn read(
+    input: &Input<'_>,
+    options: &PictureOptions,
+    session: &Session,
+    invocation: Invocation,
+) -> Result<Part> {
     let Taken {
         mut picture,
         header,
+        flames,
     } = input.picture(options)?;
     if !picture.info.has_exits {
         picture.quality.warn(
@@ -32,16 +43,19 @@ pub(super) fn read(input: &Input<'_>, options: &PictureOptions, session: &Sessio
              'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
         );
     }
-    Ok(part(
+    let mut part = part(
         input.name().to_owned(),
         head(&header),
         picture,
         session,
-    ))
+        invocation,
+    );
+    part.flames = flames;
+    Ok(part)
 }
 
 /// Returns what printed tables told.
-pub(super) fn of_tables(picture: Picture, session: &Session) -> Part {
+pub(super) fn of_tables(picture: Picture, session: &Session, invocation: Invocation) -> Part {
     let head = info::Head {
         format: format!(
             "printed by {}: {}",
@@ -53,10 +67,17 @@ pub(super) fn of_tables(picture: Picture, session: &Session) -> Part {
     };
     let mut picture = picture;
     session.host_facts().warn(&mut picture.quality);
-    part(picture.names.join(", "), head, picture, session)
+    let name = picture.names.join(", ");
+    part(name, head, picture, session, invocation)
 }
 
-fn part(name: String, head: info::Head, picture: Picture, session: &Session) -> Part {
+fn part(
+    name: String,
+    head: info::Head,
+    picture: Picture,
+    session: &Session,
+    invocation: Invocation,
+) -> Part {
     let mut picture = picture;
     let diagnosis = rules::diagnose(&[Case {
         picture: &picture,
@@ -76,5 +97,7 @@ fn part(name: String, head: info::Head, picture: Picture, session: &Session) -> 
         head,
         picture,
         diagnosis,
+        flames: Vec::new(),
+        invocation,
     }
 }

@@ -1,19 +1,9 @@
 //! What is left out of a profile, or not certain.
 
-use analysis::{Continuity, ProfileOf, ProfileReport, Study};
+use analysis::{ProfileOf, ProfileReport};
 
-/// Says where switches are missing, so that times may be wrong. `some_cpus` says that those of other CPUs were not wanted.
-pub(super) fn holes(study: &Study, some_cpus: bool) -> Option<String> {
-    let told = || study.get::<Continuity>()?.report().warning();
-    let chosen = "--cpu leaves out switches on other CPUs: a thread that went to one of them counts as waiting meanwhile.";
-    match some_cpus {
-        true => Some(chosen.to_owned()),
-        false => told(),
-    }
-}
-
-/// Returns what is left out or not certain, in sentences.
-pub(super) fn warnings(report: &ProfileReport) -> Vec<String> {
+/// Returns what of stacks is left out or not certain, in sentences.
+pub fn flame_warnings(report: &ProfileReport) -> Vec<String> {
     let mut warnings = Vec::new();
     let shown = report.shown().samples;
     let waits = matches!(report.of, ProfileOf::OffCpu | ProfileOf::Both);

@@ -1,0 +1,442 @@
+//! The report as one HTML file: its sections, that its numbers are those of the commands it names, that its links lead somewhere,
+//! and that no name in it becomes markup.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::browser::Browser;
+use crate::common::page::{Page, Table, shell, text_of};
+use crate::common::{Failures, all_cases, cases, file, read, run, tell};
+
+const SECTIONS: [&str; 10] = [
+    "findings", "quality", "vcpus", "exits", "paths", "timeline", "sched", "flame", "compare",
+    "commands",
+];
+
+/// What a file may take.
+const MAX_BYTES: usize = 5 << 20;
+
+/// Checks what holds for every page.
+fn is_sound(failures: &mut Failures, what: &str, page: &Page) {
+    failures.check(page.text.len() < MAX_BYTES, || {
+        format!("{what}: {} bytes", page.text.len())
+    });
+    let document = page.document();
+    let nodes = || document.descendants().filter(|node| node.is_element());
+    let sections = nodes().filter(|node| node.has_tag_name("section"));
+    let sections: Vec<&str> = sections.filter_map(|node| node.attribute("id")).collect();
+    failures.equal(&format!("{what}: sections"), &sections, &SECTIONS.to_vec());
+    for section in nodes().filter(|node| node.has_tag_name("section")) {
+        let text = text_of(section);
+        failures.check(
+            text.lines().filter(|line| !line.is_empty()).count() > 1,
+            || format!("{what}: {:?} says nothing", section.attribute("id")),
+        );
+    }
+    let mut ids = BTreeSet::new();
+    for node in nodes() {
+        for attribute in node.attributes() {
+            let name = attribute.name();
+            failures.check(name != "style" && !name.starts_with("on"), || {
+                format!("{what}: an attribute {name}")
+            });
+        }
+        if let Some(id) = node.attribute("id") {
+            failures.check(ids.insert(id), || format!("{what}: {id} is there twice"));
+        }
+    }
+    for link in nodes().filter_map(|node| node.attribute("href")) {
+        let target = link.strip_prefix('#');
+        let known = target.is_some_and(|id| ids.contains(id) || id.starts_with("t="));
+        failures.check(known, || format!("{what}: {link} leads nowhere"));
+    }
+    let script = nodes().filter(|node| node.has_tag_name("script"));
+    let live = script.filter(|node| node.attribute("type").is_none());
+    failures.check(live.count() <= 2, || format!("{what}: scripts"));
+    let control = |c: char| c.is_control() && c != '\n';
+    failures.check(!page.xml.contains(control), || {
+        format!("{what}: control characters")
+    });
+}
+
+/// Returns the rows of a command's document that a table shows.
+fn rows_of(table: &Table, document: &Value) -> Vec<Value> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let within = |name: &str| -> Vec<Value> {
+        let rows = list(&document["rows"]).into_iter();
+        rows.flat_map(|row| list(&row[name])).collect()
+    };
+    let name = table.name.as_str();
+    let all = document["paths"].as_array();
+    let mut all = all.into_iter().flatten();
+    let is_of = |path: &&Value| {
+        let of = format!("path-{}", path["path"].as_str().unwrap_or_default());
+        let rest = table.name.strip_prefix(of.as_str());
+        rest.is_some_and(|rest| matches!(rest, "" | "-totals" | "-because" | "-dropped"))
+    };
+    let path = all.find(is_of).unwrap_or(&Value::Null);
+    let total = || {
+        let mut total = path["total"].clone();
+        total["count"] = path["count"].clone();
+        total
+    };
+    let with_total =
+        |rows: &Value| -> Vec<Value> { std::iter::once(total()).chain(list(rows)).collect() };
+    match name {
+        "events" => {
+            let all = list(&document["events"]).into_iter();
+            all.filter(|event| event["count"] != 0).collect()
+        }
+        "vcpus-behind" => within("behind"),
+        "vcpus-user" => within("user"),
+        "sched-cpus" => list(&document["cpus"]),
+        "sched-work" => list(&document["work"]),
+        "sched-delays" => list(&document["delays"]),
+        "sched-preempted" => {
+            let mut rows = list(&document["rows"]);
+            rows.sort_by_key(|row| std::cmp::Reverse(row["preempted_wait_ns"].as_u64()));
+            rows.iter()
+                .flat_map(|row| list(&row["preempted_by"]))
+                .collect()
+        }
+        "counts" => list(&document["recordings"][0]["counts"]),
+        _ if name.ends_with("-totals") => with_total(&path["groups"]),
+        _ if name.ends_with("-because") => list(&path["slow"]["because"]),
+        _ if name.ends_with("-dropped") => {
+            let dropped = path["dropped"].as_object().cloned().unwrap_or_default();
+            let rows = dropped.values();
+            rows.map(|count| serde_json::json!({ "count": count }))
+                .collect()
+        }
+        _ if name.starts_with("path-") => with_total(&path["stages"]),
+        "compare-changes" => list(&document["changes"]),
+        "compare-likely" => list(&document["likely"]),
+        "compare-noise" => list(&document["noise"]),
+        _ => list(&document["rows"]),
+    }
+}
+
+/// Returns what a document says of a column, wherever in a row that stands.
+fn said<'v>(row: &'v Value, column: &str) -> Option<&'v Value> {
+    let own = row.get(column);
+    own.or_else(|| {
+        let (outer, inner) = column.split_once('_')?;
+        let inside = row.get(outer).or_else(|| row.get(format!("{outer}s")))?;
+        inside.get(inner)
+    })
+    .or_else(|| row.get(column)?.get("count"))
+    .or_else(|| row.get(column.strip_prefix("delay_")?))
+    .map(|value| match value.get("count") {
+        Some(count) if column == "waits" => count,
+        _ => value,
+    })
+}
+
+/// Columns that documents do not have: shares of what they have, and threads that tables name beside their lists.
+const OWN: [&str; 3] = ["total_share", "vcpu_tid", "task_pid"];
+
+/// Compares a table with what its command prints as JSON.
+fn equals(failures: &mut Failures, what: &str, table: &Table, document: &Value) -> usize {
+    let rows = rows_of(table, document);
+    let shown = rows.len().min(300);
+    failures.equal(&format!("{what}: rows"), &table.rows.len(), &shown);
+    let mut compared = 0;
+    for (cells, row) in table.rows.iter().zip(&rows) {
+        for (column, (exact, text)) in table.columns.iter().zip(cells) {
+            let told = said(row, column);
+            match (exact, told) {
+                (Some(exact), Some(told)) => {
+                    // serde_json reads a share a last digit off.
+                    let near = |a: f64, b: f64| (a - b).abs() <= 4.0 * f64::EPSILON * b.abs();
+                    let same = match (exact.parse::<f64>(), told.as_f64()) {
+                        (Ok(exact), Some(told_f64)) if told.is_f64() => near(exact, told_f64),
+                        _ => *exact == told.to_string(),
+                    };
+                    failures.check(same, || format!("{what}: {column}: {exact}, not {told}"));
+                    compared += 1;
+                }
+                (Some(_), None) => {
+                    let own = OWN.iter().any(|own| own == column);
+                    failures.check(own, || format!("{what}: {column} is not in {row}"));
+                }
+                (None, Some(Value::String(told))) if !told.contains(char::is_control) => {
+                    failures.equal(&format!("{what}: {column}"), text, told);
+                    compared += 1;
+                }
+                (None, Some(told)) => {
+                    let nothing = told.is_null() || told.is_array() || told.is_string();
+                    failures.check(nothing, || format!("{what}: {column} is {told}"));
+                }
+                (None, None) => {}
+            }
+        }
+    }
+    compared
+}
+
+/// Runs the commands of a page: all of them succeed, and their numbers are those of its tables. Returns how many were compared.
+fn commands_tell_the_same(failures: &mut Failures, what: &str, page: &Page) -> usize {
+    let mut documents: BTreeMap<String, Option<Value>> = BTreeMap::new();
+    for command in page.commands() {
+        let run = shell(&command, "--format json");
+        failures.check(run.status == 0, || {
+            format!("{what}: {command}: {}", run.stderr)
+        });
+        documents.insert(command, run.json().ok());
+    }
+    let mut compared = 0;
+    for table in page.tables() {
+        let document = documents.get(&table.command).and_then(Option::as_ref);
+        let what = format!("{what}: {}", table.name);
+        let Some(document) = document else {
+            failures.check(false, || {
+                format!("{what}: '{}' is not among the commands", table.command)
+            });
+            continue;
+        };
+        compared += equals(failures, &what, &table, document);
+    }
+    compared
+}
+
+#[test]
+fn every_recording_makes_a_page_whose_numbers_its_commands_print() {
+    let mut failures = Failures::default();
+    let mut compared = 0;
+    let mut largest = 0;
+    for case in cases() {
+        let what = &case.name;
+        let (run, page) = Page::of(&[&case.path], &[]);
+        failures.check(run.status == 0, || format!("{what}: {}", run.stderr));
+        let Some(page) = page else {
+            continue;
+        };
+        largest = largest.max(page.text.len());
+        is_sound(&mut failures, what, &page);
+        compared += commands_tell_the_same(&mut failures, what, &page);
+    }
+    tell(&format!(
+        "{compared} numbers; the largest page has {largest} bytes"
+    ));
+    failures.check(compared > 2_000, || format!("{compared} numbers"));
+    failures.finish(2_000);
+}
+
+#[test]
+fn texts_and_printed_tables_make_a_page() {
+    let mut failures = Failures::default();
+    let mut compared = 0;
+    let seed = file("seed-text");
+    let mut files: Vec<PathBuf> = fs::read_dir(seed)
+        .expect("texts")
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    for path in files.iter().filter(|path| path.is_file()) {
+        let what = path.display().to_string();
+        let text = run(["report".as_ref(), path.as_os_str()]);
+        let (page_run, page) = Page::of(&[path], &[]);
+        failures.equal(&what, &page_run.status, &text.status);
+        let Some(page) = page else {
+            continue;
+        };
+        is_sound(&mut failures, &what, &page);
+        let command = |one: &String| one.starts_with("trapline report --format json");
+        if !page.commands().iter().any(command) {
+            compared += commands_tell_the_same(&mut failures, &what, &page);
+        }
+    }
+    failures.check(compared > 100, || format!("{compared} numbers"));
+    failures.finish(100);
+}
+
+/// Returns two recordings of the shipped corpus that have exits.
+fn two() -> [PathBuf; 2] {
+    let with_exits = |path: &Path| run(["exits".as_ref(), path.as_os_str()]).status == 0;
+    let mut found = cases().into_iter().map(|case| case.path);
+    let mut next = || found.find(|path| with_exits(path)).expect("a recording");
+    [next(), next()]
+}
+
+#[test]
+fn several_recordings_stand_in_one_page() {
+    let [a, b] = two();
+    let mut failures = Failures::default();
+    let (run, page) = Page::of(&[&a, &b], &[]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let page = page.expect("a page");
+    is_sound(&mut failures, "two", &page);
+    let document = page.document();
+    let headings = document
+        .descendants()
+        .filter(|node| node.has_tag_name("h3"))
+        .map(text_of);
+    let headings: Vec<String> = headings.collect();
+    for path in [&a, &b] {
+        let name = path.display().to_string();
+        let times = headings.iter().filter(|one| **one == name).count();
+        failures.equal(&name, &times, &8);
+    }
+    failures.finish(20);
+}
+
+#[test]
+fn a_page_has_the_comparison_that_was_asked_for() {
+    let [a, b] = two();
+    let mut failures = Failures::default();
+    let against = a.display().to_string();
+    let (run, page) = Page::of(&[&b], &["--against", &against]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let page = page.expect("a page");
+    is_sound(&mut failures, "against", &page);
+    let tables = page.tables();
+    let table = tables.iter().find(|one| one.name.starts_with("compare-"));
+    let table = table.expect("a table of changes");
+    let command = format!("trapline compare --all {} {}", a.display(), b.display());
+    assert_eq!(table.command, command);
+    let compared = commands_tell_the_same(&mut failures, "against", &page);
+    failures.check(compared > 50, || format!("{compared} numbers"));
+    failures.finish(20);
+    let without_file = run_report_against(&a, &b);
+    assert_eq!(without_file, 2, "--against goes with -o");
+}
+
+fn run_report_against(a: &Path, b: &Path) -> i32 {
+    let args = ["report".as_ref(), "--against".as_ref(), a.as_os_str()];
+    run(args.into_iter().chain([b.as_os_str()])).status
+}
+
+#[test]
+fn commands_have_the_filters_and_a_name_that_a_shell_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [a, _] = two();
+    let name = folder.path().join("it's \"a\" $HOME `x` & <b>\n.data");
+    fs::copy(&a, &name).expect("a copy");
+    let mut failures = Failures::default();
+    let (run, page) = Page::of(&[&name], &["--vcpu", "0", "--cpu", "0-63", "--time", "0,"]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let page = page.expect("a page");
+    is_sound(&mut failures, "filters", &page);
+    for command in page.commands() {
+        failures.check(command.contains("--vcpu=0 --cpu=0-63 --time=0,"), || {
+            command.clone()
+        });
+        let run = shell(&command, "");
+        failures.check(run.status == 0, || format!("{command}: {}", run.stderr));
+    }
+    failures.finish(10);
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    // A folder's name and a file's have a slash between them.
+    let inner = folder.path().join("<");
+    fs::create_dir(&inner).expect("a folder");
+    let named = inner.join("script><img src=x onerror=\"document.title='owned'\">");
+    let vm = "</script><img src=x onerror=alert(1)>";
+    let found = all_cases()
+        .into_iter()
+        .filter(|one| one.kind == "perf.data");
+    let found = found.filter(|one| crate::common::small(&one.path));
+    let bytes = found
+        .map(|one| read(&one.path))
+        .find(|bytes| memchr::memmem::find(bytes, b"CPU 0/KVM").is_some());
+    let mut bytes = bytes.expect("a recording with names");
+    let at: Vec<usize> = memchr::memmem::find_iter(&bytes, b"CPU 0/KVM").collect();
+    for at in at {
+        bytes[at..at + 9].copy_from_slice(b"</script>");
+    }
+    fs::write(&named, &bytes).expect("a written file");
+    let info = run([
+        "info".as_ref(),
+        named.as_os_str(),
+        "--format".as_ref(),
+        "json".as_ref(),
+    ]);
+    let info = info.json().expect("JSON");
+    let pid = info["vms"][0]["pid"].as_i64().unwrap_or(1);
+    let ps = format!(
+        "    PID     TID COMMAND         COMMAND\n{pid:>7} {pid:>7} qemu-system-x86 /usr/bin/qemu-system-x86_64 -name \"{vm}\",debug-threads=on -m 1G\n"
+    );
+    let facts = folder.path().join("ps.txt");
+    fs::write(&facts, ps).expect("a written file");
+    let facts = facts.display().to_string();
+    let (run, page) = Page::of(&[&named], &["--facts", &facts]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let page = page.expect("a page");
+    is_sound(&mut failures, "hostile", &page);
+    let document = page.document();
+    let elements = document.descendants();
+    let images = elements.filter(|node| node.has_tag_name("img")).count();
+    failures.equal("images", &images, &0);
+    // Only the page's own scripts, and data.
+    let data = page
+        .text
+        .matches("<script type=\"application/json\">")
+        .count();
+    let scripts = page.text.matches("<script").count();
+    failures.check(scripts - data <= 3, || format!("{scripts} scripts"));
+    failures.check(page.text.contains("&lt;/script&gt;"), || {
+        "the names are not shown".to_owned()
+    });
+    let file = folder.path().join("page.html");
+    fs::write(&file, &page.text).expect("a written file");
+    if let Some(browser) = Browser::start() {
+        browser.open(&file);
+        let title = browser.run("return document.title");
+        failures.check(title.as_str().is_some_and(|title| title != "owned"), || {
+            format!("{title}")
+        });
+        let images = browser.run("return document.querySelectorAll('img').length");
+        failures.equal("images in a browser", &images, &Value::from(0));
+        failures.equal("complaints", &browser.complaints(), &Vec::new());
+    }
+    failures.finish(10);
+}
+
+#[test]
+fn a_page_opens_in_a_browser_and_asks_for_nothing() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let chosen = ["perf.data", "trace.dat"].map(|kind| {
+        let found = cases().into_iter().find(|one| one.kind == kind);
+        found.expect("a recording").path
+    });
+    for (number, path) in chosen.iter().enumerate() {
+        let (_, page) = Page::of(&[path], &[]);
+        let file = folder.path().join(format!("{number}.html"));
+        fs::write(&file, page.expect("a page").text).expect("a written file");
+        browser.open(&file);
+        let ids = "return [...document.querySelectorAll('section[id]')].map(one => one.id)";
+        failures.equal("sections", &browser.run(ids), &serde_json::json!(SECTIONS));
+        let tall = "return [...document.querySelectorAll('section')].every(one => one.getBoundingClientRect().height > 20)";
+        failures.equal("shown", &browser.run(tall), &Value::Bool(true));
+        failures.equal("complaints", &browser.complaints(), &Vec::new());
+    }
+    failures.finish(6);
+}
+
+#[test]
+fn a_file_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("no-such-folder").join("report.html");
+    let args = [
+        "report".as_ref(),
+        two()[0].as_os_str().to_owned().as_os_str(),
+        "-o".as_ref(),
+        file.as_os_str(),
+    ]
+    .map(std::ffi::OsStr::to_owned);
+    let run = run(args);
+    assert_eq!(run.status, 1);
+    assert!(run.stderr.contains("cannot be written"), "{}", run.stderr);
+}

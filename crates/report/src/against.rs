@@ -1,0 +1,104 @@
+//! The comparison with another recording.
+
+use std::fmt::Write;
+
+use compare::{Change, Comparison};
+use render::compare as table;
+use render::html::{Frame, escape};
+
+use crate::out::Out;
+use crate::{Invocation, Recording};
+
+/// What the recordings of a page were compared with, and what came of it.
+#[derive(Debug, Clone)]
+pub struct Against<'r> {
+    /// What changed.
+    pub comparison: &'r Comparison,
+    /// The recordings that these are compared with: side A.
+    pub a: &'r [String],
+    /// Those of the page: side B.
+    pub b: &'r [String],
+    /// How those of side A were given to trapline.
+    pub invocations: Vec<Invocation>,
+}
+
+/// Writes the section.
+pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>>, out: &mut Out) {
+    let (Some(against), Some(first)) = (against, recordings.first()) else {
+        out.nothing(
+            "There is nothing to compare with. 'trapline report REC -o FILE --against OTHER' puts here what changed from OTHER \
+             to REC.",
+        );
+        return;
+    };
+    let comparison = against.comparison;
+    out.markup("<dl class=\"facts\">\n");
+    for (name, names) in [("A", against.a), ("B", against.b)] {
+        let _ = writeln!(
+            out.html,
+            "<dt>{name}</dt><dd>{}</dd>",
+            escape(&names.join(", "))
+        );
+    }
+    out.markup("</dl>\n");
+    out.paragraph("B is what this page is of; A is what it is compared with.");
+    let differs = comparison.differs.iter();
+    let differs = differs.map(|one| one.text.as_str());
+    out.list(differs.chain(comparison.notes.iter().map(String::as_str)));
+    if comparison.changes.is_empty() {
+        out.paragraph("Nothing changed that is more than noise.");
+    }
+    let mut given = Vec::new();
+    for recording in recordings {
+        let told = recording.invocation.command("", "");
+        if !given.iter().any(|(known, _)| *known == told) {
+            given.push((told, &recording.invocation));
+        }
+    }
+    let given: Vec<&Invocation> = given.into_iter().map(|(_, one)| one).collect();
+    let command = first.invocation.compared(&against.invocations, &given);
+    for (name, caption, changes) in [
+        (
+            "compare-changes",
+            "what changed, most time first",
+            &comparison.changes,
+        ),
+        (
+            "compare-likely",
+            "what is likely, and not certain",
+            &comparison.likely,
+        ),
+        (
+            "compare-noise",
+            "what is small, or may be noise",
+            &comparison.untold,
+        ),
+    ] {
+        changed(name, caption, changes, &command, first, out);
+    }
+    out.command("what changed from A to B", &command);
+}
+
+fn changed(
+    name: &str,
+    caption: &str,
+    changes: &[Change],
+    command: &str,
+    first: &Recording<'_>,
+    out: &mut Out,
+) {
+    if changes.is_empty() {
+        return;
+    }
+    let html = table::html(
+        changes,
+        &Frame {
+            name,
+            command,
+            caption,
+            rows: false,
+            layout: first.layout(),
+        },
+    );
+    out.markup(&html);
+}

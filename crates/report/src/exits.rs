@@ -1,0 +1,57 @@
+//! Exits.
+
+use analysis::ExitTable;
+use render::exits;
+
+use crate::Recording;
+use crate::out::{Out, Told};
+
+/// Writes the section.
+pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+    let picture = recording.picture;
+    let with_rows = picture.exits.iter().filter(|one| !one.rows.is_empty());
+    if with_rows.clone().next().is_none() {
+        out.nothing(match recording.is_printed() {
+            true => "None of these tables is of exits.",
+            false => {
+                "There are no kvm_exit events, so nothing can be said about exits. Record on the host with 'perf kvm \
+                 stat record' or 'trace-cmd record -e kvm -e sched'."
+            }
+        });
+        return;
+    }
+    let mut split = None;
+    for report in with_rows {
+        out.paragraph(&exits::summary(picture.isa, report, recording.layout()));
+        let which = report.table.name();
+        let own = format!("--event {which} --sort time --wide");
+        let command = recording.invocation.command("exits", &own);
+        let told = Told {
+            name: &format!("exits-{which}"),
+            caption: match report.table {
+                ExitTable::Vmexit => "exits by reason, and where their time went",
+                ExitTable::Ioport => "accesses to I/O ports",
+                ExitTable::Mmio => "memory-mapped I/O",
+                ExitTable::Msr => "accesses to model-specific registers",
+            },
+            command: &command,
+        };
+        out.table(recording, told, |frame| {
+            exits::html(picture.isa, report, frame)
+        });
+        split = split.or(report.seen);
+    }
+    if let Some(seen) = split
+        && !seen.userspace_exits
+        && !seen.switches
+    {
+        out.paragraph(
+            "Where that time went is unknown: there are no kvm_userspace_exit or sched_switch events.",
+        );
+    }
+    let none = picture.exits.iter().filter(|one| one.rows.is_empty());
+    let none: Vec<&str> = none.map(|one| one.table.name()).collect();
+    if !none.is_empty() {
+        out.paragraph(&format!("Without any: {}.", none.join(", ")));
+    }
+}

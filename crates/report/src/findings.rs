@@ -1,0 +1,170 @@
+//! What is wrong, and what to do.
+
+use std::fmt::Write;
+
+use render::diagnose;
+use render::html::escape;
+use rules::{Evidence, Finding};
+use words::duration;
+
+use crate::Recording;
+use crate::out::Out;
+use crate::recording::ROWS;
+
+/// Links that one piece of evidence has at most to times, and to rows.
+const LINKS: usize = 6;
+
+/// Writes the section.
+pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+    let diagnosis = recording.diagnosis;
+    if diagnosis.findings.is_empty() {
+        out.nothing("No rule found a cause here. What was looked for, and what could not be told, stands below.");
+    }
+    for (at, finding) in diagnosis.findings.iter().enumerate() {
+        let id = out.id(&format!("finding-{}", at + 1));
+        let _ = writeln!(out.html, "<article class=\"finding\" id=\"{id}\">");
+        out.heading(&format!("{}. {}", at + 1, finding.title));
+        self::finding(finding, recording, out);
+        out.markup("</article>\n");
+    }
+    if !diagnosis.lacks.is_empty() {
+        out.heading("What could not be told");
+        let lacks = diagnosis.lacks.iter();
+        out.list(lacks.map(|lack| format!("{}: {}", lack.rule.id, lack.what)));
+    }
+    if !diagnosis.clear.is_empty() {
+        out.heading("What was looked for and not found");
+        let clear = diagnosis.clear.iter();
+        out.list(clear.map(|rule| format!("{}: {}", rule.id, rule.title)));
+    }
+    let command = recording.invocation.command("diagnose", "");
+    out.command("findings", &command);
+}
+
+fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut Out) {
+    let severity = finding.severity().name();
+    let head = diagnose::head(finding);
+    let prefix = format!("{}, {severity}", finding.rule.id);
+    let cost = head.strip_prefix(&prefix).unwrap_or_default();
+    let cost = match cost.trim_start_matches(", ") {
+        "" => "what it costs is not known".to_owned(),
+        cost => format!("costs {cost}"),
+    };
+    let _ = writeln!(
+        out.html,
+        "<p class=\"facts\"><strong class=\"severity {severity}\">{severity}</strong>, <code>{}</code>, confidence \
+         {:.2}, {}</p>",
+        escape(finding.rule.id),
+        finding.confidence,
+        escape(&cost)
+    );
+    out.markup("<p class=\"label\">Evidence</p>\n<ul class=\"evidence\">\n");
+    for evidence in &finding.evidence {
+        let _ = writeln!(
+            out.html,
+            "<li>{}{}</li>",
+            escape(&evidence.text),
+            links(evidence, recording, out)
+        );
+    }
+    out.markup("</ul>\n");
+    let _ = writeln!(
+        out.html,
+        "<p><span class=\"label\">Cause</span> {}</p>",
+        escape(&finding.cause)
+    );
+    for (at, advice) in finding.remedies.iter().enumerate() {
+        let remedy = advice.remedy;
+        let _ = writeln!(
+            out.html,
+            "<div class=\"remedy\"><p><span class=\"label\">Remedy {}</span> {}</p>\n<dl>",
+            at + 1,
+            escape(remedy.what)
+        );
+        let patch = "The guest's definition can be changed for it: 'trapline diagnose --domain FILE --patch' prints how.";
+        let patch = (!advice.changes.is_empty()).then_some(patch);
+        for (name, text) in [
+            ("Price", Some(remedy.price)),
+            ("Unless", Some(remedy.unless)),
+            ("Check", Some(remedy.check)),
+            ("Here", advice.note.as_deref()),
+            ("Patch", patch),
+        ] {
+            if let Some(text) = text {
+                let _ = writeln!(out.html, "<dt>{name}</dt><dd>{}</dd>", escape(text));
+            }
+        }
+        out.markup("</dl></div>\n");
+    }
+}
+
+/// Returns links to the places in the timeline, and to the rows of tables, that a piece of evidence is about.
+fn links(evidence: &Evidence, recording: &Recording<'_>, out: &Out) -> String {
+    let mut links = Vec::new();
+    if recording.timeline.is_some() {
+        links.extend(times(evidence, recording, out));
+    }
+    for row in &evidence.rows {
+        let rows = recording.picture.exits.iter();
+        let rows = rows.filter(|report| report.table.name() == row.table);
+        let at = rows.flat_map(|report| report.rows.iter().position(|one| one.key == row.key));
+        let id = out.id(&format!("exits-{}", row.table));
+        links.extend(at.filter(|at| *at < ROWS).take(LINKS).map(|at| {
+            format!(
+                "<a href=\"#row-{id}-{at}\">{} {}</a>",
+                row.table,
+                escape(&row.key)
+            )
+        }));
+    }
+    match links.is_empty() {
+        true => String::new(),
+        false => format!(" <span class=\"links\">{}</span>", links.join(", ")),
+    }
+}
+
+fn times(evidence: &Evidence, recording: &Recording<'_>, out: &Out) -> Vec<String> {
+    let nanoseconds = recording.head.nanoseconds;
+    let time = |at: u64| match nanoseconds {
+        true => duration::seconds(at),
+        false => at.to_string(),
+    };
+    let lanes: Vec<String> = evidence
+        .threads
+        .iter()
+        .map(|tid| format!("tid-{tid}"))
+        .collect();
+    let windows = evidence.windows.iter();
+    let windows = windows.map(|window| (window.start_ns, window.end_ns, String::new()));
+    let instances = evidence.instances.iter().map(|one| {
+        let end = one.begin_ns.saturating_add(one.total_ns);
+        let took = duration::of(one.total_ns, nanoseconds);
+        (one.begin_ns, end, format!("{} of {took} at ", one.path))
+    });
+    let mut all: Vec<(u64, u64, String)> = windows.chain(instances).collect();
+    // What is about threads and about no time is about all of it.
+    let span = recording.picture.info.start.zip(recording.picture.info.end);
+    if all.is_empty()
+        && !lanes.is_empty()
+        && let Some((start, end)) = span
+    {
+        all.push((start, end, "in all of ".to_owned()));
+    }
+    let more = all.len().saturating_sub(LINKS);
+    let links = all.into_iter().take(LINKS).map(|(from, to, what)| {
+        let (from, to) = (time(from), time(to));
+        let mut target = format!("t={from},{to}");
+        if !lanes.is_empty() {
+            let _ = write!(target, "&amp;lane={}", lanes.join(","));
+        }
+        if out.recording > 0 {
+            let _ = write!(target, "&amp;rec={}", out.recording);
+        }
+        format!("<a href=\"#{target}\">{}{from} to {to}</a>", escape(&what))
+    });
+    let mut links: Vec<String> = links.collect();
+    if more > 0 {
+        links.push(format!("and {more} more times"));
+    }
+    links
+}

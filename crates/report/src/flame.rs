@@ -1,0 +1,67 @@
+//! Flame graphs.
+
+use analysis::ProfileOf;
+use render::Layout;
+use render::flame;
+use render::flame_picture::{Graph, Picture};
+use stacks::Bounds;
+
+use crate::Recording;
+use crate::out::Out;
+
+/// What all flame graphs of a page take at most, in bytes.
+const BYTES: usize = 1 << 20;
+
+/// Boxes of all flame graphs, the levels of each, and the share of a whole that is drawn at least: a page shows less than a
+/// picture of its own, which `trapline flame -o` writes.
+const BOXES: usize = 8_000;
+const LEVELS: u32 = 200;
+const PARTS: u64 = 12_000;
+
+/// Writes the section. `graphs` is how many the page has in all.
+pub(crate) fn section(recording: &Recording<'_>, graphs: usize, out: &mut Out) {
+    if recording.flames.is_empty() {
+        out.nothing(match recording.is_printed() {
+            true => "Printed tables have no stacks.",
+            false => {
+                "There are no samples with stacks and no switches with stacks. Record with 'perf record -a -g', or 'perf \
+                 record -a -g -e sched:sched_switch' to see what threads waited for."
+            }
+        });
+        return;
+    }
+    let graphs = graphs.max(1);
+    for one in &recording.flames {
+        let report = one.report;
+        let (title, own) = match report.of {
+            ProfileOf::OffCpu => ("What threads waited for without a CPU", "--off-cpu"),
+            _ => ("What CPUs did", ""),
+        };
+        out.heading(title);
+        let layout = Layout {
+            nanoseconds: flame::is_time(report),
+            ..recording.layout()
+        };
+        let mut notes = flame::headline(report, layout);
+        notes.extend_from_slice(one.notes);
+        let picture = Picture {
+            title,
+            notes: &[],
+            graph: Graph::Stacks(&report.stacks),
+            nanoseconds: flame::is_time(report),
+        };
+        let bounds = Bounds {
+            parts: PARTS,
+            boxes: BOXES / graphs,
+            name_bytes: BYTES / 4 / graphs,
+            levels: LEVELS,
+        };
+        let drawn = picture.draw_at_most(bounds, BYTES / graphs);
+        out.list(&notes);
+        out.markup("<figure class=\"flames\">\n");
+        out.markup(&drawn.element());
+        out.markup("</figure>\n");
+        let command = recording.invocation.command("flame", own);
+        out.command(title, &command);
+    }
+}

@@ -1,0 +1,163 @@
+//! Commands that print again what the page shows, as they can be given to a shell.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+
+/// Returns an argument as shells read it: as it is where it has nothing that they read, else in quotes. What could not be seen, and
+/// what is no text, stands in `$'...'` (bash, zsh, ksh), so that it can be copied.
+fn quoted(argument: &OsStr) -> String {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./,:=@%+".contains(b);
+    let bytes = argument.as_bytes();
+    if !bytes.is_empty() && bytes.iter().all(plain) {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if render::neutral::name(text) == text => {
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
+        _ => {
+            let mut out = "$'".to_owned();
+            for byte in bytes {
+                match byte {
+                    b'\'' | b'\\' => {
+                        out.push('\\');
+                        out.push(char::from(*byte));
+                    }
+                    b' '..=b'~' => out.push(char::from(*byte)),
+                    other => drop(write!(out, "\\x{other:02x}")),
+                }
+            }
+            out.push('\'');
+            out
+        }
+    }
+}
+
+/// How a recording was given to trapline: commands name it, and what stood beside it, in the same way.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    recording: String,
+    /// What all commands take: filters, facts.
+    common: String,
+    mtree: String,
+    only_report: bool,
+}
+
+impl Invocation {
+    /// Returns that of a recording without options.
+    pub fn new(recording: &OsStr) -> Invocation {
+        let bytes = recording.as_bytes();
+        // A name may look like an option.
+        let file = match bytes.starts_with(b"-") && bytes.len() > 1 {
+            true => [b"./", bytes].concat(),
+            false => bytes.to_vec(),
+        };
+        Invocation {
+            recording: quoted(OsStr::from_bytes(&file)),
+            common: String::new(),
+            mtree: String::new(),
+            only_report: false,
+        }
+    }
+
+    /// Adds an option that all commands take.
+    pub fn option(mut self, name: &str, value: &OsStr) -> Invocation {
+        // Joined, so that a value may begin with a hyphen.
+        let _ = write!(self.common, " {name}={}", quoted(value));
+        self
+    }
+
+    /// Adds the map of devices, which commands take that name devices.
+    pub fn mtree(mut self, file: &OsStr) -> Invocation {
+        self.mtree = format!(" --mtree={}", quoted(file));
+        self
+    }
+
+    /// Says that no command but `report` takes this one out of its file: of several printed tables, or one beside a recording.
+    pub fn only_report(mut self) -> Invocation {
+        self.only_report = true;
+        self
+    }
+
+    /// Returns a command with its own arguments.
+    pub(crate) fn command(&self, command: &str, arguments: &str) -> String {
+        let (command, arguments) = match self.only_report {
+            true => ("report", "--format json"),
+            false => (command, arguments),
+        };
+        let names = matches!(
+            command,
+            "exits" | "vcpus" | "paths" | "report" | "diagnose" | "compare"
+        );
+        let mtree = if names { self.mtree.as_str() } else { "" };
+        let space = if arguments.is_empty() { "" } else { " " };
+        format!(
+            "trapline {command}{space}{arguments}{}{mtree} {}",
+            self.common, self.recording
+        )
+    }
+
+    /// Returns the command that compares this recording with others, which come first.
+    pub(crate) fn compared(&self, first: &[Invocation], second: &[&Invocation]) -> String {
+        let first = first.iter().map(|one| one.recording.as_str());
+        let second = second.iter().map(|one| one.recording.as_str());
+        let (first, second): (Vec<_>, Vec<_>) = (first.collect(), second.collect());
+        let with = match (first.len(), second.len()) {
+            (1, 1) => " ",
+            _ => " --with ",
+        };
+        format!(
+            "trapline compare --all{}{} {}{with}{}",
+            self.common,
+            self.mtree,
+            first.join(" "),
+            second.join(" ")
+        )
+    }
+}
+
+/// Returns an argument as shells read it.
+pub(crate) fn argument(text: &str) -> String {
+    quoted(OsStr::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_quoted_for_a_shell() {
+        for (argument, text) in [
+            (&b"a/b.dat"[..], "a/b.dat"),
+            (b"a b", "'a b'"),
+            (b"it's $HOME `x`", "'it'\\''s $HOME `x`'"),
+            (b"", "''"),
+            (b"a\nb'\\", "$'a\\x0ab\\'\\\\'"),
+            (b"\xff", "$'\\xff'"),
+            ("Größe".as_bytes(), "'Größe'"),
+            ("a\u{202e}".as_bytes(), "$'a\\xe2\\x80\\xae'"),
+        ] {
+            assert_eq!(quoted(OsStr::from_bytes(argument)), text);
+        }
+    }
+
+    #[test]
+    fn commands_have_what_stood_beside_the_recording() {
+        let told = Invocation::new(OsStr::new("-x.dat"))
+            .option("--vm", OsStr::new("a b"))
+            .mtree(OsStr::new("m.txt"));
+        assert_eq!(
+            told.command("exits", "--wide"),
+            "trapline exits --wide --vm='a b' --mtree=m.txt ./-x.dat"
+        );
+        assert_eq!(
+            told.command("sched", ""),
+            "trapline sched --vm='a b' ./-x.dat"
+        );
+        assert_eq!(
+            told.only_report().command("sched", ""),
+            "trapline report --format json --vm='a b' --mtree=m.txt ./-x.dat"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Latency paths.
+
+use ::paths::PathReport;
+use analysis::{PathExamples, Stats};
+use render::html::escape;
+use render::paths as table;
+use serde::Serialize;
+
+use crate::out::{Out, Told, data};
+use crate::{Recording, invocation, sequence, waterfall};
+
+/// Groups whose distribution is drawn beside that of all.
+const GROUPS: usize = 4;
+
+/// Writes the section.
+pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+    let picture = recording.picture;
+    let (found, none): (Vec<&PathReport>, Vec<&PathReport>) = picture
+        .paths
+        .iter()
+        .partition(|one| one.count > 0 || !one.dropped.is_empty());
+    if found.is_empty() {
+        out.nothing(match recording.is_printed() {
+            true => "Printed tables have sums, of which no path can be made.",
+            false => {
+                "No path was found. Paths are made of the events of KVM and of the scheduler: record on the host with \
+                 'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'."
+            }
+        });
+        return;
+    }
+    for report in found {
+        path(report, recording, out);
+    }
+    if !none.is_empty() {
+        let names: Vec<&str> = none.iter().map(|one| one.name.as_str()).collect();
+        out.paragraph(&format!(
+            "Not found in this recording: {}.",
+            names.join(", ")
+        ));
+    }
+}
+
+fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
+    let name = report.name.as_str();
+    out.heading(&match report.about.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}: {}", report.about),
+    });
+    // Those that are followed without being asked for are followed together, as they are here.
+    let own = match ::paths::BUILTIN.iter().any(|(built, _)| *built == name) {
+        true => String::new(),
+        false => format!("--path {}", invocation::argument(name)),
+    };
+    let command = recording.invocation.command("paths", &own);
+    let id = |what: &str| match what.is_empty() {
+        true => format!("path-{name}"),
+        false => format!("path-{name}-{what}"),
+    };
+    let nanoseconds = recording.head.nanoseconds;
+    if report.count > 0 {
+        out.list(table::slow_sentences(report, recording.layout()));
+        if !report.stages.is_empty() {
+            out.markup(&waterfall::figure(report, nanoseconds));
+        }
+        let caption = format!("{name}: stages");
+        let told = Told {
+            name: &id(""),
+            caption: &caption,
+            command: &command,
+        };
+        out.table(recording, told, |frame| table::html(report, frame));
+        distribution(report, &id("totals"), &command, recording, out);
+        if let Some(slow) = &report.slow {
+            let caption = format!("{name}: what separates slow instances from the others");
+            let told = Told {
+                name: &id("because"),
+                caption: &caption,
+                command: &command,
+            };
+            out.table(recording, told, |frame| table::because_html(slow, frame));
+        }
+    }
+    let caption = format!("{name}: instances that did not complete");
+    let told = Told {
+        name: &id("dropped"),
+        caption: &caption,
+        command: &command,
+    };
+    out.table(recording, told, |frame| table::dropped_html(report, frame));
+    let example = recording.examples.iter().find(|one| one.path == name);
+    examples(example, recording, out);
+}
+
+/// A distribution as the script draws it.
+#[derive(Debug, Serialize)]
+struct Plot<'p> {
+    x_label: &'static str,
+    y_label: &'static str,
+    series: Vec<Line<'p>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'p> {
+    label: &'p str,
+    x: Vec<f64>,
+    y: Vec<u64>,
+}
+
+/// Shares of instances at which a distribution is drawn: a hundred, and more of the tail.
+fn shares() -> impl Iterator<Item = f64> {
+    let all = (0..100u32).map(|at| f64::from(at) / 100.0);
+    all.chain([
+        0.991, 0.993, 0.995, 0.997, 0.998, 0.999, 0.9995, 0.9999, 1.0,
+    ])
+}
+
+fn line<'p>(label: &'p str, stats: &Stats) -> Line<'p> {
+    let x: Vec<f64> = shares().collect();
+    Line {
+        label,
+        y: x.iter().map(|share| stats.percentile(*share)).collect(),
+        x,
+    }
+}
+
+/// Writes how long instances took, as a plot with its numbers.
+fn distribution(
+    report: &PathReport,
+    id: &str,
+    command: &str,
+    recording: &Recording<'_>,
+    out: &mut Out,
+) {
+    let groups = report.groups.iter().filter(|one| one.stats.count() > 1);
+    let groups = groups.take(GROUPS).map(|one| line(&one.label, &one.stats));
+    let plot = Plot {
+        x_label: "share of instances",
+        y_label: "time",
+        series: std::iter::once(line("all", &report.total))
+            .chain(groups)
+            .collect(),
+    };
+    let json = serde_json::to_string(&plot).unwrap_or_default();
+    let unit = if recording.head.nanoseconds {
+        "ns"
+    } else {
+        "ticks"
+    };
+    let caption = format!("{}: how long instances took", report.name);
+    let drawn = format!(
+        "{}: the time that a share of the instances did not exceed",
+        report.name
+    );
+    out.markup(&format!(
+        "<figure class=\"plot\" data-unit=\"{unit}\"><figcaption>{}</figcaption>\n<script \
+         type=\"application/json\">{}</script>\n",
+        escape(&drawn),
+        data(&json)
+    ));
+    let told = Told {
+        name: id,
+        caption: &caption,
+        command,
+    };
+    out.table(recording, told, |frame| table::groups_html(report, frame));
+    out.markup("</figure>\n");
+}
+
+/// Writes a slow and a fast instance of a path side by side, where there are any.
+fn examples(examples: Option<&PathExamples>, recording: &Recording<'_>, out: &mut Out) {
+    let Some(examples) = examples else {
+        return;
+    };
+    let nanoseconds = recording.head.nanoseconds;
+    let both = [
+        Some(("a slow one", &examples.slow)),
+        examples.fast.as_ref().map(|one| ("a fast one", one)),
+    ];
+    let both: Vec<_> = both.into_iter().flatten().collect();
+    out.markup("<div class=\"pair\">\n");
+    for (what, one) in &both {
+        let took = words::duration::of(one.total_ns(), nanoseconds);
+        let caption = format!("{what}: instance {}, {took}", one.number);
+        out.markup(&sequence::figure(&caption, one, nanoseconds));
+    }
+    out.markup("</div>\n");
+    for (what, one) in both {
+        let own = format!(
+            "--path {} --instance {}",
+            invocation::argument(&one.path),
+            one.number
+        );
+        let command = recording.invocation.command("paths", &own);
+        out.command(&format!("{}: {what} with its events", one.path), &command);
+    }
+}

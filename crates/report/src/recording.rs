@@ -1,0 +1,57 @@
+//! What a page is made of.
+
+use analysis::{Origin, PathExamples, Picture, ProfileReport};
+use render::Layout;
+use render::info::Head;
+use rules::Diagnosis;
+
+use crate::Invocation;
+
+/// Rows of a table in a page: what is beyond is counted, and the command prints it.
+pub(crate) const ROWS: usize = 300;
+
+/// Stacks that flame graphs show.
+#[derive(Debug, Clone, Copy)]
+pub struct Flame<'r> {
+    /// What was collected.
+    pub report: &'r ProfileReport,
+    /// What of it is left out or not certain, in sentences.
+    pub notes: &'r [String],
+}
+
+/// All that was found of one recording, or of tables that a tool printed.
+#[derive(Debug, Clone)]
+pub struct Recording<'r> {
+    /// What it is called.
+    pub name: &'r str,
+    /// What it says of itself.
+    pub head: &'r Head,
+    /// What was found.
+    pub picture: &'r Picture,
+    /// What causes were found.
+    pub diagnosis: &'r Diagnosis,
+    /// Stacks, where it has any.
+    pub flames: Vec<Flame<'r>>,
+    /// The data of its timeline, as JSON.
+    pub timeline: Option<String>,
+    /// Instances of paths to look at.
+    pub examples: &'r [PathExamples],
+    /// How it was given to trapline.
+    pub invocation: Invocation,
+}
+
+impl Recording<'_> {
+    /// Returns whether it is a table that a tool printed.
+    pub(crate) fn is_printed(&self) -> bool {
+        self.picture.origin == Origin::Printed
+    }
+
+    /// Returns how its tables are laid out.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout {
+            width: 100,
+            limit: ROWS,
+            nanoseconds: self.head.nanoseconds,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Scheduling.
+
+use render::{perf_stat, sched};
+
+use crate::Recording;
+use crate::out::{Out, Told};
+
+/// Writes the section.
+pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+    let picture = recording.picture;
+    counts(recording, out);
+    let Some(report) = &picture.sched else {
+        out.nothing(match recording.is_printed() {
+            true => "None of these tables is of scheduling.",
+            false => {
+                "There are no sched_switch events, so nothing can be said about scheduling. Record with 'trace-cmd \
+                 record -e kvm -e sched' or 'perf sched record'."
+            }
+        });
+        return;
+    };
+    let first = sched::summary(report, recording.layout());
+    out.paragraph(first.lines().next().unwrap_or_default());
+    let tasks = recording.invocation.command("sched", "--sort max");
+    let cpus = recording.invocation.command("sched", "--by cpu");
+    let histogram = recording.invocation.command("sched", "--histogram");
+    let told = |name, caption, command| Told {
+        name,
+        caption,
+        command,
+    };
+    let table = told("sched-tasks", "delays and run times of tasks", &tasks);
+    out.table(recording, table, |frame| sched::html(report, frame));
+    let table = told("sched-preempted", "who preempted whom", &tasks);
+    out.table(recording, table, |frame| {
+        sched::preempted_html(report, frame)
+    });
+    if !report.cpus.is_empty() {
+        let table = told("sched-cpus", "CPUs", &cpus);
+        out.table(recording, table, |frame| sched::cpus_html(report, frame));
+    }
+    let table = told(
+        "sched-delays",
+        "how long tasks waited for a CPU",
+        &histogram,
+    );
+    out.table(recording, table, |frame| sched::delays_html(report, frame));
+    let table = told("sched-work", "what kworkers ran", &tasks);
+    out.table(recording, table, |frame| sched::work_html(report, frame));
+}
+
+/// Writes what perf stat counted.
+fn counts(recording: &Recording<'_>, out: &mut Out) {
+    let picture = recording.picture;
+    if picture.counts.is_empty() {
+        return;
+    }
+    let rows = analysis::ratios(picture);
+    let command = recording.invocation.command("report", "");
+    let told = Told {
+        name: "counts",
+        caption: "what perf stat counted",
+        command: &command,
+    };
+    out.table(recording, told, |frame| perf_stat::html(&rows, frame));
+}

@@ -1,0 +1,86 @@
+//! Where the time went, of each VM and each vCPU.
+
+use analysis::VcpuRow;
+use model::Times;
+use render::vcpus;
+
+use crate::Recording;
+use crate::bars::{self, Bar};
+use crate::out::{Out, Told};
+
+/// Bars that are drawn at most; the table has more.
+const BARS: usize = 80;
+
+/// Writes the section.
+pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+    let report = recording.picture.vcpus.as_ref();
+    let Some(report) = report.filter(|report| !report.rows.is_empty()) else {
+        out.nothing(match recording.is_printed() {
+            true => "Printed tables do not say what vCPUs did.",
+            false => {
+                "No vCPU was seen: there are no events of KVM that tell which threads are vCPUs and what they did."
+            }
+        });
+        return;
+    };
+    let bars = bars(&report.rows);
+    let more = bars.len().saturating_sub(BARS);
+    let shown = bars.get(..BARS.min(bars.len())).unwrap_or_default();
+    out.markup(&bars::figure(
+        "Time of each VM and of each vCPU, by what it did: a vCPU is in one state at every instant, so the parts of a bar are all of \
+         the time in which it was observed.",
+        shown,
+    ));
+    if more > 0 {
+        out.paragraph(&format!(
+            "{} more are not drawn; the table has them.",
+            words::plural(more as u64, "bar")
+        ));
+    }
+    let command = recording.invocation.command("vcpus", "--wide");
+    let told = |name, caption| Told {
+        name,
+        caption,
+        command: &command,
+    };
+    let table = told("vcpus", "time of each vCPU by state");
+    out.table(recording, table, |frame| vcpus::html(report, frame));
+    let table = told("vcpus-behind", "behind whom vCPUs waited for a CPU");
+    out.table(recording, table, |frame| vcpus::behind_html(report, frame));
+    let table = told("vcpus-user", "what vCPUs were in the VMM for");
+    out.table(recording, table, |frame| vcpus::user_html(report, frame));
+}
+
+/// Returns a bar for each VM, if there are several or it has several vCPUs, and one for each of its vCPUs.
+fn bars(rows: &[VcpuRow]) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    let vms = rows.chunk_by(|one, other| one.vm == other.vm && other.others == 0);
+    for vm in vms {
+        let alone = vm.len() == 1;
+        if let [first, _, ..] = vm {
+            let mut times = Times::default();
+            for row in vm {
+                times.merge(&row.times);
+            }
+            let name = match first.vm.as_str() {
+                "" => "all vCPUs",
+                name => name,
+            };
+            bars.push(Bar {
+                name: name.to_owned(),
+                times,
+                sum: true,
+            });
+        }
+        bars.extend(vm.iter().map(|row| Bar {
+            name: match row.others {
+                0 if alone => row.called.clone(),
+                0 => words::vcpu(None, row.vcpu),
+                others => format!("{others} others"),
+            },
+            times: row.times,
+            sum: false,
+        }));
+    }
+    bars
+}
