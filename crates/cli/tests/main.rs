@@ -35,6 +35,7 @@ mod holes;
 mod hostile_names;
 mod house;
 mod intel_truth;
+mod interrupted;
 mod irqs;
 mod json_contract;
 mod names;
