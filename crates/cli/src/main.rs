@@ -9,6 +9,7 @@ mod commands;
 mod new_file;
 mod opening;
 mod output;
+mod progress;
 mod stream;
 
 use std::borrow::Cow;

@@ -1,0 +1,160 @@
+//! How far a long read is, on standard error.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use session::{Doing, Progress, Step};
+
+/// What is over before it took this long shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a line is drawn in a second at most.
+const RATE: u8 = 5;
+
+/// Whether what is printed while a recording is walked would be mixed up with a line that is drawn.
+static STREAMING: AtomicBool = AtomicBool::new(false);
+
+/// Says that something is printed while a recording is walked: nothing is drawn from now on.
+pub(crate) fn streams() {
+    STREAMING.store(true, Ordering::Relaxed);
+}
+
+/// Returns whom to tell how far reading is: nobody, unless somebody sits at a terminal and looks at it. What goes through a
+/// pipe goes to a program that may draw on the terminal itself, such as `less`.
+pub(crate) fn progress() -> Option<Progress> {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    if !io::stderr().is_terminal() || dumb || output_is_pipe() {
+        return None;
+    }
+    let meter = Mutex::new(Meter::default());
+    Some(Progress::new(move |step| {
+        let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+        meter.step(step);
+    }))
+}
+
+fn output_is_pipe() -> bool {
+    let output = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let kind = output.and_then(|file| file.metadata());
+    kind.is_ok_and(|meta| meta.file_type().is_fifo() || meta.file_type().is_socket())
+}
+
+/// Inputs that are read, several at once perhaps, as one.
+#[derive(Debug, Default)]
+struct Meter {
+    under_way: u32,
+    begun: Option<Instant>,
+    doing: Option<Doing>,
+    read: u64,
+    /// Bytes of all inputs that were begun; `None` where that is not known of one.
+    all: Option<u64>,
+    bar: Option<ProgressBar>,
+}
+
+impl Meter {
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Begin { doing, bytes } => {
+                if self.under_way == 0 {
+                    *self = Meter {
+                        begun: Some(Instant::now()),
+                        all: Some(0),
+                        ..Meter::default()
+                    };
+                }
+                self.under_way += 1;
+                self.doing = Some(doing);
+                self.all = self
+                    .all
+                    .zip(bytes)
+                    .map(|(all, more)| all.saturating_add(more));
+            }
+            Step::Read(bytes) => {
+                self.read = self.read.saturating_add(bytes);
+                self.draw();
+            }
+            Step::End => {
+                self.under_way = self.under_way.saturating_sub(1);
+                if self.under_way == 0 {
+                    self.clear();
+                }
+            }
+        }
+    }
+
+    fn draw(&mut self) {
+        if STREAMING.load(Ordering::Relaxed) {
+            return self.clear();
+        }
+        let (Some(begun), Some(doing)) = (self.begun, self.doing) else {
+            return;
+        };
+        if self.bar.is_none() && begun.elapsed() < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let target = ProgressDrawTarget::stderr_with_hz(RATE);
+            ProgressBar::with_draw_target(None, target).with_elapsed(begun.elapsed())
+        });
+        let template = match (doing, self.all) {
+            (Doing::Reading, Some(_)) => {
+                "reading: {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
+            }
+            (Doing::Unpacking, Some(_)) => {
+                "unpacking: {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
+            }
+            (_, None) => "taking in: {bytes}, {bytes_per_sec}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        match self.all {
+            Some(all) => bar.set_length(all),
+            None => bar.unset_length(),
+        }
+        bar.set_position(self.all.map_or(self.read, |all| self.read.min(all)));
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meter_adds_up_inputs_and_waits_before_it_draws() {
+        let mut meter = Meter::default();
+        let begin = |bytes| Step::Begin {
+            doing: Doing::Reading,
+            bytes,
+        };
+        meter.step(begin(Some(100)));
+        meter.step(Step::Read(30));
+        assert!(meter.bar.is_none(), "not yet");
+        meter.begun = Instant::now().checked_sub(2 * PATIENCE);
+        meter.step(begin(Some(50)));
+        meter.step(Step::Read(40));
+        let bar = meter.bar.clone().expect("it draws");
+        assert_eq!((bar.position(), bar.length()), (70, Some(150)));
+        // More than there is, as where pages are read again, is all.
+        meter.step(Step::Read(1000));
+        assert_eq!(bar.position(), 150);
+        meter.step(Step::End);
+        assert!(!bar.is_finished());
+        meter.step(Step::End);
+        assert!(bar.is_finished() && meter.bar.is_none());
+        // The next one begins anew.
+        meter.step(begin(None));
+        assert_eq!((meter.read, meter.all), (0, None));
+    }
+}
