@@ -8,6 +8,7 @@ use super::Common;
 
 /// `trapline report`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
     /// Recordings, or the printed output of perf kvm stat report, perf sched latency or perf stat; - is standard input.
     #[arg(value_name = "REC", required = true)]
@@ -22,6 +23,23 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
+    /// Print everything instead of one screen: all findings with their evidence, all rows, all warnings.
+    #[arg(long, conflicts_with = "output")]
+    pub full: bool,
+
+    /// Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns, no colour.
+    #[arg(long, conflicts_with_all = ["full", "output"])]
+    pub brief: bool,
+
     #[command(flatten)]
     pub common: Common,
 }
+
+const EXAMPLES: &str = "Examples:
+  trapline report perf.data.guest          the sentence that counts, then what it
+                                           rests on: one screen of 80 columns
+  trapline report --full trace.dat | less  all findings with evidence, all rows
+  trapline report --brief trace.dat        ten lines for a ticket
+  trapline report -o report.html trace.dat one HTML file
+  trapline report --format json trace.dat  the same numbers for a program
+  trapline report vmexit.txt ioport.txt    what perf kvm stat report printed";
