@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use session::{Doing, Progress, Step};
 
 /// What is over before it took this long shows nothing.
@@ -97,27 +97,18 @@ impl Meter {
         if self.bar.is_none() && begun.elapsed() < PATIENCE {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let target = ProgressDrawTarget::stderr_with_hz(RATE);
-            ProgressBar::with_draw_target(None, target).with_elapsed(begun.elapsed())
-        });
-        let template = match (doing, self.all) {
-            (Doing::Reading, Some(_)) => {
-                "reading: {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
-            }
-            (Doing::Unpacking, Some(_)) => {
-                "unpacking: {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"
-            }
-            (_, None) => "taking in: {bytes}, {bytes_per_sec}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        let text = text(doing, self.read, self.all, begun.elapsed());
+        if let Some(bar) = &self.bar {
+            return bar.set_message(text);
+        }
+        // What was read before it was drawn counts too, so that rate and time left are ours, and the line is all it has.
+        let target = ProgressDrawTarget::stderr_with_hz(RATE);
+        let bar = ProgressBar::with_draw_target(None, target).with_message(text);
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
-        match self.all {
-            Some(all) => bar.set_length(all),
-            None => bar.unset_length(),
-        }
-        bar.set_position(self.all.map_or(self.read, |all| self.read.min(all)));
+        bar.tick();
+        self.bar = Some(bar);
     }
 
     fn clear(&mut self) {
@@ -125,6 +116,32 @@ impl Meter {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Returns the line: how much was read, of how much if that is known, in a second, and how long the rest takes at this rate.
+fn text(doing: Doing, read: u64, all: Option<u64>, elapsed: Duration) -> String {
+    let doing = match (doing, all) {
+        (Doing::Reading, _) => "reading",
+        (Doing::Unpacking, Some(_)) => "unpacking",
+        (Doing::Unpacking, None) => "taking in",
+    };
+    let seconds = elapsed.as_secs_f64().max(0.001);
+    let rate = read as f64 / seconds;
+    let mut text = format!("{doing}: {}", HumanBytes(read));
+    if let Some(all) = all {
+        text.push_str(&format!(" of {}", HumanBytes(all)));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate is positive, and what is too large is capped"
+    )]
+    text.push_str(&format!(", {}/s", HumanBytes(rate as u64)));
+    if let Some(left) = all.map(|all| all.saturating_sub(read)) {
+        let left = Duration::try_from_secs_f64(left as f64 / rate).unwrap_or(Duration::MAX);
+        text.push_str(&format!(", {:#} left", HumanDuration(left)));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -145,10 +162,7 @@ mod tests {
         meter.step(begin(Some(50)));
         meter.step(Step::Read(40));
         let bar = meter.bar.clone().expect("it draws");
-        assert_eq!((bar.position(), bar.length()), (70, Some(150)));
-        // More than there is, as where pages are read again, is all.
-        meter.step(Step::Read(1000));
-        assert_eq!(bar.position(), 150);
+        assert!(bar.message().starts_with("reading: 70 B of 150 B, "));
         meter.step(Step::End);
         assert!(!bar.is_finished());
         meter.step(Step::End);
@@ -156,5 +170,44 @@ mod tests {
         // The next one begins anew.
         meter.step(begin(None));
         assert_eq!((meter.read, meter.all), (0, None));
+    }
+
+    #[test]
+    fn rate_and_time_left_are_those_since_it_began() {
+        let mib = 1 << 20;
+        for (doing, read, all, seconds, line) in [
+            (
+                Doing::Reading,
+                40 * mib,
+                Some(100 * mib),
+                4,
+                "reading: 40.00 MiB of 100.00 MiB, 10.00 MiB/s, 6s left",
+            ),
+            (
+                Doing::Unpacking,
+                mib,
+                Some(601 * mib),
+                1,
+                "unpacking: 1.00 MiB of 601.00 MiB, 1.00 MiB/s, 10m left",
+            ),
+            (
+                Doing::Unpacking,
+                mib,
+                None,
+                2,
+                "taking in: 1.00 MiB, 512.00 KiB/s",
+            ),
+            (
+                Doing::Reading,
+                mib,
+                Some(mib),
+                1,
+                "reading: 1.00 MiB of 1.00 MiB, 1.00 MiB/s, 0s left",
+            ),
+        ] {
+            assert_eq!(text(doing, read, all, Duration::from_secs(seconds)), line);
+        }
+        // Nothing read yet: nobody knows.
+        assert!(text(Doing::Reading, 0, Some(mib), PATIENCE).starts_with("reading: 0 B of"));
     }
 }
