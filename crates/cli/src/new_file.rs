@@ -105,7 +105,7 @@ fn ignored() -> u64 {
 mod tests {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
@@ -139,6 +139,13 @@ mod tests {
         names
     }
 
+    fn wait_until_half_written(child: &mut Child) {
+        let said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let half = said.lines().map_while(Result::ok);
+        let half = half.into_iter().any(|line| line.contains("half written"));
+        assert!(half, "it wrote nothing");
+    }
+
     #[test]
     fn what_is_interrupted_leaves_nothing() {
         for (name, signal) in [("INT", SIGINT), ("TERM", SIGTERM), ("HUP", SIGHUP)] {
@@ -153,10 +160,7 @@ mod tests {
                 .stderr(Stdio::piped())
                 .spawn()
                 .expect("a child");
-            let said = BufReader::new(child.stderr.take().expect("a pipe"));
-            let half = said.lines().map_while(Result::ok);
-            let half = half.into_iter().any(|line| line.contains("half written"));
-            assert!(half, "it wrote nothing");
+            wait_until_half_written(&mut child);
             assert_eq!(files(folder.path()).len(), 2, "the half file is there");
             let kill = Command::new("kill")
                 .args(["-s", name, &child.id().to_string()])
@@ -168,6 +172,36 @@ mod tests {
             let left = fs::read_to_string(&file).expect("the old file");
             assert_eq!(left, "what was there before");
         }
+    }
+
+    #[test]
+    fn what_is_told_to_ignore_a_signal_goes_on() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("report.html");
+        let program = std::env::current_exe().expect("this test");
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+            .arg(program)
+            .args(["--exact", "new_file::tests::half_a_file"])
+            .args(["--ignored", "--nocapture"])
+            .env(FILE, &file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a child");
+        wait_until_half_written(&mut child);
+        let kill = |name: &str| {
+            let id = child.id().to_string();
+            let kill = Command::new("kill").args(["-s", name, &id]).status();
+            assert!(kill.expect("kill").success());
+        };
+        kill("INT");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(files(folder.path()).len(), 1, "it is still at work");
+        kill("TERM");
+        let status = child.wait().expect("an end");
+        assert_eq!(status.signal(), Some(SIGTERM), "{status}");
+        assert!(files(folder.path()).is_empty());
     }
 
     #[test]

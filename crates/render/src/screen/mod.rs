@@ -64,9 +64,18 @@ pub fn screen(input: &Input<'_>, width: usize) -> Vec<Line> {
 
 /// Returns the same in ten lines of plain text without tables.
 pub fn brief(input: &Input<'_>) -> String {
-    let (_, sentence) = headline::sentence(input);
-    let mut out = wrapped((Tone::Plain, ""), (Tone::Plain, &sentence), BRIEF_WIDTH, 3);
-    let about = format!("in {}: {}", input.name, input.about());
+    let (_, mut sentence) = headline::sentence(input);
+    if let Some(first) = headline::first(input) {
+        let severity = first.severity().name();
+        sentence.push_str(&format!(" [{}, {severity}]", first.rule.id));
+    }
+    let mut out = wrapped(
+        (Tone::Plain, ""),
+        (Tone::Plain, &sentence),
+        BRIEF_WIDTH,
+        SENTENCE_LINES,
+    );
+    let about = rest::about_in_one_line(input, BRIEF_WIDTH);
     let other = headline::others(input).first().map(also);
     let lines = [
         Some(about),

@@ -2,6 +2,7 @@
 //! recorded.
 
 use analysis::SchedReport;
+use textwrap::core::display_width;
 use words::share;
 
 use super::input::Input;
@@ -17,6 +18,17 @@ const COUNTS: usize = 10;
 pub(crate) fn about(input: &Input<'_>, width: usize) -> Vec<Line> {
     let text = format!("{}: {}", input.name, input.about());
     wrapped((Tone::Plain, ""), (Tone::Plain, &text), width, 2)
+}
+
+/// Returns the same in one line: a long name without its folders.
+pub(crate) fn about_in_one_line(input: &Input<'_>, width: usize) -> String {
+    let about = |name: &str| format!("in {name}: {}", input.about());
+    let whole = about(input.name);
+    let file = input.name.rsplit('/').next().unwrap_or(input.name);
+    match display_width(&whole) <= width {
+        true => whole,
+        false => about(file),
+    }
 }
 
 /// Returns what tells of a recording without exits: events, tasks, counts.
