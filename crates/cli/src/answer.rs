@@ -33,7 +33,7 @@ impl Answer<'_> {
         csv: impl FnOnce() -> String,
     ) -> Result<()> {
         match self.format {
-            Format::Table => output::print(&text()),
+            Format::Table => output::table(&text()),
             Format::Json => output::print(&self.document(document())),
             Format::Csv => output::print(&csv()),
         }

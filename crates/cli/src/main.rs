@@ -5,10 +5,12 @@
 
 mod answer;
 mod args;
+mod colour;
 mod commands;
 mod new_file;
 mod opening;
 mod output;
+mod progress;
 mod stream;
 
 use std::borrow::Cow;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
             return ExitCode::from(EXIT_USAGE);
         }
     };
+    args.color.choose();
     match args.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output has seen enough.

@@ -1,14 +1,19 @@
 //! Files that are there whole or not at all.
 
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 use tempfile::Builder;
 
-/// Writes a file. One that was there before stays as it is until this one is whole.
+/// Writes a file. One that was there before stays as it is until this one is whole; where the program is interrupted, nothing of
+/// this one stays.
 ///
 /// # Errors
 /// The file cannot be written; the error names it.
@@ -20,17 +25,196 @@ pub(crate) fn write(
 }
 
 fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    clean_up_when_interrupted();
     let folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let mut whole = Builder::new();
-    whole
+    let mut begun = Builder::new();
+    begun
         .prefix(".trapline-")
         .permissions(Permissions::from_mode(0o666));
-    let whole = whole.tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    let mut out = BufWriter::new(whole);
+    // A signal that comes now has to wait until it is known what to remove.
+    let mut half = half();
+    let begun = begun.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    *half = Some(begun.path().to_owned());
+    drop(half);
+    let result = fill(begun, file, content);
+    *self::half() = None;
+    result
+}
+
+fn fill(
+    begun: tempfile::NamedTempFile,
+    file: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(begun);
     content(&mut out)?;
     let whole = out.into_inner().map_err(IntoInnerError::into_error)?;
     whole.persist(file)?;
     Ok(())
+}
+
+/// The file that is half written, if one is.
+static HALF: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+fn half() -> MutexGuard<'static, Option<PathBuf>> {
+    HALF.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the file that is half written removed when a signal ends the program, which then dies of that signal, as a shell expects.
+fn clean_up_when_interrupted() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // What ignores a signal was told to (nohup, jobs in the background), and stays so.
+        let ignored = ignored();
+        let signals = [SIGHUP, SIGINT, SIGTERM].into_iter();
+        let signals = signals.filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        // Without a thread that listens all is as it was before.
+        let Ok(mut signals) = Signals::new(signals) else {
+            return;
+        };
+        let handle = signals.handle();
+        let listen = move || {
+            if let Some(signal) = signals.forever().next() {
+                let half = half();
+                if let Some(path) = half.as_ref() {
+                    let _ = fs::remove_file(path);
+                }
+                // The lock is held: nothing is begun any more.
+                let _ = emulate_default_handler(signal);
+            }
+        };
+        if std::thread::Builder::new().spawn(listen).is_err() {
+            handle.close();
+        }
+    });
+}
+
+/// Returns the set of signals that this process ignores, a bit each, the lowest for signal 1 (`SigIgn` of
+/// `/proc/self/status`, proc_pid_status(5)).
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// Names the file that the test below, run as a program of its own, is to write.
+    const FILE: &str = "TRAPLINE_TEST_HALF_WRITTEN";
+
+    /// Writes half a file and waits to be interrupted.
+    #[test]
+    #[ignore = "waits for a signal; the next test runs it"]
+    fn half_a_file() {
+        let Some(file) = std::env::var_os(FILE) else {
+            return;
+        };
+        let written = write(Path::new(&file), |out| {
+            out.write_all(&[b'x'; 100_000])?;
+            out.flush()?;
+            // Past what the test harness keeps of standard output.
+            writeln!(io::stderr(), "half written")?;
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            Ok(())
+        });
+        written.expect("a written file");
+    }
+
+    fn files(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder").flatten();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn wait_until_half_written(child: &mut Child) {
+        let said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let half = said.lines().map_while(Result::ok);
+        let half = half.into_iter().any(|line| line.contains("half written"));
+        assert!(half, "it wrote nothing");
+    }
+
+    #[test]
+    fn what_is_interrupted_leaves_nothing() {
+        for (name, signal) in [("INT", SIGINT), ("TERM", SIGTERM), ("HUP", SIGHUP)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let file = folder.path().join("report.html");
+            fs::write(&file, "what was there before").expect("a written file");
+            let mut child = Command::new(std::env::current_exe().expect("this test"))
+                .args(["--exact", "new_file::tests::half_a_file"])
+                .args(["--ignored", "--nocapture"])
+                .env(FILE, &file)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("a child");
+            wait_until_half_written(&mut child);
+            assert_eq!(files(folder.path()).len(), 2, "the half file is there");
+            let kill = Command::new("kill")
+                .args(["-s", name, &child.id().to_string()])
+                .status();
+            assert!(kill.expect("kill").success());
+            let status = child.wait().expect("an end");
+            assert_eq!(status.signal(), Some(signal), "{status}");
+            assert_eq!(files(folder.path()), ["report.html"]);
+            let left = fs::read_to_string(&file).expect("the old file");
+            assert_eq!(left, "what was there before");
+        }
+    }
+
+    #[test]
+    fn what_is_told_to_ignore_a_signal_goes_on() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("report.html");
+        let program = std::env::current_exe().expect("this test");
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+            .arg(program)
+            .args(["--exact", "new_file::tests::half_a_file"])
+            .args(["--ignored", "--nocapture"])
+            .env(FILE, &file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a child");
+        wait_until_half_written(&mut child);
+        let kill = |name: &str| {
+            let id = child.id().to_string();
+            let kill = Command::new("kill").args(["-s", name, &id]).status();
+            assert!(kill.expect("kill").success());
+        };
+        kill("INT");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(files(folder.path()).len(), 1, "it is still at work");
+        kill("TERM");
+        let status = child.wait().expect("an end");
+        assert_eq!(status.signal(), Some(SIGTERM), "{status}");
+        assert!(files(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn a_whole_file_takes_the_place_of_the_old_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("x");
+        for text in ["one", "two"] {
+            write(&file, |out| out.write_all(text.as_bytes())).expect("a written file");
+            assert_eq!(fs::read_to_string(&file).expect("a file"), text);
+        }
+        let failed = write(&file, |_| Err(io::Error::other("no more")));
+        assert!(failed.is_err());
+        assert_eq!(files(folder.path()), ["x"]);
+        assert_eq!(fs::read_to_string(&file).expect("a file"), "two");
+    }
 }

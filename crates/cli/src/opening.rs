@@ -5,6 +5,7 @@ use std::path::Path;
 use session::{Error, Filters, Options, Session};
 
 use crate::args::{Common, FilterArgs};
+use crate::progress;
 
 /// Files that some commands take beside those that all take.
 #[derive(Debug, Default)]
@@ -44,6 +45,7 @@ pub(crate) fn session(
         binaries: beside.binaries.clone(),
         threads: threads(common),
         filters: filters(&common.filter),
+        progress: progress::progress(),
     };
     options.one_standard_input(inputs)?;
     Session::open(options)

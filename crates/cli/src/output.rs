@@ -5,7 +5,10 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use analysis::Picture;
 use anyhow::Result;
 use event::Quality;
+use render::screen::{self, Line};
 use render::{Layout, neutral};
+
+use crate::colour;
 
 /// Returns buffered standard output.
 pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
@@ -15,6 +18,26 @@ pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
 /// Prints a whole text. Whatever names a recording has, nothing in it steers the terminal.
 pub(crate) fn print(text: &str) -> Result<()> {
     exactly(&neutral::text(text))
+}
+
+/// Prints a text for people, its labels in colour where that is wanted.
+pub(crate) fn table(text: &str) -> Result<()> {
+    let plain = neutral::text(text);
+    match colour::is_wanted() {
+        true => exactly(&colour::labels(&plain)),
+        false => exactly(&plain),
+    }
+}
+
+/// Prints screens with an empty line between them, in colour where that is wanted.
+pub(crate) fn screens(screens: &[Vec<Line>]) -> Result<()> {
+    let colour = colour::is_wanted();
+    let screens = screens.iter().map(|lines| match colour {
+        true => lines.iter().map(|line| colour::line(line) + "\n").collect(),
+        false => neutral::text(&screen::plain(lines)).into_owned(),
+    });
+    let screens: Vec<String> = screens.collect();
+    exactly(&screens.join("\n"))
 }
 
 /// Prints a text that another program is to read as it is, such as a patch; a terminal gets it as [`print()`] has it.

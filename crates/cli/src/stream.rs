@@ -8,6 +8,8 @@ use render::{json, neutral};
 use serde::Serialize;
 use tracefmt::{Text, is_plain};
 
+use crate::progress;
+
 /// What has gathered is written out when it is as large as this.
 const BUFFER: usize = 32 << 10;
 
@@ -25,6 +27,7 @@ pub(crate) struct Stream {
 impl Stream {
     /// Returns one that begins with this text.
     pub(crate) fn new(begin: &str) -> Stream {
+        progress::streams();
         let mut pending = Text::with_capacity(BUFFER + (8 << 10));
         pending.extend_from_slice(begin.as_bytes());
         Stream {

@@ -79,7 +79,16 @@ fn ps_names_the_vms_of_a_trace_dat() {
     failures.check(total(&["--vm", "b"]).is_err(), || "--vm b".to_owned());
     let without = run(["exits", &recording_text, "--vm", "a"]);
     failures.equal("--vm a without facts", &without.status, &1);
-    let report = run(["report", &recording_text, "--facts", &ps_text, "--vm", "a"]).text();
+    let report = run([
+        "report",
+        "--full",
+        &recording_text,
+        "--facts",
+        &ps_text,
+        "--vm",
+        "a",
+    ])
+    .text();
     failures.check(report.contains("a, process 3736 (qemu-system-x86)"), || {
         report.clone()
     });

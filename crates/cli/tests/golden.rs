@@ -47,7 +47,15 @@ const QUESTIONS: [(&str, &str); 8] = [
 ];
 
 /// Single questions, each about what shows it.
-const OTHERS: [(&str, &str); 34] = [
+const OTHERS: [(&str, &str); 36] = [
+    (
+        "report-full",
+        "report --full x86/clocksource-acpi_pm/loop/perf.data.guest.zst",
+    ),
+    (
+        "report-brief",
+        "report --brief arm64/vhost-mmio/boot1/trace.dat.zst",
+    ),
     ("flame", "flame --limit 6 x86/flame-iperf3/l1.perf.data.zst"),
     (
         "flame-diff",

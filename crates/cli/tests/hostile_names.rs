@@ -65,6 +65,50 @@ fn one_of(number: usize) -> String {
     found.expect("one with a vCPU").name
 }
 
+/// What colours put around parts of lines.
+const COLOURS: [&str; 4] = ["\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"];
+
+/// Colours are the program's own: without them a text is what it is without colours, and nothing in it steers.
+#[test]
+fn names_make_no_colours() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut coloured = 0;
+    for path in recordings(folder.path(), EVIL) {
+        for command in [
+            &["report"][..],
+            &["report", "--full"],
+            &["report", "--brief"],
+            &["diagnose"],
+            &["vcpus"],
+        ] {
+            let with = |when: &str| {
+                let mut args: Vec<&std::ffi::OsStr> = command.iter().map(AsRef::as_ref).collect();
+                args.extend(["--color", when].map(AsRef::<std::ffi::OsStr>::as_ref));
+                args.push(path.as_os_str());
+                run(args).text()
+            };
+            let (mut text, plain) = (with("always"), with("never"));
+            for colour in COLOURS {
+                coloured += text.matches(colour).count();
+                text = text.replace(colour, "");
+            }
+            let what = format!("{command:?} {}", path.display());
+            failures.equal(&what, &text, &plain);
+            failures.check(steering(text.as_bytes()).is_none(), || {
+                format!("{what}: {text}")
+            });
+            let screen = command == ["report"];
+            let wide = text.lines().any(|line| line.chars().count() > 80);
+            failures.check(!screen || !wide && text.lines().count() <= 40, || {
+                text.clone()
+            });
+        }
+    }
+    assert!(coloured > 20, "{coloured} colours");
+    failures.finish(20);
+}
+
 #[test]
 fn names_do_not_steer_the_terminal() {
     let mut failures = Failures::default();

@@ -279,13 +279,7 @@ fn vm_columns(report: &ExitsReport) -> &'static [&'static str] {
 
 /// Returns the line above a table: what it is of, and its sums.
 fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
-    let what = match report.table {
-        ExitTable::Vmexit => ("exit", "exits"),
-        ExitTable::Ioport => ("port access", "port accesses"),
-        ExitTable::Mmio => ("MMIO access", "MMIO accesses"),
-        ExitTable::Msr => ("MSR access", "MSR accesses"),
-    };
-    let count = words::counted(report.total_count, what.0, what.1);
+    let count = counted(report);
     let mut out = report.table.name().to_owned();
     if let Some(isa) = isa {
         let _ = write!(out, " ({})", isa.name());
@@ -303,6 +297,17 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     }
     out.push('\n');
     out
+}
+
+/// Returns how many a table counts, with what they are.
+pub(crate) fn counted(report: &ExitsReport) -> String {
+    let (one, many) = match report.table {
+        ExitTable::Vmexit => ("exit", "exits"),
+        ExitTable::Ioport => ("port access", "port accesses"),
+        ExitTable::Mmio => ("MMIO access", "MMIO accesses"),
+        ExitTable::Msr => ("MSR access", "MSR accesses"),
+    };
+    words::counted(report.total_count, one, many)
 }
 
 /// Returns where the time of each row went, in per cent of it; nothing where that was not asked for.

@@ -32,6 +32,7 @@ pub mod perf_stat;
 pub mod quality;
 pub mod rules;
 pub mod sched;
+pub mod screen;
 mod speedscope;
 mod table;
 mod times;

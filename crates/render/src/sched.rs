@@ -28,10 +28,7 @@ fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) ->
 pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
     use Unit::{Count, Nanoseconds, Nested, Number, Text};
     Table::new()
-        .column("task", Text, |t: &Task<'_>| match t.row.threads {
-            threads if threads > 1 && !t.row.is_others() => format!("{}:({threads})", t.row.comm),
-            _ => title(t.row),
-        })
+        .column("task", Text, |t: &Task<'_>| called(t.row))
         .text_only()
         .left("", 24)
         .column("comm", Text, |t| t.row.comm.as_str())
@@ -394,6 +391,14 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
 }
 
 /// Returns what a row is of.
+/// Returns what the row of a task, or of several of one name, is called.
+pub(crate) fn called(row: &TaskRow) -> String {
+    match row.threads {
+        threads if threads > 1 && !row.is_others() => format!("{}:({threads})", row.comm),
+        _ => title(row),
+    }
+}
+
 fn title(row: &TaskRow) -> String {
     match row.is_others() {
         true => format!("others ({})", row.threads),

@@ -88,6 +88,12 @@ impl Told {
     }
 }
 
+/// Returns the time in each column's states, by its heading; `None` where nothing can be known of it.
+pub(crate) fn known(split: Split<'_>) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+    TOLD.iter()
+        .map(move |told| (told.heading, told.known(split)))
+}
+
 /// Returns the names of the columns that views show: durations, or shares in per cent.
 pub(crate) fn names(durations: bool) -> impl Iterator<Item = &'static str> {
     TOLD.iter().map(move |told| match durations {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use domain::Change;
+use words::{duration, share};
 
 use crate::evidence::Evidence;
 use crate::rule::{Remedy, Rule, Verdict};
@@ -117,6 +118,11 @@ pub struct Advice {
     pub note: Option<String>,
 }
 
+/// From this confidence on events show the cause itself ([`Finding::confidence`]).
+const SURE: f64 = 0.9;
+/// Below this others would fit as well.
+const LIKELY: f64 = 0.6;
+
 /// A cause that is there.
 #[derive(Debug, Clone)]
 pub struct Finding {
@@ -124,6 +130,9 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// In one line, with the figure that counts most.
     pub title: String,
+    /// The same as somebody would tell it who has seen the recording, where the title leaves out whom it met or what it was
+    /// against. All numbers are those of the evidence.
+    pub headline: Option<String>,
     /// How sure it is (0 to 1): 0.9 and more where events show the cause itself, about a half where sums fit it
     /// and others would fit too.
     pub confidence: f64,
@@ -156,6 +165,7 @@ impl Finding {
         Finding {
             rule,
             title: rule.title.to_owned(),
+            headline: None,
             confidence,
             cost: None,
             at_least: Severity::Low,
@@ -171,6 +181,12 @@ impl Finding {
     /// Says in one line what was found.
     pub fn title(mut self, title: impl Into<String>) -> Finding {
         self.title = title.into();
+        self
+    }
+
+    /// Says the same as somebody would tell it.
+    pub fn headline(mut self, headline: impl Into<String>) -> Finding {
+        self.headline = Some(headline.into());
         self
     }
 
@@ -223,6 +239,33 @@ impl Finding {
         Verdict::Found(Box::new(self))
     }
 
+    /// Returns what was found in one sentence, without its full stop: with its numbers, what it costs, and how sure it is
+    /// where that is not sure.
+    pub fn sentence(&self) -> String {
+        let text = self.headline.as_ref().unwrap_or(&self.title);
+        let doubt = match self.confidence {
+            sure if sure >= SURE => "",
+            likely if likely >= LIKELY => "Likely: ",
+            _ => "Possibly: ",
+        };
+        let Some(cost) = self.cost.filter(|cost| cost.ns > 0) else {
+            return format!("{doubt}{text}");
+        };
+        let mut parts = Vec::new();
+        let ns = duration::human(cost.ns);
+        if !text.contains(&ns) {
+            parts.push(ns);
+        }
+        if cost.share > 0.0 {
+            let share = format!("{} {}", share::tenths(cost.share), cost.base.words());
+            parts.extend((!text.contains(&share)).then_some(share));
+        }
+        match parts.is_empty() {
+            true => format!("{doubt}{text}"),
+            false => format!("{doubt}{text} ({})", parts.join(", ")),
+        }
+    }
+
     /// Returns how much it matters.
     pub fn severity(&self) -> Severity {
         let by_cost = self.cost.map_or(Severity::Low, |cost| cost.severity());
@@ -248,5 +291,53 @@ impl Finding {
             .then(b.severity().cmp(&a.severity()))
             .then(b.confidence.total_cmp(&a.confidence))
             .then(a.rule.id.cmp(b.rule.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_it_costs_once_and_how_sure_it_is() {
+        let rule = crate::rule("timer-port-exits").expect("a rule");
+        let cost = Cost::of(608_400_000, 2_313_000_000, Base::VcpuTime);
+        let title = "The guest reads time from I/O ports: 12635 exits, 608.4ms";
+        for (confidence, title, headline, cost, sentence) in [
+            (0.95, title, None, None, title.to_owned()),
+            (
+                0.9,
+                title,
+                None,
+                Some(cost),
+                format!("{title} (26.3 % of the vCPUs' time)"),
+            ),
+            (
+                0.6,
+                title,
+                Some("It reads a port"),
+                Some(cost),
+                "Likely: It reads a port (608.4ms, 26.3 % of the vCPUs' time)".to_owned(),
+            ),
+            (
+                0.5,
+                "It took 608.4ms, 26.3 % of the vCPUs' time",
+                None,
+                Some(cost),
+                "Possibly: It took 608.4ms, 26.3 % of the vCPUs' time".to_owned(),
+            ),
+            (
+                0.9,
+                title,
+                None,
+                Some(Cost { share: 0.0, ..cost }),
+                title.to_owned(),
+            ),
+        ] {
+            let mut finding = Finding::new(rule, confidence).title(title);
+            finding.headline = headline.map(str::to_owned);
+            finding.cost = cost;
+            assert_eq!(finding.sentence(), sentence);
+        }
     }
 }

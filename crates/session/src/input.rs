@@ -27,6 +27,7 @@ impl<'s> Input<'s> {
     ) -> Result<Input<'s>, Error> {
         let options = OpenOptions {
             spool_limit: session.options().spool_limit,
+            progress: session.options().progress.clone(),
         };
         let recording = Recording::open_with(path, options)?;
         Ok(Input {

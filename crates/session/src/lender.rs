@@ -25,6 +25,7 @@ impl Lender {
         }
         let limit = OpenOptions {
             spool_limit: options.spool_limit,
+            ..OpenOptions::default()
         };
         let recording = Recording::open_with(path, limit)?;
         let name = format!("--formats {}", path.display());

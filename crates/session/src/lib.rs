@@ -74,6 +74,7 @@ pub use opened::{Opened, Scope};
 pub use options::{Filters, Options, PictureOptions};
 pub use path_file::read_path;
 pub use picture::Taken;
+pub use source::{Doing, Progress, Step};
 pub use tables::describe;
 pub use time::{TimeError, TimeRange};
 pub use user_functions::UserFunctions;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cpuset::CpuSet;
 use paths::lang;
+use source::Progress;
 
 use crate::{Error, TimeRange};
 
@@ -33,6 +34,8 @@ pub struct Options {
     pub threads: usize,
     /// What of a recording is wanted.
     pub filters: Filters,
+    /// Whom to tell how far the reading of inputs is.
+    pub progress: Option<Progress>,
 }
 
 impl Options {

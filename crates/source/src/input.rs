@@ -9,14 +9,17 @@ use crate::OpenError;
 use crate::bytes::Bytes;
 use crate::layers::{self, MAX_LAYERS};
 use crate::map::FileMap;
+use crate::progress::{Doing, Progress, Way};
 use crate::spool::spool;
 
 /// How inputs are taken.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// What is kept of an input at most that cannot be mapped, because it is packed or a pipe, in bytes; what is
     /// longer is an error. Without it that is 64 GiB, and no more of a packed input than a recording packs to.
     pub spool_limit: Option<u64>,
+    /// Whom to tell how far reading is: unpacking it now, and each walk over its events.
+    pub progress: Option<Progress>,
 }
 
 /// A recording's bytes, and where they came from.
@@ -25,6 +28,7 @@ pub struct Recording {
     name: String,
     bytes: Bytes,
     warnings: Vec<String>,
+    progress: Option<Progress>,
 }
 
 impl Recording {
@@ -46,7 +50,7 @@ impl Recording {
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Recording, OpenError> {
         if path.as_os_str() == "-" {
             let name = "standard input".to_owned();
-            return Recording::unpacked(name, Box::new(io::stdin().lock()), options);
+            return Recording::unpacked(name, Box::new(io::stdin().lock()), None, options);
         }
         let name = path.display().to_string();
         let fail = |error| OpenError::from_io(&name, error);
@@ -66,10 +70,12 @@ impl Recording {
                     name,
                     bytes: Bytes::Mapped(map),
                     warnings: Vec::new(),
+                    progress: options.progress,
                 });
             }
         }
-        Recording::unpacked(name, Box::new(file), options)
+        let packed = (meta.len() > 0).then_some(meta.len());
+        Recording::unpacked(name, Box::new(file), packed, options)
     }
 
     /// Takes a recording that lies in memory, for tests and embedding. It may be wrapped as files may.
@@ -92,7 +98,9 @@ impl Recording {
         options: OpenOptions,
     ) -> Result<Recording, OpenError> {
         if layers::is_packed(&bytes) {
-            return Recording::unpacked(name.to_owned(), Box::new(Cursor::new(bytes)), options);
+            let packed = Some(bytes.len() as u64);
+            let stream = Box::new(Cursor::new(bytes));
+            return Recording::unpacked(name.to_owned(), stream, packed, options);
         }
         if bytes.is_empty() {
             return Err(OpenError::Empty(name.to_owned()));
@@ -101,13 +109,15 @@ impl Recording {
             name: name.to_owned(),
             bytes: Bytes::Memory(bytes),
             warnings: Vec::new(),
+            progress: options.progress,
         })
     }
 
-    /// Reads a stream to its end, and unpacks it as often as it is wrapped.
+    /// Reads a stream of so many bytes, if that is known, to its end, and unpacks it as often as it is wrapped.
     fn unpacked(
         name: String,
         stream: Box<dyn Read + '_>,
+        length: Option<u64>,
         options: OpenOptions,
     ) -> Result<Recording, OpenError> {
         let Some(mut input) = layers::unpack(stream) else {
@@ -120,7 +130,9 @@ impl Recording {
             });
         };
         let mut warnings = Vec::new();
-        let bytes = spool(&name, &mut input, options.spool_limit, &mut warnings)?;
+        let way = Way::begin(options.progress.as_ref(), Doing::Unpacking, length);
+        let bytes = spool(&name, &mut input, options.spool_limit, &way, &mut warnings)?;
+        drop(way);
         if bytes.get().is_empty() {
             return Err(OpenError::Empty(name));
         }
@@ -128,6 +140,7 @@ impl Recording {
             name,
             bytes,
             warnings,
+            progress: options.progress,
         })
     }
 
@@ -158,6 +171,11 @@ impl Recording {
     /// Returns what was odd in unpacking.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Returns whom to tell how far reading is.
+    pub(crate) fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
     }
 
     /// Lets pages go that were read.

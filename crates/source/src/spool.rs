@@ -7,12 +7,15 @@ use crate::OpenError;
 use crate::bytes::Bytes;
 use crate::layers::Unpacked;
 use crate::map::FileMap;
+use crate::progress::Way;
 
 /// Unpacked inputs up to this size stay in memory; larger ones go to a temporary file, so that memory does
 /// not grow with the recording. Inputs that do not begin as a recording are not read further at all.
 const IN_MEMORY: usize = 16 << 20;
 /// What an input is decided by.
 const HEAD: usize = 64 << 10;
+/// How far reading is is told when so much more was read.
+const TELL: u64 = 1 << 20;
 /// What is kept of an input at most, if nothing else is said: longer recordings are files, which are mapped.
 const LIMIT: u64 = 64 << 30;
 /// Recordings pack to a tenth, texts of very few kinds of lines to a few hundredths; gzip cannot pack to less than
@@ -26,6 +29,7 @@ pub(crate) fn spool(
     name: &str,
     input: &mut Unpacked<'_>,
     limit_given: Option<u64>,
+    way: &Way<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, OpenError> {
     let head = input.stream.look(HEAD);
@@ -36,6 +40,7 @@ pub(crate) fn spool(
     let mut memory = Vec::new();
     let mut file: Option<File> = None;
     let mut total = 0u64;
+    let mut told = 0u64;
     let mut buffer = vec![0u8; 256 << 10];
     loop {
         let count = match input.stream.read(&mut buffer) {
@@ -69,6 +74,10 @@ pub(crate) fn spool(
             });
         }
         let packed = input.packed_bytes.get();
+        if packed - told >= TELL {
+            way.read(packed - told);
+            told = packed;
+        }
         if input.layers > 0
             && limit_given.is_none()
             && total > ALWAYS.max(packed.saturating_mul(MAX_RATIO))

@@ -1,11 +1,12 @@
 //! A walk under way, and what it leaves behind.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use event::Quality;
 
 use crate::Recording;
+use crate::progress::{Doing, Way};
 
 /// What a walk leaves behind.
 #[derive(Debug, Clone, Default)]
@@ -16,31 +17,57 @@ pub struct Outcome {
     pub resolution_ns: u64,
 }
 
-/// Lets pages go that were read, and looks from time to time whether the file is still as long as it was.
+/// Lets pages go that were read, tells how far reading is, and looks from time to time whether the file is still as long as it was.
 pub(crate) struct Watch<'r> {
     recording: &'r Recording,
     length: usize,
     events: Cell<u32>,
     cut: Cell<bool>,
+    way: Way<'r>,
+    /// The blocks of the recording whose beginning was read, if anybody wants to know. Pages are let go in any order, and again
+    /// where they were needed again.
+    read: RefCell<Vec<bool>>,
 }
 
 /// Events between two looks: asking the system costs as much as some events do.
 const EVENTS: u32 = 256;
+/// Bytes of a block.
+const BLOCK: usize = 1 << 20;
 
 impl<'r> Watch<'r> {
     pub(crate) fn new(recording: &'r Recording, length: usize) -> Watch<'r> {
+        let blocks = match recording.progress() {
+            Some(_) => length.div_ceil(BLOCK),
+            None => 0,
+        };
         Watch {
             recording,
             length,
             events: Cell::new(0),
             cut: Cell::new(false),
+            way: Way::begin(recording.progress(), Doing::Reading, Some(length as u64)),
+            read: RefCell::new(vec![false; blocks]),
         }
     }
 
     /// Lets pages go.
     pub(crate) fn release(&self, range: Range<usize>) {
+        self.tell(&range);
         self.recording.release(range);
         self.look();
+    }
+
+    /// Tells of the blocks that begin in a range and were not told of before.
+    fn tell(&self, range: &Range<usize>) {
+        let mut read = self.read.borrow_mut();
+        let mut more = 0;
+        for block in range.start.div_ceil(BLOCK)..range.end.div_ceil(BLOCK) {
+            if let Some(read) = read.get_mut(block).filter(|read| !**read) {
+                *read = true;
+                more += BLOCK.min(self.length - block * BLOCK);
+            }
+        }
+        self.way.read(more as u64);
     }
 
     /// Whether the file is shorter now, as far as is known.

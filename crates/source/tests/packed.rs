@@ -1,8 +1,11 @@
 //! What is packed, or comes without an end, costs no more than its beginning is worth.
 
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use source::{OpenError, OpenOptions, ReaderOptions, Recording};
+use event::{Event, EventType, Sink};
+use source::{Doing, OpenError, OpenOptions, Progress, ReaderOptions, Recording, Step};
 
 /// Returns a zstd frame of blocks: the bytes of each, and how often its last byte is repeated.
 fn frame(blocks: &[(&[u8], u32)]) -> Vec<u8> {
@@ -77,6 +80,7 @@ fn a_limit_is_a_limit_and_names_its_flag() {
     let packed = zeros(b"PERFILE2", 16);
     let limit = |bytes: u64| OpenOptions {
         spool_limit: Some(bytes),
+        ..OpenOptions::default()
     };
     let whole = Recording::from_bytes_with("a", packed.clone(), limit(16 * (128 << 10) + 8));
     assert_eq!(
@@ -88,6 +92,83 @@ fn a_limit_is_a_limit_and_names_its_flag() {
         error.contains("--spool-limit") && error.contains("2M"),
         "{error}"
     );
+}
+
+/// Wants every event.
+struct All;
+
+impl Sink for All {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
+        true
+    }
+
+    fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn how_far_reading_is_is_told() {
+    // Lines of a text of a few MiB, as it is and packed.
+    let lines = (0..60_000).map(|at| {
+        format!(
+            "qemu 12 [000] 1.{at:06}: kvm:kvm_entry: vcpu 0, rip 0x1{:60}\n",
+            ' '
+        )
+    });
+    let text = lines.collect::<String>().into_bytes();
+    let length = text.len() as u64;
+    assert!(length > 4 << 20);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    std::io::Write::write_all(&mut packed, &text).expect("bytes in memory");
+    let packed = packed.finish().expect("bytes in memory");
+    for (bytes, begins) in [
+        (text, vec![(Doing::Reading, Some(length))]),
+        (
+            packed.clone(),
+            vec![
+                (Doing::Unpacking, Some(packed.len() as u64)),
+                (Doing::Reading, Some(length)),
+            ],
+        ),
+    ] {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let to = Arc::clone(&told);
+        let progress = Progress::new(move |step| to.lock().expect("no panic").push(step));
+        let options = OpenOptions {
+            progress: Some(progress),
+            ..OpenOptions::default()
+        };
+        let recording = Recording::from_bytes_with("a", bytes, options).expect("a recording");
+        let reader = recording.reader(ReaderOptions::default()).expect("a text");
+        reader.walk(&mut All);
+        let steps = told.lock().expect("no panic");
+        let mut found = Vec::new();
+        let (mut under_way, mut read) = (0, 0);
+        for step in steps.iter() {
+            match step {
+                Step::Begin { doing, bytes } => {
+                    found.push((*doing, *bytes));
+                    under_way += 1;
+                    read = 0;
+                }
+                Step::Read(bytes) => read += bytes,
+                Step::End => {
+                    under_way -= 1;
+                    let all = found
+                        .last()
+                        .and_then(|(_, bytes)| *bytes)
+                        .expect("a length");
+                    // All but what is left of the last megabytes.
+                    assert!(read <= all && all - read <= 2 << 20, "{read} of {all}");
+                }
+            }
+            assert!((0..=1).contains(&under_way));
+        }
+        assert_eq!(under_way, 0);
+        assert_eq!(found, begins);
+        assert!(steps.len() < 40, "{} calls", steps.len());
+    }
 }
 
 #[test]
@@ -142,12 +223,12 @@ fn of_what_is_cut_all_that_came_before_is_used() {
 /// Wants nothing.
 struct Nothing;
 
-impl event::Sink for Nothing {
-    fn wants(&mut self, _: &event::EventType<'_>) -> bool {
+impl Sink for Nothing {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
         false
     }
 
-    fn event(&mut self, _: &event::Event<'_>) -> std::ops::ControlFlow<()> {
-        std::ops::ControlFlow::Continue(())
+    fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
 }

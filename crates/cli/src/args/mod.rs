@@ -29,6 +29,7 @@ pub(crate) use rules::RulesArgs;
 pub(crate) use sched::{SchedArgs, SchedBy, SchedSort};
 pub(crate) use vcpus::VcpusArgs;
 
+use crate::colour::Colour;
 use crate::commands::Command;
 
 /// Where did my virtual machine's time go, and what do I change?
@@ -42,10 +43,14 @@ pub(crate) struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+
+    /// Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, hide_possible_values = true)]
+    pub color: Colour,
 }
 
 const EXAMPLES: &str = "Examples:
-  trapline report perf.data.guest          one screen: findings and exits
+  trapline report perf.data.guest          one screen: what is wrong, and why
   trapline exits --event ioport perf.data  the cost of each I/O port
   trapline vcpus trace.dat                 where each vCPU's time went
   trapline diagnose trace.dat              why it is slow, and what to change

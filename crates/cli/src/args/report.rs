@@ -8,7 +8,7 @@ use super::Common;
 
 /// `trapline report`.
 #[derive(Debug, Args)]
-#[command(after_help = REPORT_HELP)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
     /// Recordings, or the printed output of perf kvm stat report, perf sched latency or perf stat; - is standard input.
     #[arg(value_name = "REC", required = true)]
@@ -27,18 +27,30 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
+    /// Print everything instead of one screen: all findings with their evidence, all rows, all warnings.
+    #[arg(long, conflicts_with = "output")]
+    pub full: bool,
+
+    /// Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns, no colour.
+    #[arg(long, conflicts_with_all = ["full", "output"])]
+    pub brief: bool,
+
     #[command(flatten)]
     pub common: Common,
 }
 
-const REPORT_HELP: &str = "The HTML file has all that trapline found: causes and remedies, what the recording lacks, where \
-the time of each vCPU went, exits, paths, scheduling, flame graphs where there are stacks, and for each table the command \
-that prints it. It needs no network and no other file, so it can be attached to a ticket as it is.
+const EXAMPLES: &str = "The HTML file has all that trapline found: causes and remedies, what the recording lacks, where \
+the time of each vCPU went, exits, paths, a timeline, scheduling, flame graphs where there are stacks, and for each table the \
+command that prints it. It needs no network and no other file, so it can be attached to a ticket as it is.
 
 Examples:
-  trapline report trace.dat
+  trapline report perf.data.guest          the sentence that counts, then what it
+                                           rests on: one screen of 80 columns
+  trapline report --full trace.dat | less  all findings with evidence, all rows
+  trapline report --brief trace.dat        ten lines for a ticket
   trapline report trace.dat -o report.html
+                                           one HTML file
   trapline report after.dat --against before.dat -o report.html
-  trapline report --vm web --time 12.5,13 perf.data -o report.html
-  trapline report vmexit.txt
-  trapline report --format json perf.data";
+                                           the same with what changed
+  trapline report --format json trace.dat  the same numbers for a program
+  trapline report vmexit.txt ioport.txt    what perf kvm stat report printed";

@@ -29,7 +29,7 @@ use crate::args::{
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show one screen about a recording: what it holds, findings, exits by cost, lost events.
+    /// Show one screen about a recording: what is wrong, in a sentence, and what that rests on.
     Report(ReportArgs),
     /// Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price.
     Diagnose(DiagnoseArgs),

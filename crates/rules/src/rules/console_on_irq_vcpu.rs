@@ -290,6 +290,15 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
         all = all,
     )
     .thread(row.tid);
+    if timed && met.is_compared() {
+        finding = finding.headline(format!(
+            "{} of {} for {vcpu} took {} (median) instead of {}: the vCPU was printing on its serial console",
+            late.count(),
+            plural(own, "device interrupt"),
+            human(late.percentile(0.5)),
+            human(met.others.percentile(0.5)),
+        ));
+    }
     finding = match (timed, met.is_compared()) {
         (false, _) => finding.evidence(of.then(
             ". How long they waited is not recorded: no event shows when the guest takes an interrupt here.".into(),

@@ -264,14 +264,23 @@ fn of_worst(case: &Case<'_>, worst: &Queue<'_>, told: bool) -> Finding {
         SEVERAL.. => 0.9,
         _ => 0.5,
     };
-    Finding::new(&RULE, confidence)
+    let loops = match count {
+        1 => format!("one, in {}", human(each)),
+        _ => format!("{count} loops, half of them in {} or more", human(each)),
+    };
+    let mut finding = Finding::new(&RULE, confidence);
+    if let Some(one) = worst.of_vmm.first()
+        && let Some(name) = one.back_end.as_deref()
+    {
+        finding = finding.headline(format!(
+            "A thread of the VMM, {}, answers the guest's notifications: {loops}",
+            words::with_thread(name, one.back_end_tid)
+        ));
+    }
+    finding
         .cost(Cost::of(worst.waited_ns, worst.in_use_ns, Base::InUse))
         .title(format!(
-            "A thread of the VMM answers the guest's notifications: {}",
-            match count {
-                1 => format!("one, in {}", human(each)),
-                _ => format!("{count} loops, half of them in {} or more", human(each)),
-            }
+            "A thread of the VMM answers the guest's notifications: {loops}"
         ))
         .evidence(
             says!(

@@ -1,6 +1,6 @@
 //! The JSON document.
 
-use render::{diagnose, exits, info, perf_stat, sched, vcpus};
+use render::{diagnose, exits, info, paths, perf_stat, sched, vcpus};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,6 +23,9 @@ pub(super) struct Recording<'a> {
     sched: Option<sched::Document<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vcpus: Option<vcpus::Document>,
+    /// Those that rules look at.
+    #[serde(flatten)]
+    paths: Option<paths::Document<'a>>,
     /// Of what perf stat printed.
     #[serde(flatten)]
     counts: Option<perf_stat::Document>,
@@ -39,6 +42,7 @@ pub(super) fn recording(part: &Part) -> Recording<'_> {
         exits: exits::tables(picture.isa, &picture.exits),
         sched: picture.sched.as_ref().map(sched::document),
         vcpus: picture.vcpus.as_ref().map(vcpus::document),
+        paths: (!picture.paths.is_empty()).then(|| paths::document(&picture.paths)),
         counts: counted
             .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),
         findings: diagnose::findings(&part.diagnosis.findings),

@@ -1,4 +1,4 @@
-//! `trapline report`: one screen about each recording, or one HTML file.
+//! `trapline report`: one screen about each recording, ten lines, all that there is, or one HTML file.
 
 mod document;
 mod page;
@@ -12,9 +12,11 @@ use render::exits;
 use session::PictureOptions;
 
 use crate::answer::Answer;
-use crate::args::ReportArgs;
+use crate::args::{Format, ReportArgs};
 use crate::opening::{self, Beside};
 use crate::output;
+
+use part::Part;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
@@ -60,9 +62,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         inputs: &names,
         quality: &quality,
     };
+    let table = args.common.format == Format::Table;
+    if table && args.brief {
+        let texts: Vec<String> = parts.iter().map(Part::brief).collect();
+        return output::print(&texts.join("\n"));
+    }
+    if table && !args.full {
+        let screens: Vec<_> = parts.iter().map(Part::screen).collect();
+        return output::screens(&screens);
+    }
     answer.print(
         || {
-            let texts: Vec<String> = parts.iter().map(|p| p.text(false)).collect();
+            let texts: Vec<String> = parts.iter().map(|part| part.text(true)).collect();
             texts.join("\n")
         },
         || document::Document {

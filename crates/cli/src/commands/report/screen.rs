@@ -1,44 +1,60 @@
-//! The text about one input: one screen, or all that there is.
+//! The text about one input: one screen, ten lines, or all that there is.
 
 use analysis::{ExitTable, Origin};
+use render::screen::{self, Input, Line};
 use render::{Layout, diagnose, exits, info, perf_stat, quality, sched, vcpus};
 
 use super::part::Part;
 use crate::output;
 
-/// Rows of the table of exits, and of the other tables, that one screen has room for.
-const ROWS: usize = 6;
-const ACCESS_ROWS: usize = 3;
-const VCPU_ROWS: usize = 8;
-const TASK_ROWS: usize = 3;
-/// Findings that one screen has room for.
-const FINDINGS: usize = 3;
-/// Kinds of events that one screen has room for.
-const KINDS: usize = 10;
-
 impl Part {
+    fn input(&self) -> Input<'_> {
+        Input {
+            name: &self.name,
+            head: &self.head,
+            picture: &self.picture,
+            diagnosis: &self.diagnosis,
+        }
+    }
+
+    /// Returns the recording's screen, which can be coloured.
+    pub(super) fn screen(&self) -> Vec<Line> {
+        screen::screen(&self.input(), output::width())
+    }
+
+    /// Returns ten lines of plain text.
+    pub(super) fn brief(&self) -> String {
+        screen::brief(&self.input())
+    }
+
     /// Returns the recording's screen; with `whole`, a page of all rows.
     pub(super) fn text(&self, whole: bool) -> String {
+        if !whole {
+            return screen::plain(&self.screen());
+        }
         let picture = &self.picture;
         let printed = picture.origin == Origin::Printed;
         let mut out = self.head(printed);
         out.push('\n');
-        out.push_str(&self.findings(whole));
+        out.push_str(&diagnose::text(&self.diagnosis, output::width()));
+        out.push('\n');
         if picture.info.has_exits || !picture.exits.is_empty() && printed {
-            out.push_str(&self.vcpus(whole));
-            out.push_str(&self.exits(whole));
+            out.push_str(&self.vcpus());
+            out.push_str(&self.exits());
         } else if !printed {
-            let kinds = if whole { usize::MAX } else { KINDS };
-            out.push_str(&info::counts(&picture.info, kinds));
+            out.push_str(&info::counts(&picture.info, usize::MAX));
             out.push('\n');
         }
-        out.push_str(&self.sched(whole));
+        if let Some(report) = &picture.sched {
+            out.push_str(&sched::table(report, self.layout()));
+            out.push('\n');
+        }
         if !picture.counts.is_empty() {
             let counts = analysis::ratios(picture);
             out.push_str(&perf_stat::table(
                 &counts,
                 picture.counted_ns,
-                self.layout(usize::MAX),
+                self.layout(),
             ));
             out.push('\n');
         }
@@ -47,8 +63,8 @@ impl Part {
         out
     }
 
-    fn layout(&self, limit: usize) -> Layout {
-        output::layout(limit, self.head.nanoseconds)
+    fn layout(&self) -> Layout {
+        output::layout(usize::MAX, self.head.nanoseconds)
     }
 
     fn head(&self, printed: bool) -> String {
@@ -63,65 +79,25 @@ impl Part {
         out
     }
 
-    fn findings(&self, whole: bool) -> String {
-        if whole {
-            diagnose::text(&self.diagnosis, output::width()) + "\n"
-        } else if self.diagnosis.findings.is_empty() {
-            String::new()
-        } else {
-            diagnose::summary(&self.diagnosis, FINDINGS, output::width()) + "\n"
-        }
-    }
-
-    fn vcpus(&self, whole: bool) -> String {
+    fn vcpus(&self) -> String {
         let Some(report) = &self.picture.vcpus else {
             return String::new();
         };
-        if whole {
-            return vcpus::table(report, false, self.layout(usize::MAX)) + "\n";
-        }
-        let unknowable = report.unknowable();
-        let mut out = vcpus::summary(report, &unknowable, false, self.layout(VCPU_ROWS));
-        if !unknowable.is_empty() {
-            out.push_str("-: not known; 'trapline vcpus' says which events are missing\n");
-        }
-        out + "\n"
+        vcpus::table(report, false, self.layout()) + "\n"
     }
 
-    fn exits(&self, whole: bool) -> String {
+    fn exits(&self) -> String {
         let mut out = String::new();
         for report in &self.picture.exits {
-            let first = report.table == ExitTable::Vmexit;
             // What happened always shows; a kind of access that did not is not news.
-            if !first && report.rows.is_empty() {
+            if report.table != ExitTable::Vmexit && report.rows.is_empty() {
                 continue;
             }
-            let layout = self.layout(match (whole, first) {
-                (true, _) => usize::MAX,
-                (false, true) => ROWS,
-                (false, false) => ACCESS_ROWS,
-            });
+            let layout = self.layout();
             out.push_str(&exits::table(self.picture.isa, report, false, layout));
-            if whole {
-                out.push_str(&exits::split(report, layout));
-            }
+            out.push_str(&exits::split(report, layout));
             out.push('\n');
         }
         out
-    }
-
-    fn sched(&self, whole: bool) -> String {
-        let Some(report) = &self.picture.sched else {
-            return String::new();
-        };
-        if whole {
-            return sched::table(report, self.layout(usize::MAX)) + "\n";
-        }
-        let limit = if self.picture.info.has_exits {
-            TASK_ROWS
-        } else {
-            ROWS
-        };
-        sched::summary(report, self.layout(limit)) + "\n"
     }
 }

@@ -1,0 +1,113 @@
+//! The sentence that counts most: what the gravest finding says, or what was looked at where nothing is wrong.
+
+use analysis::ExitsReport;
+use rules::{Finding, Severity};
+
+use super::input::Input;
+use super::line::Tone;
+use super::{exits, states};
+use crate::exits::counted;
+
+/// Returns the finding that a screen begins with: the first one, unless what it costs is not known and it may be little.
+pub(crate) fn first<'a>(input: &Input<'a>) -> Option<&'a Finding> {
+    let first = input.diagnosis.findings.first()?;
+    let grave = first.cost.is_some() || first.severity() > Severity::Low;
+    grave.then_some(first)
+}
+
+/// Returns the other findings, in their order.
+pub(crate) fn others<'a>(input: &Input<'a>) -> &'a [Finding] {
+    let skipped = usize::from(first(input).is_some());
+    input.diagnosis.findings.get(skipped..).unwrap_or_default()
+}
+
+/// Returns the sentence, and how it is to be shown.
+pub(crate) fn sentence(input: &Input<'_>) -> (Tone, String) {
+    match first(input) {
+        Some(finding) => {
+            let mut text = finding.sentence() + ".";
+            if !input.head.nanoseconds && finding.cost.is_some() {
+                text.push_str(" The clock counts ticks: 1ms here is a million of them.");
+            }
+            (Tone::Strong, text)
+        }
+        None => (Tone::Strong, format!("{} {}", verdict(input), did(input))),
+    }
+}
+
+/// Returns how a severity is shown.
+pub(crate) fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::High => Tone::Severe,
+        Severity::Medium => Tone::Warning,
+        Severity::Low => Tone::Plain,
+    }
+}
+
+/// Returns what it is worth that there is no grave finding: not much where few causes could be looked for.
+fn verdict(input: &Input<'_>) -> String {
+    let diagnosis = input.diagnosis;
+    let (unknown, clear) = (diagnosis.lacks.len(), diagnosis.clear.len());
+    let all = unknown + clear + diagnosis.findings.len();
+    if all == unknown {
+        return "What is wrong cannot be told: no cause could be checked.".to_owned();
+    }
+    if unknown > clear {
+        let others = match diagnosis.findings.is_empty() {
+            true => "was found",
+            false => "is known to cost much",
+        };
+        return format!(
+            "Little can be told: {unknown} of {all} causes could not be checked, none of the others {others}."
+        );
+    }
+    let found = match diagnosis.findings.is_empty() {
+        true => "Nothing wrong was found",
+        false => "Nothing that is known to cost much was found",
+    };
+    match unknown {
+        0 => format!("{found}."),
+        _ => format!("{found}; {unknown} of {all} causes could not be checked."),
+    }
+}
+
+/// Returns what the vCPUs did; without them, what else there is.
+fn did(input: &Input<'_>) -> String {
+    let picture = input.picture;
+    if let Some(text) = states::spent(input) {
+        return text;
+    }
+    let counts = |report: &&ExitsReport| report.total_count > 0;
+    if let Some(report) = picture.exits.iter().find(counts) {
+        return format!("There are {}.", exits::sums(input, report));
+    }
+    if let Some(report) = picture
+        .sched
+        .as_ref()
+        .filter(|report| !report.rows.is_empty())
+    {
+        let delays = &report.delays;
+        return format!(
+            "{} waited for a CPU {}, {} each on average and {} at most.",
+            words::plural(report.rows.len(), "task"),
+            words::times(delays.count()),
+            input.time(delays.mean()),
+            input.time(delays.max())
+        );
+    }
+    if !picture.counts.is_empty() {
+        return "There are the counts that perf stat printed.".to_owned();
+    }
+    if let Some(report) = picture.exits.first().filter(|_| input.printed()) {
+        return format!("There are {}.", counted(report));
+    }
+    let kinds = picture.info.events.iter().filter(|event| event.count > 0);
+    match kinds.max_by_key(|event| event.count) {
+        Some(most) => format!(
+            "There are {}, most of them {}, and no exits of a vCPU.",
+            words::plural(input.events(), "event"),
+            most.name
+        ),
+        None => "There are no events.".to_owned(),
+    }
+}

@@ -1,0 +1,140 @@
+//! What a screen says around its numbers: what the recording is and lacks, where more is, and what there is where no vCPU was
+//! recorded.
+
+use analysis::SchedReport;
+use textwrap::core::display_width;
+use words::share;
+
+use super::input::Input;
+use super::line::{Line, Tone, wrapped};
+use crate::{info, perf_stat, sched};
+
+/// Tasks and kinds of events that are listed where there are no exits.
+const ROWS: usize = 6;
+/// Counts of perf stat that are listed.
+const COUNTS: usize = 10;
+
+/// Returns what the recording is.
+pub(crate) fn about(input: &Input<'_>, width: usize) -> Vec<Line> {
+    let text = format!("{}: {}", input.name, input.about());
+    wrapped((Tone::Plain, ""), (Tone::Plain, &text), width, 2)
+}
+
+/// Returns the same in one line: a long name without its folders.
+pub(crate) fn about_in_one_line(input: &Input<'_>, width: usize) -> String {
+    let about = |name: &str| format!("in {name}: {}", input.about());
+    let whole = about(input.name);
+    let file = input.name.rsplit('/').next().unwrap_or(input.name);
+    match display_width(&whole) <= width {
+        true => whole,
+        false => about(file),
+    }
+}
+
+/// Returns what tells of a recording without exits: events, tasks, counts.
+pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
+    let picture = input.picture;
+    if picture.exits.iter().any(|report| report.total_count > 0) {
+        return Vec::new();
+    }
+    let mut out = String::new();
+    if !input.printed() {
+        out.push_str(&info::counts(&picture.info, ROWS));
+    }
+    if let Some(report) = picture
+        .sched
+        .as_ref()
+        .filter(|report| !report.rows.is_empty())
+    {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&(sched_sums(input, report) + "\n"));
+        let table = sched::summary(report, input.layout(width, ROWS));
+        out.extend(table.split_inclusive('\n').skip(1));
+    }
+    if !picture.counts.is_empty() {
+        let counts = analysis::ratios(picture);
+        out.push_str(&perf_stat::table(
+            &counts,
+            picture.counted_ns,
+            input.layout(width, COUNTS),
+        ));
+    }
+    out.lines()
+        .map(|line| match line.is_empty() {
+            true => Line::default(),
+            false => Line::new(Tone::Plain, line),
+        })
+        .collect()
+}
+
+/// Returns how long tasks waited for a CPU, all together.
+fn sched_sums(input: &Input<'_>, report: &SchedReport) -> String {
+    let delays = &report.delays;
+    format!(
+        "sched: {}, {}, mean {}, max {}",
+        words::plural(report.rows.len(), "task"),
+        words::plural(delays.count(), "delay"),
+        input.time(delays.mean()),
+        input.time(delays.max())
+    )
+}
+
+/// Returns the same in one line.
+pub(crate) fn short(input: &Input<'_>) -> Option<String> {
+    let picture = input.picture;
+    if picture.exits.iter().any(|report| report.total_count > 0) {
+        return None;
+    }
+    let report = picture.sched.as_ref()?;
+    let delays = &report.delays;
+    let mut text = sched_sums(input, report);
+    if let Some(row) = report.rows.first().filter(|row| row.delays.count() > 0) {
+        let part = row.delays.total() as f64 / delays.total().max(1) as f64;
+        let part = share::tenths(part.min(1.0));
+        text.push_str(&format!("; {part} {}", sched::called(row)));
+    }
+    Some(text)
+}
+
+/// Returns what the recording lacks, in so many lines at most: losses, its end, and the warning that counts most.
+pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
+    let quality = &input.picture.quality;
+    let lost = match quality.lost_events {
+        0 => "no events lost".to_owned(),
+        lost => format!("{} lost", words::plural(lost, "event")),
+    };
+    let end = match quality.truncated {
+        true => "cut off before its end",
+        false => "complete",
+    };
+    let mut text = format!("{lost}, {end}");
+    // What could not be timed is a few events at both ends as a rule.
+    let grave = |text: &&String| !text.starts_with("Not timed");
+    let warnings = &quality.warnings;
+    if let Some(first) = warnings.iter().find(grave).or(warnings.first()) {
+        text.push_str(&match warnings.len() {
+            1 => format!("; warning: {first}"),
+            all => format!("; {all} warnings ('--full' has all): {first}"),
+        });
+    }
+    let tone = match quality.lost_events > 0 || quality.truncated {
+        true => Tone::Warning,
+        false => Tone::Strong,
+    };
+    wrapped((tone, "quality: "), (Tone::Plain, &text), width, most)
+}
+
+/// Returns the commands that show more.
+pub(crate) fn more(input: &Input<'_>, width: usize) -> Line {
+    let command = |name: &str| format!("more: trapline report --full {name}");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    // A name that a shell would take apart is not written into a command.
+    let usable = input.name.chars().all(plain) && !input.name.starts_with('-');
+    let text = match usable && command(input.name).len() <= width {
+        true => command(input.name),
+        false => command("REC"),
+    };
+    Line::new(Tone::Plain, &text)
+}
