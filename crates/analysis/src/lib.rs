@@ -49,6 +49,7 @@ mod slices;
 mod stalls;
 mod study;
 mod tables;
+mod timeline;
 mod timers;
 mod vcpus;
 mod waits;
@@ -86,6 +87,11 @@ pub use stalls::{Held, LONG_NS, Ran, Stall, Stalls, StallsReport};
 pub use stats::Stats;
 pub use study::Study;
 pub use tables::{ambiguous, of_tables};
+pub use timeline::{
+    Cell, KINDS, LaneGroup, Mark, OUTSIDE, PathExamples, Plan, Stretch, Sum, Timeline,
+    TimelineEvent, TimelineLane, TimelineLimits, TimelineMarks, TimelineNames, TimelineReport,
+    TimelineWindow,
+};
 pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
 pub use vcpus::{
     Behind, LISTED, MAX_VCPUS, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, unknowable,
