@@ -51,6 +51,7 @@ mod printed_tables;
 mod rules;
 mod sched_equals_perf;
 mod thinned;
+mod timeline;
 mod unknown_reasons;
 mod unthreaded;
 mod vcpu_any_events;

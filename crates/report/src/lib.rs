@@ -6,5 +6,6 @@ It works from a file, loads nothing, and shows names of a recording as text, wha
 #![forbid(unsafe_code)]
 
 mod page;
+pub mod timeline_data;
 
 pub use page::page;

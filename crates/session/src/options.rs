@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use analysis::TimelineLimits;
 use cpuset::CpuSet;
 use paths::lang;
 
@@ -100,6 +101,10 @@ pub struct PictureOptions {
     /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text with
     /// several tables of one kind is refused.
     pub comparing: bool,
+    /// Whether there is to be a timeline, and examples of paths. [`crate::Input::details`] fills it with what is of interest.
+    pub timeline: bool,
+    /// How large that may be.
+    pub timeline_limits: TimelineLimits,
 }
 
 impl Default for PictureOptions {
@@ -110,6 +115,8 @@ impl Default for PictureOptions {
                 .filter_map(|name| paths::builtin(name))
                 .collect(),
             comparing: false,
+            timeline: false,
+            timeline_limits: TimelineLimits::default(),
         }
     }
 }
@@ -120,6 +127,7 @@ impl PictureOptions {
         PictureOptions {
             paths: paths::all_builtin(),
             comparing: true,
+            ..PictureOptions::default()
         }
     }
 }
