@@ -28,7 +28,6 @@ mod chosen;
 mod console;
 mod continuity;
 mod counts;
-mod examples;
 mod exits;
 mod faults;
 mod follow_paths;
@@ -50,6 +49,7 @@ mod slices;
 mod stalls;
 mod study;
 mod tables;
+mod timeline;
 mod timers;
 mod vcpus;
 mod waits;
@@ -60,7 +60,6 @@ pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use counts::{Counts, CpuCount};
-pub use examples::PathExamples;
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
     MAX_GROUPED_ROWS, OTHERS, Options, Unpaired, access_key,
@@ -88,6 +87,11 @@ pub use stalls::{Held, LONG_NS, Ran, Stall, Stalls, StallsReport};
 pub use stats::Stats;
 pub use study::Study;
 pub use tables::{ambiguous, of_tables};
+pub use timeline::{
+    Cell, KINDS, LaneGroup, Mark, OUTSIDE, PathExamples, Plan, Stretch, Sum, Timeline,
+    TimelineEvent, TimelineLane, TimelineLimits, TimelineMarks, TimelineNames, TimelineReport,
+    TimelineWindow,
+};
 pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
 pub use vcpus::{
     Behind, LISTED, MAX_VCPUS, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, unknowable,

@@ -11,10 +11,10 @@ use symbols::Functions;
 use crate::waits::waits;
 use crate::{
     Analysis, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow, ProfileSums,
-    Recorder, RecorderReport, Sched, SchedReport, Series, Signs, SleepRow, Sleeps, Stalls,
-    StallsReport, Stats, Study, Timers, TimersReport, Unpaired, Vcpus, VcpusReport, WaitsReport,
-    name_access, name_causes, name_rows,
+    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow,
+    PathExamples, ProfileSums, Recorder, RecorderReport, Sched, SchedReport, Series, Signs,
+    SleepRow, Sleeps, Stalls, StallsReport, Stats, Study, Timeline, TimelineReport, Timers,
+    TimersReport, Unpaired, Vcpus, VcpusReport, WaitsReport, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -96,6 +96,10 @@ pub struct Picture {
     pub signs: Signs,
     /// Whether events are missing, though nobody said that they were lost.
     pub continuity: ContinuityReport,
+    /// What every vCPU, CPU and thread of interest did when; `None` where nobody asked.
+    pub timeline: Option<TimelineReport>,
+    /// A slow and a typical instance of each path, where the timeline was asked for.
+    pub examples: Vec<PathExamples>,
     /// What happened when.
     pub series: Series,
     /// Counts that `perf stat` printed, by event.
@@ -122,6 +126,7 @@ impl Picture {
         names: NamesOf<'_>,
     ) -> Picture {
         let mut quality = quality;
+        let timeline = study.get_mut::<Timeline>().map(std::mem::take);
         let walked = study.walked();
         let info = study.get::<Info>();
         let info = info.map_or_else(InfoReport::default, |info| info.report(&walked));
@@ -142,7 +147,17 @@ impl Picture {
         );
         let recorder = of(study, |one: &Recorder| one.report(&walked));
         let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
+        let paths = of(study, |paths: &Paths| {
+            let name = |access: &Access| name_access(access, &devices);
+            paths.report(walked.machine, &name)
+        });
+        let (timeline, examples) = timeline
+            .map(|timeline| drawn(timeline, study, &paths, &devices, (start, end)))
+            .unzip();
         Picture {
+            timeline,
+            examples: examples.unwrap_or_default(),
+            paths,
             isa,
             exits: exits(study, &devices),
             vcpus: study.get::<Vcpus>().map(|vcpus| {
@@ -163,10 +178,6 @@ impl Picture {
             moves: of(study, Moves::report),
             tasks,
             left_out: study.left_out().clone(),
-            paths: of(study, |paths: &Paths| {
-                let name = |access: &Access| name_access(access, &devices);
-                paths.report(walked.machine, &name)
-            }),
             sleeps,
             signs: of(study, |signs: &Signs| signs.report(walked.counts)),
             continuity,
@@ -285,6 +296,22 @@ impl Picture {
 /// Returns what an analysis found; nothing, if it was not asked.
 fn of<T: Analysis, R: Default>(study: &Study, report: impl FnOnce(&T) -> R) -> R {
     study.get::<T>().map_or_else(R::default, report)
+}
+
+/// Returns the timeline, and examples of paths.
+fn drawn(
+    timeline: Timeline,
+    study: &Study,
+    reports: &[PathReport],
+    devices: &Names,
+    span: (u64, u64),
+) -> (TimelineReport, Vec<PathExamples>) {
+    let walked = study.walked();
+    let paths = study.get::<Paths>();
+    let name = |access: &Access| name_access(access, devices);
+    let examples = paths.map(|paths| timeline.examples(paths, reports, &walked, &name));
+    let report = timeline.report(&walked, devices, paths, span);
+    (report, examples.unwrap_or_default())
 }
 
 /// Returns the tables of exits, with the names of devices.

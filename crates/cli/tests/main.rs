@@ -55,6 +55,7 @@ mod rules;
 mod sched_equals_perf;
 mod screen;
 mod thinned;
+mod timeline;
 mod unknown_reasons;
 mod unthreaded;
 mod vcpu_any_events;

@@ -21,6 +21,7 @@ mod recording;
 mod sched;
 mod sequence;
 mod timeline;
+pub mod timeline_data;
 mod vcpus;
 mod waterfall;
 

@@ -38,6 +38,7 @@ Files are opened by `source` and `binaries` alone; this crate has no I/O of its 
 
 mod choose;
 mod definition;
+mod details;
 mod device_names;
 mod error;
 mod flame;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use analysis::TimelineLimits;
 use cpuset::CpuSet;
 use paths::lang;
 use source::Progress;
@@ -105,6 +106,10 @@ pub struct PictureOptions {
     pub comparing: bool,
     /// Whether stacks are collected, as flame graphs show them.
     pub flames: bool,
+    /// Whether there is to be a timeline, and examples of paths. [`crate::Input::details`] fills it with what is of interest.
+    pub timeline: bool,
+    /// How large that may be.
+    pub timeline_limits: TimelineLimits,
 }
 
 impl Default for PictureOptions {
@@ -116,6 +121,8 @@ impl Default for PictureOptions {
                 .collect(),
             comparing: false,
             flames: false,
+            timeline: false,
+            timeline_limits: TimelineLimits::default(),
         }
     }
 }
@@ -126,11 +133,11 @@ impl PictureOptions {
         PictureOptions {
             paths: paths::all_builtin(),
             comparing: true,
-            flames: false,
+            ..PictureOptions::default()
         }
     }
 
-    /// Returns what a whole report shows: all built-in paths, those that rules look at, and stacks.
+    /// Returns what a whole report shows: all built-in paths, those that rules look at, stacks, and a timeline.
     pub fn to_report() -> PictureOptions {
         let mut paths = paths::all_builtin();
         for path in PictureOptions::default().paths {
@@ -142,6 +149,8 @@ impl PictureOptions {
             paths,
             comparing: false,
             flames: true,
+            timeline: true,
+            timeline_limits: TimelineLimits::default(),
         }
     }
 }

@@ -7,7 +7,8 @@ use std::thread::Builder;
 
 use analysis::{
     About, Continuity, Exits, ExitsReport, Faults, Info, Ipis, Moves, Namer, Picture, ProfileSums,
-    Recorder, SampledTime, Sched, Signs, Sleeps, Slices, Stalls, Study, Timers, Unpaired, Vcpus,
+    Recorder, SampledTime, Sched, Signs, Sleeps, Slices, Stalls, Study, Timeline, Timers, Unpaired,
+    Vcpus,
 };
 use paths::Paths;
 use perftables::Table;
@@ -204,6 +205,9 @@ impl Input<'_> {
         );
         picture.profile = opened.profile(&study, &picture, options.comparing);
         picture.names = vec![self.name().to_owned()];
+        if let Some(timeline) = &mut picture.timeline {
+            timeline.nanoseconds = opened.nanoseconds();
+        }
         picture.about = about(opened.header(), &picture);
         for warning in picture.exits.iter().filter_map(ExitsReport::warning) {
             picture.quality.warn(warning);
@@ -256,6 +260,11 @@ impl Opened<'_> {
             .with(Recorder::new(has_agents(self.header())))
             .with(SampledTime::new(&self.kernel_files(), options.comparing))
             .with(Ipis::new(&mut follower));
+        if options.timeline {
+            // It marks every instance, and keeps examples.
+            follower.list();
+            study = study.with(Timeline::new(self.window(), options.timeline_limits));
+        }
         if !options.paths.is_empty() {
             study = study.with(follower);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use compare::Options;
-use report::{Against, Flame, Invocation, Page, Recording};
+use report::{Against, Flame, Invocation, Page, Recording, timeline_data};
 use session::{PictureOptions, Session};
 
 use super::part::Part;
@@ -62,20 +62,10 @@ fn recording(part: &Part) -> Recording<'_> {
         picture: &part.picture,
         diagnosis: &part.diagnosis,
         flames: flames.collect(),
-        timeline: timeline(part),
-        examples: examples(part),
+        timeline: part.picture.timeline.as_ref().map(timeline_data::json),
+        examples: &part.picture.examples,
         invocation: part.invocation.clone(),
     }
-}
-
-/// Returns the data of a recording's timeline.
-fn timeline(_: &Part) -> Option<String> {
-    None
-}
-
-/// Returns instances of paths to look at.
-fn examples(_: &Part) -> &[analysis::PathExamples] {
-    &[]
 }
 
 /// Returns how a recording was given, for commands that show the same again.

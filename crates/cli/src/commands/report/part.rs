@@ -51,6 +51,8 @@ pub(super) fn read(
         invocation,
     );
     part.flames = flames;
+    // Findings say which times the timeline shows whole.
+    input.details(&mut part.picture, &part.diagnosis.findings)?;
     Ok(part)
 }
 

@@ -1,0 +1,57 @@
+//! What a task that has a CPU is to the VMs.
+
+use model::{Machine, Threads};
+use rustc_hash::FxHashSet;
+
+/// States of CPUs.
+pub(crate) const IDLE: u8 = 0;
+pub(crate) const VCPU: u8 = 1;
+pub(crate) const BACK_END: u8 = 2;
+pub(crate) const OTHER: u8 = 3;
+pub(crate) const CPU_UNKNOWN: u8 = 4;
+/// Names of threads that work for VMs: vhost's workers, kworkers, and those of KVM (`kvm-pit/PID`,
+/// `kvm-nx-lpage-recovery-PID`); QEMU's, where no process says whose a thread is.
+const BACK_ENDS: [&str; 5] = ["vhost-", "kworker/", "kvm-", "qemu", "IO "];
+
+/// Who is of which process.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    /// Those of vCPUs.
+    pub of_vms: FxHashSet<i32>,
+    /// vCPUs that were looked at.
+    looked: usize,
+}
+
+/// Returns what a task that runs is to a CPU.
+pub(crate) fn class(slot: u32, threads: &Threads, of_vms: &FxHashSet<i32>) -> u8 {
+    let Some((tid, thread)) = threads.at(slot) else {
+        return OTHER;
+    };
+    if tid == 0 {
+        return IDLE;
+    }
+    if thread.is_vcpu {
+        return VCPU;
+    }
+    let of_vm = thread.pid.is_some_and(|pid| of_vms.contains(&pid));
+    let comm = thread.comm.as_deref().unwrap_or_default();
+    if of_vm || BACK_ENDS.iter().any(|begin| comm.starts_with(begin)) {
+        return BACK_END;
+    }
+    OTHER
+}
+
+impl Processes {
+    /// Takes note of the processes of vCPUs that were met since.
+    #[inline]
+    pub(crate) fn learn(&mut self, machine: &Machine) {
+        let (known, _) = machine.vcpus().size_hint();
+        if known > self.looked {
+            let new = machine.vcpus().skip(self.looked);
+            let threads = machine.threads();
+            let pids = new.filter_map(|vcpu| threads.at(vcpu.thread)?.1.pid);
+            self.of_vms.extend(pids.filter(|pid| *pid > 0));
+            self.looked = known;
+        }
+    }
+}

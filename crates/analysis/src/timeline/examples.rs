@@ -1,0 +1,131 @@
+//! Examples of instances of paths: the slowest, and one near the median, which is known at the end only. So one of each size is
+//! kept: sizes grow by an eighth of a power of two, and the first instance of a size stands for it.
+
+use paths::{Instance, InstanceReport, NameAccess, Paths};
+
+/// Sizes to a power of two.
+const SUB: u32 = 3;
+
+/// A slow and a typical instance of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathExamples {
+    /// The path's name.
+    pub path: String,
+    /// The slowest instance.
+    pub slow: InstanceReport,
+    /// One that took about the median; `None` where there is no other instance.
+    pub fast: Option<InstanceReport>,
+}
+
+/// Examples of one path.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Examples {
+    slowest: Option<(u64, Instance)>,
+    /// By size.
+    sizes: Vec<Option<(u64, Instance)>>,
+}
+
+/// Returns how long an instance took.
+pub(crate) fn total_ns(one: &Instance) -> u64 {
+    match (one.reached.first(), one.reached.last()) {
+        (Some(first), Some(last)) => last.time.saturating_sub(first.time),
+        _ => 0,
+    }
+}
+
+/// Returns the size that a duration is of, which is no more than some hundred.
+fn size(ns: u64) -> usize {
+    let bits = u64::BITS - ns.leading_zeros();
+    if bits <= SUB {
+        return ns as usize;
+    }
+    let rest = (ns >> (bits - 1 - SUB)) & ((1 << SUB) - 1);
+    ((bits << SUB) as usize) + rest as usize
+}
+
+impl Examples {
+    pub(crate) fn add(&mut self, one: &Instance) {
+        let ns = total_ns(one);
+        let at = size(ns);
+        if self.sizes.len() <= at {
+            self.sizes.resize_with(at + 1, || None);
+        }
+        if let Some(free @ None) = self.sizes.get_mut(at) {
+            *free = Some((ns, one.clone()));
+        }
+        if self.slowest.as_ref().is_none_or(|(most, _)| *most < ns) {
+            self.slowest = Some((ns, one.clone()));
+        }
+    }
+
+    /// Tells them in words. `median_ns` is what instances took.
+    pub(crate) fn tell(
+        &self,
+        paths: &Paths,
+        machine: &model::Machine,
+        names: NameAccess<'_>,
+        median_ns: u64,
+    ) -> Option<PathExamples> {
+        let (_, slowest) = self.slowest.as_ref()?;
+        let others = self.sizes.iter().flatten();
+        let others = others.filter(|(_, one)| one.number != slowest.number);
+        let typical = others.min_by_key(|(ns, one)| (ns.abs_diff(median_ns), one.number));
+        let slow = paths.tell(slowest, machine, names);
+        Some(PathExamples {
+            path: slow.path.clone(),
+            slow,
+            fast: typical.map(|(_, one)| paths.tell(one, machine, names)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_few_and_rise() {
+        let mut last = 0;
+        for ns in
+            (0..4096).chain((12..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, 3 << (bit - 2)]))
+        {
+            let at = size(ns);
+            assert!(at < 600, "{ns}: {at}");
+            last = last.max(at);
+        }
+        assert!((1..100_000u64).all(|ns| size(ns) <= size(ns + 1)));
+        assert_eq!(size(u64::MAX), last.max(size(u64::MAX)));
+    }
+
+    #[test]
+    fn one_of_each_size_and_the_slowest_are_kept() {
+        let mut examples = Examples::default();
+        for number in 1..=1000u64 {
+            let reached = |time| paths::Reached {
+                time,
+                ..paths::Reached::default()
+            };
+            // Most take about 1000, some ten times as much.
+            let ns = if number % 10 == 0 {
+                10_000 + number
+            } else {
+                1_000 + number % 7
+            };
+            examples.add(&Instance {
+                path: 0,
+                chain: 0,
+                number,
+                reached: vec![reached(number * 100_000), reached(number * 100_000 + ns)],
+                traits: Vec::new(),
+                subject: None,
+            });
+        }
+        let (ns, slowest) = examples.slowest.as_ref().unwrap();
+        assert_eq!((*ns, slowest.number), (11_000, 1000));
+        let kept: Vec<u64> = examples.sizes.iter().flatten().map(|(ns, _)| *ns).collect();
+        assert!(
+            kept.len() < 8 && kept.iter().any(|ns| ns.abs_diff(1_003) < 10),
+            "{kept:?}"
+        );
+    }
+}

@@ -1,0 +1,560 @@
+//! The timeline's data adds up to what the tables say: states of vCPUs to `vcpus`, CPUs and what they ran to `sched`, marks to
+//! the instances of paths. It does so however few cells there may be, in a part of the recording, after details took the place of
+//! sums, and in the JSON that a page draws from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use analysis::{
+    Cell, LaneGroup, OUTSIDE, Picture, TimelineLane, TimelineLimits, TimelineReport, TimelineWindow,
+};
+use model::State;
+use rules::Case;
+use serde_json::Value;
+use session::{Filters, Input, Options, PictureOptions, Session, TimeRange};
+
+use crate::common::{Failures, case, cases, json, number};
+
+/// Room for every stretch of the recordings that tests read.
+const ROOM: TimelineLimits = TimelineLimits {
+    cells: 4_000_000,
+    threads: 512,
+    marks: 100_000,
+    details: 40_000,
+    events: 20_000,
+};
+
+/// So little room that nearly everything is summed.
+const TINY: TimelineLimits = TimelineLimits {
+    cells: 60,
+    threads: 3,
+    marks: 8,
+    details: 300,
+    events: 50,
+};
+
+fn options(timeline_limits: TimelineLimits) -> PictureOptions {
+    PictureOptions {
+        timeline: true,
+        timeline_limits,
+        ..PictureOptions::default()
+    }
+}
+
+fn session(filters: Filters) -> Session {
+    let options = Options {
+        threads: 1,
+        filters,
+        ..Options::default()
+    };
+    Session::open(options).expect("no files beside")
+}
+
+/// Returns the picture of a recording, before and after details; `None` if it is none.
+fn picture(session: &Session, path: &Path, limits: TimelineLimits) -> Option<Picture> {
+    let input = session.input(path).ok()?;
+    input
+        .picture(&options(limits))
+        .ok()
+        .map(|taken| taken.picture)
+}
+
+/// Puts details into a picture's timeline.
+fn details(input: &Input<'_>, picture: &mut Picture) {
+    let diagnosis = rules::diagnose(&[Case {
+        picture,
+        facts: None,
+        domain: None,
+    }]);
+    let findings = diagnosis.findings;
+    input.details(picture, &findings).expect("a recording");
+}
+
+fn timeline(picture: &Picture) -> &TimelineReport {
+    picture.timeline.as_ref().expect("it was asked for")
+}
+
+fn lanes(timeline: &TimelineReport, group: LaneGroup) -> impl Iterator<Item = &TimelineLane> {
+    timeline
+        .lanes
+        .iter()
+        .filter(move |lane| lane.group == group)
+}
+
+/// Checks that cells follow each other, and that sums add up to their length.
+fn check_cells(failures: &mut Failures, name: &str, timeline: &TimelineReport) {
+    for lane in &timeline.lanes {
+        let what = format!("{name}: {}", lane.id);
+        let mut at = timeline.begin;
+        for cell in &lane.cells {
+            failures.check(at <= cell.start() && cell.start() < cell.end(), || {
+                format!(
+                    "{what}: a cell from {} to {} behind {at}",
+                    cell.start(),
+                    cell.end()
+                )
+            });
+            at = cell.end();
+            if let Cell::Sum(sum) = cell {
+                failures.equal(&what, &sum.ns.iter().sum::<u64>(), &(sum.end - sum.start));
+                failures.check(sum.count > 0, || format!("{what}: a sum of nothing"));
+            }
+        }
+        failures.check(at <= timeline.end, || {
+            format!("{what}: until {at} beyond {}", timeline.end)
+        });
+    }
+    let mut ids: Vec<&str> = timeline.lanes.iter().map(|lane| lane.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    failures.equal(name, &ids.len(), &timeline.lanes.len());
+}
+
+/// Checks that lanes of vCPUs add up to what their rows say.
+fn check_vcpus(failures: &mut Failures, name: &str, picture: &Picture) -> usize {
+    let timeline = timeline(picture);
+    let rows = picture.vcpus.iter().flat_map(|report| &report.rows);
+    let rows: Vec<_> = rows.filter(|row| row.others == 0).collect();
+    for row in &rows {
+        let what = format!("{name}: vCPU thread {}", row.tid);
+        // A thread id may have been used again.
+        let all = lanes(timeline, LaneGroup::Vcpus).filter(|lane| lane.tid == Some(row.tid));
+        let all: Vec<&TimelineLane> = all.collect();
+        let same = rows.iter().filter(|other| other.tid == row.tid);
+        let same: Vec<_> = same.collect();
+        failures.equal(&what, &all.len(), &same.len());
+        for state in State::ALL {
+            let ours: u64 = all.iter().map(|lane| lane.of(state as u8)).sum();
+            let theirs: u64 = same.iter().map(|row| row.times.get(state)).sum();
+            failures.equal(&format!("{what}: {state:?}"), &ours, &theirs);
+        }
+    }
+    rows.len()
+}
+
+/// Checks that lanes of CPUs add up to what their rows say: idle, busy, unknown.
+fn check_cpus(failures: &mut Failures, name: &str, picture: &Picture) -> usize {
+    let timeline = timeline(picture);
+    let mut checked = 0;
+    for row in picture.sched.iter().flat_map(|report| &report.cpus) {
+        let what = format!("{name}: CPU {}", row.cpu);
+        let id = format!("cpu-{}", row.cpu);
+        let lane = timeline.lanes.iter().find(|lane| lane.id == id);
+        let of = |kind: u8| lane.map_or(0, |lane| lane.of(kind));
+        let ours = (of(0), of(1) + of(2) + of(3), of(4));
+        failures.equal(&what, &ours, &(row.idle_ns, row.busy_ns, row.unknown_ns));
+        checked += 1;
+    }
+    checked
+}
+
+/// Checks that CPUs ran tasks for as long as their rows say, where every stretch was kept and no switch was missed.
+fn check_tasks(failures: &mut Failures, name: &str, picture: &Picture) -> usize {
+    let timeline = timeline(picture);
+    let Some(sched) = &picture.sched else {
+        return 0;
+    };
+    if sched.cpus.iter().any(|cpu| cpu.unseen > 0) {
+        return 0;
+    }
+    let mut ran: BTreeMap<&str, u64> = BTreeMap::new();
+    for cell in lanes(timeline, LaneGroup::Cpus).flat_map(|lane| &lane.cells) {
+        let Cell::One(one) = cell else {
+            failures.check(false, || format!("{name}: a sum, though there is room"));
+            return 0;
+        };
+        if (1..4).contains(&one.kind) {
+            *ran.entry(timeline.names.get(one.what)).or_default() += one.ns();
+        }
+    }
+    // perf begins to record one CPU after the other, and moves between those that it records already and others: where it is
+    // seen to leave is not where it was seen to go.
+    ran.retain(|name, _| !name.starts_with("perf:"));
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    for row in sched.rows.iter().filter(|row| row.on_cpu_ns > 0) {
+        let name = match row.comm.starts_with(':') {
+            true => row.comm.clone(),
+            false => format!("{}:{}", row.comm, row.tid),
+        };
+        if row.comm != "perf" {
+            *expected.entry(name).or_default() += row.on_cpu_ns;
+        }
+    }
+    let expected = expected.iter().map(|(name, ns)| (name.as_str(), *ns));
+    failures.equal(name, &ran, &expected.collect());
+    // A thread that has a lane ran as long by that.
+    for lane in lanes(timeline, LaneGroup::Threads) {
+        let on_cpus = ran.get(format!("{}:{}", lane.label, lane.tid.unwrap_or(-1)).as_str());
+        let again = lane.id.matches('-').count() > 1;
+        if let Some(on_cpus) = on_cpus.filter(|_| !again) {
+            failures.check(lane.of(0) <= *on_cpus, || {
+                format!("{name}: {} ran {} and {on_cpus}", lane.id, lane.of(0))
+            });
+        }
+    }
+    ran.len()
+}
+
+fn check_marks(failures: &mut Failures, name: &str, picture: &Picture) -> u64 {
+    let timeline = timeline(picture);
+    let mut all = 0;
+    for path in &picture.paths {
+        let id = format!("path:{}", path.name);
+        let list = timeline.marks.iter().find(|marks| marks.id == id);
+        let marks = list.map_or(&[][..], |marks| &marks.marks);
+        let what = format!("{name}: {id}");
+        let count: u64 = marks.iter().map(|mark| mark.count).sum();
+        failures.equal(&what, &count, &path.count);
+        let longest = marks.iter().map(|mark| mark.max_ns).max();
+        failures.equal(&what, &longest.unwrap_or(0), &path.total.max());
+        failures.check(marks.is_sorted_by_key(|mark| mark.begin), || {
+            format!("{what}: out of order")
+        });
+        failures.check(marks.len() <= timeline.limits.marks.max(8), || {
+            format!("{what}: {} marks", marks.len())
+        });
+        let example = picture.examples.iter().find(|one| one.path == path.name);
+        failures.equal(&what, &example.is_some(), &(path.count > 0));
+        if let Some(example) = example {
+            failures.equal(&what, &example.slow.total_ns(), &path.total.max());
+            failures.equal(&what, &example.fast.is_some(), &(path.count > 1));
+            let median = path.total.percentile(0.5);
+            let near = example.fast.as_ref().map_or(median, |one| one.total_ns());
+            failures.check(
+                near <= path.total.max() && near.abs_diff(median) <= median / 4 + 2
+                    || path.count < 20,
+                || format!("{what}: {near} stands for {median}"),
+            );
+        }
+        all += count;
+    }
+    all
+}
+
+fn check_all(failures: &mut Failures, name: &str, picture: &Picture) -> [u64; 3] {
+    check_cells(failures, name, timeline(picture));
+    let vcpus = check_vcpus(failures, name, picture) as u64;
+    let cpus = check_cpus(failures, name, picture) as u64;
+    [vcpus, cpus, check_marks(failures, name, picture)]
+}
+
+#[test]
+fn lanes_add_up_to_the_tables() {
+    let mut failures = Failures::default();
+    let (mut found, mut tasks) = ([0; 3], 0);
+    let session = session(Filters::default());
+    for case in cases() {
+        let name = &case.name;
+        let Some(whole) = picture(&session, &case.path, ROOM) else {
+            continue;
+        };
+        let counts = check_all(&mut failures, name, &whole);
+        tasks += check_tasks(&mut failures, name, &whole);
+        for (sum, count) in found.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        let input = session.input(&case.path).expect("it was read before");
+        let tiny = input.picture(&options(TINY)).expect("it was read before");
+        let mut tiny = tiny.picture;
+        let name = format!("{name}, tiny");
+        check_all(&mut failures, &name, &tiny);
+        let lanes = timeline(&tiny).lanes.len();
+        let cells: usize = timeline(&tiny)
+            .lanes
+            .iter()
+            .map(|lane| lane.cells.len())
+            .sum();
+        failures.check(cells <= TINY.cells.max(16 * lanes), || {
+            format!("{name}: {cells} cells in {lanes} lanes")
+        });
+        let before: Vec<u64> = sums(timeline(&tiny));
+        details(&input, &mut tiny);
+        let name = format!("{name}, with details");
+        check_all(&mut failures, &name, &tiny);
+        let after = sums(timeline(&tiny));
+        failures.check(
+            after.starts_with(&before) || after.len() > before.len(),
+            || format!("{name}: {after:?} after {before:?}"),
+        );
+        let events: usize = timeline(&tiny)
+            .windows
+            .iter()
+            .map(|one| one.events.len())
+            .sum();
+        failures.check(events <= TINY.events, || format!("{name}: {events} events"));
+    }
+    let [vcpus, cpus, instances] = found;
+    failures.check(vcpus >= 30 && cpus >= 30 && instances >= 1000, || {
+        format!("{found:?} were checked")
+    });
+    failures.check(tasks >= 100, || format!("{tasks} tasks only"));
+    failures.finish(2000);
+}
+
+/// Returns the time by state of every lane.
+fn sums(timeline: &TimelineReport) -> Vec<u64> {
+    let lanes = timeline.lanes.iter();
+    lanes
+        .flat_map(|lane| (0..OUTSIDE).map(|kind| lane.of(kind)))
+        .collect()
+}
+
+#[test]
+fn a_window_is_clipped_to_the_nanosecond() {
+    let mut failures = Failures::default();
+    for name in [
+        "vmx/tiny-irqchip/perf.data.zst",
+        "vmx/tiny-irqchip/trace.dat",
+    ] {
+        let path = case(name).path;
+        let whole = picture(&session(Filters::default()), &path, ROOM).expect("a recording");
+        let whole = timeline(&whole);
+        let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let middle = whole.begin + (whole.end - whole.begin) / 3;
+        let part = |from: u64, to: u64, limits: TimelineLimits| {
+            let text = format!("{},{}", seconds(from), seconds(to));
+            let range: TimeRange = text.parse().expect("a range");
+            let filters = Filters {
+                time: Some(range),
+                ..Filters::default()
+            };
+            picture(&session(filters), &path, limits).expect("a recording")
+        };
+        for limits in [ROOM, TINY] {
+            let parts = [
+                part(whole.begin, middle, limits),
+                part(middle, whole.end, limits),
+            ];
+            for one in &parts {
+                check_cells(&mut failures, name, timeline(one));
+                check_vcpus(&mut failures, name, one);
+                check_marks(&mut failures, name, one);
+            }
+            let groups = [LaneGroup::Vcpus, LaneGroup::Cpus];
+            let of_groups = whole
+                .lanes
+                .iter()
+                .filter(|lane| groups.contains(&lane.group));
+            for lane in of_groups {
+                for kind in 0..OUTSIDE {
+                    let same = |one: &Picture| {
+                        let mut lanes = timeline(one).lanes.iter();
+                        let same = lanes.find(|other| other.id == lane.id);
+                        same.map_or(0, |lane| lane.of(kind))
+                    };
+                    let sum: u64 = parts.iter().map(same).sum();
+                    failures.equal(&format!("{name}: {} {kind}", lane.id), &sum, &lane.of(kind));
+                }
+            }
+        }
+    }
+    failures.finish(100);
+}
+
+#[test]
+fn filters_leave_lanes_out() {
+    let path = case("vmx/tiny-irqchip/perf.data.zst").path;
+    let whole = picture(&session(Filters::default()), &path, ROOM).expect("a recording");
+    let only = Filters {
+        vcpu: Some(0),
+        ..Filters::default()
+    };
+    let only = picture(&session(only), &path, ROOM).expect("a recording");
+    let of = |picture: &Picture| {
+        lanes(timeline(picture), LaneGroup::Vcpus)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let (all, chosen) = (of(&whole), of(&only));
+    assert!(chosen.len() < all.len() && !chosen.is_empty());
+    let mut failures = Failures::default();
+    check_vcpus(&mut failures, "one vCPU", &only);
+    let cpus: cpuset::CpuSet = "0".parse().expect("a CPU");
+    let on_cpu = Filters {
+        cpus: Some(cpus),
+        ..Filters::default()
+    };
+    let on_cpu = picture(&session(on_cpu), &path, TINY).expect("a recording");
+    check_cells(&mut failures, "one CPU", timeline(&on_cpu));
+    check_vcpus(&mut failures, "one CPU", &on_cpu);
+    let cpus: Vec<&str> = lanes(timeline(&on_cpu), LaneGroup::Cpus)
+        .map(|lane| lane.id.as_str())
+        .collect();
+    assert_eq!(cpus, ["cpu-0"]);
+    failures.finish(20);
+}
+
+/// A recording of few events has them all, as `events` prints them.
+#[test]
+fn small_recordings_have_every_event() {
+    let mut failures = Failures::default();
+    let session = session(Filters::default());
+    let mut checked = 0;
+    for case in cases() {
+        let Ok(input) = session.input(&case.path) else {
+            continue;
+        };
+        let Ok(taken) = input.picture(&options(TimelineLimits::default())) else {
+            continue;
+        };
+        let mut picture = taken.picture;
+        let events = picture.info.events.iter().map(|kind| kind.count);
+        if events.sum::<u64>() > 3_000 {
+            continue;
+        }
+        let events = json(&["events"], &case.path).expect("it was read before");
+        let events = events["events"].as_array().cloned().unwrap_or_default();
+        details(&input, &mut picture);
+        let timeline = timeline(&picture);
+        let name = &case.name;
+        let [
+            TimelineWindow {
+                events: ours, more, ..
+            },
+        ] = &timeline.windows[..]
+        else {
+            failures.check(events.is_empty(), || {
+                format!("{name}: {:?}", timeline.windows.len())
+            });
+            continue;
+        };
+        failures.equal(name, more, &0);
+        failures.equal(name, &ours.len(), &events.len());
+        for (ours, event) in ours.iter().zip(&events) {
+            let text = event["text"].as_str().unwrap_or_default().trim();
+            let told = timeline.names.get(ours.text);
+            let cut = told.trim_end_matches('…');
+            failures.check(told == text || told != cut && text.starts_with(cut), || {
+                format!("{name}: {told:?} instead of {text:?}")
+            });
+            failures.equal(name, &ours.time, &number(event, "time_ns"));
+            let label = event["event"].as_str().unwrap_or_default();
+            failures.check(label.contains(timeline.names.get(ours.name)), || {
+                format!(
+                    "{name}: {} is called {label}",
+                    timeline.names.get(ours.name)
+                )
+            });
+        }
+        checked += 1;
+    }
+    failures.check(checked >= 5, || format!("{checked} recordings only"));
+    failures.finish(1000);
+}
+
+/// Takes the cells of a lane of the JSON apart: time by state.
+fn decode(failures: &mut Failures, what: &str, cells: &[Value]) -> (BTreeMap<i64, u64>, u64) {
+    let numbers: Vec<i64> = cells.iter().filter_map(Value::as_i64).collect();
+    failures.equal(what, &numbers.len(), &cells.len());
+    let mut ns: BTreeMap<i64, u64> = BTreeMap::new();
+    let mut rest = &numbers[..];
+    let mut at = 0u64;
+    while let [gap, length, kind, ..] = *rest {
+        at += gap.unsigned_abs() + length.unsigned_abs();
+        failures.check(gap >= 0 && length > 0, || {
+            format!("{what}: {gap}, {length}")
+        });
+        if kind >= 0 {
+            *ns.entry(kind).or_default() += length.unsigned_abs();
+            rest = &rest[6..];
+            continue;
+        }
+        let pairs = &rest[4..4 + 2 * kind.unsigned_abs() as usize];
+        let mut sum = 0;
+        for pair in pairs.chunks(2) {
+            *ns.entry(pair[0]).or_default() += pair[1].unsigned_abs();
+            sum += pair[1];
+        }
+        failures.equal(what, &sum, &length);
+        rest = &rest[4 + pairs.len()..];
+    }
+    failures.check(rest.is_empty(), || format!("{what}: {rest:?} is left"));
+    (ns, at)
+}
+
+#[test]
+fn the_json_says_the_same() {
+    let mut failures = Failures::default();
+    let session = session(Filters::default());
+    for case in cases() {
+        let Ok(input) = session.input(&case.path) else {
+            continue;
+        };
+        let Ok(taken) = input.picture(&options(TINY)) else {
+            continue;
+        };
+        let mut picture = taken.picture;
+        details(&input, &mut picture);
+        let timeline = timeline(&picture);
+        let text = report::timeline_data::json(timeline);
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        let name = &case.name;
+        failures.check(
+            !text.contains('.') || !document["length_ns"].is_f64(),
+            || name.clone(),
+        );
+        let begin = document["begin_ns"]
+            .as_str()
+            .and_then(|begin| begin.parse().ok());
+        failures.equal(name, &begin, &Some(timeline.begin));
+        let length = number(&document, "length_ns");
+        failures.equal(name, &length, &(timeline.end - timeline.begin));
+        let names = document["names"].as_array().map_or(0, Vec::len);
+        failures.equal(name, &names, &timeline.names.list().len());
+        let kinds = document["kinds"].as_array().cloned().unwrap_or_default();
+        let lanes = document["lanes"].as_array().cloned().unwrap_or_default();
+        failures.equal(name, &lanes.len(), &timeline.lanes.len());
+        for (lane, of) in lanes.iter().zip(&timeline.lanes) {
+            let what = format!("{name}: {}", of.id);
+            failures.equal(&what, &lane["id"].as_str(), &Some(of.id.as_str()));
+            let cells = lane["cells"].as_array().map_or(&[][..], Vec::as_slice);
+            let (ns, until) = decode(&mut failures, &what, cells);
+            failures.check(until <= length, || format!("{what}: until {until}"));
+            for ((id, _), kind) in of.group.kinds().iter().zip(0u8..) {
+                let group = lane["group"].as_str().unwrap_or_default();
+                let number = kinds.iter().position(|known| {
+                    let of = known["of"].as_str().unwrap_or_default();
+                    known["id"].as_str() == Some(id) && group == format!("{of}s")
+                });
+                let number = number.map_or(-1, |number| number as i64);
+                let ours = ns.get(&number).copied().unwrap_or(0);
+                failures.equal(&format!("{what}: {id}"), &ours, &of.of(kind));
+            }
+        }
+        for (marks, of) in document["marks"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .zip(&timeline.marks)
+        {
+            let list = marks["marks"].as_array().map_or(&[][..], Vec::as_slice);
+            failures.equal(name, &list.len(), &(5 * of.marks.len()));
+            let counts = list.chunks(5).filter_map(|mark| mark[2].as_u64());
+            failures.equal(
+                name,
+                &counts.sum::<u64>(),
+                &of.marks.iter().map(|mark| mark.count).sum(),
+            );
+        }
+        for (window, of) in document["windows"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .zip(&timeline.windows)
+        {
+            let list = window["events"].as_array().map_or(&[][..], Vec::as_slice);
+            failures.equal(name, &list.len(), &(6 * of.events.len()));
+            for event in list.chunks(6) {
+                let (lane, tid) = (event[3].as_i64().unwrap_or(-2), event[2].as_i64());
+                let known = usize::try_from(lane)
+                    .ok()
+                    .and_then(|lane| timeline.lanes.get(lane));
+                failures.check(
+                    lane == -1 || known.and_then(|lane| lane.tid).map(i64::from) == tid,
+                    || format!("{name}: {lane} of {tid:?}"),
+                );
+            }
+        }
+    }
+    failures.finish(500);
+}

@@ -1,0 +1,223 @@
+/*!
+The data that the page's timeline is drawn from, as JSON.
+
+All times are integers: the beginning is the recording's clock as decimal text, since it may be beyond what a script's numbers hold, and
+everything else is relative to it or to what stands before it, so that the text is small and compresses well. Lists are flat for
+the same reason. A cell is either a stretch, `gap, length, kind, what, behind, cpu`, or the sum of several, `gap, length, -n,
+count, kind1, ns1 .. kindN, nsN`, whose times add up to its length. Names are numbers in `names`.
+*/
+
+use std::fmt::Write;
+
+use analysis::{
+    Cell, KINDS, LaneGroup, OUTSIDE, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow,
+};
+use render::neutral;
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+/// Returns the data of a recording's timeline: `picture.timeline` of a picture that was asked for it, after
+/// `Input::details` has put what is of interest into it.
+pub fn json(timeline: &TimelineReport) -> String {
+    let mut out = String::new();
+    let _ = write!(
+        out,
+        "{{\"version\":{VERSION},\"begin_ns\":\"{}\",\"length_ns\":{},\"nanoseconds\":{},\"names\":",
+        timeline.begin,
+        timeline.end.saturating_sub(timeline.begin),
+        timeline.nanoseconds
+    );
+    list(&mut out, timeline.names.list(), |out, name| text(out, name));
+    out.push_str(",\"kinds\":");
+    kinds(&mut out);
+    out.push_str(",\"lanes\":");
+    list(&mut out, &timeline.lanes, |out, one| {
+        lane(out, one, timeline.begin);
+    });
+    out.push_str(",\"marks\":");
+    list(&mut out, &timeline.marks, |out, one| {
+        marks(out, one, timeline.begin);
+    });
+    out.push_str(",\"windows\":");
+    list(&mut out, &timeline.windows, |out, one| {
+        window(out, one, timeline);
+    });
+    out.push_str(",\"notes\":");
+    list(&mut out, &timeline.notes, |out, note| text(out, note));
+    out.push('}');
+    out
+}
+
+/// Writes a list.
+fn list<T>(
+    out: &mut String,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut String, T),
+) {
+    out.push('[');
+    for (item, at) in items.into_iter().zip(0usize..) {
+        if at > 0 {
+            out.push(',');
+        }
+        write(out, item);
+    }
+    out.push(']');
+}
+
+/// Writes a text, which has nothing in it that steers.
+fn text(out: &mut String, text: &str) {
+    let quoted = serde_json::to_string(&neutral::name(text));
+    out.push_str(quoted.as_deref().unwrap_or("\"\""));
+}
+
+/// Writes a member that is a text.
+fn member(out: &mut String, name: &str, value: &str) {
+    let _ = write!(out, "\"{name}\":");
+    text(out, value);
+    out.push(',');
+}
+
+/// Writes numbers with a comma before each but the first of a list.
+fn numbers(out: &mut String, numbers: &[i128]) {
+    for number in numbers {
+        if !out.ends_with('[') {
+            out.push(',');
+        }
+        let _ = write!(out, "{number}");
+    }
+}
+
+/// Returns what kinds of lanes are called where their states are listed.
+fn of(group: LaneGroup) -> &'static str {
+    match group {
+        LaneGroup::Vcpus => "vcpu",
+        LaneGroup::Threads => "thread",
+        LaneGroup::Cpus => "cpu",
+    }
+}
+
+/// Returns the number of a state among those of all lanes.
+fn kind(group: LaneGroup, kind: u8) -> i128 {
+    let before = LaneGroup::ALL.iter().take_while(|one| **one != group);
+    let before: usize = before.map(|one| one.kinds().len()).sum();
+    let all = LaneGroup::ALL.iter().map(|one| one.kinds().len()).sum();
+    let number = match kind {
+        OUTSIDE => all,
+        kind => before + usize::from(kind),
+    };
+    number as i128
+}
+
+/// Writes the states, those of each kind of lanes behind each other, and the one of time that was not looked at.
+fn kinds(out: &mut String) {
+    let all = LaneGroup::ALL.iter().flat_map(|group| {
+        let kinds = group.kinds().iter();
+        kinds.map(|(id, label)| (*id, *label, of(*group)))
+    });
+    let outside = ("outside", "not looked at", "all");
+    list(out, all.chain([outside]), |out, (id, label, of)| {
+        let _ = write!(
+            out,
+            "{{\"id\":\"{id}\",\"label\":\"{label}\",\"of\":\"{of}\"}}"
+        );
+    });
+}
+
+fn lane(out: &mut String, lane: &TimelineLane, begin: u64) {
+    out.push('{');
+    member(out, "id", &lane.id);
+    let group = match lane.group {
+        LaneGroup::Vcpus => "vcpus",
+        LaneGroup::Threads => "threads",
+        LaneGroup::Cpus => "cpus",
+    };
+    member(out, "group", group);
+    member(out, "label", &lane.label);
+    member(out, "detail", &lane.detail);
+    member(out, "vm", &lane.vm);
+    out.push_str("\"cells\":[");
+    let mut at = begin;
+    for cell in &lane.cells {
+        let gap = cell.start().saturating_sub(at);
+        at = cell.end();
+        numbers(out, &[gap.into(), cell.ns().into()]);
+        match cell {
+            Cell::One(one) => {
+                let kind = kind(lane.group, one.kind);
+                numbers(
+                    out,
+                    &[kind, one.what.into(), one.behind.into(), one.cpu.into()],
+                );
+            }
+            Cell::Sum(sum) => {
+                let parts = sum.ns.iter().zip(0u8..).filter(|(ns, _)| **ns > 0);
+                numbers(out, &[-(parts.clone().count() as i128), sum.count.into()]);
+                for (ns, number) in parts {
+                    numbers(out, &[kind(lane.group, number), (*ns).into()]);
+                }
+            }
+        }
+    }
+    out.push_str("]}");
+}
+
+fn marks(out: &mut String, marks: &TimelineMarks, begin: u64) {
+    out.push('{');
+    member(out, "id", &marks.id);
+    member(out, "label", &marks.label);
+    out.push_str("\"marks\":[");
+    let mut at = begin;
+    for mark in &marks.marks {
+        let gap = mark.begin.saturating_sub(at);
+        at = mark.begin;
+        let length = mark.end.saturating_sub(mark.begin);
+        numbers(
+            out,
+            &[
+                gap.into(),
+                length.into(),
+                mark.count.into(),
+                mark.max_ns.into(),
+                mark.what.into(),
+            ],
+        );
+    }
+    out.push_str("]}");
+}
+
+fn window(out: &mut String, window: &TimelineWindow, timeline: &TimelineReport) {
+    let begin = timeline.begin;
+    let _ = write!(
+        out,
+        "{{\"begin\":{},\"end\":{},",
+        window.begin.saturating_sub(begin),
+        window.end.saturating_sub(begin)
+    );
+    member(out, "why", &window.why);
+    out.push_str("\"events\":[");
+    // The first is relative to the window's own beginning.
+    let mut at = window.begin;
+    for event in &window.events {
+        let gap = event.time.saturating_sub(at);
+        at = at.max(event.time);
+        let mut lanes = timeline.lanes.iter();
+        let lane = lanes.position(|lane| event.tid >= 0 && lane.tid == Some(event.tid));
+        let lane = lane.map_or(-1, |at| at as i128);
+        numbers(
+            out,
+            &[
+                gap.into(),
+                event.cpu.into(),
+                event.tid.into(),
+                lane,
+                event.name.into(),
+                event.text.into(),
+            ],
+        );
+    }
+    out.push_str("]}");
+}
+
+// The states of all kinds of lanes have a place in a sum.
+const _: () = assert!(KINDS > OUTSIDE as usize);

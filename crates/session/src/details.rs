@@ -1,0 +1,293 @@
+//! A second look at a recording, for its timeline: at the times of interest that are known after the first.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use analysis::{
+    LeftOut, PathExamples, Picture, Study, Timeline, TimelineEvent, TimelineNames, TimelineReport,
+    TimelineWindow, Window,
+};
+use event::{Event, EventType, Order, Quality, Side, Sink};
+use eventtext::{EventPrinter, TextStyle, Times};
+use rules::Finding;
+use tracefmt::{Formats, Text};
+
+use crate::{Error, Input};
+
+/// Windows of a finding that are looked at again, and findings of which they are.
+const OF_FINDING: usize = 2;
+const FINDINGS: usize = 8;
+/// Windows of a finding that are marked.
+const MARKED: usize = 64;
+/// Paths whose examples are looked at again.
+const PATHS: usize = 8;
+/// What is told before and behind an instance: a part of its length, and at least so many nanoseconds.
+const AROUND_PART: u64 = 10;
+const AROUND_NS: u64 = 20_000;
+/// Events after which it is looked at whether all is found.
+const EVERY: u32 = 1 << 10;
+
+impl Input<'_> {
+    /// Fills the timeline of this input's picture ([`crate::PictureOptions::timeline`]) with what is of interest: marks of findings,
+    /// lanes of the threads that they name, and, in a second walk, every stretch and every event of the times that they and
+    /// examples of paths are about, as far as there is room; of a small recording every event. Without a timeline it does nothing,
+    /// and nothing is walked where nothing is to be found.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the input is no recording any more.
+    pub fn details(&self, picture: &mut Picture, findings: &[Finding]) -> Result<(), Error> {
+        let Some(mut timeline) = picture.timeline.take() else {
+            return Ok(());
+        };
+        add_findings(&mut timeline, findings);
+        let events = picture.info.events.iter().map(|kind| kind.count);
+        let events = events.fold(0, u64::saturating_add);
+        timeline.windows = match usize::try_from(events) {
+            Ok(events) if events <= timeline.limits.events => whole(&timeline, events),
+            _ => of_interest(&timeline, findings, &picture.examples),
+        };
+        let done = self.look_again(&mut timeline, picture);
+        picture.timeline = Some(timeline);
+        done
+    }
+
+    fn look_again(&self, timeline: &mut TimelineReport, picture: &Picture) -> Result<(), Error> {
+        let plan = timeline.plan();
+        if plan.is_empty() && timeline.windows.is_empty() {
+            return Ok(());
+        }
+        timeline
+            .windows
+            .sort_by_key(|window| (window.begin, window.end));
+        let opened = self.recording_with_symbols()?;
+        let none = Formats::default();
+        let formats = opened.reader().formats().unwrap_or(&none);
+        let times = Times {
+            seconds: true,
+            ns: true,
+        };
+        let study = (!plan.is_empty()).then(|| {
+            let found = Timeline::of_plan(&plan, opened.window());
+            let mut study = Study::default().with(found);
+            opened.prepare(&mut study);
+            study.choose(opened.window(), opened.left_out())
+        });
+        let each = timeline.limits.events / timeline.windows.len().max(1);
+        let several = if timeline.windows.len() > 1 { 2 } else { 1 };
+        let mut again = Again {
+            study,
+            until: plan.until(),
+            windows: &mut timeline.windows,
+            names: &mut timeline.names,
+            printer: EventPrinter::text(formats, TextStyle::Perf, times),
+            text: Text::new(),
+            window: opened.window(),
+            left_out: &picture.left_out,
+            first: 0,
+            room: timeline.limits.events,
+            each: each.saturating_mul(several),
+            since: 0,
+        };
+        opened.walk(&mut again);
+        if let Some(mut study) = again.study {
+            study.finish();
+            let found = study.get_mut::<Timeline>().map(std::mem::take);
+            let devices = self.session.devices();
+            let devices = devices.names(picture.isa, &mut Quality::default());
+            if let Some(found) = found {
+                timeline.refine(&plan, found, &study.walked(), &devices);
+            }
+        }
+        say_left_out(timeline);
+        Ok(())
+    }
+}
+
+/// Marks the times that findings are about.
+fn add_findings(timeline: &mut TimelineReport, findings: &[Finding]) {
+    let mut threads = HashSet::new();
+    let mut marks = Vec::new();
+    for finding in findings {
+        let evidence = || finding.evidence.iter();
+        threads.extend(evidence().flat_map(|one| &one.threads));
+        let windows = evidence().flat_map(|one| &one.windows).take(MARKED);
+        marks.extend(windows.map(|one| (one.start_ns, one.end_ns, finding.title.clone())));
+    }
+    timeline.add_findings(marks, &threads);
+}
+
+/// Returns the whole of a small recording as one window; nothing if it has no event.
+fn whole(timeline: &TimelineReport, events: usize) -> Vec<TimelineWindow> {
+    let window = TimelineWindow {
+        begin: timeline.begin,
+        end: timeline.end,
+        why: "the whole recording".to_owned(),
+        ..TimelineWindow::default()
+    };
+    (events > 0).then_some(window).into_iter().collect()
+}
+
+/// Returns the times that findings and examples of paths are about, those that matter most first.
+fn of_interest(
+    timeline: &TimelineReport,
+    findings: &[Finding],
+    examples: &[PathExamples],
+) -> Vec<TimelineWindow> {
+    let mut all: Vec<(u64, u64, String)> = Vec::new();
+    let told = examples.iter().take(PATHS);
+    for (which, slow) in [("slowest", true), ("typical", false)] {
+        for example in told.clone() {
+            let one = match slow {
+                true => Some(&example.slow),
+                false => example.fast.as_ref(),
+            };
+            let Some((one, first)) = one.and_then(|one| Some((one, one.steps.first()?))) else {
+                continue;
+            };
+            let ns = one.total_ns();
+            let around = (ns / AROUND_PART).max(AROUND_NS);
+            let length = words::duration::of(ns, timeline.nanoseconds);
+            all.push((
+                first.time.saturating_sub(around),
+                first.time.saturating_add(ns).saturating_add(around),
+                format!("path {}: its {which} instance, {length}", example.path),
+            ));
+        }
+    }
+    for finding in findings.iter().take(FINDINGS) {
+        let windows = finding.evidence.iter().flat_map(|one| &one.windows);
+        let windows = windows.take(OF_FINDING);
+        all.extend(windows.map(|one| (one.start_ns, one.end_ns, finding.title.clone())));
+    }
+    let mut out: Vec<TimelineWindow> = Vec::new();
+    for (begin, end, why) in all {
+        let begin = begin.clamp(timeline.begin, timeline.end);
+        // The last event of a window is in it.
+        let end = end.saturating_add(1).clamp(begin, timeline.end);
+        let known = out.iter().any(|one| one.begin <= begin && end <= one.end);
+        if begin < end && !known {
+            out.push(TimelineWindow {
+                begin,
+                end,
+                why,
+                ..TimelineWindow::default()
+            });
+        }
+    }
+    out
+}
+
+/// Says how many events there was no room for.
+fn say_left_out(timeline: &mut TimelineReport) {
+    let cut = timeline.windows.iter().filter(|window| window.more > 0);
+    let (windows, events) = cut.fold((0u64, 0u64), |sum, window| {
+        (sum.0 + 1, sum.1.saturating_add(window.more))
+    });
+    if events > 0 {
+        timeline.notes.push(format!(
+            "{} in {} of interest found no room here; 'trapline events REC --time FROM,TO' prints them.",
+            words::plural(events, "event"),
+            words::plural(windows, "window"),
+        ));
+    }
+}
+
+/// Takes the events of windows, and lets a study find stretches.
+struct Again<'a, 'f> {
+    study: Option<Study>,
+    /// When the last stretch that is looked for is over.
+    until: u64,
+    windows: &'a mut [TimelineWindow],
+    names: &'a mut TimelineNames,
+    printer: EventPrinter<'f>,
+    text: Text,
+    window: Window,
+    left_out: &'a LeftOut,
+    /// The first window that is not past.
+    first: usize,
+    /// Events that there is room for, and in one window.
+    room: usize,
+    each: usize,
+    since: u32,
+}
+
+impl Again<'_, '_> {
+    /// Takes an event, if it is in a window.
+    fn take(&mut self, event: &Event<'_>) {
+        while let Some(window) = self.windows.get(self.first)
+            && window.end < event.time
+        {
+            self.first += 1;
+        }
+        let rest = self.windows.get_mut(self.first..).unwrap_or_default();
+        let mut near = rest.iter_mut().take_while(|one| one.begin <= event.time);
+        let Some(window) = near.find(|one| event.time <= one.end) else {
+            return;
+        };
+        if !self.window.has(event.time, event.cpu) || self.left_out.made(event) {
+            return;
+        }
+        if self.room == 0 || window.events.len() >= self.each {
+            window.more += 1;
+            return;
+        }
+        self.room -= 1;
+        self.text.clear();
+        self.printer.body(event, &mut self.text);
+        let text = String::from_utf8_lossy(self.text.as_bytes());
+        window.events.push(TimelineEvent {
+            time: event.time,
+            cpu: event.cpu,
+            tid: event.tid,
+            name: self.names.number(event.ty.name),
+            text: self.names.number(text.trim()),
+        });
+    }
+
+    /// Returns whether all is found.
+    #[cold]
+    fn is_done(&mut self) -> bool {
+        self.since = 0;
+        let study = self.study.as_ref();
+        let timeline = study.and_then(|study| study.get::<Timeline>());
+        self.first >= self.windows.len() && timeline.is_none_or(Timeline::is_past)
+    }
+}
+
+impl Sink for Again<'_, '_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        let studied = self.study.as_mut().is_some_and(|study| study.wants(ty));
+        studied || !self.windows.is_empty()
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        Order::Time
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if event.machine() == 0 {
+            self.take(event);
+        }
+        if let Some(study) = &mut self.study {
+            let _ = study.event(event);
+        }
+        self.since += 1;
+        if event.time > self.until && self.since >= EVERY && self.is_done() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        if let Some(study) = &mut self.study {
+            study.side(side);
+        }
+    }
+
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        if let Some(study) = &mut self.study {
+            study.side_of(machine, side);
+        }
+    }
+}
