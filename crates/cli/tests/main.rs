@@ -48,6 +48,7 @@ mod paths_kicks;
 mod paths_truth;
 mod polls_equal_kvms;
 mod printed_tables;
+mod report_web;
 mod rules;
 mod sched_equals_perf;
 mod thinned;

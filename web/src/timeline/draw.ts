@@ -136,7 +136,8 @@ export class Painter {
       context.fillRect(Math.round(x0), top, 1, high);
       const room = x1 - Math.max(0, x0) - 6;
       if (room < LETTER - 6) continue;
-      const long = name(this.data, cells.a[i] as number) || (this.data.kinds[state]?.label ?? "");
+      const what = name(this.data, cells.a[i] as number);
+      const long = what ? `${look.letter} ${what}` : (this.data.kinds[state]?.label ?? "");
       const text = this.fit(context, long, room) || look.letter;
       const textWidth = this.measure(context, text);
       const x = Math.max(0, x0) + 4;

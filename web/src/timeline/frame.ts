@@ -20,7 +20,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["drag on the ruler, Shift+drag", "select a range; F or Enter zooms to it, Escape clears it"],
   ["double click, 0", "show the whole recording"],
   ["Home, End", "its begin, its end"],
-  ["click, ↑ ↓", "choose a lane; the line below the picture says what is there"],
+  ["click, ↑ ↓", "choose a lane; the line above the picture says what is there"],
   [", and .", "the stretch before, the next one; Enter zooms to it"],
   ["N P", "next and previous mark"],
 ];
@@ -37,7 +37,7 @@ export class Frame {
   readonly plot: HTMLElement;
   readonly scroll = make("div", { class: "tl-scroll" });
   readonly tip = make("div", { class: "tl-tip", "aria-hidden": "true", hidden: "" });
-  readonly status = make("p", { class: "tl-status", role: "status", "aria-live": "polite" });
+  readonly status = make("p", { class: "tl-status", role: "status", "aria-live": "polite" }, "Point at something, or choose a lane: what is there is said here.");
   readonly body = make("div", { class: "tl-frame" });
   readonly selectionTools = make("span", { class: "tl-selection", hidden: "" });
 
@@ -69,7 +69,7 @@ export class Frame {
     const short = make("p", { class: "sr-only", id: help }, KEYS.map(([key, what]) => `${key}: ${what}.`).join(" "));
     this.scroll.append(this.labels, this.plot);
     this.body.append(this.overview, this.ruler, this.scroll, this.tip);
-    host.append(this.tools, this.legend, this.body, this.status, keys, short);
+    host.append(this.tools, this.legend, this.status, this.body, keys, short);
   }
 
   /** Shows a text beside a place; nothing hides it. */

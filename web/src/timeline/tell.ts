@@ -96,7 +96,7 @@ export function mark(data: Data, line: number, i: number): Told {
   return { head: marks.label, lines };
 }
 
-/** As one sentence, for the line below the picture. */
+/** As one sentence, for the line above the picture. */
 export function sentence(told: Told): string {
   return [told.head, ...told.lines].filter((one) => one !== "").join(" · ");
 }
