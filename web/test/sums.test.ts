@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { bytes, read } from "../src/timeline/data.js";
-import { cellAt, columns, sums } from "../src/timeline/sums.js";
+import { cellAt, columns, type States, statesOf, sums } from "../src/timeline/sums.js";
 import { chance, data, document, type Piece, pieces, written } from "./support.js";
 
 const KINDS = 4;
+const STATES: States = { first: 0, count: KINDS };
 
 /** What pieces add up to between two times, the slow way. */
 function slow(list: readonly Piece[], from: number, to: number): number[] {
@@ -51,7 +52,7 @@ test("every column is a sum, and together they are all of it", () => {
     const to = from + 1 + random() * (length - from);
     const width = 1 + Math.floor(random() * 300);
     const found = new Float64Array(width * KINDS);
-    columns(found, cells, KINDS, from, to, width);
+    columns(found, cells, STATES, from, to, width);
     const unit = (to - from) / width;
     for (let x = 0; x < width; x++) {
       const known = slow(list, from + x * unit, from + (x + 1) * unit).map((ns) => ns / unit);
@@ -64,8 +65,19 @@ test("wide cells are told", () => {
   const list: Piece[] = [{ begin: 0, end: 10, kind: 0, count: 1 }, { begin: 10, end: 90, kind: 1, count: 1 }, { begin: 90, end: 100, kind: 0, count: 1 }];
   const { cells } = data([list]).lanes[0]!;
   const found: number[] = [];
-  columns(new Float64Array(10 * KINDS), cells, KINDS, 0, 100, 10, 5, found);
+  columns(new Float64Array(10 * KINDS), cells, STATES, 0, 100, 10, 5, found);
   assert.deepEqual(found, [1]);
+});
+
+test("states that lanes do not have take no room", () => {
+  const list: Piece[] = [{ begin: 0, end: 10, kind: 2, count: 1 }, { begin: 10, end: 20, kind: -1, parts: [[2, 5], [3, 5]], count: 9 }];
+  const { cells } = data([list]).lanes[0]!;
+  const states = statesOf([cells]);
+  assert.deepEqual(states, { first: 2, count: 2 });
+  assert.deepEqual(statesOf([]), { first: 0, count: 1 });
+  const found = new Float64Array(4);
+  columns(found, cells, states, 0, 20, 2);
+  assert.deepEqual([...found], [1, 0, 0.5, 0.5]);
 });
 
 test("cells are found by their time", () => {

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { align } from "../src/plots.js";
 import { find } from "../src/timeline/find.js";
+import { Letters } from "../src/timeline/labels.js";
 import { MarkList, markAt } from "../src/timeline/marks.js";
 import { luminance, parseColour, type Palette } from "../src/timeline/palette.js";
-import { lane as drawLane } from "../src/timeline/raster.js";
+import { box, hatch, lane as drawLane } from "../src/timeline/raster.js";
 import { height, rowAt, rows } from "../src/timeline/rows.js";
 import { cell, eventAt, lanes, sentence } from "../src/timeline/tell.js";
 import { View } from "../src/timeline/view.js";
@@ -94,17 +95,40 @@ test("a column's states are stacked by their share", () => {
   const tile = (colour: number): Uint32Array => new Uint32Array(64).fill(colour);
   const look = (colour: number) => ({ letter: "", fill: "", ink: "", tile: tile(colour) });
   const palette = { size: 8, looks: [look(1), look(2)] } as unknown as Palette;
+  const STATES = { first: 0, count: 2 };
   const raster = { pixels: new Uint32Array(3 * 12), width: 3, height: 12 };
   // Half and half; all of the second; a quarter of the first and nothing known of the rest.
-  drawLane(raster, Float64Array.from([0.5, 0.5, 0, 1, 0.25, 0]), 2, 1, 9, palette);
+  drawLane(raster, Float64Array.from([0.5, 0.5, 0, 1, 0.25, 0]), STATES, 1, 9, palette);
   const column = (x: number): number[] => Array.from({ length: 12 }, (_, y) => raster.pixels[y * 3 + x] ?? -1);
   assert.deepEqual(column(0), [0, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0]);
   assert.deepEqual(column(1), [0, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0]);
   assert.deepEqual(column(2), [0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0]);
   // Above and below the picture nothing is drawn.
-  drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), 2, -4, 2, palette);
-  drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), 2, 10, 40, palette);
+  drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), STATES, -4, 2, palette);
+  drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), STATES, 10, 40, palette);
   assert.deepEqual(column(1), [1, 1, 2, 2, 2, 2, 2, 2, 2, 0, 1, 1]);
+});
+
+test("what is drawn beyond the edges is cut off, and hatches stay in place", () => {
+  const raster = { pixels: new Uint32Array(8 * 2), width: 8, height: 2 };
+  box(raster, -5, 2, -1, 9, 1);
+  box(raster, 7, 20, 1, 2, 1);
+  assert.deepEqual([...raster.pixels], [1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1]);
+  const lines = (origin: number): number[] => {
+    raster.pixels.fill(0);
+    hatch(raster, 0, 8, 0, 2, origin, 4, 1);
+    return [...raster.pixels];
+  };
+  assert.deepEqual(lines(0), [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+  assert.deepEqual(lines(-1e12), lines(0));
+  assert.deepEqual(lines(1), [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]);
+});
+
+test("labels are cut where they do not fit", () => {
+  const context = { measureText: (text: string) => ({ width: 10 * text.length }) } as unknown as CanvasRenderingContext2D;
+  const letters = new Letters(context);
+  assert.equal(letters.width("abc"), 30);
+  assert.deepEqual([50, 49, 40, 39].map((room) => letters.fit("abcde", room)), ["abcde", "abc…", "abc…", ""]);
 });
 
 test("colours are read", () => {

@@ -2,9 +2,10 @@
 
 import type { Data, Lane, Marks } from "./data.js";
 import type { Palette } from "./palette.js";
-import { fill, lane as drawLane, type Raster } from "./raster.js";
+import { Letters } from "./labels.js";
+import { box, fill, hatch, lane as drawLane, type Raster } from "./raster.js";
 import type { Row } from "./rows.js";
-import { columns, firstAbove } from "./sums.js";
+import { columns, firstAbove, type States, statesOf } from "./sums.js";
 import { name } from "./tell.js";
 import type { Tick } from "./ticks.js";
 import type { View } from "./view.js";
@@ -35,42 +36,58 @@ export interface Scene {
 /** Width from which a cell has a border, and from which there is room for a letter. */
 const BORDER = 4;
 const LETTER = 14;
+/** Labels that are drawn at most: where more have room, only those of wider cells are. */
+const MOST_LABELS = 3000;
 /** Events that are drawn one by one at most; more are summed to a band. */
 const MOST_EVENTS = 20_000;
 
 const FONT = "11px system-ui, sans-serif";
 
-/** What a row is drawn from, kept from frame to frame so that nothing is made anew. */
+/** A label of a cell, in pixels of the style. */
+interface Label {
+  text: string;
+  ink: string;
+  x: number;
+  y: number;
+}
+
+/** What rows are drawn from, kept from frame to frame so that nothing is made anew. */
 export class Painter {
   private image: ImageData | undefined;
   private parts = new Float64Array(0);
-  private readonly widths = new Map<string, number>();
+  private letters: Letters | undefined;
+  private readonly states = new Map<string, States>();
 
-  constructor(private readonly data: Data) {}
+  constructor(private readonly data: Data) {
+    for (const group of new Set(data.lanes.map((lane) => lane.group))) {
+      const lanes = data.lanes.filter((lane) => lane.group === group);
+      this.states.set(group, statesOf(lanes.map((lane) => lane.cells)));
+    }
+  }
 
   /** Draws all rows that show. */
   draw(context: CanvasRenderingContext2D, scene: Scene): void {
     const { palette, ratio, scroll } = scene;
     const width = Math.max(1, Math.round(scene.width * ratio));
     const height = Math.max(1, Math.round(scene.height * ratio));
-    if (this.image?.width !== width || this.image.height !== height) {
-      this.image = context.createImageData(width, height);
-      this.parts = new Float64Array((width + 1) * Math.max(1, this.data.kinds.length));
-    }
+    if (this.image?.width !== width || this.image.height !== height) this.image = context.createImageData(width, height);
     const raster: Raster = { pixels: new Uint32Array(this.image.data.buffer), width, height };
     raster.pixels.fill(palette.backgroundPixel);
     const showing = scene.rows.filter((row) => row.top + row.height > scroll && row.top < scroll + scene.height);
-    const wide = new Map<Row, number[]>();
-    for (const row of showing) this.lane(raster, row, scene, wide);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = FONT;
+    this.letters ??= new Letters(context);
+    const labels = this.lanes(raster, scene, showing);
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.putImageData(this.image, 0, 0);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.font = FONT;
     context.textBaseline = "middle";
     this.grid(context, scene);
+    for (const { text, ink, x, y } of labels) {
+      context.fillStyle = ink;
+      context.fillText(text, x, y);
+    }
     for (const row of showing) {
-      const lane = row.type === "lane" ? this.data.lanes[row.index] : undefined;
-      if (lane) this.cells(context, scene, row, lane, wide.get(row) ?? []);
       const marks = row.type === "marks" ? this.data.marks[row.index] : undefined;
       if (marks) this.marks(context, scene, row, marks);
     }
@@ -78,24 +95,47 @@ export class Painter {
     this.over(context, scene, showing);
   }
 
-  private lane(raster: Raster, row: Row, scene: Scene, wide: Map<Row, number[]>): void {
-    const { ratio, scroll, palette, view } = scene;
+  /** Draws lanes as pixels, and returns the labels of their cells. */
+  private lanes(raster: Raster, scene: Scene, showing: readonly Row[]): Label[] {
+    const wide: { row: Row; lane: Lane; found: number[] }[] = [];
+    let count = 0;
+    const open = new Set(scene.rows.filter((row) => row.type === "lane").map((row) => row.group));
+    for (const row of showing) {
+      // An open group's row is its heading alone; a folded one's shows what its lanes add up to.
+      if (row.lanes.length === 0 || (row.type === "group" && open.has(row.group))) continue;
+      const found = this.lane(raster, row, scene);
+      const lane = row.type === "lane" ? this.data.lanes[row.index] : undefined;
+      if (lane) wide.push({ row, lane, found });
+      count += found.length;
+    }
+    const least = count > MOST_LABELS ? 48 : LETTER;
+    return wide.flatMap(({ row, lane, found }) => this.cells(raster, scene, row, lane, found, least));
+  }
+
+  /** Where a row's lane is, in pixels of the screen. */
+  private band(row: Row, { ratio, scroll }: Scene): [number, number] {
+    return [Math.round((row.top - scroll + 2) * ratio), Math.round((row.top - scroll + row.height - 2) * ratio)];
+  }
+
+  private lane(raster: Raster, row: Row, scene: Scene): number[] {
+    const { ratio, palette, view } = scene;
     const isSum = row.type === "group";
-    if (row.lanes.length === 0 || (isSum && scene.rows.some((one) => one.type === "lane" && one.group === row.group))) return;
-    const top = Math.round((row.top - scroll + 2) * ratio);
-    const bottom = Math.round((row.top - scroll + row.height - 2) * ratio);
+    const [top, bottom] = this.band(row, scene);
     fill(raster, top, bottom, palette.laneBackground);
-    const kinds = this.data.kinds.length;
-    this.parts.fill(0);
+    const states = this.states.get(row.group) ?? { first: 0, count: this.data.kinds.length };
+    const size = (raster.width + 1) * states.count;
+    if (this.parts.length < size) this.parts = new Float64Array(size);
+    const parts = this.parts;
+    parts.fill(0, 0, size);
     const found: number[] = [];
     for (const index of row.lanes) {
       const lane = this.data.lanes[index];
       const least = isSum ? Infinity : BORDER * ratio;
-      if (lane) columns(this.parts, lane.cells, kinds, view.from, view.to, raster.width, least, found);
+      if (lane) columns(parts, lane.cells, states, view.from, view.to, raster.width, least, found);
     }
-    if (isSum) for (let at = 0; at < this.parts.length; at++) this.parts[at] = (this.parts[at] as number) / row.lanes.length;
-    drawLane(raster, this.parts, kinds, top, bottom, palette);
-    wide.set(row, found);
+    if (isSum) for (let at = 0; at < size; at++) parts[at] = (parts[at] as number) / row.lanes.length;
+    drawLane(raster, parts, states, top, bottom, palette);
+    return found;
   }
 
   private grid(context: CanvasRenderingContext2D, { ticks, view, width, height, palette }: Scene): void {
@@ -105,96 +145,54 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** How wide a text is. */
-  private measure(context: CanvasRenderingContext2D, text: string): number {
-    let width = this.widths.get(text);
-    if (width === undefined) {
-      if (this.widths.size > 5000) this.widths.clear();
-      width = context.measureText(text).width;
-      this.widths.set(text, width);
-    }
-    return width;
-  }
-
-  /** Borders and labels of cells that have room for them. */
-  private cells(context: CanvasRenderingContext2D, scene: Scene, row: Row, lane: Lane, found: readonly number[]): void {
-    const { view, width, palette, scroll } = scene;
+  /** Borders of cells that have room for them, and labels of those that are `least` wide. */
+  private cells(raster: Raster, scene: Scene, row: Row, lane: Lane, found: readonly number[], least: number): Label[] {
+    const { view, palette, ratio } = scene;
     const { cells } = lane;
-    const top = row.top - scroll + 2;
-    const high = row.height - 4;
+    const [top, bottom] = this.band(row, scene);
+    const labels: Label[] = [];
+    const label = (text: string, ink: string, ground: number, x: number): void => {
+      const width = this.letters?.width(text) ?? 0;
+      // On patterns, letters need a quiet ground.
+      const inset = Math.round(2 * ratio);
+      box(raster, Math.round((x - 2) * ratio), Math.round((x + width + 2) * ratio), top + inset, bottom - inset, ground);
+      labels.push({ text, ink, x, y: row.top - scene.scroll + row.height / 2 + 0.5 });
+    };
     for (const i of found) {
-      const x0 = Math.max(-1, view.x(cells.begin[i] as number, width));
-      const x1 = Math.min(width + 1, view.x(cells.end[i] as number, width));
+      const x0 = Math.max(-1, view.x(cells.begin[i] as number, scene.width));
+      const x1 = Math.min(scene.width + 1, view.x(cells.end[i] as number, scene.width));
       const state = cells.kind[i] as number;
+      const room = x1 - Math.max(0, x0) - 7;
       if (state < 0) {
-        this.sum(context, scene, x0, x1, top, high, cells.c[i] as number);
+        this.sum(raster, scene, x0, x1, [top, bottom], view.x(cells.begin[i] as number, scene.width));
+        const text = `Σ ${cells.c[i]}`;
+        if (room > 24 && room >= least && (this.letters?.width(text) ?? Infinity) + 6 < room) label(text, palette.text, palette.backgroundPixel, Math.max(0, x0) + 7);
         continue;
       }
       const look = palette.looks[state];
       if (!look) continue;
-      context.fillStyle = palette.background;
-      context.fillRect(Math.round(x0), top, 1, high);
-      const room = x1 - Math.max(0, x0) - 6;
-      if (room < LETTER - 6) continue;
+      const edge = Math.round(x0 * ratio);
+      box(raster, edge, edge + Math.max(1, Math.round(ratio)), top, bottom, palette.backgroundPixel);
+      if (x1 - x0 < least) continue;
       const what = name(this.data, cells.a[i] as number);
       const long = what ? `${look.letter} ${what}` : (this.data.kinds[state]?.label ?? "");
-      const text = this.fit(context, long, room) || look.letter;
-      const textWidth = this.measure(context, text);
-      const x = Math.max(0, x0) + 4;
-      // On patterns, letters need a quiet ground.
-      context.fillStyle = look.fill;
-      context.fillRect(x - 1, top + 2, Math.min(textWidth, room) + 2, high - 4);
-      context.fillStyle = look.ink;
-      context.fillText(text, x, top + high / 2 + 0.5, room);
+      const text = room < 24 ? look.letter : this.letters?.fit(long, room) || look.letter;
+      label(text, look.ink, look.pixel, Math.max(0, x0) + 4);
     }
+    return labels;
   }
 
-  /** A sum that was not kept finer: hatched, since where in it its states are is not known. */
-  private sum(context: CanvasRenderingContext2D, scene: Scene, x0: number, x1: number, top: number, high: number, count: number): void {
-    const { palette, width } = scene;
-    const [left, right] = [Math.max(0, x0), Math.min(width, x1)];
-    if (right - left < 6) return;
-    context.save();
-    context.beginPath();
-    context.rect(left, top, right - left, high);
-    context.clip();
-    context.strokeStyle = palette.background;
-    context.globalAlpha = 0.75;
-    context.lineWidth = 1.5;
-    context.beginPath();
-    // Lines stay where they are in the recording when it is moved.
-    for (let x = left - ((left - x0) % 9) - high; x < right; x += 9) {
-      context.moveTo(x, top + high);
-      context.lineTo(x + high, top);
-    }
-    context.stroke();
-    context.globalAlpha = 1;
-    context.strokeStyle = palette.soft;
-    context.lineWidth = 1;
-    context.strokeRect(Math.round(x0) + 0.5, top + 0.5, x1 - x0 - 1, high - 1);
-    const text = `Σ ${count}`;
-    const textWidth = this.measure(context, text);
-    if (right - left > textWidth + 14) {
-      context.fillStyle = palette.background;
-      context.fillRect(left + 4, top + 2, textWidth + 6, high - 4);
-      context.fillStyle = palette.text;
-      context.fillText(text, left + 7, top + high / 2 + 0.5);
-    }
-    context.restore();
-  }
-
-  private fit(context: CanvasRenderingContext2D, text: string, room: number): string {
-    if (room < 24) return "";
-    if (this.measure(context, text) <= room) return text;
-    // Letters of this font are at least three pixels wide, so much of a long name need not be measured.
-    let low = 1;
-    let high = Math.min(text.length, Math.ceil(room / 3));
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (context.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle;
-      else high = middle - 1;
-    }
-    return low > 2 ? `${text.slice(0, low)}…` : "";
+  /** A sum that was not kept finer: hatched, since where in it its states are is not known, and with a border. */
+  private sum(raster: Raster, scene: Scene, x0: number, x1: number, [top, bottom]: [number, number], origin: number): void {
+    if (x1 - x0 < 6) return;
+    const { palette, ratio } = scene;
+    const [left, right] = [Math.round(x0 * ratio), Math.round(x1 * ratio)];
+    const line = Math.max(1, Math.round(ratio));
+    hatch(raster, left, right, top, bottom, Math.round(origin * ratio), Math.round(9 * ratio), palette.backgroundPixel);
+    box(raster, left, right, top, top + line, palette.softPixel);
+    box(raster, left, right, bottom - line, bottom, palette.softPixel);
+    box(raster, left, left + line, top, bottom, palette.softPixel);
+    box(raster, right - line, right, top, bottom, palette.softPixel);
   }
 
   private colourOf(palette: Palette, id: string): string {

@@ -60,6 +60,7 @@ export function luminance([r, g, b]: readonly [number, number, number]): number 
 export interface Look {
   letter: string;
   fill: string;
+  pixel: number;
   /** The colour of text on it. */
   ink: string;
   /** Its pixels: `size` by `size`. */
@@ -74,6 +75,7 @@ export interface Palette {
   background: string;
   backgroundPixel: number;
   laneBackground: number;
+  softPixel: number;
   text: string;
   soft: string;
   line: string;
@@ -108,7 +110,7 @@ export function palette(kinds: readonly Kind[], element: Element, fine: boolean)
         tile[y * size + x] = bit ? other : base;
       }
     }
-    return { letter, fill: `rgb(${rgb.join(",")})`, ink: light ? "#000" : "#fff", tile };
+    return { letter, fill: `rgb(${rgb.join(",")})`, pixel: base, ink: light ? "#000" : "#fff", tile };
   });
   return {
     size,
@@ -116,6 +118,7 @@ export function palette(kinds: readonly Kind[], element: Element, fine: boolean)
     background: named("--bg", "#ffffff"),
     backgroundPixel: pixel(...colour("--bg", "#ffffff")),
     laneBackground: pixel(...colour("--lane", "#f4f4f4")),
+    softPixel: pixel(...colour("--soft", "#555555")),
     text: named("--text", "#111111"),
     soft: named("--soft", "#555555"),
     line: named("--line", "#cccccc"),

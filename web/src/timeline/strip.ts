@@ -4,7 +4,7 @@ import { duration } from "../format.js";
 import type { Data } from "./data.js";
 import type { Palette } from "./palette.js";
 import { fill, lane as drawLane, type Raster } from "./raster.js";
-import { columns } from "./sums.js";
+import { columns, statesOf } from "./sums.js";
 import type { Tick } from "./ticks.js";
 import type { View } from "./view.js";
 
@@ -37,12 +37,12 @@ export class Overview {
       const image = context.createImageData(w, h);
       const raster: Raster = { pixels: new Uint32Array(image.data.buffer), width: w, height: h };
       fill(raster, 0, h, palette.laneBackground);
-      const kinds = this.data.kinds.length;
-      const parts = new Float64Array((w + 1) * kinds);
       const lanes = this.lanes();
-      for (const { cells } of lanes) columns(parts, cells, kinds, 0, this.data.length, w);
+      const states = statesOf(lanes.map((lane) => lane.cells));
+      const parts = new Float64Array((w + 1) * states.count);
+      for (const { cells } of lanes) columns(parts, cells, states, 0, this.data.length, w);
       for (let at = 0; at < parts.length; at++) parts[at] = (parts[at] as number) / lanes.length;
-      drawLane(raster, parts, kinds, 0, h, palette);
+      drawLane(raster, parts, states, 0, h, palette);
       this.kept = { image, palette };
     }
     context.setTransform(1, 0, 0, 1, 0, 0);

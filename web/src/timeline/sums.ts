@@ -65,14 +65,37 @@ export function cellAt(cells: Cells, time: number): number {
   return i < cells.count && (cells.begin[i] as number) <= time ? i : -1;
 }
 
+/** States that a lane may have: those of vCPUs, of threads or of CPUs, which stand together. */
+export interface States {
+  first: number;
+  count: number;
+}
+
+/** The states that lanes have. */
+export function statesOf(lanes: readonly Cells[]): States {
+  let first = Infinity;
+  let last = -1;
+  const note = (kind: number): void => {
+    if (kind < 0) return;
+    if (kind < first) first = kind;
+    if (kind > last) last = kind;
+  };
+  for (const { kind, sumKind } of lanes) {
+    kind.forEach(note);
+    sumKind.forEach(note);
+  }
+  return last < 0 ? { first: 0, count: 1 } : { first, count: last - first + 1 };
+}
+
 /**
- * Adds, for each of `width` columns between two times, which part of it every state takes: `into[column * kinds + state]`.
- * Cells of at least `wide` pixels are put into `found`: they have room for a border and a label.
+ * Adds, for each of `width` columns between two times, which part of it every state takes:
+ * `into[column * states.count + state - states.first]`. Cells of at least `wide` pixels are put into `found`: they have room for
+ * a border and a label.
  */
 export function columns(
   into: Float64Array,
   cells: Cells,
-  kinds: number,
+  states: States,
   from: number,
   to: number,
   width: number,
@@ -80,18 +103,19 @@ export function columns(
   found: number[] = [],
 ): void {
   const { begin, end, kind, a, b, sumKind, sumNs } = cells;
+  const { first: least, count: stride } = states;
   const scale = width / (to - from);
   const stretch = (state: number, x0: number, x1: number, weight: number): void => {
     const c0 = Math.floor(x0);
     const c1 = Math.floor(x1);
-    let at = c0 * kinds + state;
+    let at = c0 * stride + state;
     if (c0 === c1) {
       into[at] = (into[at] as number) + (x1 - x0) * weight;
       return;
     }
     into[at] = (into[at] as number) + (c0 + 1 - x0) * weight;
-    const last = c1 * kinds + state;
-    for (at += kinds; at < last; at += kinds) into[at] = (into[at] as number) + weight;
+    const last = c1 * stride + state;
+    for (at += stride; at < last; at += stride) into[at] = (into[at] as number) + weight;
     if (c1 < width) into[last] = (into[last] as number) + (x1 - c1) * weight;
   };
   for (let i = firstAbove(end, from); i < cells.count; i++) {
@@ -106,15 +130,15 @@ export function columns(
       // What most stretches are when much is shown: within one column.
       const column = x0 | 0;
       if (column === (x1 | 0)) {
-        const at = column * kinds + state;
+        const at = column * stride + state - least;
         into[at] = (into[at] as number) + (x1 - x0);
-      } else stretch(state, x0, x1, 1);
+      } else stretch(state - least, x0, x1, 1);
       continue;
     }
     const whole = last - first;
     const stop = (a[i] as number) + (b[i] as number);
     for (let at = a[i] as number; at < stop; at++) {
-      stretch(sumKind[at] as number, x0, x1, whole > 0 ? (sumNs[at] as number) / whole : 0);
+      stretch((sumKind[at] as number) - least, x0, x1, whole > 0 ? (sumNs[at] as number) / whole : 0);
     }
   }
 }
