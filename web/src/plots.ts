@@ -13,7 +13,7 @@ interface Written {
 
 const HEIGHT = 260;
 /** Lines in turn, so that they can be told apart without colour. */
-const DASHES: readonly number[][] = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
+const DASHES: readonly number[][] = [[], [7, 4], [2, 3], [10, 3, 2, 3], [14, 4], [4, 2, 2, 2, 2, 2]];
 
 /** Series of points of their own, with one list of all their places: uPlot wants the latter. */
 export function align(series: Written["series"]): (number | null)[][] {
@@ -42,7 +42,7 @@ function valueAt(list: readonly (number | null)[], index: number): number | null
 function draw(host: HTMLElement, unit: string | null, written: Written): uPlot {
   const style = getComputedStyle(host);
   const named = (name: string): string => style.getPropertyValue(name).trim();
-  const colours = ["--series-1", "--series-2", "--series-3", "--series-4"].map(named);
+  const colours = [1, 2, 3, 4, 5, 6].map((at) => named(`--series-${at}`));
   const { axis, exact } = formatter(unit);
   const lists = align(written.series);
   const axes = { stroke: named("--soft"), grid: { stroke: named("--line"), width: 1 }, ticks: { stroke: named("--line"), width: 1 }, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif" };
@@ -53,8 +53,8 @@ function draw(host: HTMLElement, unit: string | null, written: Written): uPlot {
     cursor: { drag: { x: false, y: false }, y: false },
     scales: { x: { time: false }, y: { distr: 3, log: 10 } },
     axes: [
-      { ...axes, label: written.x_label ?? "", values: (_, splits) => splits.map((x) => `${Number((x * 100).toPrecision(6))} %`) },
-      { ...axes, label: written.y_label ?? "", size: 70, values: (_, splits) => splits.map((y) => (y == null ? "" : axis(y))) },
+      { ...axes, label: written.x_label ?? "", size: 34, labelSize: 22, values: (_, splits) => splits.map((x) => `${Number((x * 100).toPrecision(6))} %`) },
+      { ...axes, label: written.y_label ?? "", size: 60, labelSize: 22, values: (_, splits) => splits.map((y) => (y == null ? "" : axis(y))) },
     ],
     series: [
       { label: written.x_label ?? "x", value: (_, x) => (x == null ? "" : `${Number((x * 100).toPrecision(6))} %`) },

@@ -82,7 +82,10 @@ function headName(head: HTMLTableCellElement): string {
 /** A table as CSV: exact values below the names of columns that `--format csv` has. */
 export function asCsv(table: HTMLTableElement): string {
   const heads = headsOf(table).map((head) => head.getAttribute("data-column") ?? headName(head));
-  const rows = rowsOf(table).map((row) => [...row.cells].map(value));
+  const isNumber = heads.map((_, column) => isNumberColumn(table, column));
+  // A column of numbers has a dash where there is none: that is for readers.
+  const exact = (cell: Element, column: number): string => (isNumber[column] && !cell.hasAttribute("data-v") ? "" : value(cell));
+  const rows = rowsOf(table).map((row) => [...row.cells].map(exact));
   return csv([heads, ...rows]);
 }
 
@@ -106,10 +109,11 @@ export function equip(table: HTMLTableElement): void {
   tools.append(copier("Copy as CSV", () => asCsv(table), label("Copy as CSV")));
   const command = table.getAttribute("data-command");
   if (command) {
-    tools.append(copier("Copy command", () => command, { ...label("Copy command"), title: command }));
+    tools.append(copier("Copy command", () => table.getAttribute("data-command") ?? command, label("Copy command")));
   }
   // A table that is wider than the page scrolls by itself, by keyboard too.
   let box = table.parentElement;
+  if (box?.classList.contains("scroll")) box.classList.add("table-box");
   if (!box?.classList.contains("table-box")) {
     box = make("div", { class: "table-box" });
     table.replaceWith(box);

@@ -4,7 +4,7 @@ import { make } from "../dom.js";
 import type { Data } from "./data.js";
 import type { Palette } from "./palette.js";
 
-const TITLES: Record<string, string> = { vcpu: "vCPUs", thread: "Threads", cpu: "CPUs" };
+const TITLES: Record<string, string> = { vcpu: "vCPUs", thread: "Threads", cpu: "CPUs", all: "All" };
 const [WIDTH, HEIGHT] = [22, 14];
 
 /** Makes the legend; it is made again when colours change. */

@@ -16,21 +16,22 @@ const PATTERNS: Record<string, readonly number[]> = {
 /** A pattern and a letter for each state that the data may have. */
 const LOOKS: Record<string, readonly [keyof typeof PATTERNS, string]> = {
   guest: ["plain", "G"],
-  kernel: ["rising", "K"],
-  kernel_blocked: ["falling", "B"],
-  user: ["lines", "U"],
-  user_blocked: ["falling", "V"],
-  poll: ["dots", "P"],
+  kernel: ["plain", "K"],
+  kernel_blocked: ["rising", "k"],
+  user: ["plain", "U"],
+  user_blocked: ["rising", "u"],
+  poll: ["bars", "P"],
   halted: ["plain", "H"],
-  runnable: ["bars", "R"],
+  runnable: ["dots", "R"],
   running: ["plain", "X"],
   sleeping: ["plain", "S"],
-  blocked: ["falling", "D"],
+  blocked: ["rising", "D"],
   idle: ["plain", "I"],
   vcpu: ["plain", "C"],
   backend: ["lines", "E"],
-  other: ["rising", "O"],
+  other: ["falling", "O"],
   unknown: ["checks", "?"],
+  outside: ["checks", "–"],
 };
 
 /** A colour of a pixel, as canvases have it in memory on machines with the lowest byte first: alpha, blue, green, red. */

@@ -65,6 +65,7 @@ export class Summary {
       ]),
       make("tbody"),
     );
+    if (group === "vcpus") table.setAttribute("data-command", "trapline vcpus REC");
     this.folded(`${TITLES[group] ?? group}: time by state in what is shown`, table, lanes.length <= 16);
     return table;
   }

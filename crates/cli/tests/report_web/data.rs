@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 pub(super) const HOSTILE: &str = "</script><img src=x onerror=\"window.owned=1\">";
 
 /// The states, and of what they are.
-const KINDS: [(&str, &str); 15] = [
+const KINDS: [(&str, &str); 16] = [
     ("guest", "vcpu"),
     ("kernel", "vcpu"),
     ("user", "vcpu"),
@@ -30,6 +30,7 @@ const KINDS: [(&str, &str); 15] = [
     ("backend", "cpu"),
     ("other", "cpu"),
     ("unknown", "cpu"),
+    ("outside", "all"),
 ];
 
 /// Numbers by chance, the same in each run (Numerical Recipes' linear congruential generator).
