@@ -59,14 +59,4 @@ fn zooming() {
     );
     println!("drawing: {}", told(0));
     println!("frame to frame: {}", told(1));
-    let mut drawn: Vec<f64> = times[0]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_f64)
-        .collect();
-    drawn.sort_by(f64::total_cmp);
-    // All but what a busy machine does to a few.
-    let most = drawn[drawn.len() * 95 / 100];
-    assert!(most < 100.0, "a zoom takes {most} ms");
 }
