@@ -51,6 +51,7 @@ mod polls_equal_kvms;
 mod printed_tables;
 mod progress;
 mod report_page;
+mod report_web;
 mod rules;
 mod sched_equals_perf;
 mod screen;

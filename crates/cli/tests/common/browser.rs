@@ -28,6 +28,11 @@ fn program(variable: &str, usual: &str) -> Option<PathBuf> {
 impl Browser {
     /// Starts a browser. `None`, which is said, where there is none, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
     pub(crate) fn start() -> Option<Browser> {
+        Browser::start_with(&[])
+    }
+
+    /// Starts a browser with more arguments.
+    pub(crate) fn start_with(more: &[&str]) -> Option<Browser> {
         let browser = program("TRAPLINE_CHROMIUM", "/usr/bin/chromium");
         let driver = program("TRAPLINE_CHROMEDRIVER", "/usr/bin/chromedriver");
         let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
@@ -60,7 +65,7 @@ impl Browser {
             port: said.expect("chromedriver says its port"),
             session: String::new(),
         };
-        let arguments = [
+        let mut arguments = vec![
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
@@ -68,6 +73,7 @@ impl Browser {
             "--hide-scrollbars",
             "--window-size=1200,800",
         ];
+        arguments.extend(more);
         let session = started.ask(
             "POST",
             "/session",
@@ -131,9 +137,14 @@ impl Browser {
 
     /// Opens a file.
     pub(crate) fn open(&self, file: &Path) {
+        self.open_at(file, "");
+    }
+
+    /// Opens a file at a fragment, which begins with `#`.
+    pub(crate) fn open_at(&self, file: &Path, fragment: &str) {
         self.post(
             "/url",
-            &json!({"url": format!("file://{}", file.display())}),
+            &json!({"url": format!("file://{}{fragment}", file.display())}),
         );
     }
 
@@ -181,6 +192,48 @@ impl Browser {
             "/actions",
             &json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}),
         );
+    }
+
+    /// Moves the mouse to places of the window, in pixels, with its button down between the first and the last where it drags.
+    pub(crate) fn mouse(&self, places: &[(i64, i64)], drags: bool) {
+        let mut actions: Vec<Value> = Vec::new();
+        for (at, (x, y)) in places.iter().enumerate() {
+            actions.push(json!({"type": "pointerMove", "duration": 20, "x": x, "y": y}));
+            if drags && at == 0 {
+                actions.push(json!({"type": "pointerDown", "button": 0}));
+            }
+        }
+        if drags {
+            actions.push(json!({"type": "pointerUp", "button": 0}));
+        }
+        self.post(
+            "/actions",
+            &json!({"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]}),
+        );
+    }
+
+    /// Turns the wheel at a place of the window.
+    pub(crate) fn wheel(&self, (x, y): (i64, i64), (dx, dy): (i64, i64)) {
+        let turn =
+            json!({"type": "scroll", "duration": 0, "x": x, "y": y, "deltaX": dx, "deltaY": dy});
+        self.post(
+            "/actions",
+            &json!({"actions": [{"type": "wheel", "id": "wheel", "actions": [turn]}]}),
+        );
+    }
+
+    /// Runs a script with an argument that ends by calling its last one, and returns what that was called with.
+    pub(crate) fn run_async(&self, script: &str, argument: &Value) -> Value {
+        self.post(
+            "/execute/async",
+            &json!({"script": script, "args": [argument]}),
+        )
+    }
+
+    /// Returns a picture of what shows, as PNG in base64.
+    pub(crate) fn screenshot(&self) -> String {
+        let picture = self.ask("GET", &format!("{}/screenshot", self.session), &Value::Null);
+        picture.as_str().unwrap_or_default().to_owned()
     }
 
     /// Types a text where the keyboard's focus is.

@@ -1,0 +1,69 @@
+// What the report's page does. All of it stands in the page without this script, but the timeline.
+
+import { last } from "./copy.js";
+import * as commands from "./commands.js";
+import { all, make } from "./dom.js";
+import { parse } from "./hash.js";
+import * as plots from "./plots.js";
+import * as search from "./search.js";
+import * as tables from "./tables.js";
+import { decode } from "./timeline/data.js";
+import { Timeline } from "./timeline/timeline.js";
+
+/** What tests and the curious find in `window.trapline`. */
+interface Exposed {
+  timelines: Timeline[];
+  /** What was copied last, and how. */
+  copied: { text: string; way: string };
+  /** True when everything has been made. */
+  ready: boolean;
+}
+
+async function timeline(host: HTMLElement): Promise<Timeline | undefined> {
+  const base64 = host.querySelector("script.timeline-data")?.textContent ?? "";
+  const wait = make("p", { class: "note" }, "The timeline is being unpacked.");
+  host.append(wait);
+  try {
+    if (!("DecompressionStream" in window)) throw new Error("this browser cannot unpack it; those since 2023 can");
+    const data = await decode(base64);
+    wait.remove();
+    if (data.lanes.length === 0) {
+      host.append(make("p", { class: "note" }, "The recording has nothing that a timeline could show."));
+      return undefined;
+    }
+    return new Timeline(host, data, Number(host.dataset["recording"] ?? "0"));
+  } catch (error) {
+    wait.textContent = `The timeline cannot be shown: ${error instanceof Error ? error.message : String(error)}.`;
+    return undefined;
+  }
+}
+
+/** Opens the place that the address names. */
+function follow(timelines: readonly Timeline[]): void {
+  const place = parse(location.hash);
+  if (!place) return;
+  timelines.find((one) => one.recording === place.recording)?.goto(place);
+}
+
+async function start(): Promise<void> {
+  const exposed: Exposed = { timelines: [], copied: last, ready: false };
+  (window as unknown as { trapline: Exposed }).trapline = exposed;
+  document.documentElement.classList.add("scripted");
+  commands.start();
+  tables.start();
+  plots.start();
+  const made = await Promise.all(all(".timeline").map(timeline));
+  exposed.timelines.push(...made.filter((one) => one !== undefined));
+  search.start(exposed.timelines);
+  window.addEventListener("hashchange", () => follow(exposed.timelines));
+  // A link that is pressed again leads there again, though the address stays.
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a[href^='#t=']") : null;
+    if (link && link.getAttribute("href") === location.hash) follow(exposed.timelines);
+  });
+  follow(exposed.timelines);
+  exposed.ready = true;
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => void start());
+else void start();

@@ -1,0 +1,42 @@
+// What colours, patterns and letters mean.
+
+import { make } from "../dom.js";
+import type { Data } from "./data.js";
+import type { Palette } from "./palette.js";
+
+const TITLES: Record<string, string> = { vcpu: "vCPUs", thread: "Threads", cpu: "CPUs", all: "All" };
+const [WIDTH, HEIGHT] = [22, 14];
+
+/** Makes the legend; it is made again when colours change. */
+export function legend(data: Data, palette: Palette): HTMLElement[] {
+  const step = palette.size / 8;
+  return [...new Set(data.kinds.map((kind) => kind.of))].map((of) => {
+    const list = make("ul", { "aria-label": `States of ${TITLES[of] ?? of}` });
+    data.kinds.forEach((kind, index) => {
+      const look = palette.looks[index];
+      if (kind.of !== of || !look) return;
+      const canvas = make("canvas", { "aria-hidden": "true", class: "swatch" });
+      [canvas.width, canvas.height] = [WIDTH * step, HEIGHT * step];
+      const context = canvas.getContext("2d");
+      if (context) {
+        const image = context.createImageData(canvas.width, canvas.height);
+        const pixels = new Uint32Array(image.data.buffer);
+        for (let at = 0; at < pixels.length; at++) {
+          const [x, y] = [at % canvas.width, Math.floor(at / canvas.width)];
+          pixels[at] = look.tile[(y % palette.size) * palette.size + (x % palette.size)] as number;
+        }
+        context.putImageData(image, 0, 0);
+        context.scale(step, step);
+        context.fillStyle = look.fill;
+        context.fillRect(5, 1, 12, HEIGHT - 2);
+        context.fillStyle = look.ink;
+        context.font = "bold 11px system-ui, sans-serif";
+        context.textAlign = "center";
+        context.textBaseline = "middle";
+        context.fillText(look.letter, WIDTH / 2, HEIGHT / 2 + 1);
+      }
+      list.append(make("li", {}, canvas, kind.label));
+    });
+    return make("div", { class: "tl-legend-part" }, make("span", { class: "soft" }, `${TITLES[of] ?? of}:`), list);
+  });
+}

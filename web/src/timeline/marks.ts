@@ -1,0 +1,50 @@
+// Going from mark to mark.
+
+import type { Data, Marks } from "./data.js";
+
+/** A mark by its line and number. */
+export interface MarkAt {
+  line: number;
+  index: number;
+}
+
+/** All marks in the order of time. */
+export class MarkList {
+  readonly list: readonly (MarkAt & { time: number })[];
+
+  constructor(data: Data) {
+    const found = data.marks.flatMap((marks, line) => [...marks.begin].map((time, index) => ({ time, line, index })));
+    this.list = found.sort((a, b) => a.time - b.time || a.line - b.line || a.index - b.index);
+  }
+
+  position(mark: MarkAt): number | undefined {
+    const at = this.list.findIndex(({ line, index }) => line === mark.line && index === mark.index);
+    return at < 0 ? undefined : at;
+  }
+
+  /** The first mark after a time, or the last one before it. */
+  near(time: number, by: number): number {
+    const after = this.list.findIndex((mark) => mark.time >= time);
+    const first = after < 0 ? this.list.length : after;
+    return by > 0 ? (first < this.list.length ? first : 0) : first > 0 ? first - 1 : this.list.length - 1;
+  }
+}
+
+/** The mark that is at a time, or nearest to it within some pixels. */
+export function markAt(marks: Marks | undefined, time: number, unit: number): number | undefined {
+  if (!marks) return undefined;
+  let best: number | undefined;
+  let distance = 6 * unit;
+  for (let i = 0; i < marks.count; i++) {
+    const begin = marks.begin[i] as number;
+    if (begin > time + distance) break;
+    const end = begin + (marks.length[i] as number);
+    // Of those that are over it, the shortest; else the nearest.
+    const away = time >= begin && time <= end ? 0 : Math.min(Math.abs(time - begin), Math.abs(time - end));
+    if (away <= distance) {
+      distance = away;
+      best = i;
+    }
+  }
+  return best;
+}

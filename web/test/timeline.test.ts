@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { align } from "../src/plots.js";
+import { find } from "../src/timeline/find.js";
+import { Letters } from "../src/timeline/labels.js";
+import { MarkList, markAt } from "../src/timeline/marks.js";
+import { luminance, parseColour, type Palette } from "../src/timeline/palette.js";
+import { box, hatch, lane as drawLane } from "../src/timeline/raster.js";
+import { height, rowAt, rows } from "../src/timeline/rows.js";
+import { cell, eventAt, lanes, sentence } from "../src/timeline/tell.js";
+import { View } from "../src/timeline/view.js";
+import { data, type Piece } from "./support.js";
+
+const LIST: Piece[] = [
+  { begin: 0, end: 1000, kind: 0, count: 1 },
+  { begin: 1000, end: 5000, kind: -1, parts: [[1, 1000], [2, 3000]], count: 12 },
+  { begin: 5000, end: 5010, kind: 1, count: 1 },
+  { begin: 5010, end: 5030, kind: 2, count: 1 },
+];
+
+const SAMPLE = data([LIST, [{ begin: 0, end: 10_000, kind: 2, count: 1 }]], {
+  marks: [{ id: "findings", label: "findings", marks: [100, 50, 1, 50, 2, 4000, 0, 3, 9, 1] }, { id: "lost", label: "lost", marks: [200, 0, 1, 0, 0] }],
+  windows: [{ begin: 0, end: 6000, why: "x", events: [100, 3, 1700, 0, 1, 2, 50, 3, 1700, -1, 1, 0] }],
+});
+
+test("a view stays within the recording", () => {
+  const view = new View(1_000_000);
+  view.set(-500, 500);
+  assert.deepEqual([view.from, view.to], [0, 1000]);
+  view.set(5, 6);
+  assert.equal(view.span, 100);
+  view.set(0, 1e12);
+  assert.deepEqual([view.from, view.to], [0, 1_000_000]);
+  view.set(NaN, 5);
+  assert.equal(view.span, 1_000_000);
+  view.zoom(0.5, 250_000);
+  assert.deepEqual([view.from, view.to], [125_000, 625_000]);
+  view.zoom(1 / 1.7, 200_000);
+  view.zoom(1.7, 200_000);
+  assert.ok(Math.abs(view.from - 125_000) < 1e-6);
+  view.pan(10);
+  assert.equal(view.to, 1_000_000);
+  view.zoom(100, 900_000);
+  assert.deepEqual([view.from, view.to], [0, 1_000_000]);
+  const tiny = new View(5);
+  tiny.zoom(0.1, 2);
+  assert.deepEqual([tiny.from, tiny.to], [0, 5]);
+});
+
+test("what is told of a stretch, of a sum and of several", () => {
+  const [lane] = SAMPLE.lanes;
+  assert.equal(sentence(cell(SAMPLE, lane!, 0)), "a vCPU 0: guest · HLT · 1.000us, from 443.995733142 to 443.995734142 · on CPU 3");
+  const sum = cell(SAMPLE, lane!, 1);
+  assert.equal(sum.head, "a vCPU 0: 12 stretches, kept as a sum");
+  assert.deepEqual(sum.lines.slice(0, 2), ["halted: 3.000us (75.00 %)", "kernel: 1.000us (25.00 %)"]);
+  // A pixel that is wider than both of the last: to whole stretches.
+  const both = lanes(SAMPLE, [0], "a vCPU 0", 5020, 100);
+  assert.equal(both?.head, "a vCPU 0: 14 stretches");
+  assert.equal(lanes(SAMPLE, [0], "a vCPU 0", 8000, 10), undefined);
+  // Of a folded group it is the pixel, in which a sum may lie only in part.
+  assert.equal(lanes(SAMPLE, [0, 1], "vCPUs", 2000, 1000)?.head, "vCPUs: about 4 stretches");
+});
+
+test("rows are folded and found", () => {
+  const all = rows(SAMPLE, new Set());
+  assert.deepEqual(all.map((row) => `${row.type} ${row.label}`), ["group Marks", "marks findings", "marks lost", "events other events", "group vCPUs (2)", "lane a vCPU 0", "lane a vCPU 1"]);
+  assert.deepEqual(rows(SAMPLE, new Set(["vcpus", "marks"])).map((row) => row.label), ["Marks", "vCPUs (2)"]);
+  for (const row of all) {
+    assert.equal(rowAt(all, row.top), row);
+    assert.equal(rowAt(all, row.top + row.height - 1), row);
+  }
+  assert.equal(rowAt(all, height(all)), undefined);
+  assert.equal(rowAt(all, -1), undefined);
+});
+
+test("marks are gone through in time", () => {
+  const marks = new MarkList(SAMPLE);
+  assert.deepEqual(marks.list.map(({ time }) => time), [100, 200, 4100]);
+  assert.deepEqual([marks.near(0, 1), marks.near(150, 1), marks.near(150, -1), marks.near(9000, 1), marks.near(0, -1)], [0, 1, 0, 0, 2]);
+  const [findings] = SAMPLE.marks;
+  assert.deepEqual([120, 155, 4090, 1000].map((time) => markAt(findings, time, 5)), [0, 0, 1, undefined]);
+  assert.deepEqual(eventAt(SAMPLE, 0, 110, 20), { window: 0, index: 0 });
+  assert.deepEqual(eventAt(SAMPLE, -1, 110, 50), { window: 0, index: 1 });
+  assert.equal(eventAt(SAMPLE, 0, 500, 20), undefined);
+});
+
+test("a text is found in lanes, causes, marks and events", () => {
+  const found = find(SAMPLE, "HLT");
+  assert.deepEqual(found.map((one) => [one.lane, one.from, one.mark?.index]), [[0, 0, undefined], [1, 0, undefined], [undefined, undefined, 1], [0, 100, undefined], [undefined, 150, undefined]]);
+  assert.equal(find(SAMPLE, "vcpu 1").length, 1);
+  assert.deepEqual([find(SAMPLE, ""), find(SAMPLE, "nowhere")], [[], []]);
+});
+
+test("a column's states are stacked by their share", () => {
+  const tile = (colour: number): Uint32Array => new Uint32Array(64).fill(colour);
+  const look = (colour: number) => ({ letter: "", fill: "", ink: "", tile: tile(colour) });
+  const palette = { size: 8, looks: [look(1), look(2)] } as unknown as Palette;
+  const STATES = { first: 0, count: 2 };
+  const raster = { pixels: new Uint32Array(3 * 12), width: 3, height: 12 };
+  // Half and half; all of the second; a quarter of the first and nothing known of the rest.
+  drawLane(raster, Float64Array.from([0.5, 0.5, 0, 1, 0.25, 0]), STATES, 1, 9, palette);
+  const column = (x: number): number[] => Array.from({ length: 12 }, (_, y) => raster.pixels[y * 3 + x] ?? -1);
+  assert.deepEqual(column(0), [0, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0]);
+  assert.deepEqual(column(1), [0, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0]);
+  assert.deepEqual(column(2), [0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0]);
+  // Above and below the picture nothing is drawn.
+  drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), STATES, -4, 2, palette);
+  drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), STATES, 10, 40, palette);
+  assert.deepEqual(column(1), [1, 1, 2, 2, 2, 2, 2, 2, 2, 0, 1, 1]);
+});
+
+test("what is drawn beyond the edges is cut off, and hatches stay in place", () => {
+  const raster = { pixels: new Uint32Array(8 * 2), width: 8, height: 2 };
+  box(raster, -5, 2, -1, 9, 1);
+  box(raster, 7, 20, 1, 2, 1);
+  assert.deepEqual([...raster.pixels], [1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1]);
+  const lines = (origin: number): number[] => {
+    raster.pixels.fill(0);
+    hatch(raster, 0, 8, 0, 2, origin, 4, 1);
+    return [...raster.pixels];
+  };
+  assert.deepEqual(lines(0), [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+  assert.deepEqual(lines(-1e12), lines(0));
+  assert.deepEqual(lines(1), [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]);
+});
+
+test("labels are cut where they do not fit", () => {
+  const context = { measureText: (text: string) => ({ width: 10 * text.length }) } as unknown as CanvasRenderingContext2D;
+  const letters = new Letters(context);
+  assert.equal(letters.width("abc"), 30);
+  assert.deepEqual([50, 49, 40, 39].map((room) => letters.fit("abcde", room)), ["abcde", "abc…", "abc…", ""]);
+});
+
+test("colours are read", () => {
+  assert.deepEqual(parseColour(" #0072B2 "), [0, 114, 178]);
+  assert.deepEqual(parseColour("#fff"), [255, 255, 255]);
+  assert.equal(parseColour("red"), undefined);
+  assert.ok(luminance([255, 255, 255]) > 0.999 && luminance([0, 0, 0]) === 0);
+});
+
+test("series of their own points have one list of places", () => {
+  assert.deepEqual(align([{ label: "a", x: [0, 1], y: [1, 2] }, { label: "b", x: [0, 0.5], y: [3, 4] }]), [[0, 0.5, 1], [1, null, 2], [3, 4, null]]);
+});
