@@ -272,6 +272,16 @@ fn the_timeline_zooms_by_wheel_mouse_and_keys() {
         let [from, to] = page.view();
         from + (to - from) * share.as_f64().unwrap()
     };
+    // There is nothing to zoom out to, so the lanes or the page scroll.
+    let scrolled = || page.run("return window.scrollY").as_f64().unwrap();
+    let top = scrolled();
+    page.browser.wheel((x, y), (0, 40));
+    page.browser.wait(&format!(
+        "return document.querySelector('.tl-scroll').scrollTop > 0 || window.scrollY > {top}"
+    ));
+    assert_eq!(page.view(), [0.0, length]);
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let (x, y) = page.middle(".tl-plot");
     let before = under(&page);
     for _ in 0..8 {
         page.browser.wheel((x, y), (0, -200));
