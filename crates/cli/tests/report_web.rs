@@ -323,8 +323,14 @@ fn the_timeline_zooms_by_wheel_mouse_and_keys() {
     assert_eq!(page.view(), [0.0, length]);
     // Marks, in the order of time.
     page.browser.keys("n");
-    assert!(page.status().starts_with("Mark "), "{}", page.status());
-    page.browser.keys("0");
+    let mark = page.status();
+    assert!(mark.starts_with("Mark "), "{mark}");
+    page.browser.keys("n");
+    assert_ne!(page.status(), mark);
+    page.browser.keys("p");
+    assert_eq!(page.status(), mark);
+    page.run("document.querySelector('.tl-plot').dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))");
+    assert_eq!(page.view(), [0.0, length]);
     page.browser.keys(&ESCAPE.to_string());
     page.browser.keys(&DOWN.to_string());
     for _ in 0..4 {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::data::Recording;
 use super::page::Page;
+use crate::common::tell;
 
 /// Frame times with 400,000 cells in 130 lanes: `bench/report-zoom`.
 #[test]
@@ -53,10 +54,10 @@ fn zooming() {
         )
     };
     let lanes = recording.lanes.len();
-    println!(
+    tell(&format!(
         "{cells} cells in {lanes} lanes, all lanes in view, zoomed from all of it to {:.0} ns:",
         recording.length as f64 * 0.9_f64.powi(120)
-    );
-    println!("drawing: {}", told(0));
-    println!("frame to frame: {}", told(1));
+    ));
+    tell(&format!("drawing: {}", told(0)));
+    tell(&format!("frame to frame: {}", told(1)));
 }
