@@ -349,6 +349,22 @@ fn the_timeline_zooms_by_wheel_mouse_and_keys() {
 }
 
 #[test]
+fn the_timeline_zooms_by_two_fingers() {
+    let recording = Recording::by_chance(4, 200);
+    let Some(page) = Page::of(&[&recording], &["--touch-events=enabled"]) else {
+        return;
+    };
+    let (x, y) = page.middle(".tl-plot");
+    page.browser
+        .pinch([[(x - 50, y), (x - 200, y)], [(x + 50, y), (x + 200, y)]]);
+    let [from, to] = page.view();
+    let length = recording.length as f64;
+    near(to - from, length / 4.0, length / 20.0);
+    assert!(from > 0.0 && to < length);
+    page.is_quiet();
+}
+
+#[test]
 fn ranges_links_and_groups() {
     let (first, second) = (Recording::by_chance(4, 200), Recording::by_chance(2, 50));
     let Some(page) = Page::of(&[&first, &second], &[]) else {
