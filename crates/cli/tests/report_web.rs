@@ -272,6 +272,16 @@ fn the_timeline_zooms_by_wheel_mouse_and_keys() {
         let [from, to] = page.view();
         from + (to - from) * share.as_f64().unwrap()
     };
+    // There is nothing to zoom out to, so the lanes or the page scroll.
+    let scrolled = || page.run("return window.scrollY").as_f64().unwrap();
+    let top = scrolled();
+    page.browser.wheel((x, y), (0, 40));
+    page.browser.wait(&format!(
+        "return document.querySelector('.tl-scroll').scrollTop > 0 || window.scrollY > {top}"
+    ));
+    assert_eq!(page.view(), [0.0, length]);
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let (x, y) = page.middle(".tl-plot");
     let before = under(&page);
     for _ in 0..8 {
         page.browser.wheel((x, y), (0, -200));
@@ -313,8 +323,14 @@ fn the_timeline_zooms_by_wheel_mouse_and_keys() {
     assert_eq!(page.view(), [0.0, length]);
     // Marks, in the order of time.
     page.browser.keys("n");
-    assert!(page.status().starts_with("Mark "), "{}", page.status());
-    page.browser.keys("0");
+    let mark = page.status();
+    assert!(mark.starts_with("Mark "), "{mark}");
+    page.browser.keys("n");
+    assert_ne!(page.status(), mark);
+    page.browser.keys("p");
+    assert_eq!(page.status(), mark);
+    page.run("document.querySelector('.tl-plot').dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))");
+    assert_eq!(page.view(), [0.0, length]);
     page.browser.keys(&ESCAPE.to_string());
     page.browser.keys(&DOWN.to_string());
     for _ in 0..4 {
@@ -329,6 +345,22 @@ fn the_timeline_zooms_by_wheel_mouse_and_keys() {
     page.browser.keys(&ENTER.to_string());
     let [from, to] = page.view();
     assert!(to - from < length / 50.0);
+    page.is_quiet();
+}
+
+#[test]
+fn the_timeline_zooms_by_two_fingers() {
+    let recording = Recording::by_chance(4, 200);
+    let Some(page) = Page::of(&[&recording], &["--touch-events=enabled"]) else {
+        return;
+    };
+    let (x, y) = page.middle(".tl-plot");
+    page.browser
+        .pinch([[(x - 50, y), (x - 200, y)], [(x + 50, y), (x + 200, y)]]);
+    let [from, to] = page.view();
+    let length = recording.length as f64;
+    near(to - from, length / 4.0, length / 20.0);
+    assert!(from > 0.0 && to < length);
     page.is_quiet();
 }
 

@@ -254,20 +254,27 @@ export class Painter {
       if (row.type === "events") byLane.set(-1, row);
     }
     context.fillStyle = palette.text;
+    const drawn = new Map<Row, number>();
     for (const window of this.data.windows) {
       if (window.end < view.from || window.begin > view.to) continue;
       const first = firstAbove(window.time, view.from - 1);
       const last = firstAbove(window.time, view.to);
       if (last - first > MOST_EVENTS || (last - first) / width > 8) continue;
+      // Where they are so close that they run into each other, they are paler than what stands above them.
+      const pixels = view.x(Math.min(window.end, view.to), width) - view.x(Math.max(window.begin, view.from), width);
+      context.globalAlpha = (last - first) / Math.max(1, pixels) > 0.5 ? 0.4 : 1;
       for (let i = first; i < last; i++) {
         const row = byLane.get(window.lane[i] as number);
         if (!row) continue;
         const x = view.x(window.time[i] as number, width);
+        if (drawn.get(row) === Math.round(x)) continue;
+        drawn.set(row, Math.round(x));
         const foot = row.top - scroll + row.height;
         if (row.type === "events") context.fillRect(x - 0.5, foot - row.height + 3, 1, row.height - 6);
         else context.fillRect(x - 0.75, foot - 6, 1.5, 6);
       }
     }
+    context.globalAlpha = 1;
   }
 
   /** What lies over all lanes: lanes that a link names, the selected range, the cursor. */

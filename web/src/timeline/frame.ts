@@ -81,6 +81,8 @@ export class Frame {
     const width = this.tip.offsetWidth;
     const left = x + 16 + width > room ? Math.max(0, x - width - 12) : x + 16;
     this.tip.style.left = `${left}px`;
-    this.tip.style.top = `${y + 16}px`;
+    // Below the pointer, or above it where the window ends.
+    const below = this.body.getBoundingClientRect().top + y + 16 + this.tip.offsetHeight <= document.documentElement.clientHeight;
+    this.tip.style.top = `${below ? y + 16 : y - this.tip.offsetHeight - 10}px`;
   }
 }

@@ -16,7 +16,7 @@ export interface Asked {
   key(event: KeyboardEvent): boolean;
 }
 
-/** A wheel that began to turn elsewhere goes on to scroll the page, so that nobody is caught in the picture on the way down. */
+/** A wheel that began to turn elsewhere goes on to scroll the page, so that nobody is caught in the picture on the way down. A turn that began longer ago than this is another one. */
 const SAME_GESTURE_MS = 250;
 
 /** How far a pointer may move in a click. */
@@ -24,7 +24,7 @@ const CLICK_PX = 4;
 
 /** Zooms and moves a view as pointers do. */
 export class Input {
-  private lastWheel = { time: -Infinity, inside: false };
+  private lastWheel = { time: -Infinity, inside: false, whole: false };
   /** Pointers that are down, and where they were last. */
   private readonly down = new Map<number, { x: number; y: number }>();
   private isDrag = false;
@@ -111,13 +111,16 @@ export class Input {
     const note = (event: WheelEvent): void => {
       const isNew = event.timeStamp - this.lastWheel.time > SAME_GESTURE_MS;
       const inside = event.target instanceof Node && this.plot.contains(event.target);
-      this.lastWheel = { time: event.timeStamp, inside: inside && (isNew || this.lastWheel.inside) };
+      const whole = isNew ? this.view.span >= this.view.length : this.lastWheel.whole;
+      this.lastWheel = { time: event.timeStamp, inside: inside && (isNew || this.lastWheel.inside), whole };
     };
     window.addEventListener("wheel", note, { capture: true, passive: true });
     this.plot.addEventListener(
       "wheel",
       (event) => {
         if (!this.lastWheel.inside) return;
+        // There is nothing to zoom out to: the page scrolls on.
+        if (this.lastWheel.whole && this.isZoom(event) && event.deltaY > 0 && this.view.span >= this.view.length) return;
         event.preventDefault();
         // Some browsers count in lines, and a pinch on a touchpad is a wheel with the control key and small steps.
         const unit = (event.deltaMode === 1 ? 20 : event.deltaMode === 2 ? 400 : 1) * (event.ctrlKey ? 10 : 1);

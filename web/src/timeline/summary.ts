@@ -1,6 +1,6 @@
 // What shows, as tables: what each lane's states add up to in the range, and single events. Screen readers and paper have them instead of the picture.
 
-import { all, make } from "../dom.js";
+import { all, make, unfold } from "../dom.js";
 import { counted, duration, share } from "../format.js";
 import { equip } from "../tables.js";
 import type { Data } from "./data.js";
@@ -23,6 +23,7 @@ function head(texts: readonly (readonly [string, string, string])[]): HTMLTableS
 export class Summary {
   readonly element = make("div", { class: "tl-summary" });
   private readonly tables = new Map<string, { table: HTMLTableElement; kinds: number[]; lanes: number[] }>();
+  private hadEvents = false;
   private readonly events: { table: HTMLTableElement; note: HTMLElement } | undefined;
 
   constructor(
@@ -152,6 +153,11 @@ export class Summary {
       }
     }
     table.tBodies[0]?.replaceWith(body);
+    // Once, when there are few enough to be read.
+    if (found > 0 && found <= MOST && !this.hadEvents) {
+      this.hadEvents = true;
+      unfold(table);
+    }
     if (table.caption) table.caption.textContent = `Single events, ${range}`;
     const notes: string[] = [];
     if (found > MOST) notes.push(`The first ${MOST} of ${counted(found, "event")}: zoom in to see the others.`);

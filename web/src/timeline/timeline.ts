@@ -163,7 +163,10 @@ export class Timeline {
     const first = this.rows.findIndex((row) => row.type === "lane" && this.marked.has(row.index));
     if (first >= 0) this.revealRow(first);
     unfold(this.host);
-    (this.host.closest("section") ?? this.host).scrollIntoView({ block: "start" });
+    // To the section's head, unless that is another recording's.
+    const section = this.host.closest("section");
+    const isFirst = section?.querySelector(".timeline") === this.host;
+    (section && isFirst ? section : this.host).scrollIntoView({ block: "start" });
     this.frame.plot.focus({ preventScroll: true });
     const lanes = [...this.marked].map((index) => data.lanes[index]?.label).join(", ");
     this.frame.status.textContent = `Shown: ${this.rangeText()}${lanes ? ` · ${lanes}` : ""}`;
@@ -431,7 +434,7 @@ export class Timeline {
       } else this.choose(row);
     } else if (found.from !== undefined && found.to !== undefined) this.setView(found.from - 5000, found.to + 5000);
     this.frame.status.textContent = found.text;
-    this.host.scrollIntoView({ block: "nearest" });
+    this.frame.body.scrollIntoView({ block: "nearest" });
   }
 
   /** What a lane, by its id or number, did between two times. */

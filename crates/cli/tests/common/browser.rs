@@ -212,6 +212,17 @@ impl Browser {
         );
     }
 
+    /// Puts two fingers on places of the window, and moves each to another.
+    pub(crate) fn pinch(&self, fingers: [[(i64, i64); 2]; 2]) {
+        let move_to = |(x, y): (i64, i64), ms: u64| json!({"type": "pointerMove", "duration": ms, "x": x, "y": y});
+        let fingers = fingers.iter().enumerate().map(|(at, [from, to])| {
+            let actions = json!([move_to(*from, 0), {"type": "pointerDown", "button": 0}, move_to(*to, 100), {"type": "pointerUp", "button": 0}]);
+            json!({"type": "pointer", "id": format!("finger{at}"), "parameters": {"pointerType": "touch"}, "actions": actions})
+        });
+        let fingers: Vec<Value> = fingers.collect();
+        self.post("/actions", &json!({"actions": fingers}));
+    }
+
     /// Turns the wheel at a place of the window.
     pub(crate) fn wheel(&self, (x, y): (i64, i64), (dx, dy): (i64, i64)) {
         let turn =

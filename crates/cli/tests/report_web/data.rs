@@ -39,7 +39,7 @@ struct Chance(u32);
 impl Chance {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        u64::from(self.0) * limit.max(1) >> 32
+        (u64::from(self.0) * limit.max(1)) >> 32
     }
 }
 
