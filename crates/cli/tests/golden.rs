@@ -47,7 +47,7 @@ const QUESTIONS: [(&str, &str); 8] = [
 ];
 
 /// Single questions, each about what shows it.
-const OTHERS: [(&str, &str); 34] = [
+const OTHERS: [(&str, &str); 37] = [
     ("flame", "flame --limit 6 x86/flame-iperf3/l1.perf.data.zst"),
     (
         "flame-diff",
@@ -160,15 +160,27 @@ const OTHERS: [(&str, &str); 34] = [
         "compare --each x86/clocksource-kvm-clock/loop/perf.data.guest.zst \
          x86/clocksource-acpi_pm/loop/perf.data.guest.zst x86/clocksource-hpet/perf.data.guest.zst --score reads=9,3,1",
     ),
+    (
+        "export-md",
+        "export --as md x86/preempted-sick/perf.data.zst",
+    ),
+    (
+        "export-json",
+        "export --as json seed-text/case1-irqfd.trace-cmd.txt",
+    ),
+    (
+        "export-spans",
+        "export --as csv seed-text/case4-virtio.trace-cmd.txt",
+    ),
     ("facts-ps", "facts x86/format-variants/l1-ps.txt"),
     ("facts-mtree", "facts x86/format-variants/a-info-mtree.txt"),
     ("rules", "rules"),
     ("rules-explain", "rules --explain"),
 ];
 
-const COMMANDS: [&str; 13] = [
-    "report", "diagnose", "compare", "rules", "info", "events", "exits", "flame", "vcpus", "irqs",
-    "paths", "sched", "facts",
+const COMMANDS: [&str; 14] = [
+    "report", "diagnose", "compare", "rules", "info", "events", "exits", "export", "flame",
+    "vcpus", "irqs", "paths", "sched", "facts",
 ];
 
 /// How many lines of events are kept.

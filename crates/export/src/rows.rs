@@ -61,7 +61,8 @@ impl Take for SpanRows {
             device: self.devices.name(&span.cause, scene.known),
             behind,
         };
-        self.made.extend_from_slice(self.spans.csv(&line).as_bytes());
+        self.made
+            .extend_from_slice(self.spans.csv(&line).as_bytes());
     }
 
     fn finish(&mut self) -> Vec<String> {
@@ -123,7 +124,8 @@ impl Take for ExitRows {
             user: seen.userspace_exits.then_some(exit.user),
             times: seen.settle(&exit.times, of_waiting),
         };
-        self.made.extend_from_slice(self.exits.csv(&line).as_bytes());
+        self.made
+            .extend_from_slice(self.exits.csv(&line).as_bytes());
     }
 
     fn finish(&mut self) -> Vec<String> {

@@ -41,7 +41,9 @@ pub(crate) fn columns() -> Table<'static, ExitLine> {
             exit.end.saturating_sub(exit.start)
         })
         .column("cpu", Number, |exit| exit.cpu)
-        .column("reason", Text, |exit| exit.cause.reason.map(ExitReason::key))
+        .column("reason", Text, |exit| {
+            exit.cause.reason.map(ExitReason::key)
+        })
         .column("waiting", Flag, |exit| {
             exit.cause.reason.is_some_and(ExitReason::is_waiting)
         })

@@ -289,7 +289,10 @@ pub fn title(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
 /// Returns one table as Markdown.
 pub fn markdown(report: &ExitsReport, layout: Layout) -> String {
     let rows: Vec<Exit<'_>> = rows(None, report, &[]).collect();
-    columns().markdown(&MARKDOWN, &rows, layout)
+    let names = MARKDOWN.iter().copied();
+    // Exit reasons have no other name.
+    let names = names.filter(|name| *name != "name" || report.table != ExitTable::Vmexit);
+    columns().markdown(&names.collect::<Vec<_>>(), &rows, layout)
 }
 
 /// Returns the columns that tell VMs and vCPUs apart, where rows do.

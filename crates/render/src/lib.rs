@@ -122,8 +122,14 @@ fn tables() -> Vec<(&'static str, String)> {
             "`events --console`: `console`",
             console::columns().described(&[]),
         ),
-        ("`export --table spans` (CSV alone)", spans::columns().described(&[])),
-        ("`export --table exits` (CSV alone)", exit_list::columns().described(&[&durations, &shares])),
+        (
+            "`export --table spans` (CSV alone)",
+            spans::columns().described(&[]),
+        ),
+        (
+            "`export --table exits` (CSV alone)",
+            exit_list::columns().described(&[&durations, &shares]),
+        ),
         ("`irqs`: `rows`", irqs::columns().described(&[&irqs::SHOWN])),
         ("`rules`: `rules`", rules::columns().described(&[])),
     ]

@@ -43,7 +43,8 @@ pub fn text(sentence: &str) -> String {
     let flush = |odd: &mut Vec<&str>, out: &mut String| {
         if !odd.is_empty() {
             space(out);
-            out.push_str(&code(&odd.join(" ")));
+            let (before, inner, after) = framed(&odd.join(" "));
+            out.push_str(&format!("{before}{}{after}", code(&inner)));
             odd.clear();
         }
     };
@@ -60,6 +61,34 @@ pub fn text(sentence: &str) -> String {
     out
 }
 
+/// Returns what is odd without the punctuation of the sentence around it.
+fn framed(odd: &str) -> (&'static str, String, String) {
+    let mut inner = odd;
+    let mut after = String::new();
+    let count = |text: &str, c: char| text.matches(c).count();
+    while let Some(last) = inner.chars().next_back() {
+        let closes = last == ')' && count(inner, ')') > count(inner, '(');
+        if inner.len() == 1 || !closes && !matches!(last, '.' | ',' | ';' | ':') {
+            break;
+        }
+        inner = &inner[..inner.len() - 1];
+        after.insert(0, last);
+    }
+    let within = inner
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'));
+    if let Some(within) = within.filter(|within| !within.is_empty() && !within.contains(['(', ')']))
+    {
+        after.insert(0, ')');
+        return ("(", within.to_owned(), after);
+    }
+    let opens = inner.strip_prefix('(').filter(|rest| !rest.is_empty());
+    match opens.filter(|_| count(inner, '(') > count(inner, ')') || after.contains(')')) {
+        Some(rest) => ("(", rest.to_owned(), after),
+        None => ("", inner.to_owned(), after),
+    }
+}
+
 fn space(out: &mut String) {
     if !out.is_empty() {
         out.push(' ');
@@ -70,11 +99,19 @@ fn space(out: &mut String) {
 fn is_plain(word: &str) -> bool {
     let inner = word.trim_start_matches(['(', '"']);
     let inner = inner.trim_end_matches([')', '"', '.', ',', ';', ':', '?']);
-    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | ',' | '-' | '+' | '=' | '/' | '\'' | ':' | '%' | '→' | '…');
+    let allowed = |c: char| {
+        c.is_alphanumeric()
+            || matches!(
+                c,
+                '.' | ',' | '-' | '+' | '=' | '/' | '\'' | ':' | '%' | '→' | '…'
+            )
+    };
     let lower = inner.to_ascii_lowercase();
     // `GH-1` is a reference, `%1` a milestone; `a://` and `www.` are links.
     let refers = lower.starts_with("gh-") || lower.starts_with("www.") || lower.contains("://");
-    let ends = |c: char| c.is_alphanumeric() || matches!(c, '%' | '\'' | '+' | '-' | '→' | '…' | '=' | '/');
+    let ends = |c: char| {
+        c.is_alphanumeric() || matches!(c, '%' | '\'' | '+' | '-' | '→' | '…' | '=' | '/')
+    };
     let starts = |c: char| c.is_alphanumeric() || matches!(c, '+' | '-' | '→' | '…' | '=' | '\'');
     let single = matches!(inner, "%" | "/" | "");
     let framed = inner.starts_with(starts) && inner.ends_with(ends) && !inner.contains("%%");
@@ -120,11 +157,13 @@ mod tests {
             ("at http://x.y/ or www.x.y", "at `http://x.y/` or `www.x.y`"),
             ("kvm_exit [a](b) end", "`kvm_exit [a](b)` end"),
             ("- item", "`-` item"),
-            ("1. item", "`1.` item"),
+            ("1. item", "`1`. item"),
+            ("it is (kvm_exit), so", "it is (`kvm_exit`), so"),
+            ("(a_b in c_d) x", "(`a_b` in `c_d`) x"),
             ("/close", "`/close`"),
             ("a|b", "`a\\x7cb`"),
             ("GH-7 is", "`GH-7` is"),
-            (":smile: x", "`:smile:` x"),
+            (":smile: x", "`:smile`: x"),
             ("--- x", "`---` x"),
         ] {
             assert_eq!(text(sentence), shown, "{sentence}");

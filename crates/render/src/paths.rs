@@ -164,10 +164,10 @@ pub fn markdown(reports: &[&PathReport], layout: Layout) -> String {
 /// Returns the stages of a path as a table of Markdown.
 pub fn stages_markdown(report: &PathReport, layout: Layout) -> String {
     let lines = report.stages.iter();
-    let lines: Vec<Line<'_>> = lines
-        .map(|stage| Line::of_stage(report, stage))
-        .collect();
-    let names = ["chain", "stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+    let lines: Vec<Line<'_>> = lines.map(|stage| Line::of_stage(report, stage)).collect();
+    let names = [
+        "chain", "stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns",
+    ];
     stages().markdown(&names, &lines, layout)
 }
 

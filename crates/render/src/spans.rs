@@ -96,7 +96,9 @@ pub(crate) fn columns() -> Table<'static, SpanLine> {
             span.end.saturating_sub(span.start)
         })
         .column("cpu", Number, |span| span.cpu)
-        .column("reason", Text, |span| span.cause.reason.map(ExitReason::key))
+        .column("reason", Text, |span| {
+            span.cause.reason.map(ExitReason::key)
+        })
         .column("access", Text, |span| {
             span.cause.access.as_ref().map(access_key)
         })

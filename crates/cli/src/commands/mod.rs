@@ -23,8 +23,8 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::args::{
-    CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs, InfoArgs, PathsArgs, ReportArgs,
-    RulesArgs, SchedArgs, VcpusArgs,
+    CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs, InfoArgs, PathsArgs,
+    ReportArgs, RulesArgs, SchedArgs, VcpusArgs,
 };
 
 /// The commands.

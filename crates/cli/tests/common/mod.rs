@@ -21,6 +21,7 @@ pub(crate) mod fixtures;
 pub(crate) mod instances;
 pub(crate) mod lines;
 pub(crate) mod perf_kvm;
+pub(crate) mod perfetto;
 pub(crate) mod pings;
 pub(crate) mod process;
 pub(crate) mod related;

@@ -31,8 +31,10 @@ pub struct Summary<'s> {
     pub picture: &'s Picture,
     /// Its findings.
     pub diagnosis: &'s Diagnosis,
-    /// The command that makes the summary.
+    /// The command that makes the summary, as a shell takes it.
     pub command: &'s str,
+    /// The commands that print the same tables.
+    pub commands: &'s [String],
     /// The version of the program.
     pub version: &'s str,
 }
@@ -132,7 +134,9 @@ impl Summary<'_> {
         if report.rows.is_empty() {
             return;
         }
-        out.push_str("### Where the vCPUs' time went\n\nPer cent of the time that each was observed.\n\n");
+        out.push_str(
+            "### Where the vCPUs' time went\n\nPer cent of the time that each was observed.\n\n",
+        );
         out.push_str(&vcpus::markdown(report, self.layout(VCPUS)));
         out.push('\n');
     }
@@ -216,10 +220,8 @@ impl Summary<'_> {
             code(self.command),
             self.version
         );
-        out.push_str("The same tables: ");
-        let commands = ["diagnose", "vcpus", "exits", "paths"];
-        let commands = commands.map(|command| code(&format!("trapline {command} {}", self.name)));
-        let _ = writeln!(out, "{}.", commands.join(", "));
+        let commands: Vec<String> = self.commands.iter().map(|one| code(one)).collect();
+        let _ = writeln!(out, "The same tables: {}.", commands.join(", "));
     }
 }
 

@@ -46,6 +46,8 @@ pub struct About {
     pub kernel: Option<String>,
     /// Architecture as `uname -m` has it.
     pub arch: Option<String>,
+    /// How many events were lost, as far as its recorder says.
+    pub lost_events: u64,
 }
 
 /// Makes a trace for Perfetto.
@@ -65,6 +67,8 @@ pub struct Perfetto {
     flows: u64,
     /// Exits and instances that overlap too many others.
     unplaced: (u64, u64),
+    /// Lost events of which it was not told when, so far; and when the recording ends.
+    lost: (u64, u64),
 }
 
 impl Perfetto {
@@ -85,6 +89,7 @@ impl Perfetto {
             slice: rates::length(end.saturating_sub(begin)),
             flows: 0,
             unplaced: (0, 0),
+            lost: (about.lost_events, end),
         }
     }
 
@@ -93,17 +98,20 @@ impl Perfetto {
         let state = scene.known.state(span);
         let mut args: Vec<(&'static str, Arg<'_>)> = Vec::new();
         let reason = span.cause.reason.map(|reason| reason.key());
-        let access = span.cause.access.as_ref().map(access_key);
-        let device = self.devices.borrow_mut().name(&span.cause, scene.known);
-        let behind = span.behind.and_then(|slot| scene.machine.threads().at(slot));
+        // Of all exits the slices of the exits say it.
+        let in_user = matches!(state, State::User | State::UserBlocked);
+        let device = match in_user {
+            true => self.devices.borrow_mut().name(&span.cause, scene.known),
+            false => None,
+        };
+        let behind = span
+            .behind
+            .and_then(|slot| scene.machine.threads().at(slot));
         if span.cpu >= 0 {
             args.push(("cpu", Arg::Int(i64::from(span.cpu))));
         }
         if let Some(reason) = &reason {
             args.push(("reason", Arg::Name(reason)));
-        }
-        if let Some(access) = &access {
-            args.push(("access", Arg::Name(access)));
         }
         if let Some(device) = &device {
             args.push(("device", Arg::Name(device)));
@@ -212,7 +220,8 @@ impl Perfetto {
                 Some(task) if reached.switch => task,
                 _ => reached.thread,
             };
-            let thread = self.tracks.thread(slot, scene.machine, &mut self.packets);
+            let who = (slot, step.does.as_str());
+            let thread = self.tracks.thread(who, scene.machine, &mut self.packets);
             let title = format!("{}: {}", told.path, step.name);
             let ends = at + 1 == told.steps.len();
             let mut args = vec![("instance", Arg::Uint(told.number))];
@@ -271,7 +280,8 @@ impl Perfetto {
     }
 
     fn lost(&mut self, time: u64, cpu: i32, count: Option<u64>, scene: &Scene<'_>) {
-        let track = self.tracks.group("lost events", &mut self.packets);
+        // Where it is only noticed that some were lost, at least one was.
+        self.lost.0 = self.lost.0.saturating_sub(count.unwrap_or(1));
         let mut args = Vec::new();
         if let Some(count) = count {
             args.push(("count", Arg::Uint(count)));
@@ -281,10 +291,15 @@ impl Perfetto {
         }
         let (begin, _) = scene.known.observed();
         let time = if time == 0 { begin } else { time };
+        self.loss(time, "lost events", &args);
+    }
+
+    fn loss(&mut self, time: u64, name: &str, args: &[(&'static str, Arg<'_>)]) {
+        let track = self.tracks.group("lost events", &mut self.packets);
         self.packets.event(&TrackEvent {
             category: Some("lost"),
-            name: Some("lost events"),
-            args: &args,
+            name: Some(name),
+            args,
             ..TrackEvent::new(time, track, Kind::Instant)
         });
     }
@@ -396,6 +411,11 @@ impl Take for Perfetto {
 
     fn finish(&mut self) -> Vec<String> {
         self.bundles.flush(&mut self.packets);
+        let (rest, end) = self.lost;
+        if rest > 0 {
+            let args = [("count", Arg::Uint(rest))];
+            self.loss(end, "lost events, it is not told when", &args);
+        }
         let (slice, packets) = (self.slice, &mut self.packets);
         let (exits, polls) = self.tracks.counters();
         for rate in exits {
@@ -413,7 +433,13 @@ impl Take for Perfetto {
         let (exits, instances) = self.unplaced;
         let left_out = [
             (exits, "exit", "it overlaps", "they overlap", MAX_EXIT_LANES),
-            (instances, "instance", "it overlaps", "they overlap", MAX_LANES),
+            (
+                instances,
+                "instance",
+                "it overlaps",
+                "they overlap",
+                MAX_LANES,
+            ),
         ];
         let mut lacks: Vec<String> = left_out
             .into_iter()

@@ -163,7 +163,9 @@ impl Packets {
     /// Adds an event of a track.
     pub(super) fn event(&mut self, told: &TrackEvent<'_>) {
         let fresh = &mut self.fresh;
-        let category = told.category.map(|name| self.categories.number(name, fresh));
+        let category = told
+            .category
+            .map(|name| self.categories.number(name, fresh));
         let name = told.name.map(|name| (self.names.number(name, fresh), name));
         for (name, arg) in told.args {
             self.arg_names.number(name, fresh);
@@ -175,7 +177,10 @@ impl Packets {
         self.out.message(trace::PACKET, |one| {
             one.uint(packet::TIMESTAMP, time(told.time));
             one.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
-            one.uint(packet::SEQUENCE_FLAGS, packet::NEEDS_STATE);
+            // What ends needs no name.
+            if told.name.is_some() {
+                one.uint(packet::SEQUENCE_FLAGS, packet::NEEDS_STATE);
+            }
             if !fresh.is_empty() {
                 one.bytes(packet::INTERNED_DATA, fresh.as_bytes());
             }
@@ -244,7 +249,11 @@ mod tests {
         assert_eq!(shown("a\x1bb"), "a\\x1bb");
         let long = "é".repeat(40_000);
         let cut = shown(&long);
-        assert!(cut.len() <= MAX_NAME + 3 && cut.ends_with('…'), "{}", cut.len());
+        assert!(
+            cut.len() <= MAX_NAME + 3 && cut.ends_with('…'),
+            "{}",
+            cut.len()
+        );
     }
 
     #[test]
@@ -257,7 +266,11 @@ mod tests {
                 args: &[("why", Arg::Name(name))],
                 ..TrackEvent::new(1, 2, Kind::Begin)
             });
-            packets.made().windows(name.len()).filter(|part| *part == name.as_bytes()).count()
+            packets
+                .made()
+                .windows(name.len())
+                .filter(|part| *part == name.as_bytes())
+                .count()
         };
         for number in 0..MAX_KEPT {
             assert_eq!(tell(&format!("name-{number:06}")), 2, "{number}");

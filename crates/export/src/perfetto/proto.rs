@@ -110,7 +110,9 @@ mod tests {
         out.int(1, -2);
         assert_eq!(
             out.as_bytes(),
-            [0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]
+            [
+                0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01
+            ]
         );
         out.clear();
         out.double(1, 1.0);
@@ -121,7 +123,7 @@ mod tests {
     fn long_messages_have_their_length_too() {
         for length in [0usize, 127, 128, 20_000, 3_000_000] {
             let mut out = Message::default();
-            out.message(1, |inner| inner.bytes_mut().resize(length, 7));
+            out.message(1, |inner| inner.bytes_mut().extend(vec![7; length]));
             out.uint(2, 1);
             let mut expected = Message::default();
             expected.bytes(1, &vec![7; length]);

@@ -42,7 +42,13 @@ impl Rate {
 
     /// Adds what happened at a time. `tell` takes times and values of the counter: a slice's at its beginning, and 0 where nothing
     /// follows.
-    pub(super) fn add(&mut self, time: u64, amount: u64, length: u64, tell: &mut dyn FnMut(u64, u64)) {
+    pub(super) fn add(
+        &mut self,
+        time: u64,
+        amount: u64,
+        length: u64,
+        tell: &mut dyn FnMut(u64, u64),
+    ) {
         let slice = time / length.max(1);
         match self.slice {
             // Time may run backwards in a damaged recording.
@@ -56,7 +62,12 @@ impl Rate {
     }
 
     /// Adds a stretch of time to the slices that it is in.
-    pub(super) fn stretch(&mut self, (start, end): (u64, u64), length: u64, tell: &mut dyn FnMut(u64, u64)) {
+    pub(super) fn stretch(
+        &mut self,
+        (start, end): (u64, u64),
+        length: u64,
+        tell: &mut dyn FnMut(u64, u64),
+    ) {
         let length = length.max(1);
         let mut from = start;
         for _ in 0..MOST {
@@ -112,12 +123,25 @@ mod tests {
         rate.add(71, 2, 10, &mut tell);
         rate.add(60, 1, 10, &mut tell);
         rate.close(10, None, &mut tell);
-        let expected = [(0, 5), (10, 10), (20, 10), (30, 5), (40, 0), (70, 3), (80, 0)];
+        let expected = [
+            (0, 5),
+            (10, 10),
+            (20, 10),
+            (30, 5),
+            (40, 0),
+            (70, 3),
+            (80, 0),
+        ];
         assert_eq!(told, expected);
         told.clear();
         let mut tell = |_, value| told.push((0, value));
         rate.stretch((0, u64::MAX), 1, &mut tell);
         rate.close(1, None, &mut tell);
-        assert_eq!(told.iter().map(|(_, value)| *value).fold(0u64, u64::saturating_add), u64::MAX);
+        assert_eq!(
+            told.iter()
+                .map(|(_, value)| *value)
+                .fold(0u64, u64::saturating_add),
+            u64::MAX
+        );
     }
 }

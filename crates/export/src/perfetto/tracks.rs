@@ -167,21 +167,28 @@ impl Tracks {
         })
     }
 
-    /// Returns the track of a thread: Perfetto's own where its process is known.
-    pub(super) fn thread(&mut self, slot: u32, machine: &Machine, packets: &mut Packets) -> u64 {
+    /// Returns the track of a thread: Perfetto's own where its process is known. `called` is its name where that is not.
+    pub(super) fn thread(
+        &mut self,
+        (slot, called): (u32, &str),
+        machine: &Machine,
+        packets: &mut Packets,
+    ) -> u64 {
         if let Some(uuid) = self.threads.get(&slot) {
             return *uuid;
         }
-        let (tid, pid, comm) = match machine.threads().at(slot) {
-            Some((tid, thread)) => (tid, thread.pid, thread.comm.clone()),
-            None => (event::NONE, None, None),
-        };
-        let comm = comm.as_deref().unwrap_or("thread");
-        let uuid = match pid.filter(|_| tid > 0) {
-            Some(pid) => self.make(None, comm, What::Thread { pid, tid }, packets),
+        let known = machine.threads().at(slot).and_then(|(tid, thread)| {
+            let pid = thread.pid.filter(|_| tid > 0)?;
+            Some((tid, pid, thread.comm.clone()))
+        });
+        let uuid = match known {
+            Some((tid, pid, comm)) => {
+                let what = What::Thread { pid, tid };
+                self.make(None, comm.as_deref().unwrap_or_default(), what, packets)
+            }
             None => {
-                let group = self.group("threads of unknown processes", packets);
-                self.below(group, &format!("{comm} {tid}"), packets)
+                let group = self.group("threads of no known process", packets);
+                self.below(group, called, packets)
             }
         };
         self.threads.insert(slot, uuid);

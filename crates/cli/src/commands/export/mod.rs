@@ -107,7 +107,9 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
     };
     let Some(kind) = args.kind.or(by_name).or(by_format) else {
         if to_standard_output(args) {
-            bail!("what to write is not known: name a file with -o, or say --as pftrace, csv, md or json");
+            bail!(
+                "what to write is not known: name a file with -o, or say --as pftrace, csv, md or json"
+            );
         }
         bail!(
             "-o {}: what to write is known by the end of the name, and recordings are exported as .pftrace, .csv, .md or .json; \

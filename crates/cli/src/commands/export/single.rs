@@ -7,9 +7,7 @@ use analysis::{Continuity, ExitTable, Exits, Options, Study, Unpaired, Vcpus, un
 use anyhow::Result;
 use devices::Names;
 use event::Quality;
-use export::{
-    About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted,
-};
+use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
 use paths::{Paths, lang};
 use session::{Opened, Session};
 
@@ -114,6 +112,7 @@ impl First {
                 let about = About {
                     kernel: header.kernel.clone(),
                     arch: header.arch.clone(),
+                    lost_events: self.quality.lost_events,
                 };
                 Box::new(Perfetto::new(&known, &about))
             }

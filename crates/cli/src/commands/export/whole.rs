@@ -1,6 +1,7 @@
 //! Files of what the recording tells as a whole: a summary, and one document.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use analysis::Picture;
 use anyhow::Result;
@@ -14,7 +15,8 @@ use serde_json::Value;
 use session::{Input, PictureOptions, Session, Taken};
 
 use crate::answer::Answer;
-use crate::args::{Format, Kind};
+use crate::args::{Format, Kind, Sort};
+use crate::commands::exits::sort;
 use crate::commands::info::head;
 
 /// A file's text, and what the recording lacks.
@@ -73,6 +75,13 @@ pub(super) fn text(
     picture.paths.retain(|path| asked.contains(&path.name));
     let position = |name: &String| asked.iter().position(|asked| asked == name);
     picture.paths.sort_by_key(|path| position(&path.name));
+    // As `report` has them.
+    for report in &mut picture.exits {
+        sort(&mut report.rows, Sort::Time);
+    }
+    if let Some(report) = &mut picture.sched {
+        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
+    }
     let head = head(&header);
     let text = match kind {
         Kind::Json => document(input.name(), &head, &picture, &diagnosis),
@@ -82,6 +91,8 @@ pub(super) fn text(
             picture: &picture,
             diagnosis: &diagnosis,
             command: &command(),
+            commands: &["diagnose", "vcpus", "exits", "paths"]
+                .map(|one| format!("trapline {one} {}", quoted(input.name()))),
             version: env!("CARGO_PKG_VERSION"),
         }
         .markdown(),
@@ -92,12 +103,7 @@ pub(super) fn text(
     })
 }
 
-fn document(
-    name: &str,
-    head: &info::Head,
-    picture: &Picture,
-    diagnosis: &Diagnosis,
-) -> String {
+fn document(name: &str, head: &info::Head, picture: &Picture, diagnosis: &Diagnosis) -> String {
     let inputs = [name.to_owned()];
     let answer = Answer {
         format: Format::Json,
@@ -117,17 +123,19 @@ fn document(
 
 /// Returns the command line as a shell takes it.
 fn command() -> String {
-    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let mut out = String::from("trapline");
-    words.next();
-    for word in words {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
-        let shown: Cow<'_, str> = match !word.is_empty() && word.chars().all(plain) {
-            true => Cow::Borrowed(&word),
-            false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
-        };
-        out.push(' ');
-        out.push_str(&shown);
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| quoted(&word.to_string_lossy()).into_owned());
+    let all: Vec<String> = std::iter::once("trapline".to_owned())
+        .chain(words)
+        .collect();
+    all.join(" ")
+}
+
+/// Returns a word of a command as a shell takes it.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
     }
-    out
 }
