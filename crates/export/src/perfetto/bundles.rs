@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use event::sched::{Comm, SchedSwitch, SchedWakeup};
+use event::sched::{Comm, Leaves, SchedSwitch, SchedWakeup, TaskState};
 
 use super::numbers::{ftrace, packet};
 use super::packets::{Packets, shown, time};
@@ -22,6 +22,21 @@ pub(super) struct Bundles {
     waiting: usize,
     /// Events that are of no CPU.
     nowhere: u64,
+    /// Whether the trace says which kernel it is of.
+    kernel_known: bool,
+}
+
+/// Returns a task's state as Perfetto takes it. The kernel has changed what the higher bits mean; where a trace does not say of
+/// which kernel it is, Perfetto takes Linux 4.4 for it (`src/trace_processor/types/task_state.cc`): there 0x800 is a task that could go
+/// on, 0x200 one that is parked, and one that idles is asleep uninterruptibly and counts for no load, 0x402.
+fn state(state: TaskState, kernel_known: bool) -> u64 {
+    match (state.0, state.leaves()) {
+        (bits, _) if kernel_known || bits == 0 => bits,
+        (_, Leaves::Runnable) => 0x800,
+        (0x40, _) => 0x200,
+        (0x80, _) => 0x402,
+        (bits, _) => bits,
+    }
 }
 
 /// Adds a name, if there is one.
@@ -33,6 +48,14 @@ fn comm(one: &mut Message, field: u32, name: &Comm) {
 }
 
 impl Bundles {
+    /// Returns one without events. `kernel_known` says whether the trace says which kernel it is of.
+    pub(super) fn new(kernel_known: bool) -> Bundles {
+        Bundles {
+            kernel_known,
+            ..Bundles::default()
+        }
+    }
+
     fn add(&mut self, cpu: i32, packets: &mut Packets, fill: impl FnOnce(&mut Message)) {
         if !(0..MAX_CPUS).contains(&cpu) {
             self.nowhere += 1;
@@ -59,13 +82,14 @@ impl Bundles {
         switch: &SchedSwitch,
         packets: &mut Packets,
     ) {
+        let left = state(switch.prev_state, self.kernel_known);
         self.add(cpu, packets, |one| {
             one.uint(ftrace::TIMESTAMP, time(at));
             one.int(ftrace::PID, i64::from(switch.prev_tid.max(0)));
             one.message(ftrace::SCHED_SWITCH, |one| {
                 comm(one, ftrace::PREV_COMM, &switch.prev_comm);
                 one.int(ftrace::PREV_PID, i64::from(switch.prev_tid));
-                one.int(ftrace::PREV_STATE, switch.prev_state.0.cast_signed());
+                one.int(ftrace::PREV_STATE, left.cast_signed());
                 comm(one, ftrace::NEXT_COMM, &switch.next_comm);
                 one.int(ftrace::NEXT_PID, i64::from(switch.next_tid));
             });
@@ -124,4 +148,25 @@ fn write(cpu: i32, waits: &mut Message, packets: &mut Packets) {
         });
     });
     waits.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_those_of_the_kernel_that_perfetto_takes_it_for() {
+        for (letter, as_recorded, of_no_kernel) in [
+            ("R", 0, 0),
+            ("R+", 0x100, 0x800),
+            ("S", 1, 1),
+            ("D", 2, 2),
+            ("P", 0x40, 0x200),
+            ("I", 0x80, 0x402),
+        ] {
+            let told = TaskState::from_text(letter.as_bytes()).expect("a state");
+            assert_eq!(state(told, true), as_recorded, "{letter}");
+            assert_eq!(state(told, false), of_no_kernel, "{letter}");
+        }
+    }
 }

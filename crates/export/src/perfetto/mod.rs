@@ -81,7 +81,7 @@ impl Perfetto {
         Perfetto {
             packets,
             tracks: Tracks::default(),
-            bundles: Bundles::default(),
+            bundles: Bundles::new(about.kernel.is_some()),
             paths: BTreeMap::new(),
             exits: FxHashMap::default(),
             causes: Causes::default(),
