@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use cpuset::CpuSet;
 use event::{Event, NONE};
+use model::Span;
 
 /// What filters leave out: the vCPUs that were not chosen, and the processes of the VMs of which none was.
 ///
@@ -65,6 +66,17 @@ impl Window {
 
     pub(crate) fn has_cpu(&self, cpu: i32) -> bool {
         self.cpus.as_ref().is_none_or(|cpus| cpus.has(cpu))
+    }
+
+    /// Returns what of a span is in it: from when until when. `None` if nothing is.
+    #[inline]
+    pub fn part(&self, span: &Span) -> Option<(u64, u64)> {
+        let (mut start, mut end) = (span.start, span.end);
+        if let Some((from, to)) = self.time {
+            start = start.max(from);
+            end = end.min(to);
+        }
+        (start < end && self.has_cpu(span.cpu)).then_some((start, end))
     }
 
     /// Returns whether an instant on a CPU is in it.

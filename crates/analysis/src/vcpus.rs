@@ -541,14 +541,9 @@ impl Analysis for Vcpus {
 impl Vcpus {
     #[inline]
     fn span(&mut self, span: &Span) {
-        let (mut start, mut end) = (span.start, span.end);
-        if let Some((from, to)) = self.window.time {
-            start = start.max(from);
-            end = end.min(to);
-        }
-        if start >= end || !self.window.has_cpu(span.cpu) {
+        let Some((start, end)) = self.window.part(span) else {
             return;
-        }
+        };
         let ns = end - start;
         let vcpu = self.vcpu(span.vcpu);
         vcpu.times.add(span.state, ns);

@@ -46,7 +46,8 @@ impl Answer<'_> {
         format!("{open},\n  \"{list}\": [")
     }
 
-    fn document(self, own: impl Serialize) -> String {
+    /// Returns the document.
+    pub(crate) fn document(self, own: impl Serialize) -> String {
         json::document(VERSION, self.command, self.inputs, self.quality, own)
     }
 }

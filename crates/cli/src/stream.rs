@@ -1,6 +1,7 @@
-//! Standard output for what is printed while a recording is walked.
+//! Where goes what is printed while a recording is walked: standard output, or a file.
 
-use std::io::{self, StdoutLock, Write};
+use std::fmt;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use anyhow::Result;
@@ -14,9 +15,8 @@ use crate::progress;
 const BUFFER: usize = 32 << 10;
 
 /// Gathers what is printed, and writes it out now and then.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    out: StdoutLock<'static>,
+pub(crate) struct Stream<'o> {
+    out: Box<dyn Write + 'o>,
     pending: Text,
     /// Whether there may be something in it that steers the terminal.
     suspect: bool,
@@ -24,14 +24,25 @@ pub(crate) struct Stream {
     failed: Option<io::Error>,
 }
 
-impl Stream {
-    /// Returns one that begins with this text.
-    pub(crate) fn new(begin: &str) -> Stream {
+impl fmt::Debug for Stream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
+}
+
+impl<'o> Stream<'o> {
+    /// Returns one to standard output that begins with this text.
+    pub(crate) fn new(begin: &str) -> Stream<'static> {
         progress::streams();
+        Stream::to(Box::new(io::stdout().lock()), begin)
+    }
+
+    /// Returns one to somewhere else.
+    pub(crate) fn to(out: Box<dyn Write + 'o>, begin: &str) -> Stream<'o> {
         let mut pending = Text::with_capacity(BUFFER + (8 << 10));
         pending.extend_from_slice(begin.as_bytes());
         Stream {
-            out: io::stdout().lock(),
+            out,
             pending,
             suspect: true,
             items: 0,
@@ -93,7 +104,7 @@ impl Stream {
     /// Returns why writing failed, if it did.
     ///
     /// # Errors
-    /// Standard output could not be written to.
+    /// It could not be written to.
     pub(crate) fn check(&mut self) -> Result<()> {
         self.failed.take().map_or(Ok(()), |error| Err(error.into()))
     }
@@ -101,7 +112,7 @@ impl Stream {
     /// Writes out the rest.
     ///
     /// # Errors
-    /// Standard output could not be written to, now or before.
+    /// It could not be written to, now or before.
     pub(crate) fn end(mut self) -> Result<()> {
         self.check()?;
         self.write()?;

@@ -47,7 +47,7 @@ const QUESTIONS: [(&str, &str); 8] = [
 ];
 
 /// Single questions, each about what shows it.
-const OTHERS: [(&str, &str); 36] = [
+const OTHERS: [(&str, &str); 39] = [
     (
         "report-full",
         "report --full x86/clocksource-acpi_pm/loop/perf.data.guest.zst",
@@ -168,15 +168,27 @@ const OTHERS: [(&str, &str); 36] = [
         "compare --each x86/clocksource-kvm-clock/loop/perf.data.guest.zst \
          x86/clocksource-acpi_pm/loop/perf.data.guest.zst x86/clocksource-hpet/perf.data.guest.zst --score reads=9,3,1",
     ),
+    (
+        "export-md",
+        "export --as md x86/preempted-sick/perf.data.zst",
+    ),
+    (
+        "export-json",
+        "export --as json seed-text/case1-irqfd.trace-cmd.txt",
+    ),
+    (
+        "export-spans",
+        "export --as csv seed-text/case4-virtio.trace-cmd.txt",
+    ),
     ("facts-ps", "facts x86/format-variants/l1-ps.txt"),
     ("facts-mtree", "facts x86/format-variants/a-info-mtree.txt"),
     ("rules", "rules"),
     ("rules-explain", "rules --explain"),
 ];
 
-const COMMANDS: [&str; 13] = [
-    "report", "diagnose", "compare", "rules", "info", "events", "exits", "flame", "vcpus", "irqs",
-    "paths", "sched", "facts",
+const COMMANDS: [&str; 14] = [
+    "report", "diagnose", "compare", "rules", "info", "events", "exits", "export", "flame",
+    "vcpus", "irqs", "paths", "sched", "facts",
 ];
 
 /// How many lines of events are kept.

@@ -238,6 +238,16 @@ fn documents_have_the_contracts_fields() {
         let report = json(&["report"], &case.path).unwrap_or_else(|e| panic!("{what}: {e}"));
         own_part(&mut failures, &what, &report, "report");
 
+        let what = format!("{name}: export");
+        let export = json(&["export"], &case.path).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let own = own_part(&mut failures, &what, &export, "export");
+        // What nothing was recorded for is left out.
+        let parts = ["exits", "vcpus", "sched", "paths", "findings"].into_iter();
+        let parts = parts.filter(|part| own.contains(part));
+        let fields: Vec<&str> = INFO.into_iter().chain(parts).collect();
+        failures.equal(&what, &own, &fields);
+        failures.check(own.len() >= INFO.len() + 3, || what.clone());
+
         let has_exits = info["events"].as_array().is_some_and(|events| {
             let is_exit = |e: &&Value| e["name"].as_str().is_some_and(|n| n.ends_with("kvm_exit"));
             events

@@ -16,6 +16,8 @@ mod errors;
 mod events_equal_tools;
 mod exits_equal_perf;
 mod expected_findings;
+mod export;
+mod export_trace;
 mod facts;
 mod facts_command;
 mod filtered_counts;

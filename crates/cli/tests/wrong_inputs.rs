@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{Failures, case, run};
 
 /// Where an input can stand, and the arguments there; `FILE` is the input, `REC` a recording.
-const PLACES: [(&str, &[&str]); 19] = [
+const PLACES: [(&str, &[&str]); 22] = [
     ("info", &["info", "FILE"]),
     ("events", &["events", "FILE"]),
     ("exits", &["exits", "FILE"]),
@@ -18,6 +18,12 @@ const PLACES: [(&str, &[&str]); 19] = [
     ("report", &["report", "FILE"]),
     ("diagnose", &["diagnose", "FILE"]),
     ("compare", &["compare", "FILE", "FILE"]),
+    ("export md", &["export", "--as", "md", "FILE"]),
+    ("export csv", &["export", "--as", "csv", "FILE"]),
+    (
+        "export events",
+        &["export", "--as", "csv", "--table", "events", "FILE"],
+    ),
     ("facts", &["facts", "FILE"]),
     ("flame", &["flame", "FILE"]),
     ("--facts", &["info", "--facts", "FILE", "REC"]),
@@ -68,6 +74,9 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
         "diagnose",
         "compare",
         "flame",
+        "export md",
+        "export csv",
+        "export events",
         "--formats",
     ];
     let kind = |path, what, taker, taken| Kind {

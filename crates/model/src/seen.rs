@@ -38,4 +38,42 @@ impl Seen {
         }
         settled
     }
+
+    /// Returns the state that a stretch of time is told as, by the same rules as [`Seen::settle`] has for sums. `waiting` says
+    /// whether it was in an exit in which the guest asked to wait.
+    pub fn state(&self, state: State, waiting: bool) -> State {
+        match state {
+            State::Kernel if waiting && !self.switches => State::Halted,
+            State::Kernel if waiting => State::Kernel,
+            State::Kernel | State::KernelBlocked if !self.userspace_exits => State::Unknown,
+            state => state,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_and_sums_are_settled_alike() {
+        for bits in 0..4 {
+            let seen = Seen {
+                switches: bits & 1 != 0,
+                userspace_exits: bits & 2 != 0,
+                ..Seen::default()
+            };
+            let (mut raw, mut told, mut waiting_ns) = (Times::default(), Times::default(), 0);
+            for (state, ns) in State::ALL.into_iter().zip(1u64..) {
+                for (waiting, ns) in [(false, ns), (true, ns * 100)] {
+                    raw.add(state, ns);
+                    told.add(seen.state(state, waiting), ns);
+                    if state == State::Kernel && waiting {
+                        waiting_ns += ns;
+                    }
+                }
+            }
+            assert_eq!(seen.settle(&raw, waiting_ns), told, "{seen:?}");
+        }
+    }
 }

@@ -133,6 +133,19 @@ pub(crate) const WIDE: [&str; 11] = [
     "max_ns",
 ];
 
+/// Columns of a ticket.
+const MARKDOWN: [&str; 9] = [
+    "key",
+    "name",
+    "count",
+    "total_ns",
+    "total_share",
+    "mean_ns",
+    "p50_ns",
+    "p99_ns",
+    "max_ns",
+];
+
 fn is_grouped(exit: &Exit<'_>) -> bool {
     exit.row.vm_name.is_some()
 }
@@ -267,6 +280,20 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
     }
     out.push_str(&more(report.rows.len().saturating_sub(layout.limit)));
     out
+}
+
+/// Returns the headline of one table.
+pub fn title(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
+    headline(isa, report, layout).trim_end().to_owned()
+}
+
+/// Returns one table as Markdown.
+pub fn markdown(report: &ExitsReport, layout: Layout) -> String {
+    let rows: Vec<Exit<'_>> = rows(None, report, &[]).collect();
+    let names = MARKDOWN.iter().copied();
+    // Exit reasons have no other name.
+    let names = names.filter(|name| *name != "name" || report.table != ExitTable::Vmexit);
+    columns().markdown(&names.collect::<Vec<_>>(), &rows, layout)
 }
 
 /// Returns the columns that tell VMs and vCPUs apart, where rows do.

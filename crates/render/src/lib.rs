@@ -13,6 +13,7 @@ pub mod console;
 mod contract;
 pub mod csv;
 pub mod diagnose;
+pub mod exit_list;
 pub mod exits;
 pub mod facts;
 pub mod flame;
@@ -24,6 +25,7 @@ pub mod info;
 pub mod irqs;
 pub mod json;
 mod layout;
+pub mod markdown;
 pub mod neutral;
 pub mod paths;
 pub mod paths_instance;
@@ -33,6 +35,7 @@ pub mod quality;
 pub mod rules;
 pub mod sched;
 pub mod screen;
+pub mod spans;
 mod speedscope;
 mod table;
 mod times;
@@ -119,6 +122,14 @@ fn tables() -> Vec<(&'static str, String)> {
         (
             "`events --console`: `console`",
             console::columns().described(&[]),
+        ),
+        (
+            "`export --table spans` (CSV alone)",
+            spans::columns().described(&[]),
+        ),
+        (
+            "`export --table exits` (CSV alone)",
+            exit_list::columns().described(&[&durations, &shares]),
         ),
         ("`irqs`: `rows`", irqs::columns().described(&[&irqs::SHOWN])),
         ("`rules`: `rules`", rules::columns().described(&[])),

@@ -152,6 +152,26 @@ pub fn csv(reports: &[PathReport]) -> String {
     }))
 }
 
+/// Returns the totals of paths that have instances as a table of Markdown, in their order.
+pub fn markdown(reports: &[&PathReport], layout: Layout) -> String {
+    let totals = reports.iter();
+    let totals: Vec<Line<'_>> = totals
+        .map(|report| Line::new(report, "total", &report.total))
+        .collect();
+    let names = ["path", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+    stages().markdown(&names, &totals, layout)
+}
+
+/// Returns the stages of a path as a table of Markdown.
+pub fn stages_markdown(report: &PathReport, layout: Layout) -> String {
+    let lines = report.stages.iter();
+    let lines: Vec<Line<'_>> = lines.map(|stage| Line::of_stage(report, stage)).collect();
+    let names = [
+        "chain", "stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns",
+    ];
+    stages().markdown(&names, &lines, layout)
+}
+
 /// Columns of a stage's name.
 const NAME: usize = 36;
 

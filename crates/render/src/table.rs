@@ -13,7 +13,7 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value};
 use words::share;
 
-use crate::{Layout, clean, csv};
+use crate::{Layout, clean, csv, markdown};
 
 /// A column of a page's table: its name, and the heading that readers see.
 pub(crate) type Shown = (&'static str, &'static str);
@@ -303,6 +303,46 @@ impl<'t, R> Table<'t, R> {
         let columns = self.columns.iter();
         let columns = columns.filter(|column| column.heading.is_some());
         columns.map(|column| column.text(row, layout)).collect()
+    }
+
+    /// Returns rows as a table of Markdown, with the columns of these names. Those that no row has anything in are left out.
+    pub(crate) fn markdown(&self, names: &[&str], rows: &[R], layout: Layout) -> String {
+        let shown = names.iter().filter_map(|name| self.named(name));
+        let any = |column: &&Column<'t, R>| {
+            let mut values = rows.iter().filter_map(|row| column.value(row));
+            values.any(|value| !value.is_null() && value.as_str() != Some(""))
+        };
+        let shown: Vec<&Column<'t, R>> = shown.filter(any).collect();
+        let mut out = String::new();
+        for column in &shown {
+            let heading = column.heading.as_ref().map(|heading| &*heading.text);
+            let heading = heading.filter(|text| !text.is_empty());
+            let _ = write!(out, "| {} ", heading.unwrap_or(&column.name));
+        }
+        out.push_str("|\n");
+        for column in &shown {
+            out.push_str(match column.unit {
+                Unit::Text | Unit::Flag | Unit::Nested => "| --- ",
+                _ => "| ---: ",
+            });
+        }
+        out.push_str("|\n");
+        for row in rows.iter().take(layout.limit) {
+            for column in &shown {
+                let cell = column.text(row, layout);
+                let cell = match (column.unit, &*cell) {
+                    (Unit::Text, "-") => cell,
+                    (Unit::Text, name) => markdown::code(name),
+                    (_, value) => markdown::text(value),
+                };
+                let _ = write!(out, "| {cell} ");
+            }
+            out.push_str("|\n");
+        }
+        if rows.len() > layout.limit {
+            let _ = writeln!(out, "\n... and {} more", rows.len() - layout.limit);
+        }
+        out
     }
 
     /// Returns the columns of these names as a terminal shows them, in this order.

@@ -180,6 +180,15 @@ pub fn summary(
     title.to_owned() + &view.text(rows(report, unknowable), layout)
 }
 
+/// Returns the table as Markdown: per cent of each vCPU's time by state.
+pub fn markdown(report: &VcpusReport, layout: Layout) -> String {
+    let unknowable = report.unknowable();
+    let rows: Vec<Vcpu<'_>> = rows(report, &unknowable).collect();
+    let names = ["vm", "vcpu", "tid", "observed_ns"].into_iter();
+    let names: Vec<&str> = names.chain(times::names(false)).chain(["exits"]).collect();
+    columns().markdown(&names, &rows, layout)
+}
+
 fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
     let vm = row
         .vm_name

@@ -18,11 +18,14 @@
 #[cfg(test)]
 mod bounds;
 mod rows;
+mod single;
 pub(crate) mod table;
 mod warnings;
 
 pub use rows::{ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, access_key};
 use rows::{Key, Rows, make_row};
+pub use single::SingleExit;
+use single::Singles;
 pub use table::ExitTable;
 
 use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess};
@@ -146,6 +149,7 @@ pub struct Exits {
     isa: Option<Isa>,
     before_first_entry: FxHashMap<ExitReason, u64>,
     without_entry: FxHashMap<ExitReason, u64>,
+    singles: Singles,
 }
 
 const VMEXIT: usize = 0;
@@ -179,7 +183,19 @@ impl Exits {
             isa: None,
             before_first_entry: FxHashMap::default(),
             without_entry: FxHashMap::default(),
+            singles: Singles::default(),
         }
+    }
+
+    /// Asks for every exit that the table by reason counts, timed as the exit's handling: they are to be taken with
+    /// [`Exits::take_listed`].
+    pub fn list(&mut self) {
+        self.singles.want();
+    }
+
+    /// Returns the exits that have ended since the last call.
+    pub fn take_listed(&mut self) -> Vec<SingleExit> {
+        self.singles.take()
     }
 
     /// Returns whether any table but that of exits is wanted.
@@ -296,6 +312,7 @@ impl Exits {
         {
             self.tables[IOPORT].rows[row as usize].whole.add(ns);
         }
+        let single = self.singles.are_wanted().then_some((state.exit, exit));
         let mut end = |begun: &mut Begun, table: usize| {
             if begun.time == 0 {
                 return;
@@ -311,6 +328,21 @@ impl Exits {
         end(&mut state.mmio, MMIO);
         end(&mut state.msr, MSR);
         end(&mut state.exit, VMEXIT);
+        if let Some((begun, Some(reason))) = single
+            && begun.time != 0
+            && begun.row.is_some()
+            && time >= begun.time
+        {
+            self.singles.push(SingleExit {
+                tid: event.tid,
+                cpu: event.cpu,
+                start: begun.time,
+                end: time,
+                reason,
+                times: times.since(&begun.times),
+                user: told.vmm,
+            });
+        }
         if inverted && self.options.convention == Convention::Perf {
             state.exit = Begun {
                 time,

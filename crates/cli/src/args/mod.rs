@@ -5,6 +5,7 @@ mod compare;
 mod diagnose;
 mod events;
 mod exits;
+mod export;
 mod facts;
 mod info;
 mod paths;
@@ -21,6 +22,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use events::{As, EventsArgs};
 pub(crate) use exits::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
+pub(crate) use export::{ExportArgs, Kind, Rows};
 pub(crate) use facts::FactsArgs;
 pub(crate) use info::InfoArgs;
 pub(crate) use paths::{Diagram, PathsArgs};
@@ -60,6 +62,8 @@ const EXAMPLES: &str = "Examples:
   trapline events --console trace.dat      the output on serial consoles
   trapline exits --facts ps.txt --vm web trace.dat
                                            the exits of the VM named web
+  trapline export trace.dat -o trace.pftrace
+                                           for ui.perfetto.dev
   trapline facts --format json > facts.json
                                            this host's settings, for --facts
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -

@@ -76,7 +76,7 @@ struct Printer<'r> {
     seconds: bool,
     /// Digits of a second.
     digits: u32,
-    stream: Stream,
+    stream: Stream<'static>,
 }
 
 impl Printer<'_> {

@@ -1,9 +1,10 @@
 //! `trapline events`: the events themselves, one a line.
 
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
-use event::{Event, EventType, Side, Sink};
+use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
 use serde::Serialize;
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let format = args.common.format;
     let start = match format {
         Format::Table => String::new(),
-        Format::Csv => "time_ns,cpu,pid,tid,comm,event,text\n".to_owned(),
+        Format::Csv => CSV_HEAD.to_owned(),
         Format::Json => {
             let answer = Answer {
                 format,
@@ -69,6 +70,22 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         Format::Table => output::say_losses(&name, &outcome.quality),
         Format::Json | Format::Csv => Ok(()),
     }
+}
+
+/// The columns of CSV.
+pub(crate) const CSV_HEAD: &str = "time_ns,cpu,pid,tid,comm,event,text\n";
+
+/// Writes the events that filters let through as CSV. Returns what the recording lacks.
+pub(super) fn csv<'o>(recording: &'o Opened<'_>, out: Box<dyn Write + 'o>) -> Result<Quality> {
+    let none = Formats::default();
+    let formats = recording.reader().formats().unwrap_or(&none);
+    let printer = printer(recording, formats, recording.reader().is_perf(), false);
+    let mut sink = Events::new(printer, Format::Csv, &[], Stream::to(out, CSV_HEAD));
+    sink.threads.saved_names(recording.saved_names());
+    sink.threads.told(recording.thread_facts());
+    let outcome = recording.walk_filtered(&mut sink, Scope::Events);
+    sink.stream.end()?;
+    Ok(outcome.quality)
 }
 
 /// Chooses the columns.
@@ -136,7 +153,7 @@ struct Events<'f> {
     format: Format,
     globs: Vec<WildMatch>,
     threads: Threads,
-    stream: Stream,
+    stream: Stream<'f>,
     text: Text,
     /// Whether any kind of event was asked for by name and is there.
     matched: bool,
@@ -147,7 +164,7 @@ impl<'f> Events<'f> {
         printer: EventPrinter<'f>,
         format: Format,
         globs: &[String],
-        stream: Stream,
+        stream: Stream<'f>,
     ) -> Events<'f> {
         Events {
             printer,

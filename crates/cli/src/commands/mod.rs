@@ -7,6 +7,7 @@ mod console;
 pub(crate) mod diagnose;
 pub(crate) mod events;
 pub(crate) mod exits;
+pub(crate) mod export;
 pub(crate) mod facts;
 pub(crate) mod flame;
 pub(crate) mod info;
@@ -22,8 +23,8 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::args::{
-    CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, FactsArgs, InfoArgs, PathsArgs, ReportArgs,
-    RulesArgs, SchedArgs, VcpusArgs,
+    CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs, InfoArgs, PathsArgs,
+    ReportArgs, RulesArgs, SchedArgs, VcpusArgs,
 };
 
 /// The commands.
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Flame(flame::FlameArgs),
     /// Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers.
     Sched(SchedArgs),
+    /// Write a recording as a file for Perfetto, spreadsheets, tickets or scripts.
+    Export(ExportArgs),
     /// Show this host's CPUs, clocks, settings and KVM parameters, and its VMs with their pinning.
     Facts(FactsArgs),
 }
@@ -69,6 +72,7 @@ impl Command {
             Command::Rules(args) => rules::run(args),
             Command::Events(args) => events::run(args),
             Command::Exits(args) => exits::run(args),
+            Command::Export(args) => export::run(args),
             Command::Flame(args) => flame::run(args),
             Command::Irqs(args) => irqs::run(args),
             Command::Paths(args) => paths::run(args),

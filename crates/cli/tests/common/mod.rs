@@ -22,6 +22,7 @@ pub(crate) mod instances;
 pub(crate) mod lines;
 pub(crate) mod page;
 pub(crate) mod perf_kvm;
+pub(crate) mod perfetto;
 pub(crate) mod pings;
 pub(crate) mod process;
 pub(crate) mod related;

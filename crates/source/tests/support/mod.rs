@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+mod exports;
 pub(crate) mod meter;
 pub(crate) mod seeds;
 pub(crate) mod trim_dat;
@@ -75,6 +76,7 @@ pub(crate) fn read(bytes: &[u8], other: bool) -> Seen {
                 // Something that differs from input to input.
                 let sum = bytes.iter().map(|byte| usize::from(*byte)).sum();
                 analyse(&reader, sum);
+                exports::exports(&reader, sum);
             }
             Err(error) => assert!(!error.to_string().is_empty()),
         }

@@ -79,7 +79,7 @@ struct Each<'d> {
     isa: Option<event::Isa>,
     format: Format,
     nanoseconds: bool,
-    stream: Stream,
+    stream: Stream<'static>,
     rows: Instances,
 }
 

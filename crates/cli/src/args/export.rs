@@ -1,0 +1,87 @@
+//! `trapline export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Common;
+
+/// `trapline export`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ExportArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    /// Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv,
+    /// .md, .json.
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+
+    /// Write this kind of file, whatever the name is.
+    #[arg(long = "as", value_enum, value_name = "KIND")]
+    pub kind: Option<Kind>,
+
+    /// Write the rows of this table (CSV). The default is spans.
+    #[arg(long, value_enum, value_name = "TABLE")]
+    pub table: Option<Rows>,
+
+    /// Export instances of this built-in path, or of the path that FILE describes. Without it, those of all built-in paths but
+    /// those that are for --path only. May be repeated.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub path: Vec<String>,
+
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const HELP: &str = "Kinds of files (docs/export.md says what is in each):
+  pftrace  a trace for https://ui.perfetto.dev: vCPUs with their states and exits, instances
+           of paths with a flow through their steps, counters, lost events, and the scheduler's
+           switches and wake-ups
+  csv      one table, --table: spans (of vCPUs' states), exits, instances (of paths), events
+  md       a summary for a ticket: findings, states, exits, paths, quality
+  json     what report, vcpus, exits, sched and paths have, in one document
+
+Sums of the rows are those that vcpus, exits and paths print. Without -o, --format csv or
+--format json says what to print.
+
+Examples:
+  trapline export trace.dat -o trace.pftrace
+  trapline export --table exits --vcpu 1 perf.data -o exits.csv
+  trapline export --table instances --path irqfd trace.dat -o irqfd.csv
+  trapline export perf.data -o ticket.md
+  trapline export --as md perf.data | less
+  trapline export --time 443.99,444.10 trace.dat -o part.pftrace";
+
+/// Kinds of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// For Perfetto.
+    Pftrace,
+    /// For spreadsheets.
+    Csv,
+    /// For tickets.
+    Md,
+    /// For scripts.
+    Json,
+}
+
+/// Tables of single things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Rows {
+    /// Spans of the vCPUs' states.
+    Spans,
+    /// Exits.
+    Exits,
+    /// Instances of paths.
+    Instances,
+    /// Events.
+    Events,
+}

@@ -1,0 +1,134 @@
+//! `trapline export`: a recording as a file of another tool's.
+
+mod single;
+mod whole;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use event::Quality;
+use paths::lang;
+
+use crate::args::{ExportArgs, Format, Kind, Rows};
+use crate::commands::events;
+use crate::new_file;
+use crate::opening::{self, Beside};
+use crate::output;
+
+/// What is written, beside the bytes: what the recording lacks, and what the file leaves out.
+#[derive(Debug, Default)]
+struct Told {
+    quality: Quality,
+    left_out: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ExportArgs) -> Result<()> {
+    let kind = kind(args)?;
+    if kind == Kind::Pftrace && to_standard_output(args) && io::stdout().is_terminal() {
+        bail!("a trace for Perfetto is no text; name a file with -o FILE.pftrace");
+    }
+    let wanted = wanted(args)?;
+    let beside = Beside {
+        mtree: args.mtree.as_deref(),
+        ..Beside::default()
+    };
+    let session = opening::session(&args.common, &beside, &[&args.recording])?;
+    let input = session.input(&args.recording)?;
+    let name = input.name().to_owned();
+    let mut told = Told::default();
+    if matches!(kind, Kind::Md | Kind::Json) {
+        let text = whole::text(kind, &session, &input, wanted)?;
+        if to_standard_output(args) {
+            return output::print(&text.text);
+        }
+        new_file::write(&args.output, |out| out.write_all(text.text.as_bytes()))?;
+        told.quality = text.quality;
+    } else {
+        let recording = input.recording_with_symbols()?;
+        let rows = args.table.unwrap_or(Rows::Spans);
+        // What makes the command fail is known before the file is begun; what ends it early leaves no file.
+        let first = match (kind, rows) {
+            (Kind::Csv, Rows::Events) => None,
+            _ => Some(single::first(args, kind, rows, &session, &recording)?),
+        };
+        let mut write = |out: &mut dyn Write| -> Result<()> {
+            told = match &first {
+                None => Told {
+                    quality: events::csv(&recording, Box::new(out))?,
+                    left_out: Vec::new(),
+                },
+                Some(first) => first.write(&wanted, &recording, out)?,
+            };
+            Ok(())
+        };
+        if to_standard_output(args) {
+            let mut out = output::stdout();
+            write(&mut out)?;
+            out.flush()?;
+        } else {
+            new_file::write(&args.output, |out| {
+                write(out).map_err(|error| error.downcast().unwrap_or_else(io::Error::other))
+            })?;
+        }
+    }
+    output::say_lacks(&name, &told.quality)?;
+    if to_standard_output(args) {
+        for sentence in &told.left_out {
+            writeln!(io::stderr(), "{sentence}")?;
+        }
+        return Ok(());
+    }
+    let mut text = format!("wrote {}\n", args.output.display());
+    for sentence in &told.left_out {
+        text.push_str(&format!("{sentence}\n"));
+    }
+    output::print(&text)
+}
+
+fn to_standard_output(args: &ExportArgs) -> bool {
+    args.output == Path::new("-")
+}
+
+/// Returns what is to be written: what the user says, or by the end of the file's name.
+fn kind(args: &ExportArgs) -> Result<Kind> {
+    let by_name = match args.output.extension().and_then(|end| end.to_str()) {
+        Some("pftrace" | "perfetto-trace") => Some(Kind::Pftrace),
+        Some("csv") => Some(Kind::Csv),
+        Some("md") => Some(Kind::Md),
+        Some("json") => Some(Kind::Json),
+        _ => None,
+    };
+    let by_format = match args.common.format {
+        Format::Table => None,
+        Format::Csv => Some(Kind::Csv),
+        Format::Json => Some(Kind::Json),
+    };
+    let Some(kind) = args.kind.or(by_name).or(by_format) else {
+        if to_standard_output(args) {
+            bail!(
+                "what to write is not known: name a file with -o, or say --as pftrace, csv, md or json"
+            );
+        }
+        bail!(
+            "-o {}: what to write is known by the end of the name, and recordings are exported as .pftrace, .csv, .md or .json; \
+             --as says it for other names",
+            args.output.display()
+        );
+    };
+    if args.table.is_some() && kind != Kind::Csv {
+        bail!("--table chooses the rows of a CSV file; the other kinds have what they have");
+    }
+    Ok(kind)
+}
+
+/// Returns the paths that were asked for.
+fn wanted(args: &ExportArgs) -> Result<Vec<lang::Path>> {
+    let named = args.path.iter().map(|name| session::read_path(name));
+    let mut wanted = named.collect::<Result<Vec<_>, _>>()?;
+    if wanted.is_empty() {
+        wanted = paths::all_builtin();
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,175 @@
+//! Files of single things: they are made while the recording is walked a second time.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use analysis::{Continuity, ExitTable, Exits, Options, Study, Unpaired, Vcpus, unknowable};
+use anyhow::Result;
+use devices::Names;
+use event::Quality;
+use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
+use paths::{Paths, lang};
+use session::{Opened, Session};
+
+use super::Told;
+use crate::args::{ExportArgs, Kind, Rows};
+
+/// What the first walk found.
+pub(super) struct First {
+    kind: Kind,
+    rows: Rows,
+    study: Study,
+    names: Names,
+    quality: Quality,
+}
+
+fn exits() -> Exits {
+    Exits::new(Options {
+        tables: vec![ExitTable::Vmexit],
+        split: true,
+        ..Options::default()
+    })
+}
+
+/// Walks the recording for names, and for what it cannot tell.
+///
+/// # Errors
+/// The recording does not have what is to be exported.
+pub(super) fn first(
+    args: &ExportArgs,
+    kind: Kind,
+    rows: Rows,
+    session: &Session,
+    recording: &Opened<'_>,
+) -> Result<First> {
+    let mut study = Study::default()
+        .with(Vcpus::new(recording.window()))
+        .with(exits())
+        .choose(recording.window(), recording.left_out());
+    if args.common.filter.cpu.is_none() {
+        study = study.with(Continuity::new());
+    }
+    recording.prepare(&mut study);
+    let mut quality = recording.walk(&mut study).quality;
+    study.finish();
+    let walked = study.walked();
+    let report = study.get::<Vcpus>().map(|vcpus| vcpus.report(&walked));
+    let seen = walked.machine.seen();
+    let observed = report.is_some_and(|report| !report.rows.is_empty());
+    match (kind, rows) {
+        (Kind::Pftrace, _) => recording.require_exits(observed || seen.switches)?,
+        (_, Rows::Spans | Rows::Exits) => recording.require_exits(observed)?,
+        _ => {}
+    }
+    session.host_facts().warn(&mut quality);
+    let continuity = study.get::<Continuity>().map(Continuity::report);
+    if let Some(warning) = continuity.and_then(|report| report.warning()) {
+        quality.warn(warning);
+    }
+    if let Some(guesses) = model::guesses(&walked.machine.vms()) {
+        quality.warn(guesses);
+    }
+    if rows != Rows::Instances || kind == Kind::Pftrace {
+        for item in unknowable(&seen) {
+            quality.warn(item.to_string());
+        }
+        let unpaired = study.get::<Exits>().map(Exits::unpaired);
+        for warning in unpaired.iter().flat_map(Unpaired::warnings) {
+            quality.warn(warning);
+        }
+    }
+    if !recording.nanoseconds() {
+        quality.warn(
+            "The recording's clock counts ticks of unknown rate: fields in nanoseconds, and the times of traces, hold ticks.",
+        );
+    }
+    let isa = study.get::<Exits>().and_then(Exits::isa);
+    let names = session.devices().names(isa, &mut quality);
+    Ok(First {
+        kind,
+        rows,
+        study,
+        names,
+        quality,
+    })
+}
+
+impl First {
+    /// Walks the recording again, and writes what is found.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn write(
+        &self,
+        wanted: &[lang::Path],
+        recording: &Opened<'_>,
+        out: &mut dyn Write,
+    ) -> Result<Told> {
+        let known = Known::new(&self.study.walked(), &self.names);
+        let mut into: Box<dyn Take> = match (self.kind, self.rows) {
+            (Kind::Pftrace, _) => {
+                let header = recording.header();
+                let about = About {
+                    kernel: header.kernel.clone(),
+                    arch: header.arch.clone(),
+                    lost_events: self.quality.lost_events,
+                };
+                Box::new(Perfetto::new(&known, &about))
+            }
+            (_, Rows::Exits) => Box::new(ExitRows::default()),
+            (_, Rows::Instances) => Box::new(InstanceRows::default()),
+            _ => Box::new(SpanRows::default()),
+        };
+        let study = self.second(wanted, recording);
+        let mut failed: Option<io::Error> = None;
+        let mut write = |made: &mut Vec<u8>| {
+            let written = out.write_all(made);
+            made.clear();
+            match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        let mut walk = Walk::new(study, &known, into.as_mut(), &mut write);
+        recording.walk(&mut walk);
+        let left_out = walk.finish();
+        match failed {
+            Some(error) => Err(error.into()),
+            None => Ok(Told {
+                quality: self.quality.clone(),
+                left_out,
+            }),
+        }
+    }
+
+    /// Returns the study of the second walk.
+    fn second(&self, wanted: &[lang::Path], recording: &Opened<'_>) -> Study {
+        let trace = self.kind == Kind::Pftrace;
+        let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);
+        let tap = Tap::new(
+            Wanted {
+                spans,
+                moments: trace,
+            },
+            recording.window(),
+        );
+        let mut study = Study::default();
+        if spans {
+            study = study.with(tap);
+        }
+        if trace || self.rows == Rows::Exits {
+            study = study.with(exits());
+        }
+        if trace || self.rows == Rows::Instances {
+            let mut follower = Paths::new(wanted.to_vec());
+            follower.only(recording.instances());
+            recording.locate(&mut follower);
+            study = study.with(follower);
+        }
+        recording.prepare(&mut study);
+        study.choose(recording.window(), recording.left_out())
+    }
+}

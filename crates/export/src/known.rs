@@ -1,0 +1,192 @@
+//! What a first walk found out, which a second one needs from its beginning.
+
+use std::sync::Arc;
+
+use analysis::{LeftOut, Walked};
+use devices::Names;
+use event::ExitReason;
+use model::{Access, Cause, Machine, Seen, Span, State, Vm};
+use rustc_hash::FxHashMap;
+
+/// Names of devices that are kept; what is beyond is looked up each time.
+const MAX_NAMES: usize = 1 << 16;
+
+/// What a vCPU is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VcpuName {
+    /// Its thread.
+    pub tid: i32,
+    /// Position of its VM among those of the recording, if it is known.
+    pub vm: Option<usize>,
+    /// Process of its VM, if known.
+    pub vm_pid: Option<i32>,
+    /// What its VM is called ([`model::vm_names`]), if it is known.
+    pub vm_name: Option<Arc<str>>,
+    /// Its number in the VM; 0 where that is not known.
+    pub number: u32,
+    /// Whether filters leave it out.
+    pub left_out: bool,
+}
+
+/// What a first walk found out.
+#[derive(Debug)]
+pub struct Known<'k> {
+    machine: &'k Machine,
+    seen: Seen,
+    vms: Vec<Vm>,
+    vm_names: Vec<Arc<str>>,
+    /// vCPUs by thread id: several where an id was used again, in the order in which they came.
+    by_tid: FxHashMap<i32, Vec<VcpuName>>,
+    names: &'k Names,
+    begin: u64,
+    end: u64,
+}
+
+impl<'k> Known<'k> {
+    /// Keeps what a walk found out that followed the vCPUs' states. `names` has the names of devices.
+    pub fn new(walked: &Walked<'k>, names: &'k Names) -> Known<'k> {
+        let machine = walked.machine;
+        let vms = machine.vms();
+        let vm_names = model::vm_names(&vms);
+        let vm_names: Vec<Arc<str>> = vm_names.into_iter().map(Arc::from).collect();
+        let mut places: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+        for (at, vm) in vms.iter().enumerate() {
+            for vcpu in &vm.vcpus {
+                places.entry(vcpu.thread).or_insert((at, vcpu.id));
+            }
+        }
+        let mut by_tid: FxHashMap<i32, Vec<VcpuName>> = FxHashMap::default();
+        let (mut begin, mut end) = (u64::MAX, 0);
+        for vcpu in machine.vcpus() {
+            let place = places.get(&vcpu.thread).copied();
+            let vm = place.map(|(vm, _)| vm);
+            by_tid.entry(vcpu.tid).or_default().push(VcpuName {
+                tid: vcpu.tid,
+                vm,
+                vm_pid: vm.and_then(|vm| vms.get(vm)).and_then(|vm| vm.pid),
+                vm_name: vm.and_then(|vm| vm_names.get(vm)).cloned(),
+                number: place.map_or(0, |(_, number)| number),
+                left_out: is_left_out(walked.left_out, vcpu.tid),
+            });
+            begin = begin.min(vcpu.from);
+            end = end.max(vcpu.to);
+        }
+        Known {
+            machine,
+            seen: machine.seen(),
+            vms,
+            vm_names,
+            by_tid,
+            names,
+            begin: begin.min(end),
+            end,
+        }
+    }
+
+    /// Returns the machine as the first walk left it: all threads with the last names they had.
+    pub(crate) fn machine(&self) -> &'k Machine {
+        self.machine
+    }
+
+    /// Returns what kinds of events the recording has.
+    pub(crate) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// Returns a VM and what it is called.
+    pub(crate) fn vm(&self, at: usize) -> Option<(&Vm, &Arc<str>)> {
+        self.vms.get(at).zip(self.vm_names.get(at))
+    }
+
+    /// Returns from when until when vCPUs were observed.
+    pub(crate) fn observed(&self) -> (u64, u64) {
+        (self.begin, self.end)
+    }
+
+    /// Returns the state that a span is told as: as the sums of `vcpus` have it.
+    pub(crate) fn state(&self, span: &Span) -> State {
+        let waiting = span.cause.reason.is_some_and(ExitReason::is_waiting);
+        self.seen.state(span.state, waiting)
+    }
+}
+
+fn is_left_out(left_out: &LeftOut, tid: i32) -> bool {
+    left_out.has(tid)
+}
+
+/// The vCPUs of a second walk, by their numbers in its machine, with the names that the first found.
+#[derive(Debug, Default)]
+pub(crate) struct Vcpus {
+    all: Vec<VcpuName>,
+    /// By thread id, which of them is the last.
+    by_tid: FxHashMap<i32, usize>,
+    /// By thread id, how many there have been.
+    counts: FxHashMap<i32, usize>,
+}
+
+impl Vcpus {
+    /// Learns of the vCPUs that have come.
+    fn learn(&mut self, machine: &Machine, known: &Known<'_>) {
+        for vcpu in machine.vcpus().skip(self.all.len()) {
+            let nth = self.counts.entry(vcpu.tid).or_default();
+            let same = known.by_tid.get(&vcpu.tid);
+            let name = same.and_then(|list| list.get(*nth).or(list.last()));
+            *nth += 1;
+            self.by_tid.insert(vcpu.tid, self.all.len());
+            self.all.push(name.cloned().unwrap_or(VcpuName {
+                tid: vcpu.tid,
+                vm: None,
+                vm_pid: None,
+                vm_name: None,
+                number: 0,
+                left_out: false,
+            }));
+        }
+    }
+
+    /// Returns a vCPU by its number in the machine.
+    pub(crate) fn at(
+        &mut self,
+        vcpu: u32,
+        machine: &Machine,
+        known: &Known<'_>,
+    ) -> Option<&VcpuName> {
+        if self.all.len() <= vcpu as usize {
+            self.learn(machine, known);
+        }
+        self.all.get(vcpu as usize)
+    }
+
+    /// Returns the vCPU that has a thread id, and its number.
+    pub(crate) fn of(
+        &mut self,
+        tid: i32,
+        machine: &Machine,
+        known: &Known<'_>,
+    ) -> Option<(u32, &VcpuName)> {
+        if !self.by_tid.contains_key(&tid) {
+            self.learn(machine, known);
+        }
+        let at = *self.by_tid.get(&tid)?;
+        Some((u32::try_from(at).ok()?, self.all.get(at)?))
+    }
+}
+
+/// What devices are called, each name made once.
+#[derive(Debug, Default)]
+pub(crate) struct Devices(FxHashMap<Access, Option<Arc<str>>>);
+
+impl Devices {
+    /// Returns device and register behind an access, where that is known.
+    pub(crate) fn name(&mut self, cause: &Cause, known: &Known<'_>) -> Option<Arc<str>> {
+        let access = cause.access?;
+        if let Some(name) = self.0.get(&access) {
+            return name.clone();
+        }
+        let name = analysis::name_access(&access, known.names).map(Arc::from);
+        if self.0.len() < MAX_NAMES {
+            self.0.insert(access, name.clone());
+        }
+        name
+    }
+}

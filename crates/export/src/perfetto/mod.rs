@@ -1,0 +1,465 @@
+/*!
+Traces for Perfetto (<https://ui.perfetto.dev>).
+
+What becomes what: each vCPU is a track below its VM's process, with a slice for each span of its states, and its exits on a track
+below that. Instances of paths are slices with a slice for each stage, on tracks by path; where and by whom a step was reached
+is an instant on the track of its thread, and a flow connects them. Switches and wake-ups are ftrace's events, of which Perfetto
+makes the tracks of CPUs and threads. `docs/export.md` says it in full.
+*/
+
+mod bundles;
+mod lanes;
+mod numbers;
+mod packets;
+mod proto;
+mod rates;
+mod tracks;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use analysis::{SingleExit, access_key};
+use model::{Span, State};
+use paths::InstanceReport;
+use render::spans::state_name;
+use rustc_hash::FxHashMap;
+
+use crate::known::{Devices, Known, VcpuName};
+use crate::rows::{Causes, told};
+use crate::walk::{Found, Scene, Take};
+use bundles::Bundles;
+use lanes::Lanes;
+use numbers::{clock, packet, system, tree};
+use packets::{Arg, Kind, Packets, TrackEvent, shown};
+use tracks::Tracks;
+
+/// Lanes of a path's instances, or of a vCPU's exits, at most.
+const MAX_LANES: usize = 1 << 10;
+const MAX_EXIT_LANES: usize = 8;
+/// Processes and threads that a packet tells.
+const IN_A_PACKET: usize = 512;
+
+/// What a recording says of its machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Architecture as `uname -m` has it.
+    pub arch: Option<String>,
+    /// How many events were lost, as far as its recorder says.
+    pub lost_events: u64,
+}
+
+/// Makes a trace for Perfetto.
+#[derive(Debug)]
+pub struct Perfetto {
+    packets: Packets,
+    tracks: Tracks,
+    bundles: Bundles,
+    /// Lanes of instances, by path.
+    paths: BTreeMap<usize, Lanes>,
+    /// Lanes of exits, by vCPU.
+    exits: FxHashMap<u32, Lanes>,
+    causes: Causes,
+    devices: RefCell<Devices>,
+    /// Length of a counter's slices of time.
+    slice: u64,
+    flows: u64,
+    /// Exits and instances that overlap too many others.
+    unplaced: (u64, u64),
+    /// Lost events of which it was not told when, so far; and when the recording ends.
+    lost: (u64, u64),
+}
+
+impl Perfetto {
+    /// Returns a trace that has said what is known at the beginning: clock, machine, processes and threads with their names.
+    pub fn new(known: &Known<'_>, about: &About) -> Perfetto {
+        let (begin, end) = known.observed();
+        let mut packets = Packets::new();
+        head(&mut packets, begin, about);
+        processes(&mut packets, known);
+        Perfetto {
+            packets,
+            tracks: Tracks::default(),
+            bundles: Bundles::new(about.kernel.is_some()),
+            paths: BTreeMap::new(),
+            exits: FxHashMap::default(),
+            causes: Causes::default(),
+            devices: RefCell::default(),
+            slice: rates::length(end.saturating_sub(begin)),
+            flows: 0,
+            unplaced: (0, 0),
+            lost: (about.lost_events, end),
+        }
+    }
+
+    fn span(&mut self, vcpu: &VcpuName, span: &Span, scene: &Scene<'_>) {
+        self.causes.note(span);
+        let state = scene.known.state(span);
+        let mut args: Vec<(&'static str, Arg<'_>)> = Vec::new();
+        let reason = span.cause.reason.map(|reason| reason.key());
+        // Of all exits the slices of the exits say it.
+        let in_user = matches!(state, State::User | State::UserBlocked);
+        let device = match in_user {
+            true => self.devices.borrow_mut().name(&span.cause, scene.known),
+            false => None,
+        };
+        let behind = span
+            .behind
+            .and_then(|slot| scene.machine.threads().at(slot));
+        if span.cpu >= 0 {
+            args.push(("cpu", Arg::Int(i64::from(span.cpu))));
+        }
+        if let Some(reason) = &reason {
+            args.push(("reason", Arg::Name(reason)));
+        }
+        if let Some(device) = &device {
+            args.push(("device", Arg::Name(device)));
+        }
+        if let Some((tid, thread)) = behind {
+            args.push(("behind_tid", Arg::Int(i64::from(tid))));
+            if let Some(comm) = &thread.comm {
+                args.push(("behind", Arg::Name(comm)));
+            }
+        }
+        let tracks = self.tracks.vcpu(vcpu, scene.known, &mut self.packets);
+        let track = tracks.states;
+        if state == State::Poll {
+            let (rate, packets) = (&mut tracks.polls, &mut self.packets);
+            let counter = rate.track;
+            rate.stretch((span.start, span.end), self.slice, &mut |time, ns| {
+                packets.event(&TrackEvent::new(time, counter, Kind::Count(ns)));
+            });
+        }
+        self.packets.event(&TrackEvent {
+            category: Some("state"),
+            name: Some(state_name(state)),
+            args: &args,
+            ..TrackEvent::new(span.start, track, Kind::Begin)
+        });
+        self.packets
+            .event(&TrackEvent::new(span.end, track, Kind::End));
+    }
+
+    /// A vCPU left its guest: that counts.
+    fn left(&mut self, name: &VcpuName, time: u64, scene: &Scene<'_>) {
+        let (slice, packets) = (self.slice, &mut self.packets);
+        let vcpu = self.tracks.vcpu(name, scene.known, packets);
+        count(&mut vcpu.exits, time, slice, packets);
+        let vm = vcpu.vm;
+        let (_, rate) = self.tracks.vm(vm, scene.known, packets);
+        count(rate, time, slice, packets);
+    }
+
+    fn exit(&mut self, (number, name): (u32, &VcpuName), exit: &SingleExit, scene: &Scene<'_>) {
+        let cause = self.causes.of(number, exit);
+        let reason = exit.reason.key();
+        let access = cause.access.as_ref().map(access_key);
+        let device = self.devices.borrow_mut().name(&cause, scene.known);
+        let title = match (&device, &access) {
+            (Some(device), _) => format!("{reason} {device}"),
+            (None, Some(access)) => format!("{reason} {access}"),
+            (None, None) => reason.to_string(),
+        };
+        let mut args: Vec<(&'static str, Arg<'_>)> = vec![("reason", Arg::Name(&reason))];
+        if let Some(access) = &access {
+            args.push(("access", Arg::Name(access)));
+        }
+        if let Some(device) = &device {
+            args.push(("device", Arg::Name(device)));
+        }
+        args.push(("waiting", Arg::Flag(exit.reason.is_waiting())));
+        if scene.known.seen().userspace_exits {
+            args.push(("user", Arg::Flag(exit.user)));
+        }
+        if exit.cpu >= 0 {
+            args.push(("cpu", Arg::Int(i64::from(exit.cpu))));
+        }
+        let (tracks, packets) = (&mut self.tracks, &mut self.packets);
+        let parent = tracks.vcpu(name, scene.known, packets).states;
+        let lanes = self.exits.entry(number).or_default();
+        let lane = lanes.place((exit.start, exit.end), MAX_EXIT_LANES, || {
+            tracks.below(parent, "exits", packets)
+        });
+        let Some(track) = lane else {
+            self.unplaced.0 += 1;
+            return;
+        };
+        self.packets.event(&TrackEvent {
+            category: Some("exit"),
+            name: Some(&title),
+            args: &args,
+            ..TrackEvent::new(exit.start, track, Kind::Begin)
+        });
+        self.packets
+            .event(&TrackEvent::new(exit.end, track, Kind::End));
+    }
+
+    fn instance(&mut self, one: &paths::Instance, scene: &Scene<'_>) {
+        let Some(told) = told(one, scene, &self.devices) else {
+            return;
+        };
+        let (Some(first), Some(last)) = (told.steps.first(), told.steps.last()) else {
+            return;
+        };
+        let (tracks, packets) = (&mut self.tracks, &mut self.packets);
+        let lanes = self.paths.entry(one.path).or_default();
+        let lane = lanes.place((first.time, last.time), MAX_LANES, || {
+            let group = tracks.group("paths", packets);
+            tracks.below(group, &told.path, packets)
+        });
+        let Some(track) = lane else {
+            self.unplaced.1 += 1;
+            return;
+        };
+        self.flows += 1;
+        let flow = self.flows;
+        self.slices(&told, track, flow);
+        for (at, (step, reached)) in told.steps.iter().zip(&one.reached).enumerate() {
+            let slot = match reached.task {
+                Some(task) if reached.switch => task,
+                _ => reached.thread,
+            };
+            let who = (slot, step.does.as_str());
+            let thread = self.tracks.thread(who, scene.machine, &mut self.packets);
+            let title = format!("{}: {}", told.path, step.name);
+            let ends = at + 1 == told.steps.len();
+            let mut args = vec![("instance", Arg::Uint(told.number))];
+            if step.cpu >= 0 {
+                args.push(("cpu", Arg::Int(i64::from(step.cpu))));
+            }
+            self.packets.event(&TrackEvent {
+                category: Some("step"),
+                name: Some(&title),
+                args: &args,
+                flow: Some((flow, ends)),
+                ..TrackEvent::new(step.time, thread, Kind::Instant)
+            });
+        }
+    }
+
+    /// Adds the slice of an instance, and in it those of its stages.
+    fn slices(&mut self, told: &InstanceReport, track: u64, flow: u64) {
+        let (Some(first), Some(last)) = (told.steps.first(), told.steps.last()) else {
+            return;
+        };
+        let features = told.features.join("; ");
+        let mut args = vec![("instance", Arg::Uint(told.number))];
+        if let Some(chain) = &told.chain {
+            args.push(("chain", Arg::Name(chain)));
+        }
+        if let Some(by) = &told.by {
+            args.push(("by", Arg::Name(by)));
+        }
+        if let Some(vcpu) = &told.vcpu {
+            args.push(("vcpu", Arg::Name(vcpu)));
+        }
+        if !features.is_empty() {
+            args.push(("features", Arg::Text(&features)));
+        }
+        self.packets.event(&TrackEvent {
+            category: Some("path"),
+            name: Some(&told.path),
+            args: &args,
+            flow: Some((flow, false)),
+            ..TrackEvent::new(first.time, track, Kind::Begin)
+        });
+        for pair in told.steps.windows(2) {
+            let [from, to] = pair else { continue };
+            let stage = format!("{} → {}", from.name, to.name);
+            self.packets.event(&TrackEvent {
+                category: Some("stage"),
+                name: Some(&stage),
+                ..TrackEvent::new(from.time, track, Kind::Begin)
+            });
+            self.packets
+                .event(&TrackEvent::new(to.time, track, Kind::End));
+        }
+        self.packets
+            .event(&TrackEvent::new(last.time, track, Kind::End));
+    }
+
+    fn lost(&mut self, time: u64, cpu: i32, count: Option<u64>, scene: &Scene<'_>) {
+        // Where it is only noticed that some were lost, at least one was.
+        self.lost.0 = self.lost.0.saturating_sub(count.unwrap_or(1));
+        let mut args = Vec::new();
+        if let Some(count) = count {
+            args.push(("count", Arg::Uint(count)));
+        }
+        if cpu >= 0 {
+            args.push(("cpu", Arg::Int(i64::from(cpu))));
+        }
+        let (begin, _) = scene.known.observed();
+        let time = if time == 0 { begin } else { time };
+        self.loss(time, "lost events", &args);
+    }
+
+    fn loss(&mut self, time: u64, name: &str, args: &[(&'static str, Arg<'_>)]) {
+        let track = self.tracks.group("lost events", &mut self.packets);
+        self.packets.event(&TrackEvent {
+            category: Some("lost"),
+            name: Some(name),
+            args,
+            ..TrackEvent::new(time, track, Kind::Instant)
+        });
+    }
+}
+
+/// Counts an exit.
+fn count(rate: &mut rates::Rate, time: u64, slice: u64, packets: &mut Packets) {
+    let track = rate.track;
+    rate.add(time, 1, slice, &mut |time, count| {
+        rate_told(time, track, count, slice, packets);
+    });
+}
+
+/// Tells how many exits there were in a slice of time, for each second.
+fn rate_told(time: u64, track: u64, count: u64, slice: u64, packets: &mut Packets) {
+    let rate = count as f64 * 1e9 / slice as f64;
+    packets.event(&TrackEvent::new(time, track, Kind::Rate(rate)));
+}
+
+/// Tells what clock times are of, and what machine this is.
+fn head(packets: &mut Packets, begin: u64, about: &About) {
+    packets.packet(|one| {
+        one.uint(packet::TIMESTAMP, packets::time(begin));
+        one.message(packet::CLOCK_SNAPSHOT, |one| {
+            one.message(clock::CLOCKS, |one| {
+                one.uint(clock::CLOCK_ID, clock::BOOTTIME);
+                one.uint(clock::TIMESTAMP, packets::time(begin));
+            });
+            one.uint(clock::PRIMARY_TRACE_CLOCK, clock::BOOTTIME);
+        });
+    });
+    let Some(kernel) = &about.kernel else { return };
+    packets.packet(|one| {
+        one.message(packet::SYSTEM_INFO, |one| {
+            one.message(system::UTSNAME, |one| {
+                one.bytes(system::SYSNAME, b"Linux");
+                one.bytes(system::RELEASE, shown(kernel).as_bytes());
+                if let Some(arch) = &about.arch {
+                    one.bytes(system::MACHINE, shown(arch).as_bytes());
+                }
+            });
+        });
+    });
+}
+
+/// Tells which threads are of which process, and what they are called.
+fn processes(packets: &mut Packets, known: &Known<'_>) {
+    let threads = known.machine().threads();
+    let all: Vec<(i32, i32, &str)> = threads
+        .iter()
+        .filter_map(|(tid, thread)| {
+            let pid = thread.pid.filter(|pid| *pid > 0 && tid > 0)?;
+            Some((pid, tid, thread.comm.as_deref().unwrap_or_default()))
+        })
+        .collect();
+    for part in all.chunks(IN_A_PACKET) {
+        packets.packet(|one| {
+            one.message(packet::PROCESS_TREE, |one| {
+                for (pid, tid, comm) in part {
+                    let comm = shown(comm);
+                    if pid == tid {
+                        one.message(tree::PROCESSES, |one| {
+                            one.int(tree::PROCESS_PID, i64::from(*pid));
+                            one.bytes(tree::PROCESS_CMDLINE, comm.as_bytes());
+                            one.uint(tree::CMDLINE_IS_COMM, 1);
+                        });
+                    }
+                    one.message(tree::THREADS, |one| {
+                        one.int(tree::THREAD_TID, i64::from(*tid));
+                        if !comm.is_empty() {
+                            one.bytes(tree::THREAD_NAME, comm.as_bytes());
+                        }
+                        one.int(tree::THREAD_TGID, i64::from(*pid));
+                    });
+                }
+            });
+        });
+    }
+}
+
+impl Take for Perfetto {
+    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+        match found {
+            Found::Span { vcpu, span } => self.span(vcpu, span, scene),
+            Found::Exit {
+                vcpu: Some(vcpu),
+                exit,
+            } => self.exit(*vcpu, exit, scene),
+            Found::Exit { vcpu: None, .. } => {}
+            Found::Instance(one) => self.instance(one, scene),
+            Found::Left { name, time, .. } => self.left(name, *time, scene),
+            Found::Switch { time, cpu, switch } => {
+                self.bundles
+                    .switch((*time, *cpu), switch, &mut self.packets);
+            }
+            Found::Wakes {
+                time,
+                cpu,
+                tid,
+                waking,
+                wakeup,
+            } => {
+                let at = (*time, *cpu, *tid);
+                self.bundles.wakes(at, *waking, wakeup, &mut self.packets);
+            }
+            Found::Lost { time, cpu, count } => self.lost(*time, *cpu, *count, scene),
+        }
+    }
+
+    fn finish(&mut self) -> Vec<String> {
+        self.bundles.flush(&mut self.packets);
+        let (rest, end) = self.lost;
+        if rest > 0 {
+            let args = [("count", Arg::Uint(rest))];
+            self.loss(end, "lost events, it is not told when", &args);
+        }
+        let (slice, packets) = (self.slice, &mut self.packets);
+        let (exits, polls) = self.tracks.counters();
+        for rate in exits {
+            let track = rate.track;
+            rate.close(slice, None, &mut |time, count| {
+                rate_told(time, track, count, slice, packets);
+            });
+        }
+        for rate in polls {
+            let track = rate.track;
+            rate.close(slice, None, &mut |time, ns| {
+                packets.event(&TrackEvent::new(time, track, Kind::Count(ns)));
+            });
+        }
+        let (exits, instances) = self.unplaced;
+        let left_out = [
+            (exits, "exit", "it overlaps", "they overlap", MAX_EXIT_LANES),
+            (
+                instances,
+                "instance",
+                "it overlaps",
+                "they overlap",
+                MAX_LANES,
+            ),
+        ];
+        let mut lacks: Vec<String> = left_out
+            .into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, what, one, several, most)| {
+                let overlap = if count == 1 { one } else { several };
+                let counted = words::plural(count, what);
+                format!("The trace leaves out {counted}: {overlap} {most} others.")
+            })
+            .collect();
+        if self.bundles.nowhere() > 0 {
+            let events = words::plural(self.bundles.nowhere(), "event");
+            lacks.push(format!(
+                "The trace leaves out {events} of the scheduler of which the recording tells no CPU."
+            ));
+        }
+        lacks
+    }
+
+    fn made(&mut self) -> &mut Vec<u8> {
+        self.packets.made()
+    }
+}

@@ -1,0 +1,282 @@
+//! Packets of a trace: all of one sequence, in which each name is written once.
+
+use std::borrow::Cow;
+
+use render::neutral;
+use rustc_hash::FxHashMap;
+
+use super::numbers::{event, interned, packet, trace};
+use super::proto::Message;
+
+/// The one sequence that all packets are of.
+const SEQUENCE: u64 = 1;
+
+/// Names of a kind that are kept; what is beyond is written where it stands.
+const MAX_KEPT: usize = 1 << 16;
+
+/// Bytes of a name at most.
+const MAX_NAME: usize = 512;
+
+/// Returns a name as it may stand in a trace: nothing in it steers what shows it, and it is no longer than names are.
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    let Some(cut) = text.get(..text.floor_char_boundary(MAX_NAME)) else {
+        return Cow::Borrowed("");
+    };
+    match (cut.len() < text.len(), neutral::name(cut)) {
+        (false, shown) => shown,
+        (true, shown) => Cow::Owned(format!("{shown}…")),
+    }
+}
+
+/// Returns a time as Perfetto takes it: it reckons with signed numbers.
+pub(super) fn time(ns: u64) -> u64 {
+    ns.min(i64::MAX.cast_unsigned())
+}
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    Begin,
+    End,
+    Instant,
+    Count(u64),
+    Rate(f64),
+}
+
+/// A value beside an event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Arg<'a> {
+    Uint(u64),
+    Int(i64),
+    Flag(bool),
+    /// A text that many events have.
+    Name(&'a str),
+    /// A text of this event alone.
+    Text(&'a str),
+}
+
+/// An event of a track.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TrackEvent<'a> {
+    pub time: u64,
+    pub track: u64,
+    pub kind: Kind,
+    pub category: Option<&'static str>,
+    pub name: Option<&'a str>,
+    pub args: &'a [(&'static str, Arg<'a>)],
+    /// The flow that goes through it, and whether it ends there.
+    pub flow: Option<(u64, bool)>,
+}
+
+impl<'a> TrackEvent<'a> {
+    /// Returns one that says nothing but when, where and what it is.
+    pub(super) fn new(time: u64, track: u64, kind: Kind) -> TrackEvent<'a> {
+        TrackEvent {
+            time,
+            track,
+            kind,
+            category: None,
+            name: None,
+            args: &[],
+            flow: None,
+        }
+    }
+}
+
+/// Names of one kind, and the numbers that stand for them.
+#[derive(Debug)]
+struct Names {
+    field: u32,
+    kept: FxHashMap<Box<str>, u64>,
+}
+
+impl Names {
+    fn new(field: u32) -> Names {
+        Names {
+            field,
+            kept: FxHashMap::default(),
+        }
+    }
+
+    /// Returns the number that stands for a name, 0 if there are too many; a new one is told in `fresh`.
+    fn number(&mut self, name: &str, fresh: &mut Message) -> u64 {
+        if let Some(number) = self.kept.get(name) {
+            return *number;
+        }
+        if self.kept.len() >= MAX_KEPT {
+            return 0;
+        }
+        let number = self.kept.len() as u64 + 1;
+        self.kept.insert(name.into(), number);
+        let text = shown(name);
+        fresh.message(self.field, |one| {
+            one.uint(interned::IID, number);
+            one.bytes(interned::TEXT, text.as_bytes());
+        });
+        number
+    }
+}
+
+/// Packets under way.
+#[derive(Debug)]
+pub(super) struct Packets {
+    out: Message,
+    /// Names that the next packet tells.
+    fresh: Message,
+    categories: Names,
+    names: Names,
+    arg_names: Names,
+    arg_texts: Names,
+    begun: bool,
+}
+
+impl Packets {
+    pub(super) fn new() -> Packets {
+        Packets {
+            out: Message::default(),
+            fresh: Message::default(),
+            categories: Names::new(interned::EVENT_CATEGORIES),
+            names: Names::new(interned::EVENT_NAMES),
+            arg_names: Names::new(interned::ANNOTATION_NAMES),
+            arg_texts: Names::new(interned::ANNOTATION_STRINGS),
+            begun: false,
+        }
+    }
+
+    pub(super) fn made(&mut self) -> &mut Vec<u8> {
+        self.out.bytes_mut()
+    }
+
+    /// Adds a packet. The first one says that no name has been told before it.
+    pub(super) fn packet(&mut self, fill: impl FnOnce(&mut Message)) {
+        let first = !std::mem::replace(&mut self.begun, true);
+        self.out.message(trace::PACKET, |one| {
+            one.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            if first {
+                one.uint(packet::SEQUENCE_FLAGS, packet::STATE_CLEARED);
+                one.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1);
+            }
+            fill(one);
+        });
+    }
+
+    /// Adds an event of a track.
+    pub(super) fn event(&mut self, told: &TrackEvent<'_>) {
+        let fresh = &mut self.fresh;
+        let category = told
+            .category
+            .map(|name| self.categories.number(name, fresh));
+        let name = told.name.map(|name| (self.names.number(name, fresh), name));
+        for (name, arg) in told.args {
+            self.arg_names.number(name, fresh);
+            if let Arg::Name(text) = arg {
+                self.arg_texts.number(text, fresh);
+            }
+        }
+        let (arg_names, arg_texts) = (&self.arg_names, &self.arg_texts);
+        self.out.message(trace::PACKET, |one| {
+            one.uint(packet::TIMESTAMP, time(told.time));
+            one.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            // What ends needs no name.
+            if told.name.is_some() {
+                one.uint(packet::SEQUENCE_FLAGS, packet::NEEDS_STATE);
+            }
+            if !fresh.is_empty() {
+                one.bytes(packet::INTERNED_DATA, fresh.as_bytes());
+            }
+            one.message(packet::TRACK_EVENT, |one| {
+                if let Some(category) = category {
+                    one.uint(event::CATEGORY_IIDS, category);
+                }
+                for (name, arg) in told.args {
+                    one.message(event::DEBUG_ANNOTATIONS, |one| {
+                        let number = arg_names.kept.get(*name);
+                        one.uint(event::ANNOTATION_NAME_IID, number.copied().unwrap_or(0));
+                        argument(one, *arg, arg_texts);
+                    });
+                }
+                one.uint(event::TYPE, kind(told.kind));
+                match name {
+                    Some((0, text)) => one.bytes(event::NAME, shown(text).as_bytes()),
+                    Some((number, _)) => one.uint(event::NAME_IID, number),
+                    None => {}
+                }
+                one.uint(event::TRACK_UUID, told.track);
+                match told.kind {
+                    Kind::Count(count) => one.uint(event::COUNTER_VALUE, time(count)),
+                    Kind::Rate(rate) => one.double(event::DOUBLE_COUNTER_VALUE, rate),
+                    Kind::Begin | Kind::End | Kind::Instant => {}
+                }
+                match told.flow {
+                    Some((flow, true)) => one.fixed64(event::TERMINATING_FLOW_IDS, flow),
+                    Some((flow, false)) => one.fixed64(event::FLOW_IDS, flow),
+                    None => {}
+                }
+            });
+        });
+        self.fresh.clear();
+    }
+}
+
+fn kind(kind: Kind) -> u64 {
+    match kind {
+        Kind::Begin => event::SLICE_BEGIN,
+        Kind::End => event::SLICE_END,
+        Kind::Instant => event::INSTANT,
+        Kind::Count(_) | Kind::Rate(_) => event::COUNTER,
+    }
+}
+
+fn argument(one: &mut Message, arg: Arg<'_>, texts: &Names) {
+    match arg {
+        Arg::Uint(value) => one.uint(event::ANNOTATION_UINT, value),
+        Arg::Int(value) => one.int(event::ANNOTATION_INT, value),
+        Arg::Flag(value) => one.uint(event::ANNOTATION_BOOL, u64::from(value)),
+        Arg::Text(text) => one.bytes(event::ANNOTATION_STRING, shown(text).as_bytes()),
+        Arg::Name(text) => match texts.kept.get(text) {
+            Some(number) => one.uint(event::ANNOTATION_STRING_IID, *number),
+            None => one.bytes(event::ANNOTATION_STRING, shown(text).as_bytes()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_and_do_not_steer() {
+        assert_eq!(shown("a\x1bb"), "a\\x1bb");
+        let long = "é".repeat(40_000);
+        let cut = shown(&long);
+        assert!(
+            cut.len() <= MAX_NAME + 3 && cut.ends_with('…'),
+            "{}",
+            cut.len()
+        );
+    }
+
+    #[test]
+    fn what_is_beyond_the_names_that_are_kept_is_written_where_it_stands() {
+        let mut packets = Packets::new();
+        let mut tell = |name: &str| {
+            packets.made().clear();
+            packets.event(&TrackEvent {
+                name: Some(name),
+                args: &[("why", Arg::Name(name))],
+                ..TrackEvent::new(1, 2, Kind::Begin)
+            });
+            packets
+                .made()
+                .windows(name.len())
+                .filter(|part| *part == name.as_bytes())
+                .count()
+        };
+        for number in 0..MAX_KEPT {
+            assert_eq!(tell(&format!("name-{number:06}")), 2, "{number}");
+        }
+        assert_eq!(tell("name-000007"), 0);
+        assert_eq!(tell("name-999999"), 2);
+        assert_eq!(tell("name-999999"), 2, "not kept");
+    }
+}

@@ -1,0 +1,224 @@
+//! Tables for spreadsheets, a row for each thing that is found.
+
+use std::sync::Arc;
+
+use model::Access;
+use paths::Instance;
+use render::exit_list::{self, ExitLine};
+use render::paths::Instances;
+use render::spans::{self, Behind, SpanLine, Vcpu};
+
+use crate::known::{Devices, Known, VcpuName};
+use crate::walk::{Found, Scene, Take};
+
+fn vcpu(name: &VcpuName) -> Vcpu {
+    Vcpu {
+        vm_pid: name.vm_pid,
+        vm_name: name.vm_name.clone(),
+        number: name.vm.map(|_| name.number),
+        tid: name.tid,
+    }
+}
+
+/// Spans of the vCPUs' states.
+#[derive(Debug)]
+pub struct SpanRows {
+    made: Vec<u8>,
+    spans: spans::Spans,
+    devices: Devices,
+}
+
+impl Default for SpanRows {
+    fn default() -> SpanRows {
+        let spans = spans::Spans::default();
+        SpanRows {
+            made: spans.csv_head().into_bytes(),
+            spans,
+            devices: Devices::default(),
+        }
+    }
+}
+
+impl Take for SpanRows {
+    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+        let Found::Span { vcpu: name, span } = found else {
+            return;
+        };
+        let behind = span.behind.and_then(|slot| {
+            let (tid, thread) = scene.machine.threads().at(slot)?;
+            Some(Behind {
+                tid,
+                comm: thread.comm.clone(),
+            })
+        });
+        let line = SpanLine {
+            vcpu: vcpu(name),
+            state: scene.known.state(span),
+            start: span.start,
+            end: span.end,
+            cpu: (span.cpu >= 0).then_some(span.cpu),
+            cause: span.cause,
+            device: self.devices.name(&span.cause, scene.known),
+            behind,
+        };
+        self.made
+            .extend_from_slice(self.spans.csv(&line).as_bytes());
+    }
+
+    fn finish(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn made(&mut self) -> &mut Vec<u8> {
+        &mut self.made
+    }
+}
+
+/// Exits, as `exits` counts them by reason.
+#[derive(Debug)]
+pub struct ExitRows {
+    made: Vec<u8>,
+    exits: exit_list::Exits,
+    devices: Devices,
+    causes: Causes,
+}
+
+impl Default for ExitRows {
+    fn default() -> ExitRows {
+        let exits = exit_list::Exits::default();
+        ExitRows {
+            made: exits.csv_head().into_bytes(),
+            exits,
+            devices: Devices::default(),
+            causes: Causes::default(),
+        }
+    }
+}
+
+impl Take for ExitRows {
+    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+        let (name, exit) = match found {
+            Found::Span { span, .. } => return self.causes.note(span),
+            Found::Exit {
+                vcpu: Some((number, name)),
+                exit,
+            } => ((*number, *name), exit),
+            _ => return,
+        };
+        let (number, name) = name;
+        let seen = scene.known.seen();
+        let waiting = exit.reason.is_waiting();
+        let of_waiting = if waiting {
+            exit.times.get(model::State::Kernel)
+        } else {
+            0
+        };
+        let cause = self.causes.of(number, exit);
+        let line = ExitLine {
+            vcpu: vcpu(name),
+            start: exit.start,
+            end: exit.end,
+            cpu: (exit.cpu >= 0).then_some(exit.cpu),
+            cause,
+            device: self.devices.name(&cause, scene.known),
+            user: seen.userspace_exits.then_some(exit.user),
+            times: seen.settle(&exit.times, of_waiting),
+        };
+        self.made
+            .extend_from_slice(self.exits.csv(&line).as_bytes());
+    }
+
+    fn finish(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn made(&mut self) -> &mut Vec<u8> {
+        &mut self.made
+    }
+}
+
+/// Which access made the exit of each vCPU that is under way: its spans say so.
+#[derive(Debug, Default)]
+pub(crate) struct Causes(Vec<(u64, Option<Access>)>);
+
+impl Causes {
+    /// Notes what a span says.
+    pub(crate) fn note(&mut self, span: &model::Span) {
+        let at = span.vcpu as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, (0, None));
+        }
+        if span.cause.reason.is_some()
+            && let Some(last) = self.0.get_mut(at)
+        {
+            *last = (span.end, span.cause.access);
+        }
+    }
+
+    /// Returns why a vCPU left its guest.
+    pub(crate) fn of(&self, vcpu: u32, exit: &analysis::SingleExit) -> model::Cause {
+        let last = self.0.get(vcpu as usize);
+        // The last span of the exit ends with it.
+        let last = last.filter(|(end, _)| *end > exit.start && *end <= exit.end);
+        model::Cause {
+            reason: Some(exit.reason),
+            access: last.and_then(|(_, access)| *access),
+        }
+    }
+}
+
+/// Instances of paths.
+#[derive(Debug)]
+pub struct InstanceRows {
+    made: Vec<u8>,
+    instances: Instances,
+    devices: std::cell::RefCell<Devices>,
+}
+
+impl Default for InstanceRows {
+    fn default() -> InstanceRows {
+        let instances = Instances::default();
+        InstanceRows {
+            made: instances.csv_head().into_bytes(),
+            instances,
+            devices: std::cell::RefCell::default(),
+        }
+    }
+}
+
+/// Returns an instance in words.
+pub(crate) fn told(
+    one: &Instance,
+    scene: &Scene<'_>,
+    devices: &std::cell::RefCell<Devices>,
+) -> Option<paths::InstanceReport> {
+    let known: &Known<'_> = scene.known;
+    let name = |access: &Access| {
+        let cause = model::Cause {
+            reason: None,
+            access: Some(*access),
+        };
+        let name: Option<Arc<str>> = devices.borrow_mut().name(&cause, known);
+        name.map(|name| name.to_string())
+    };
+    Some(scene.paths?.tell(one, scene.machine, &name))
+}
+
+impl Take for InstanceRows {
+    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+        if let Found::Instance(one) = found
+            && let Some(told) = told(one, scene, &self.devices)
+        {
+            self.made
+                .extend_from_slice(self.instances.csv(&told).as_bytes());
+        }
+    }
+
+    fn finish(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn made(&mut self) -> &mut Vec<u8> {
+        &mut self.made
+    }
+}

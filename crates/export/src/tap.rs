@@ -1,0 +1,145 @@
+//! What is kept of an event until it is exported.
+
+use analysis::{Analysis, Context, Needs, States, Want, Window};
+use event::sched::{SchedSwitch, SchedWakeup};
+use event::{Data, Event, EventType, Kind, LostKind, Side};
+use model::Span;
+
+/// What is wanted of a recording beside exits and instances of paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// Spans of the vCPUs' states.
+    pub spans: bool,
+    /// Switches and wake-ups of the scheduler, exits as they happen, and losses.
+    pub moments: bool,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Item {
+    Span(Span),
+    /// A vCPU left its guest.
+    Left {
+        vcpu: u32,
+        time: u64,
+    },
+    Switch {
+        time: u64,
+        cpu: i32,
+        switch: SchedSwitch,
+    },
+    Wakes {
+        time: u64,
+        cpu: i32,
+        /// Who wakes it.
+        tid: i32,
+        /// Whether it is `sched_waking`, not `sched_wakeup`.
+        waking: bool,
+        wakeup: SchedWakeup,
+    },
+    Lost {
+        time: u64,
+        cpu: i32,
+        count: Option<u64>,
+    },
+}
+
+/// Keeps what an event tells until it is taken.
+#[derive(Debug)]
+pub struct Tap {
+    wanted: Wanted,
+    window: Window,
+    items: Vec<Item>,
+}
+
+impl Tap {
+    /// Returns one that keeps what is wanted, of what happens in a window.
+    pub fn new(wanted: Wanted, window: Window) -> Tap {
+        Tap {
+            wanted,
+            window,
+            items: Vec::new(),
+        }
+    }
+
+    /// Exchanges what has come for an empty list.
+    pub(crate) fn swap(&mut self, empty: &mut Vec<Item>) {
+        std::mem::swap(&mut self.items, empty);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+impl Analysis for Tap {
+    fn needs(&self) -> Needs {
+        Needs {
+            states: States::All,
+            spans: self.wanted.spans,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            _ if !self.wanted.moments => Want::Nothing,
+            Kind::KvmExit
+            | Kind::SchedSwitch
+            | Kind::SchedWaking
+            | Kind::SchedWakeup
+            | Kind::SchedWakeupNew => Want::Order,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if !context.chosen.inside {
+            return;
+        }
+        let (time, cpu) = (event.time, event.cpu);
+        match *data {
+            Data::KvmExit(_) if context.chosen.counts => {
+                if let Some(vcpu) = context.machine.vcpu_of(event.tid) {
+                    self.items.push(Item::Left { vcpu, time });
+                }
+            }
+            Data::SchedSwitch(switch) => self.items.push(Item::Switch { time, cpu, switch }),
+            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => self.items.push(Item::Wakes {
+                time,
+                cpu,
+                tid: event.tid,
+                waking: event.ty.kind == Kind::SchedWaking,
+                wakeup,
+            }),
+            _ => {}
+        }
+    }
+
+    fn spans(&mut self, spans: &[Span], _: &Context<'_>) {
+        for span in spans {
+            if let Some((start, end)) = self.window.part(span) {
+                self.items.push(Item::Span(Span {
+                    start,
+                    end,
+                    ..*span
+                }));
+            }
+        }
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        if let Side::Lost {
+            time,
+            cpu,
+            count,
+            kind: LostKind::Ring,
+            ..
+        } = *side
+            && self.wanted.moments
+            && (time == 0 || self.window.has_time(time))
+        {
+            self.items.push(Item::Lost { time, cpu, count });
+        }
+    }
+}

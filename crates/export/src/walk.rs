@@ -1,0 +1,249 @@
+//! A walk that hands out single things as they are found.
+
+use std::ops::ControlFlow;
+
+use analysis::{Exits, SingleExit, Study};
+use event::sched::{SchedSwitch, SchedWakeup};
+use event::{Event, EventType, Order, Side, Sink};
+use model::{Machine, Span};
+use paths::{Instance, Paths};
+
+use crate::known::{Known, VcpuName, Vcpus};
+use crate::tap::{Item, Tap};
+
+/// Something that was found.
+#[derive(Debug)]
+pub enum Found<'f> {
+    /// A vCPU spent some time in one state. Those of a vCPU come in order; they are within the window of time asked for.
+    Span {
+        /// Whose.
+        vcpu: &'f VcpuName,
+        /// What it did, when, and why.
+        span: &'f Span,
+    },
+    /// An exit is over. The spans of its time have come.
+    Exit {
+        /// Whose, with its number in the machine; `None` where its thread is not known as a vCPU.
+        vcpu: Option<(u32, &'f VcpuName)>,
+        /// The exit.
+        exit: &'f SingleExit,
+    },
+    /// An instance of a path has completed.
+    Instance(&'f Instance),
+    /// A vCPU left its guest.
+    Left {
+        /// Its number in the machine.
+        vcpu: u32,
+        /// Whose.
+        name: &'f VcpuName,
+        /// When.
+        time: u64,
+    },
+    /// A CPU went from one task to another.
+    Switch {
+        /// When.
+        time: u64,
+        /// The CPU; [`event::NONE`] when not recorded.
+        cpu: i32,
+        /// Both tasks.
+        switch: &'f SchedSwitch,
+    },
+    /// A task was woken.
+    Wakes {
+        /// When.
+        time: u64,
+        /// The waker's CPU; [`event::NONE`] when not recorded.
+        cpu: i32,
+        /// The waker; [`event::NONE`] when not recorded.
+        tid: i32,
+        /// Whether that is `sched_waking`, not `sched_wakeup`.
+        waking: bool,
+        /// Who is woken.
+        wakeup: &'f SchedWakeup,
+    },
+    /// Events were lost before this moment.
+    Lost {
+        /// When that was noticed; 0 when not told.
+        time: u64,
+        /// The CPU; [`event::NONE`] when not told.
+        cpu: i32,
+        /// How many; `None` when the recorder only noticed that some were.
+        count: Option<u64>,
+    },
+}
+
+/// What is at hand when something is found.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'s> {
+    /// What a first walk found out.
+    pub known: &'s Known<'s>,
+    /// The machine at this moment.
+    pub machine: &'s Machine,
+    /// The paths that are followed, if any are.
+    pub paths: Option<&'s Paths>,
+}
+
+/// Makes a file of what is found.
+pub trait Take {
+    /// Takes one thing.
+    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>);
+
+    /// Ends the file. Returns what is to be said of what it does not hold, a sentence each.
+    fn finish(&mut self) -> Vec<String>;
+
+    /// Returns the bytes that were made and not taken yet. Whoever writes them clears them.
+    fn made(&mut self) -> &mut Vec<u8>;
+}
+
+/// A walk over a recording that hands what it finds to whoever makes a file of it.
+pub struct Walk<'w> {
+    study: Study,
+    known: &'w Known<'w>,
+    vcpus: Vcpus,
+    into: &'w mut dyn Take,
+    write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
+    items: Vec<Item>,
+}
+
+impl std::fmt::Debug for Walk<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Walk").finish_non_exhaustive()
+    }
+}
+
+/// Bytes that wait at most before they are written.
+const WAITING: usize = 64 << 10;
+
+impl<'w> Walk<'w> {
+    /// Returns a walk of a study that has a [`Tap`], and [`Exits`] or [`Paths`] where these are wanted. `write` takes the bytes
+    /// that were made; the walk ends when it breaks.
+    pub fn new(
+        study: Study,
+        known: &'w Known<'w>,
+        into: &'w mut dyn Take,
+        write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
+    ) -> Walk<'w> {
+        let mut study = study;
+        if let Some(exits) = study.get_mut::<Exits>() {
+            exits.list();
+        }
+        if let Some(paths) = study.get_mut::<Paths>() {
+            paths.list();
+        }
+        Walk {
+            study,
+            known,
+            vcpus: Vcpus::default(),
+            into,
+            write,
+            items: Vec::new(),
+        }
+    }
+
+    /// Hands out all that has come.
+    fn hand_out(&mut self) {
+        let tap = self.study.get_mut::<Tap>();
+        if let Some(tap) = tap.filter(|tap| !tap.is_empty()) {
+            tap.swap(&mut self.items);
+        }
+        let exits = self.study.get_mut::<Exits>().map(Exits::take_listed);
+        let exits = exits.unwrap_or_default();
+        let paths = self.study.get_mut::<Paths>().map(Paths::take_listed);
+        let instances = paths.unwrap_or_default();
+        if self.items.is_empty() && exits.is_empty() && instances.is_empty() {
+            return;
+        }
+        let machine = self.study.walked().machine;
+        let known = self.known;
+        let scene = Scene {
+            known,
+            machine,
+            paths: self.study.get::<Paths>(),
+        };
+        for item in &self.items {
+            item_found(item, &scene, &mut self.vcpus, self.into);
+        }
+        self.items.clear();
+        for exit in &exits {
+            let vcpu = self.vcpus.of(exit.tid, machine, known);
+            self.into.take(&Found::Exit { vcpu, exit }, &scene);
+        }
+        for instance in &instances {
+            self.into.take(&Found::Instance(instance), &scene);
+        }
+    }
+
+    /// Ends the walk. Returns what is to be said of what the file does not hold.
+    pub fn finish(mut self) -> Vec<String> {
+        self.study.finish();
+        self.hand_out();
+        let lacks = self.into.finish();
+        let _ = (self.write)(self.into.made());
+        lacks
+    }
+}
+
+/// Hands out one thing.
+fn item_found(item: &Item, scene: &Scene<'_>, vcpus: &mut Vcpus, into: &mut dyn Take) {
+    let found = match item {
+        Item::Span(span) => match vcpus.at(span.vcpu, scene.machine, scene.known) {
+            Some(vcpu) if !vcpu.left_out => Found::Span { vcpu, span },
+            _ => return,
+        },
+        Item::Left { vcpu, time } => match vcpus.at(*vcpu, scene.machine, scene.known) {
+            Some(name) if !name.left_out => Found::Left {
+                vcpu: *vcpu,
+                name,
+                time: *time,
+            },
+            _ => return,
+        },
+        Item::Switch { time, cpu, switch } => Found::Switch {
+            time: *time,
+            cpu: *cpu,
+            switch,
+        },
+        Item::Wakes {
+            time,
+            cpu,
+            tid,
+            waking,
+            wakeup,
+        } => Found::Wakes {
+            time: *time,
+            cpu: *cpu,
+            tid: *tid,
+            waking: *waking,
+            wakeup,
+        },
+        Item::Lost { time, cpu, count } => Found::Lost {
+            time: *time,
+            cpu: *cpu,
+            count: *count,
+        },
+    };
+    into.take(&found, scene);
+}
+
+impl Sink for Walk<'_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.study.wants(ty)
+    }
+
+    fn order(&self, ty: &EventType<'_>) -> Order {
+        self.study.order(ty)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let flow = self.study.event(event);
+        self.hand_out();
+        if self.into.made().len() >= WAITING {
+            (self.write)(self.into.made())?;
+        }
+        flow
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.study.side(side);
+    }
+}

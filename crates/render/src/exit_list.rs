@@ -1,0 +1,78 @@
+//! Exits, a row each.
+
+use std::sync::Arc;
+
+use analysis::access_key;
+use event::ExitReason;
+use model::{Cause, Times};
+
+use crate::spans::{Vcpu, text, vcpu_columns};
+use crate::table::Table;
+use crate::table::Unit::{Flag, Nanoseconds, Number, Text};
+use crate::times;
+
+/// An exit as a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExitLine {
+    /// Whose.
+    pub vcpu: Vcpu,
+    /// When the vCPU left its guest.
+    pub start: u64,
+    /// When it entered it again.
+    pub end: u64,
+    /// The CPU on which it did, if known.
+    pub cpu: Option<i32>,
+    /// Why it left.
+    pub cause: Cause,
+    /// Device and register behind the access.
+    pub device: Option<Arc<str>>,
+    /// Whether the VMM handled it, if that is known.
+    pub user: Option<bool>,
+    /// What the vCPU did in that time. It adds up to the exit's.
+    pub times: Times,
+}
+
+/// Columns of exits.
+pub(crate) fn columns() -> Table<'static, ExitLine> {
+    let table = vcpu_columns(|exit: &ExitLine| &exit.vcpu)
+        .column("start_ns", Nanoseconds, |exit| exit.start)
+        .column("end_ns", Nanoseconds, |exit| exit.end)
+        .column("duration_ns", Nanoseconds, |exit| {
+            exit.end.saturating_sub(exit.start)
+        })
+        .column("cpu", Number, |exit| exit.cpu)
+        .column("reason", Text, |exit| {
+            exit.cause.reason.map(ExitReason::key)
+        })
+        .column("waiting", Flag, |exit| {
+            exit.cause.reason.is_some_and(ExitReason::is_waiting)
+        })
+        .column("access", Text, |exit| {
+            exit.cause.access.as_ref().map(access_key)
+        })
+        .column("device", Text, |exit| text(exit.device.as_deref()))
+        .column("user", Flag, |exit| exit.user);
+    times::columns(table, |exit| (exit.times, &[]))
+}
+
+/// Exits as rows of CSV.
+#[derive(Debug)]
+pub struct Exits(Table<'static, ExitLine>);
+
+impl Default for Exits {
+    fn default() -> Exits {
+        Exits(columns())
+    }
+}
+
+impl Exits {
+    /// Returns the names of CSV's columns as a line.
+    pub fn csv_head(&self) -> String {
+        self.0.csv_head()
+    }
+
+    /// Returns an exit as a line.
+    pub fn csv(&self, exit: &ExitLine) -> String {
+        self.0.csv_row(exit)
+    }
+}

@@ -1,0 +1,135 @@
+//! Spans of vCPUs' states, a row each.
+
+use std::sync::Arc;
+
+use analysis::access_key;
+use event::ExitReason;
+use model::{Cause, State};
+use serde_json::Value;
+
+use crate::table::Table;
+use crate::table::Unit::{Nanoseconds, Number, Text};
+
+/// A vCPU in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vcpu {
+    /// Process of its VM, if known.
+    pub vm_pid: Option<i32>,
+    /// What its VM is called, if it is known.
+    pub vm_name: Option<Arc<str>>,
+    /// Its number in the VM, if known.
+    pub number: Option<u32>,
+    /// Its thread.
+    pub tid: i32,
+}
+
+/// The task that had the CPU while a vCPU waited for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    /// Its thread id; 0 is the idle task.
+    pub tid: i32,
+    /// Its name, if known.
+    pub comm: Option<Arc<str>>,
+}
+
+/// A span as a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpanLine {
+    /// Whose.
+    pub vcpu: Vcpu,
+    /// What it did, as sums by state have it.
+    pub state: State,
+    /// From when.
+    pub start: u64,
+    /// Until when.
+    pub end: u64,
+    /// The CPU it ran on or waited for, if known.
+    pub cpu: Option<i32>,
+    /// Why it was out of its guest.
+    pub cause: Cause,
+    /// Device and register behind the access.
+    pub device: Option<Arc<str>>,
+    /// Behind whom it waited, if it did and that is known.
+    pub behind: Option<Behind>,
+}
+
+/// Returns what a state is called in rows and tracks: as the columns of `vcpus`, where the blocked ones are part of `kernel`
+/// and `user`.
+pub fn state_name(state: State) -> &'static str {
+    match state {
+        State::Guest => "guest",
+        State::Kernel => "kernel",
+        State::KernelBlocked => "kernel_blocked",
+        State::User => "user",
+        State::UserBlocked => "user_blocked",
+        State::Poll => "poll",
+        State::Halted => "halted",
+        State::Runnable => "runnable",
+        State::Unknown => "unknown",
+    }
+}
+
+/// Returns a name as the value of a column.
+pub(crate) fn text(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, Value::from)
+}
+
+/// Columns of a row's vCPU.
+pub(crate) fn vcpu_columns<R>(of: fn(&R) -> &Vcpu) -> Table<'static, R>
+where
+    R: 'static,
+{
+    Table::new()
+        .column("vm_pid", Number, move |row| of(row).vm_pid)
+        .column("vm_name", Text, move |row| text(of(row).vm_name.as_deref()))
+        .column("vcpu", Number, move |row| of(row).number)
+        .column("tid", Number, move |row| of(row).tid)
+}
+
+/// Columns of spans.
+pub(crate) fn columns() -> Table<'static, SpanLine> {
+    vcpu_columns(|span: &SpanLine| &span.vcpu)
+        .column("state", Text, |span| state_name(span.state))
+        .column("start_ns", Nanoseconds, |span| span.start)
+        .column("end_ns", Nanoseconds, |span| span.end)
+        .column("duration_ns", Nanoseconds, |span| {
+            span.end.saturating_sub(span.start)
+        })
+        .column("cpu", Number, |span| span.cpu)
+        .column("reason", Text, |span| {
+            span.cause.reason.map(ExitReason::key)
+        })
+        .column("access", Text, |span| {
+            span.cause.access.as_ref().map(access_key)
+        })
+        .column("device", Text, |span| text(span.device.as_deref()))
+        .column("behind_tid", Number, |span| {
+            span.behind.as_ref().map(|behind| behind.tid)
+        })
+        .column("behind", Text, |span| {
+            let behind = span.behind.as_ref();
+            text(behind.and_then(|behind| behind.comm.as_deref()))
+        })
+}
+
+/// Spans as rows of CSV.
+#[derive(Debug)]
+pub struct Spans(Table<'static, SpanLine>);
+
+impl Default for Spans {
+    fn default() -> Spans {
+        Spans(columns())
+    }
+}
+
+impl Spans {
+    /// Returns the names of CSV's columns as a line.
+    pub fn csv_head(&self) -> String {
+        self.0.csv_head()
+    }
+
+    /// Returns a span as a line.
+    pub fn csv(&self, span: &SpanLine) -> String {
+        self.0.csv_row(span)
+    }
+}

@@ -1,0 +1,96 @@
+//! Exports a recording in every way, as `trapline export` does.
+
+use std::ops::ControlFlow;
+
+use analysis::{ExitTable, Exits, Options, Study, Vcpus, Window};
+use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
+use paths::Paths;
+use source::Reader;
+
+fn exits() -> Exits {
+    Exits::new(Options {
+        tables: vec![ExitTable::Vmexit],
+        split: true,
+        ..Options::default()
+    })
+}
+
+/// Returns what is made of the recording.
+fn made(reader: &Reader<'_>, known: &Known<'_>, into: &mut dyn Take) -> Vec<u8> {
+    let wanted = Wanted {
+        spans: true,
+        moments: true,
+    };
+    let study = Study::default()
+        .with(Tap::new(wanted, Window::default()))
+        .with(exits())
+        .with(Paths::new(paths::all_builtin()));
+    let mut all = Vec::new();
+    let mut write = |made: &mut Vec<u8>| {
+        all.append(made);
+        ControlFlow::Continue(())
+    };
+    let mut walk = Walk::new(study, known, into, &mut write);
+    reader.walk(&mut walk);
+    walk.finish();
+    all
+}
+
+/// Sums up a column of CSV, by its name, of rows that nothing is quoted in.
+fn sum(csv: &[u8], column: &str) -> (u64, u64) {
+    let text = String::from_utf8_lossy(csv);
+    let mut lines = text.lines();
+    let head = lines.next().unwrap_or_default();
+    let at = head.split(',').position(|name| name == column);
+    let at = at.expect("a column");
+    let (mut rows, mut sum) = (0, 0u64);
+    for line in lines.filter(|line| !line.contains('"')) {
+        rows += 1;
+        let value = line.split(',').nth(at).and_then(|cell| cell.parse().ok());
+        sum = sum.saturating_add(value.unwrap_or(0));
+    }
+    (rows, sum)
+}
+
+/// Exports the recording in one of the ways. What rows add up to is what the sums are.
+pub(super) fn exports(reader: &Reader<'_>, which: usize) {
+    let mut first = Study::default()
+        .with(Vcpus::new(Window::default()))
+        .with(exits());
+    reader.walk(&mut first);
+    first.finish();
+    let walked = first.walked();
+    let isa = first.get::<Exits>().and_then(Exits::isa);
+    let names = analysis::builtin_names(isa);
+    let known = Known::new(&walked, &names);
+    // Names with commas and quotes would have to be parsed.
+    let plain = |csv: &[u8]| !csv.contains(&b'"');
+    match which % 4 {
+        0 => {
+            let spans = made(reader, &known, &mut SpanRows::default());
+            let vcpus = first.get::<Vcpus>().expect("vCPUs").report(&walked);
+            let observed = vcpus.rows.iter().map(|row| row.times.total());
+            let observed = observed.fold(0u64, u64::saturating_add);
+            if plain(&spans) && vcpus.rows.iter().all(|row| row.others == 0) {
+                assert_eq!(sum(&spans, "duration_ns").1, observed);
+            }
+        }
+        1 => {
+            let rows = made(reader, &known, &mut ExitRows::default());
+            let reports = first.get::<Exits>().expect("exits").reports(walked.machine);
+            let count = reports.first().map_or(0, |report| report.total_count);
+            if plain(&rows) {
+                assert_eq!(sum(&rows, "duration_ns").0, count);
+            }
+        }
+        2 => {
+            let rows = made(reader, &known, &mut InstanceRows::default());
+            assert!(rows.starts_with(b"path,"));
+        }
+        _ => {
+            let about = About::default();
+            let trace = made(reader, &known, &mut Perfetto::new(&known, &about));
+            assert!(!trace.is_empty());
+        }
+    }
+}
