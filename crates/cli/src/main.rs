@@ -6,6 +6,8 @@
 mod answer;
 mod args;
 mod commands;
+#[cfg(test)]
+mod manuals;
 mod new_file;
 mod opening;
 mod output;

@@ -8,6 +8,7 @@ use super::Common;
 
 /// `trapline report`.
 #[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
 pub(crate) struct ReportArgs {
     /// Recordings, or the printed output of perf kvm stat report, perf sched latency or perf stat; - is standard input.
     #[arg(value_name = "REC", required = true)]
@@ -25,3 +26,11 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const REPORT_HELP: &str = "\
+Examples:
+  trapline report perf.data.guest
+  trapline report -o ticket.html trace.dat     one file for a browser
+  trapline report --vm web --facts facts.json trace.dat
+  trapline report vmexit.txt ioport.txt        two tables that perf printed
+  perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -";
