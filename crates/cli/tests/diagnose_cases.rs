@@ -213,9 +213,7 @@ fn recordings_lead_to_their_causes_and_healthy_ones_to_none() {
         }
     }
     for (truth, seen) in TRUTHS.iter().zip(seen) {
-        // One recording is in the full corpus only.
-        let optional = truth.folder == "host/sender-waits/";
-        failures.check(seen > 0 || optional, || {
+        failures.check(seen > 0, || {
             format!("no recording in {} {:?}", truth.folder, truth.holds)
         });
     }
