@@ -484,3 +484,20 @@ fn the_patch_of_case_2_applies_and_validates() {
     let valid = validate.output().unwrap();
     assert!(valid.status.success(), "{valid:?}");
 }
+
+/// With names of functions a guess becomes a finding, and the healthy twin still has none.
+#[test]
+fn case_5_with_kernel_symbols() {
+    let kallsyms = file("host/kallsyms.txt");
+    let with = ["--kallsyms", kallsyms.to_str().unwrap()];
+    let waits = diagnose(&[&file("host/sender-waits/perf.data.zst")], &with).unwrap();
+    first_with(
+        &waits,
+        "sender-waits-for-memory",
+        &["sk_stream_wait_memory", "thread 21597", "268 times"],
+    );
+    let (found, _) = finding(&waits, "sender-waits-for-memory");
+    assert_eq!(found["confidence"], 0.9);
+    let flows = diagnose(&[&file("host/sender-flows/perf.data.zst")], &with).unwrap();
+    assert_eq!(ids(&flows), [""; 0]);
+}
