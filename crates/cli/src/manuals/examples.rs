@@ -1,9 +1,11 @@
-//! Examples in help are commands that the program takes.
+//! Examples in help, in the guides and in the README are commands that the program takes.
+
+use std::fs;
 
 use clap::Parser;
 
 use super::page::Below;
-use super::definition;
+use super::{definition, root};
 use crate::args::Args;
 
 /// Returns the command lines of the program in a line of a shell: of `virsh dumpxml a | trapline exits - > x` the second.
@@ -57,5 +59,32 @@ fn help_has_examples_and_they_are_taken() {
             .map(|line| check(&format!("{name} --help"), without_remark(line)))
             .sum();
         assert!(taken > 0, "{name} --help has no examples");
+    }
+}
+
+#[test]
+fn commands_in_guides_are_taken() {
+    let guides = fs::read_dir(root().join("docs/guide")).unwrap();
+    let mut files: Vec<_> = guides.map(|entry| entry.unwrap().path()).collect();
+    files.push(root().join("README.md"));
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        // Those of `console` blocks are run as well (tests/guides.rs).
+        let mut shell = false;
+        let mut whole = String::new();
+        for line in text.lines() {
+            if let Some(kind) = line.strip_prefix("```") {
+                shell = !shell && kind == "sh";
+                continue;
+            }
+            if !shell || line.trim_start().starts_with('#') {
+                continue;
+            }
+            whole.push_str(line.trim_end_matches('\\'));
+            if !line.ends_with('\\') {
+                let line = std::mem::take(&mut whole);
+                check(&file.display().to_string(), &line);
+            }
+        }
     }
 }
