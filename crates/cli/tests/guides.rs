@@ -5,7 +5,7 @@
 //! another, in a folder that has the corpus as `corpus`, as the root of the repository has.
 //!
 //! `TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --test all -- guides::` writes what they print now. Commands of perf,
-//! trace-cmd and zstd are left out where these are not installed, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+//! trace-cmd and zstd are left out where one of these is not installed, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -76,11 +76,11 @@ impl Place {
                 return Err(format!("a guide does not run '{program}'"));
             }
             with_tools |= tool;
-            // perf kvm stat knows the architecture that it was built for.
-            let here = self.has(program) && cfg!(target_arch = "x86_64");
-            if tool && !here && !set("TRAPLINE_REQUIRE_TOOLS") {
-                return Ok(None);
-            }
+        }
+        // One unpacks what another reads, and perf kvm stat knows the architecture that it was built for.
+        let here = cfg!(target_arch = "x86_64") && TOOLS.iter().all(|tool| self.has(tool));
+        if with_tools && !here && !set("TRAPLINE_REQUIRE_TOOLS") {
+            return Ok(None);
         }
         let output = Command::new("sh")
             .args(["-c", command])
