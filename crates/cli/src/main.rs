@@ -7,6 +7,8 @@ mod answer;
 mod args;
 mod colour;
 mod commands;
+#[cfg(test)]
+mod manuals;
 mod new_file;
 mod opening;
 mod output;

@@ -33,6 +33,7 @@ mod flame_user;
 mod flame_waits;
 mod forms_agree;
 mod golden;
+mod guides;
 mod holes;
 mod hostile_names;
 mod house;

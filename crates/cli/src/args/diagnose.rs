@@ -49,9 +49,8 @@ pub(crate) struct DiagnoseArgs {
 const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be checked, with the events \
 that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
 
-Record with 'trace-cmd record -e kvm -e sched -e irq' or with
-'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that most rules can be checked, and add
-the host's settings: 'trapline facts --format json > facts.json'.
+Record with 'trace-cmd record -e kvm -e sched -e irq' or with 'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that most \
+rules can be checked, and add the host's settings: 'trapline facts --format json > facts.json'.
 
 Examples:
   trapline diagnose perf.data.guest

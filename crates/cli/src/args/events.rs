@@ -8,6 +8,7 @@ use super::Common;
 
 /// `trapline events`.
 #[derive(Debug, Args)]
+#[command(after_help = EVENTS_HELP)]
 pub(crate) struct EventsArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
@@ -33,6 +34,15 @@ pub(crate) struct EventsArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const EVENTS_HELP: &str = "\
+Examples:
+  trapline events trace.dat
+  trapline events --event 'kvm_*' --vcpu 0 --time 12.5,12.6 trace.dat
+  trapline events --event 'sched:sched_switch' --cpu 2 --ns perf.data
+  trapline events --as perf trace.dat          a trace.dat as perf prints it
+  trapline events --console perf.data.guest    what guests printed
+  trapline events --format csv perf.data > events.csv";
 
 /// Whose conventions to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

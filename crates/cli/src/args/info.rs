@@ -8,6 +8,7 @@ use super::Common;
 
 /// `trapline info`.
 #[derive(Debug, Args)]
+#[command(after_help = INFO_HELP)]
 pub(crate) struct InfoArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
@@ -16,3 +17,10 @@ pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const INFO_HELP: &str = "\
+Examples:
+  trapline info perf.data
+  trapline info --vm web --time 12.5,13 trace.dat
+  trapline info --facts ps.txt trace.dat       names of VMs that it lacks
+  zstdcat trace.dat.zst | trapline info --format json -";

@@ -58,7 +58,8 @@ const EXAMPLES: &str = "Examples:
   trapline diagnose trace.dat              why it is slow, and what to change
   trapline compare before.dat after.dat    what changed
   trapline sched --by cpu trace.dat        how long tasks waited for each CPU
-  trapline events trace.dat | grep kvm_msr events as trace-cmd report -N has them
+  trapline events trace.dat | grep kvm_msr
+                                           events as trace-cmd prints them
   trapline events --console trace.dat      the output on serial consoles
   trapline exits --facts ps.txt --vm web trace.dat
                                            the exits of the VM named web

@@ -1,0 +1,299 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_trapline_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_trapline_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_trapline_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_trapline_using_subcommand
+    set -l cmd (__fish_trapline_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c trapline -n "__fish_trapline_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_needs_command" -s V -l version -d 'Print version'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "report" -d 'Show one screen about a recording: what it holds, findings, exits by cost, lost events'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table or as folded stacks'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -s o -l output -d 'Write the report as one HTML file' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition, the output of \'virsh dumpxml\', and check it too' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l rule -d 'Only check this rule. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l with -d 'The second group of recordings' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l score -d 'With --each, show results that you measured yourself, such as a benchmark\'s: NAME=VALUE,VALUE,... with a value for each recording in order; NAME=VALUE where NAME is the letter of one recording or a part of its path; or a FILE with one line for each NAME and its values. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l confidence -d 'Show changes that are more than noise with at least this confidence, 0 to 1' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l work -d 'Count units of work by the events that have NAME in their names. Without it, work is counted by packets or I/Os where both sides recorded such events, and by guest time' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l limit -d 'Show at most N changes' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l each -d 'Compare each recording with the first, in one table with a column for each'
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l all -d 'Show also changes that are small or may be noise'
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -l format -d 'Print text for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -l explain -d 'Explain all rules'
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l event -d 'Only events whose name or SYSTEM:NAME matches; * stands for any characters, ? for one. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l as -d 'Print lines in the form of this tool, whichever made the recording' -r -f -a "perf\t'As perf does'
+trace-cmd\t'As trace-cmd does'"
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l console -d 'Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio (x86) and kvm_mmio (arm64) events'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l ns -d 'Print times to the nanosecond'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l event -d 'Show these tables: exits by reason, I/O ports, memory-mapped I/O, model-specific registers' -r -f -a "vmexit\t'Exits by reason'
+ioport\t'I/O ports'
+mmio\t'Memory-mapped I/O'
+msr\t'Model specific registers'"
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l by -d 'Give each VM, or each vCPU, rows of its own' -r -f -a "vm\t'VMs'
+vcpu\t'vCPUs'"
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l as -d 'Time exits as this tool does, and print its table. On arm64, perf measures from entry to exit: the guest\'s time' -r -f -a "perf\t'As perf kvm stat does'"
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l sort -d 'Sort rows by count, by total time, by mean time or by the longest time' -r -f -a "count\t'Count'
+time\t'Total time'
+mean\t'Mean time'
+max\t'Longest time'"
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l wide -d 'Show all columns, for terminals wider than 80 columns'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l wide -d 'Show durations instead of percentages, and lists in full, for terminals wider than 80 columns'
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l from -d 'Measure from this event: NAME, SYSTEM:NAME or fn:FUNCTION, with conditions in brackets, such as kvm_pio[port==0x3f8,write==1]' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l to -d 'Measure to this event. Its start is the nearest earlier event that matches --from' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l join -d 'Both events must have the same thread, cpu, vcpu or field (give its name); any demands nothing' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l slow -d 'Call instances slow that take this long or longer (250us, 5ms), instead of looking for a threshold' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l instance -d 'Print one instance of a path: its steps, what went on meanwhile, its events, and a sequence diagram' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l diagram -d 'Draw the sequence diagram of --instance as text, or for Mermaid' -r -f -a "text\t'Columns of text'
+mermaid\t'Mermaid\'s sequenceDiagram'"
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l each -d 'Print every instance: when it reached each step, and what else is known about it'
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -s o -l output -d 'Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each stack, for flamegraph.pl, inferno and others; in .json: speedscope\'s file format' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l event -d 'Show the samples of this event. The default is the one of time with the most samples, else the first that is no tracepoint' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l by -d 'What stands below the stacks that -o writes' -r -f -a "comm\t'The names of threads'
+thread\t'Threads'
+cpu\t'CPUs'
+vm\t'VMs'"
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l unit -d 'What the counts of folded stacks are. Without it they are numbers, unless the text says so in its first line' -r -f -a "samples\t'How many samples there were'
+ns\t'Nanoseconds'
+us\t'Microseconds, as offcputime and offwaketime of bcc print them'
+ms\t'Milliseconds'
+s\t'Seconds'"
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l limit -d 'Show only the first N rows of each table; all with 0' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-kallsyms -d 'Name functions of guests\' kernels with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-modules -d 'Say where modules of guests\' kernels are with FILE, a copy of a guest\'s /proc/modules made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guestmount -d 'Name functions of each guest\'s kernel with DIR/PID/proc/kallsyms (and modules), PID being its VM\'s process, as perf kvm has it' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest -d 'Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time. Where the host has several VMs, say whose it is: PID=REC, by the process of the VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l diff -d 'Show what changed from REC to this recording, B. Shares are compared, so neither has to be as long as the other' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l diff-kallsyms -d 'Name kernel functions of B with FILE. The default is that of --kallsyms, which holds until the host boots again' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l diff-guest-kallsyms -d 'Name functions of the kernels of B\'s guests with FILE. The default is that of --guest-kallsyms' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l symfs -d 'Name functions of user space with the files below DIR, a copy of the recorded machine\'s. Files of which the recording has no build id are taken from here alone' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l buildid-dir -d 'Look for files by build id in DIR, a cache as perf\'s. The default is ~/.debug; can be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l debug-dir -d 'Look for debug files in DIR. The default is /usr/lib/debug; can be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l perf-maps -d 'Name functions of just-in-time compilers with the files perf-PID.map in DIR, as they are in /tmp of the recorded machine' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l off-cpu -d 'Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they left'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l both -d 'Show the time on and off CPU together. The time on CPU is by switches too, shared out by samples'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l wakeup -d 'Put the stack of who woke a thread, upside down, upon the stack with which it slept. Needs --off-cpu or --both'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-exits -d 'Show where guests exited, by the instruction pointers of kvm_exit, one for each exit. These are no samples'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l idle -d 'Show idle CPUs and idle guests too'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l no-inline -d 'Do not show inlined functions of user space'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l by -d 'Show a row for each thread, each thread name, or each CPU' -r -f -a "task\t'Threads'
+comm\t'All threads of one name'
+cpu\t'CPUs'"
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l sort -d 'Sort rows by mean or longest delay, number of switches, run time, or time waited after preemption' -r -f -a "mean\t'Mean delay'
+max\t'Longest delay'
+switches\t'Switches'
+runtime\t'Run time'
+preempted\t'Time waited after preemption'"
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l limit -d 'Show at most N rows' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l histogram -d 'Show a histogram of the delays, in powers of two'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l root -d 'Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l wide -d 'Show lists in full'
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "report" -d 'Show one screen about a recording: what it holds, findings, exits by cost, lost events'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table or as folded stacks'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

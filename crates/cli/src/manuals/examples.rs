@@ -1,0 +1,90 @@
+//! Examples in help, in the guides and in the README are commands that the program takes.
+
+use std::fs;
+
+use clap::Parser;
+
+use super::page::Below;
+use super::{definition, root};
+use crate::args::Args;
+
+/// Returns the command lines of the program in a line of a shell: of `virsh dumpxml a | trapline exits - > x` the second.
+fn of_program(line: &str) -> Vec<Vec<String>> {
+    let Some(words) = shlex::split(line) else {
+        panic!("a quote is missing in: {line}")
+    };
+    let parts = words.split(|word| ["|", "||", "&&", ";", "&"].contains(&word.as_str()));
+    let mut found = Vec::new();
+    for part in parts {
+        let until = part.iter().position(|word| word.starts_with(['>', '<']));
+        let part = &part[..until.unwrap_or(part.len())];
+        // Variables and `sudo` may stand before it.
+        if let Some(at) = part.iter().position(|word| word == "trapline")
+            && at < 2
+        {
+            found.push(part[at..].to_vec());
+        }
+    }
+    found
+}
+
+/// Parses every command line of the program in a line, and returns how many there are.
+fn check(place: &str, line: &str) -> usize {
+    let lines = of_program(line);
+    for words in &lines {
+        if let Err(error) = Args::try_parse_from(words) {
+            assert!(
+                !error.use_stderr(),
+                "{place}: the program does not take '{}': {error}",
+                words.join(" ")
+            );
+        }
+    }
+    lines.len()
+}
+
+/// An example's command: remarks stand beside it, two columns away or more.
+fn without_remark(line: &str) -> &str {
+    line.split("  ").next().unwrap_or_default()
+}
+
+#[test]
+fn help_has_examples_and_they_are_taken() {
+    let program = definition();
+    for command in program.get_subcommands().chain([&program]) {
+        let name = command.get_name();
+        let examples = Below::of(command).examples;
+        let taken = examples.iter().filter(|line| !line.starts_with(' '));
+        let taken: usize = taken
+            .map(|line| check(&format!("{name} --help"), without_remark(line)))
+            .sum();
+        assert!(taken > 0, "{name} --help has no examples");
+    }
+}
+
+#[test]
+fn commands_in_guides_are_taken() {
+    let guides = fs::read_dir(root().join("docs/guide")).unwrap();
+    let mut files: Vec<_> = guides.map(|entry| entry.unwrap().path()).collect();
+    files.push(root().join("README.md"));
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        // Those of `console` blocks are run as well (tests/guides.rs).
+        let mut shell = false;
+        let mut whole = String::new();
+        for line in text.lines() {
+            if let Some(kind) = line.strip_prefix("```") {
+                shell = !shell && kind == "sh";
+                continue;
+            }
+            if !shell || line.trim_start().starts_with('#') {
+                continue;
+            }
+            whole.push_str(line.trim_end_matches('\\'));
+            if !line.ends_with('\\') {
+                let line = std::mem::take(&mut whole);
+                check(&file.display().to_string(), &line);
+            }
+        }
+    }
+}
