@@ -36,8 +36,7 @@ pub(crate) struct ReportArgs {
 }
 
 const EXAMPLES: &str = "Examples:
-  trapline report perf.data.guest          the sentence that counts, then what it
-                                           rests on: one screen of 80 columns
+  trapline report perf.data.guest          one screen: what is wrong, and why
   trapline report --full trace.dat | less  all findings with evidence, all rows
   trapline report --brief trace.dat        ten lines for a ticket
   trapline report -o report.html trace.dat one HTML file
