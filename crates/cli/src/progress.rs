@@ -19,9 +19,11 @@ const RATE: u8 = 5;
 /// Whether what is printed while a recording is walked would be mixed up with a line that is drawn.
 static STREAMING: AtomicBool = AtomicBool::new(false);
 
-/// Says that something is printed while a recording is walked: nothing is drawn from now on.
+/// Says that something is printed while a recording is walked: on a terminal nothing else is drawn from now on.
 pub(crate) fn streams() {
-    STREAMING.store(true, Ordering::Relaxed);
+    if io::stdout().is_terminal() {
+        STREAMING.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Returns whom to tell how far reading is: nobody, unless somebody sits at a terminal and looks at it. What goes through a

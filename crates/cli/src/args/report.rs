@@ -44,8 +44,7 @@ the time of each vCPU went, exits, paths, a timeline, scheduling, flame graphs w
 command that prints it. It needs no network and no other file, so it can be attached to a ticket as it is.
 
 Examples:
-  trapline report perf.data.guest          the sentence that counts, then what it
-                                           rests on: one screen of 80 columns
+  trapline report perf.data.guest          one screen: what is wrong, and why
   trapline report --full trace.dat | less  all findings with evidence, all rows
   trapline report --brief trace.dat        ten lines for a ticket
   trapline report trace.dat -o report.html

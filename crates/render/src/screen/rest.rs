@@ -40,6 +40,9 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
     let mut out = String::new();
     if !input.printed() {
         out.push_str(&info::counts(&picture.info, ROWS));
+        if picture.profile.is_some() {
+            out.push_str("'trapline flame' shows what ran where the CPUs were sampled\n");
+        }
     }
     if let Some(report) = picture
         .sched
