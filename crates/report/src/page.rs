@@ -90,7 +90,7 @@ impl Page<'_> {
             escape(self.title)
         );
         for (id, heading) in SECTIONS {
-            let _ = write!(out.html, "<a href=\"#{id}\">{heading}</a>\n");
+            let _ = writeln!(out.html, "<a href=\"#{id}\">{heading}</a>");
         }
         out.markup("</nav>\n<div id=\"search\"></div>\n</header>\n<main>\n");
         out.markup(bars::PATTERNS);
