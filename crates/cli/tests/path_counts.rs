@@ -77,3 +77,18 @@ fn instances_are_as_many_as_the_events_that_each_has_one_of() {
     }
     failures.finish(15);
 }
+
+/// What is said of a path does not depend on what else is followed: here instances of `kick` do not end for long, and they watch the
+/// vCPU whose wake-ups `halt-wake` tells.
+#[test]
+fn a_path_is_the_same_alone_and_among_others() {
+    let recording = crate::common::case("vmx/tiny-irqchip/perf.data.zst").path;
+    let all = json(&["paths"], &recording).unwrap();
+    let all = all["paths"].as_array().unwrap();
+    assert!(all.iter().any(|one| one["path"] == "kick"));
+    for one in all {
+        let name = one["path"].as_str().unwrap();
+        let alone = json(&["paths", "--path", name], &recording).unwrap();
+        assert_eq!(&alone["paths"][0], one, "{name}");
+    }
+}

@@ -151,9 +151,10 @@ fn equals(failures: &mut Failures, what: &str, table: &Table, document: &Value) 
                 (Some(exact), Some(told)) => {
                     // serde_json reads a share a last digit off.
                     let near = |a: f64, b: f64| (a - b).abs() <= 4.0 * f64::EPSILON * b.abs();
+                    let told_text = told.to_string();
                     let same = match (exact.parse::<f64>(), told.as_f64()) {
                         (Ok(exact), Some(told_f64)) if told.is_f64() => near(exact, told_f64),
-                        _ => told.to_string().as_str() == exact,
+                        _ => *exact == told_text,
                     };
                     failures.check(same, || format!("{what}: {column}: {exact}, not {told}"));
                     compared += 1;

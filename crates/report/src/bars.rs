@@ -133,7 +133,7 @@ pub(crate) fn figure(caption: &str, bars: &[Bar]) -> String {
     out.push_str(&legend(bars));
     let _ = writeln!(
         out,
-        "<div class=\"scroll\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
          width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
         escape(caption)
     );

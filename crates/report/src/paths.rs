@@ -47,11 +47,7 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
         true => name.to_owned(),
         false => format!("{name}: {}", report.about),
     });
-    // Those that are followed without being asked for are followed together, as they are here.
-    let own = match ::paths::BUILTIN.iter().any(|(built, _)| *built == name) {
-        true => String::new(),
-        false => format!("--path {}", invocation::argument(name)),
-    };
+    let own = format!("--path {}", invocation::argument(name));
     let command = recording.invocation.command("paths", &own);
     let id = |what: &str| match what.is_empty() {
         true => format!("path-{name}"),

@@ -27,7 +27,7 @@ pub(crate) fn figure(caption: &str, one: &InstanceReport, nanoseconds: bool) -> 
     let height = HEAD + STEP * steps + 20;
     let text = paths_instance::steps(one, nanoseconds, 100);
     let mut out = format!(
-        "<figure class=\"sequence\"><figcaption>{}</figcaption>\n<div class=\"scroll\"><svg \
+        "<figure class=\"sequence\"><figcaption>{}</figcaption>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg \
          xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          role=\"img\" aria-label=\"{}\">\n",
         escape(caption),

@@ -98,7 +98,7 @@ fn chain(
     let height = head + row * stages.len() as u32 + 4;
     let _ = writeln!(
         out,
-        "<div class=\"scroll\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
          width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
         escape(&said(stages, sides, nanoseconds))
     );

@@ -4,6 +4,7 @@ use event::{Data, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
 use super::plan::StepPlan;
+use super::watchers::Watcher;
 use super::{Live, MAX_REMEMBERED, Now, Paths};
 use crate::lang::{By, Optional};
 use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
@@ -40,7 +41,11 @@ impl Paths {
             let mut notes = self.live[at as usize].spare.take().unwrap_or_default();
             notes.clear();
             self.look_at(&mut notes, subject, now, machine);
-            self.watchers.add(subject, notes.cpu, at);
+            let watcher = Watcher {
+                instance: at,
+                chain: self.live[at as usize].chain,
+            };
+            self.watchers.add(subject, notes.cpu, watcher);
             self.live[at as usize].notes = Some(notes);
         }
         if let Some(back_end) = back_end
@@ -117,8 +122,8 @@ impl Paths {
     }
 
     fn watchers(&mut self, slot: u32, mut with: impl FnMut(&mut Notes)) {
-        for at in self.watchers.of(slot) {
-            if let Some(notes) = &mut self.live[*at as usize].notes {
+        for one in self.watchers.of(slot) {
+            if let Some(notes) = &mut self.live[one.instance as usize].notes {
                 with(notes);
             }
         }
@@ -208,8 +213,8 @@ impl Paths {
         if next >= tasks::IDLE {
             return;
         }
-        for at in self.watchers.on(cpu) {
-            if let Some(notes) = &mut self.live[*at as usize].notes
+        for one in self.watchers.on(cpu) {
+            if let Some(notes) = &mut self.live[one.instance as usize].notes
                 && notes.subject != next
                 && notes.beside.len() < MAX_LISTED
                 && !notes.beside.contains(&next)
@@ -221,8 +226,8 @@ impl Paths {
 
     /// The host handles an interrupt on a CPU.
     fn interrupts_host(&mut self, cpu: i32, irq: u32) {
-        for at in self.watchers.on(cpu) {
-            if let Some(notes) = &mut self.live[*at as usize].notes {
+        for one in self.watchers.on(cpu) {
+            if let Some(notes) = &mut self.live[one.instance as usize].notes {
                 notes::count(&mut notes.host_irqs, irq);
             }
         }

@@ -2,46 +2,59 @@
 
 use super::slots::Slots;
 
-/// Instances that watch what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many.
+/// Instances of one chain that watch what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many. Those of
+/// others do not count, or what is said of a path would depend on what else is followed.
 const MOST_OF_ONE: usize = 256;
 const MOST_ON_CPU: usize = 1024;
 /// CPUs are not believed beyond this number.
 const MAX_CPU: usize = 1 << 16;
 
+/// An instance that watches, and its chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Watcher {
+    pub(super) instance: u32,
+    pub(super) chain: u32,
+}
+
+/// Whether there is room for one more of a chain.
+fn has_room(all: &[Watcher], chain: u32, most: usize) -> bool {
+    all.len() < most || all.iter().filter(|one| one.chain == chain).count() < most
+}
+
 /// Instances that watch, by their vCPU's thread, and by the CPU that has it.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
-    by_thread: Slots<Vec<u32>>,
+    by_thread: Slots<Vec<Watcher>>,
     by_cpu: ByCpu,
     count: usize,
 }
 
 /// By CPU, the instances whose vCPU has it, or had it last; none where the CPU is not known.
 #[derive(Debug, Default)]
-struct ByCpu(Vec<Vec<u32>>);
+struct ByCpu(Vec<Vec<Watcher>>);
 
 impl ByCpu {
-    fn get(&self, cpu: i32) -> &[u32] {
+    fn get(&self, cpu: i32) -> &[Watcher] {
         let at = usize::try_from(cpu).ok();
         at.and_then(|at| self.0.get(at)).map_or(&[], Vec::as_slice)
     }
 
-    fn add(&mut self, cpu: i32, instance: u32) {
+    fn add(&mut self, cpu: i32, one: Watcher) {
         let Some(at) = usize::try_from(cpu).ok().filter(|at| *at < MAX_CPU) else {
             return;
         };
         if self.0.len() <= at {
             self.0.resize_with(at + 1, Vec::new);
         }
-        if self.0[at].len() < MOST_ON_CPU {
-            self.0[at].push(instance);
+        if has_room(&self.0[at], one.chain, MOST_ON_CPU) {
+            self.0[at].push(one);
         }
     }
 
     fn remove(&mut self, cpu: i32, instance: u32) {
         if let Ok(at) = usize::try_from(cpu)
             && let Some(all) = self.0.get_mut(at)
-            && let Some(at) = all.iter().position(|one| *one == instance)
+            && let Some(at) = all.iter().position(|one| one.instance == instance)
         {
             all.remove(at);
         }
@@ -56,23 +69,23 @@ impl Watchers {
     }
 
     /// Those of a vCPU's thread.
-    pub(super) fn of(&self, thread: u32) -> &[u32] {
+    pub(super) fn of(&self, thread: u32) -> &[Watcher] {
         let all = self.by_thread.get(u64::from(thread));
         all.map_or(&[], Vec::as_slice)
     }
 
     /// Those whose vCPU has a CPU, or had it last.
-    pub(super) fn on(&self, cpu: i32) -> &[u32] {
+    pub(super) fn on(&self, cpu: i32) -> &[Watcher] {
         self.by_cpu.get(cpu)
     }
 
-    /// An instance begins to watch. Beyond a number that no vCPU reaches but by intent it is not told anything.
-    pub(super) fn add(&mut self, thread: u32, cpu: i32, instance: u32) {
+    /// An instance begins to watch. Beyond a number of its chain it is not told anything.
+    pub(super) fn add(&mut self, thread: u32, cpu: i32, one: Watcher) {
         let all = self.by_thread.entry(u64::from(thread));
-        if all.len() < MOST_OF_ONE {
-            all.push(instance);
+        if has_room(all, one.chain, MOST_OF_ONE) {
+            all.push(one);
             self.count += 1;
-            self.by_cpu.add(cpu, instance);
+            self.by_cpu.add(cpu, one);
         }
     }
 
@@ -81,7 +94,7 @@ impl Watchers {
         let Some(all) = self.by_thread.get_mut(u64::from(thread)) else {
             return;
         };
-        if let Some(at) = all.iter().position(|one| *one == instance) {
+        if let Some(at) = all.iter().position(|one| one.instance == instance) {
             all.remove(at);
             self.count -= 1;
             self.by_cpu.remove(cpu, instance);
@@ -93,10 +106,10 @@ impl Watchers {
         let Some(all) = self.by_thread.get(u64::from(thread)) else {
             return;
         };
-        for instance in all {
-            if let Some(from) = from(*instance).filter(|from| *from != to) {
-                self.by_cpu.remove(from, *instance);
-                self.by_cpu.add(to, *instance);
+        for one in all {
+            if let Some(from) = from(one.instance).filter(|from| *from != to) {
+                self.by_cpu.remove(from, one.instance);
+                self.by_cpu.add(to, *one);
             }
         }
     }

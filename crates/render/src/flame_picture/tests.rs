@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
 use stacks::{Diff, Name, Part, Stacks, Tree, Weight};
 
 use super::*;

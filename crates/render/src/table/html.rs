@@ -102,10 +102,10 @@ impl<R> Table<'_, R> {
         });
         let columns: Vec<_> = columns.collect();
         let mut out = format!(
-            "<div class=\"scroll\"><table class=\"data\" id=\"table-{name}\" data-name=\"{name}\" data-command=\"{}\">\
-             <caption>{}</caption>\n<thead><tr>",
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\"><table class=\"data\" id=\"table-{name}\" \
+             data-name=\"{name}\" data-command=\"{}\"><caption>{caption}</caption>\n<thead><tr>",
             escape(frame.command),
-            escape(frame.caption),
+            caption = escape(frame.caption),
             name = escape(frame.name),
         );
         for (column, heading, _) in &columns {
