@@ -52,6 +52,7 @@ mod rules;
 mod sched_equals_perf;
 mod thinned;
 mod timeline;
+mod timeline_json;
 mod unknown_reasons;
 mod unthreaded;
 mod vcpu_any_events;
