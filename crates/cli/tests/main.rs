@@ -60,6 +60,7 @@ mod sched_equals_perf;
 mod screen;
 mod thinned;
 mod timeline;
+mod timeline_json;
 mod unknown_reasons;
 mod unthreaded;
 mod vcpu_any_events;

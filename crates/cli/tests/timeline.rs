@@ -1,6 +1,6 @@
 //! The timeline's data adds up to what the tables say: states of vCPUs to `vcpus`, CPUs and what they ran to `sched`, marks to
 //! the instances of paths. It does so however few cells there may be, in a part of the recording, after details took the place of
-//! sums, and in the JSON that a page draws from.
+//! sums.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,6 @@ use analysis::{
 };
 use model::State;
 use rules::Case;
-use serde_json::Value;
 use session::{Filters, Input, Options, PictureOptions, Session, TimeRange};
 
 use crate::common::{Failures, case, cases, json, number};
@@ -25,7 +24,7 @@ const ROOM: TimelineLimits = TimelineLimits {
 };
 
 /// So little room that nearly everything is summed.
-const TINY: TimelineLimits = TimelineLimits {
+pub(crate) const TINY: TimelineLimits = TimelineLimits {
     cells: 60,
     threads: 3,
     marks: 8,
@@ -33,7 +32,7 @@ const TINY: TimelineLimits = TimelineLimits {
     events: 50,
 };
 
-fn options(timeline_limits: TimelineLimits) -> PictureOptions {
+pub(crate) fn options(timeline_limits: TimelineLimits) -> PictureOptions {
     PictureOptions {
         timeline: true,
         timeline_limits,
@@ -41,7 +40,7 @@ fn options(timeline_limits: TimelineLimits) -> PictureOptions {
     }
 }
 
-fn session(filters: Filters) -> Session {
+pub(crate) fn session(filters: Filters) -> Session {
     let options = Options {
         threads: 1,
         filters,
@@ -60,7 +59,7 @@ fn picture(session: &Session, path: &Path, limits: TimelineLimits) -> Option<Pic
 }
 
 /// Puts details into a picture's timeline.
-fn details(input: &Input<'_>, picture: &mut Picture) {
+pub(crate) fn details(input: &Input<'_>, picture: &mut Picture) {
     let diagnosis = rules::diagnose(&[Case {
         picture,
         facts: None,
@@ -70,7 +69,7 @@ fn details(input: &Input<'_>, picture: &mut Picture) {
     input.details(picture, &findings).expect("a recording");
 }
 
-fn timeline(picture: &Picture) -> &TimelineReport {
+pub(crate) fn timeline(picture: &Picture) -> &TimelineReport {
     picture.timeline.as_ref().expect("it was asked for")
 }
 
@@ -267,15 +266,14 @@ fn lanes_add_up_to_the_tables() {
         failures.check(cells <= TINY.cells.max(16 * lanes), || {
             format!("{name}: {cells} cells in {lanes} lanes")
         });
-        let before: Vec<u64> = sums(timeline(&tiny));
+        let before = sums(timeline(&tiny));
         details(&input, &mut tiny);
         let name = format!("{name}, with details");
         check_all(&mut failures, &name, &tiny);
         let after = sums(timeline(&tiny));
-        failures.check(
-            after.starts_with(&before) || after.len() > before.len(),
-            || format!("{name}: {after:?} after {before:?}"),
-        );
+        for (id, before) in before {
+            failures.equal(&format!("{name}: {id}"), &after.get(&id), &Some(&before));
+        }
         let events: usize = timeline(&tiny)
             .windows
             .iter()
@@ -292,11 +290,88 @@ fn lanes_add_up_to_the_tables() {
 }
 
 /// Returns the time by state of every lane.
-fn sums(timeline: &TimelineReport) -> Vec<u64> {
+fn sums(timeline: &TimelineReport) -> BTreeMap<String, Vec<u64>> {
     let lanes = timeline.lanes.iter();
     lanes
-        .flat_map(|lane| (0..OUTSIDE).map(|kind| lane.of(kind)))
+        .map(|lane| {
+            let times = (0..OUTSIDE).map(|kind| lane.of(kind));
+            (lane.id.clone(), times.collect())
+        })
         .collect()
+}
+
+/// What a cell of a lane says, if it is one stretch.
+type Told = (u64, u64, u8, i32, [String; 2]);
+
+/// Returns what a lane says of a time, cell by cell.
+fn told(timeline: &TimelineReport, lane: &TimelineLane, begin: u64, end: u64) -> Vec<Option<Told>> {
+    let cells = lane.cells.iter();
+    let part = cells.filter(|cell| begin <= cell.start() && cell.end() <= end);
+    let told = part.map(|cell| match cell {
+        Cell::One(one) => {
+            let names = [one.what, one.behind].map(|name| timeline.names.get(name).to_owned());
+            Some((one.start, one.end, one.kind, one.cpu, names))
+        }
+        Cell::Sum(_) => None,
+    });
+    told.collect()
+}
+
+/// Where there is room for details, no sum is left in a window, and what stands in its place is what is there where nothing was
+/// ever summed.
+#[test]
+fn details_are_what_was_summed() {
+    let few = TimelineLimits {
+        cells: 200,
+        details: 400_000,
+        events: 100_000,
+        ..ROOM
+    };
+    let mut failures = Failures::default();
+    let session = session(Filters::default());
+    let (mut replaced, mut kept) = (0, Vec::new());
+    for case in cases() {
+        let name = &case.name;
+        let Some(whole) = picture(&session, &case.path, ROOM) else {
+            continue;
+        };
+        let whole = timeline(&whole);
+        let input = session.input(&case.path).expect("it was read before");
+        let mut picture = input.picture(&options(few)).expect("as before").picture;
+        let before = timeline(&picture).lanes.clone();
+        details(&input, &mut picture);
+        let timeline = timeline(&picture);
+        for before in &before {
+            let of = |timeline: &'_ TimelineReport| {
+                let mut lanes = timeline.lanes.iter();
+                lanes.find(|lane| lane.id == before.id).cloned()
+            };
+            let (Some(lane), Some(same)) = (of(timeline), of(whole)) else {
+                failures.check(false, || format!("{name}: {} is gone", before.id));
+                continue;
+            };
+            let sums = before.cells.iter();
+            for sum in sums.filter(|cell| matches!(cell, Cell::Sum(_))) {
+                let what = format!("{name}: {} at {}", lane.id, sum.start());
+                let ours = told(timeline, &lane, sum.start(), sum.end());
+                let windows = timeline.windows.iter();
+                let mut touching =
+                    windows.filter(|one| one.begin < sum.end() && sum.start() < one.end);
+                if touching.next().is_none() {
+                    failures.equal(&what, &ours, &vec![None]);
+                } else if ours.contains(&None) {
+                    kept.push(what);
+                } else {
+                    replaced += 1;
+                    let theirs = told(whole, &same, sum.start(), sum.end());
+                    failures.equal(&what, &ours, &theirs);
+                }
+            }
+        }
+    }
+    failures.check(replaced >= 500, || format!("{replaced} sums only"));
+    failures.check(kept.is_empty(), || format!("of {replaced}: {kept:?}"));
+    failures.finish(500);
 }
 
 #[test]
@@ -440,121 +515,4 @@ fn small_recordings_have_every_event() {
     }
     failures.check(checked >= 5, || format!("{checked} recordings only"));
     failures.finish(1000);
-}
-
-/// Takes the cells of a lane of the JSON apart: time by state.
-fn decode(failures: &mut Failures, what: &str, cells: &[Value]) -> (BTreeMap<i64, u64>, u64) {
-    let numbers: Vec<i64> = cells.iter().filter_map(Value::as_i64).collect();
-    failures.equal(what, &numbers.len(), &cells.len());
-    let mut ns: BTreeMap<i64, u64> = BTreeMap::new();
-    let mut rest = &numbers[..];
-    let mut at = 0u64;
-    while let [gap, length, kind, ..] = *rest {
-        at += gap.unsigned_abs() + length.unsigned_abs();
-        failures.check(gap >= 0 && length > 0, || {
-            format!("{what}: {gap}, {length}")
-        });
-        if kind >= 0 {
-            *ns.entry(kind).or_default() += length.unsigned_abs();
-            rest = &rest[6..];
-            continue;
-        }
-        let pairs = &rest[4..4 + 2 * kind.unsigned_abs() as usize];
-        let mut sum = 0;
-        for pair in pairs.chunks(2) {
-            *ns.entry(pair[0]).or_default() += pair[1].unsigned_abs();
-            sum += pair[1];
-        }
-        failures.equal(what, &sum, &length);
-        rest = &rest[4 + pairs.len()..];
-    }
-    failures.check(rest.is_empty(), || format!("{what}: {rest:?} is left"));
-    (ns, at)
-}
-
-#[test]
-fn the_json_says_the_same() {
-    let mut failures = Failures::default();
-    let session = session(Filters::default());
-    for case in cases() {
-        let Ok(input) = session.input(&case.path) else {
-            continue;
-        };
-        let Ok(taken) = input.picture(&options(TINY)) else {
-            continue;
-        };
-        let mut picture = taken.picture;
-        details(&input, &mut picture);
-        let timeline = timeline(&picture);
-        let text = report::timeline_data::json(timeline);
-        let document: Value = serde_json::from_str(&text).expect("JSON");
-        let name = &case.name;
-        failures.check(
-            !text.contains('.') || !document["length_ns"].is_f64(),
-            || name.clone(),
-        );
-        let begin = document["begin_ns"]
-            .as_str()
-            .and_then(|begin| begin.parse().ok());
-        failures.equal(name, &begin, &Some(timeline.begin));
-        let length = number(&document, "length_ns");
-        failures.equal(name, &length, &(timeline.end - timeline.begin));
-        let names = document["names"].as_array().map_or(0, Vec::len);
-        failures.equal(name, &names, &timeline.names.list().len());
-        let kinds = document["kinds"].as_array().cloned().unwrap_or_default();
-        let lanes = document["lanes"].as_array().cloned().unwrap_or_default();
-        failures.equal(name, &lanes.len(), &timeline.lanes.len());
-        for (lane, of) in lanes.iter().zip(&timeline.lanes) {
-            let what = format!("{name}: {}", of.id);
-            failures.equal(&what, &lane["id"].as_str(), &Some(of.id.as_str()));
-            let cells = lane["cells"].as_array().map_or(&[][..], Vec::as_slice);
-            let (ns, until) = decode(&mut failures, &what, cells);
-            failures.check(until <= length, || format!("{what}: until {until}"));
-            for ((id, _), kind) in of.group.kinds().iter().zip(0u8..) {
-                let group = lane["group"].as_str().unwrap_or_default();
-                let number = kinds.iter().position(|known| {
-                    let of = known["of"].as_str().unwrap_or_default();
-                    known["id"].as_str() == Some(id) && group == format!("{of}s")
-                });
-                let number = number.map_or(-1, |number| number as i64);
-                let ours = ns.get(&number).copied().unwrap_or(0);
-                failures.equal(&format!("{what}: {id}"), &ours, &of.of(kind));
-            }
-        }
-        for (marks, of) in document["marks"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .zip(&timeline.marks)
-        {
-            let list = marks["marks"].as_array().map_or(&[][..], Vec::as_slice);
-            failures.equal(name, &list.len(), &(5 * of.marks.len()));
-            let counts = list.chunks(5).filter_map(|mark| mark[2].as_u64());
-            failures.equal(
-                name,
-                &counts.sum::<u64>(),
-                &of.marks.iter().map(|mark| mark.count).sum(),
-            );
-        }
-        for (window, of) in document["windows"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .zip(&timeline.windows)
-        {
-            let list = window["events"].as_array().map_or(&[][..], Vec::as_slice);
-            failures.equal(name, &list.len(), &(6 * of.events.len()));
-            for event in list.chunks(6) {
-                let (lane, tid) = (event[3].as_i64().unwrap_or(-2), event[2].as_i64());
-                let known = usize::try_from(lane)
-                    .ok()
-                    .and_then(|lane| timeline.lanes.get(lane));
-                failures.check(
-                    lane == -1 || known.and_then(|lane| lane.tid).map(i64::from) == tid,
-                    || format!("{name}: {lane} of {tid:?}"),
-                );
-            }
-        }
-    }
-    failures.finish(500);
 }

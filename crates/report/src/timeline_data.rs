@@ -221,3 +221,70 @@ fn window(out: &mut String, window: &TimelineWindow, timeline: &TimelineReport) 
 
 // The states of all kinds of lanes have a place in a sum.
 const _: () = assert!(KINDS > OUTSIDE as usize);
+
+#[cfg(test)]
+mod tests {
+    use analysis::{TimelineEvent, TimelineReport};
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_a_document_too() {
+        let document: Value = serde_json::from_str(&json(&TimelineReport::default())).unwrap();
+        assert_eq!(document["version"], 1);
+        assert_eq!(document["begin_ns"], "0");
+        assert_eq!(document["names"], serde_json::json!(["", "…"]));
+        let kinds = document["kinds"].as_array().unwrap();
+        assert_eq!(kinds.len(), 20);
+        assert_eq!(kinds[9]["id"], "running");
+        assert_eq!(kinds[14]["id"], "idle");
+        assert_eq!(kinds[19]["id"], "outside");
+        for list in ["lanes", "marks", "windows", "notes"] {
+            assert_eq!(document[list], serde_json::json!([]), "{list}");
+        }
+    }
+
+    #[test]
+    fn names_cannot_end_the_text_and_large_times_stay_exact() {
+        let mut timeline = TimelineReport::default();
+        (timeline.begin, timeline.end) = (u64::MAX - 1000, u64::MAX);
+        timeline.notes.push("a\u{202e}b".to_owned());
+        let name = timeline.names.number("</script>\"\\\n\x1b[0m");
+        timeline.windows.push(TimelineWindow {
+            begin: u64::MAX - 900,
+            end: u64::MAX - 100,
+            why: "\"why\"".to_owned(),
+            events: vec![
+                TimelineEvent {
+                    time: u64::MAX - 890,
+                    cpu: -1,
+                    tid: -1,
+                    name,
+                    text: 0,
+                },
+                TimelineEvent {
+                    time: u64::MAX - 880,
+                    cpu: 3,
+                    tid: 7,
+                    name,
+                    text: name,
+                },
+            ],
+            more: 0,
+        });
+        let text = json(&timeline);
+        assert!(!text.contains('\n') && !text.contains('\x1b') && !text.contains('\u{202e}'));
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["begin_ns"], (u64::MAX - 1000).to_string());
+        assert_eq!(document["length_ns"], 1000);
+        let window = &document["windows"][0];
+        assert_eq!(
+            (&window["begin"], &window["end"]),
+            (&100.into(), &900.into())
+        );
+        // The first event is relative to its window.
+        let events = serde_json::json!([10, -1, -1, -1, name, 0, 10, 3, 7, -1, name, name]);
+        assert_eq!(window["events"], events);
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use analysis::{
-    LeftOut, PathExamples, Picture, Study, Timeline, TimelineEvent, TimelineNames, TimelineReport,
+    LeftOut, Picture, Study, Timeline, TimelineEvent, TimelineNames, TimelineReport,
     TimelineWindow, Window,
 };
 use event::{Event, EventType, Order, Quality, Side, Sink};
@@ -14,9 +14,16 @@ use tracefmt::{Formats, Text};
 
 use crate::{Error, Input};
 
-/// Windows of a finding that are looked at again, and findings of which they are.
+/// Windows that are looked at again, at most.
+const WINDOWS: usize = 24;
+/// Windows of a finding, and findings of which they are.
 const OF_FINDING: usize = 2;
 const FINDINGS: usize = 8;
+/// The longest instances of a path, and the longest stalls.
+const LONGEST: usize = 4;
+const STALLS: usize = 4;
+/// Where there are fewer windows, a piece from the middle shows what is usual.
+const FEW: usize = 4;
 /// Windows of a finding that are marked.
 const MARKED: usize = 64;
 /// Paths whose examples are looked at again.
@@ -45,7 +52,7 @@ impl Input<'_> {
         let events = events.fold(0, u64::saturating_add);
         timeline.windows = match usize::try_from(events) {
             Ok(events) if events <= timeline.limits.events => whole(&timeline, events),
-            _ => of_interest(&timeline, findings, &picture.examples),
+            _ => of_interest(&timeline, findings, picture, events),
         };
         let done = self.look_again(&mut timeline, picture);
         picture.timeline = Some(timeline);
@@ -73,8 +80,7 @@ impl Input<'_> {
             opened.prepare(&mut study);
             study.choose(opened.window(), opened.left_out())
         });
-        let each = timeline.limits.events / timeline.windows.len().max(1);
-        let several = if timeline.windows.len() > 1 { 2 } else { 1 };
+        let windows = timeline.windows.len();
         let mut again = Again {
             study,
             until: plan.until(),
@@ -86,7 +92,7 @@ impl Input<'_> {
             left_out: &picture.left_out,
             first: 0,
             room: timeline.limits.events,
-            each: each.saturating_mul(several),
+            most: vec![None; windows],
             since: 0,
         };
         opened.walk(&mut again);
@@ -128,31 +134,24 @@ fn whole(timeline: &TimelineReport, events: usize) -> Vec<TimelineWindow> {
     (events > 0).then_some(window).into_iter().collect()
 }
 
-/// Returns the times that findings and examples of paths are about, those that matter most first.
+/// Returns the times that are of interest, those that matter most first: examples of paths, what findings are about, the
+/// longest instances and stalls.
 fn of_interest(
     timeline: &TimelineReport,
     findings: &[Finding],
-    examples: &[PathExamples],
+    picture: &Picture,
+    events: u64,
 ) -> Vec<TimelineWindow> {
+    let length = |ns: u64| words::duration::of(ns, timeline.nanoseconds);
     let mut all: Vec<(u64, u64, String)> = Vec::new();
-    let told = examples.iter().take(PATHS);
-    for (which, slow) in [("slowest", true), ("typical", false)] {
-        for example in told.clone() {
-            let one = match slow {
-                true => Some(&example.slow),
-                false => example.fast.as_ref(),
-            };
-            let Some((one, first)) = one.and_then(|one| Some((one, one.steps.first()?))) else {
-                continue;
-            };
+    let examples = || picture.examples.iter().take(PATHS);
+    let slow = examples().map(|one| (&one.path, Some(&one.slow), "slowest"));
+    let fast = examples().map(|one| (&one.path, one.fast.as_ref(), "typical"));
+    for (path, one, which) in slow.chain(fast) {
+        if let Some((one, first)) = one.and_then(|one| Some((one, one.steps.first()?))) {
             let ns = one.total_ns();
-            let around = (ns / AROUND_PART).max(AROUND_NS);
-            let length = words::duration::of(ns, timeline.nanoseconds);
-            all.push((
-                first.time.saturating_sub(around),
-                first.time.saturating_add(ns).saturating_add(around),
-                format!("path {}: its {which} instance, {length}", example.path),
-            ));
+            let why = format!("path {path}: its {which} instance, {}", length(ns));
+            all.push(around(first.time, ns, why));
         }
     }
     for finding in findings.iter().take(FINDINGS) {
@@ -160,22 +159,66 @@ fn of_interest(
         let windows = windows.take(OF_FINDING);
         all.extend(windows.map(|one| (one.start_ns, one.end_ns, finding.title.clone())));
     }
-    let mut out: Vec<TimelineWindow> = Vec::new();
-    for (begin, end, why) in all {
-        let begin = begin.clamp(timeline.begin, timeline.end);
-        // The last event of a window is in it.
-        let end = end.saturating_add(1).clamp(begin, timeline.end);
-        let known = out.iter().any(|one| one.begin <= begin && end <= one.end);
-        if begin < end && !known {
-            out.push(TimelineWindow {
-                begin,
-                end,
-                why,
-                ..TimelineWindow::default()
-            });
+    for path in picture.paths.iter().take(PATHS) {
+        for (ns, begin) in path.longest.first(LONGEST) {
+            let why = format!(
+                "path {}: one of its longest instances, {}",
+                path.name,
+                length(ns)
+            );
+            all.push(around(begin, ns, why));
         }
     }
+    let stalls = picture.stalls.iter().flat_map(|stalls| &stalls.longest);
+    for stall in stalls.take(STALLS) {
+        let why = format!("a vCPU stood still for {}", length(stall.ns()));
+        all.push(around(stall.from, stall.ns(), why));
+    }
+    let mut out: Vec<TimelineWindow> = Vec::new();
+    for (begin, end, why) in all {
+        add(&mut out, timeline, (begin, end), why);
+    }
+    if out.len() < FEW {
+        // About as long as there is room for its events, were they the same all through.
+        let whole = timeline.end.saturating_sub(timeline.begin);
+        let room = timeline.limits.events / 2;
+        let part = u128::from(whole) * room as u128 / u128::from(events.max(1));
+        let part = u64::try_from(part).unwrap_or(whole).min(whole);
+        let begin = timeline.begin + (whole - part) / 2;
+        let why = "from the middle of the recording".to_owned();
+        add(&mut out, timeline, (begin, begin + part), why);
+    }
     out
+}
+
+/// Returns a window around something that happened.
+fn around(begin: u64, ns: u64, why: String) -> (u64, u64, String) {
+    let around = (ns / AROUND_PART).max(AROUND_NS);
+    let end = begin.saturating_add(ns).saturating_add(around);
+    (begin.saturating_sub(around), end, why)
+}
+
+/// Adds a window, if it is in the recording and in no other.
+fn add(
+    windows: &mut Vec<TimelineWindow>,
+    timeline: &TimelineReport,
+    (begin, end): (u64, u64),
+    why: String,
+) {
+    let begin = begin.clamp(timeline.begin, timeline.end);
+    // The last event of a window is in it.
+    let end = end.saturating_add(1).clamp(begin, timeline.end);
+    let known = windows
+        .iter()
+        .any(|one| one.begin <= begin && end <= one.end);
+    if begin < end && !known && windows.len() < WINDOWS {
+        windows.push(TimelineWindow {
+            begin,
+            end,
+            why,
+            ..TimelineWindow::default()
+        });
+    }
 }
 
 /// Says how many events there was no room for.
@@ -206,9 +249,9 @@ struct Again<'a, 'f> {
     left_out: &'a LeftOut,
     /// The first window that is not past.
     first: usize,
-    /// Events that there is room for, and in one window.
+    /// Events that there is room for, and how many of them each window may have: what earlier ones leave is for later ones.
     room: usize,
-    each: usize,
+    most: Vec<Option<usize>>,
     since: u32,
 }
 
@@ -220,15 +263,20 @@ impl Again<'_, '_> {
         {
             self.first += 1;
         }
-        let rest = self.windows.get_mut(self.first..).unwrap_or_default();
-        let mut near = rest.iter_mut().take_while(|one| one.begin <= event.time);
-        let Some(window) = near.find(|one| event.time <= one.end) else {
+        let windows = self.windows.iter().enumerate().skip(self.first);
+        let mut near = windows.take_while(|(_, one)| one.begin <= event.time);
+        let Some((at, _)) = near.find(|(_, one)| event.time <= one.end) else {
             return;
         };
         if !self.window.has(event.time, event.cpu) || self.left_out.made(event) {
             return;
         }
-        if self.room == 0 || window.events.len() >= self.each {
+        let to_come = self.windows.len().saturating_sub(at).max(1);
+        let (Some(window), Some(most)) = (self.windows.get_mut(at), self.most.get_mut(at)) else {
+            return;
+        };
+        let most = *most.get_or_insert(self.room / to_come);
+        if self.room == 0 || window.events.len() >= most {
             window.more += 1;
             return;
         }

@@ -18,7 +18,7 @@ pub struct TimelineLimits {
 impl Default for TimelineLimits {
     fn default() -> TimelineLimits {
         TimelineLimits {
-            cells: 48_000,
+            cells: 60_000,
             threads: 64,
             marks: 1_000,
             details: 40_000,
