@@ -58,6 +58,7 @@ pub(super) fn text(
     let Taken {
         mut picture,
         header,
+        ..
     } = input.picture(&options)?;
     if !picture.info.has_exits {
         picture.quality.warn(
