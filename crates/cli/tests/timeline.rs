@@ -459,6 +459,58 @@ fn filters_leave_lanes_out() {
     failures.finish(20);
 }
 
+#[test]
+fn findings_are_marked_and_named_threads_have_lanes() {
+    let path = case("vmx/tiny-irqchip/perf.data.zst").path;
+    let session = session(Filters::default());
+    let no_events = TimelineLimits { events: 0, ..ROOM };
+    let picture = picture(&session, &path, no_events).expect("a recording");
+    let mut timeline = timeline(&picture).clone();
+    let had: BTreeMap<String, Vec<u64>> = sums(&timeline);
+    let tids = picture.sched.iter().flat_map(|report| &report.rows);
+    let new = tids.map(|row| row.tid).find(|tid| {
+        let id = format!("tid-{tid}");
+        *tid > 0 && !had.contains_key(&id)
+    });
+    let named = std::iter::once(new.expect("a thread that no VM has"));
+    let (begin, end) = (timeline.begin, timeline.end);
+    let marks = [
+        (begin + 10, begin + 20, "second".to_owned()),
+        // What is told of a time outside is put where the recording is.
+        (0, 5, "first".to_owned()),
+        (end, u64::MAX, "third".to_owned()),
+    ];
+    timeline.add_findings(marks, &named.clone().collect());
+    let told = timeline.marks.first().expect("marks of findings");
+    assert_eq!(told.id, "findings");
+    let told = told.marks.iter().map(|mark| {
+        let what = timeline.names.get(mark.what);
+        (mark.begin - begin, mark.end - begin, what)
+    });
+    let length = end - begin;
+    let expected = [
+        (0, 0, "first"),
+        (10, 20, "second"),
+        (length, length, "third"),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let now = sums(&timeline);
+    assert_eq!(now.len(), had.len() + 1);
+    for tid in named {
+        assert!(now.contains_key(&format!("tid-{tid}")));
+    }
+    // Nothing is summed and no event has room: there is nothing to walk for, and nothing changes.
+    let input = session.input(&path).expect("it was read before");
+    let mut again = picture.clone();
+    input.details(&mut again, &[]).expect("a recording");
+    let again = again.timeline.expect("it stays");
+    assert_eq!(
+        again.lanes,
+        picture.timeline.as_ref().expect("as before").lanes
+    );
+    assert!(again.windows.iter().all(|window| window.events.is_empty()));
+}
+
 /// A recording of few events has them all, as `events` prints them.
 #[test]
 fn small_recordings_have_every_event() {

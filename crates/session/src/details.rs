@@ -61,7 +61,8 @@ impl Input<'_> {
 
     fn look_again(&self, timeline: &mut TimelineReport, picture: &Picture) -> Result<(), Error> {
         let plan = timeline.plan();
-        if plan.is_empty() && timeline.windows.is_empty() {
+        let events = !timeline.windows.is_empty() && timeline.limits.events > 0;
+        if plan.is_empty() && !events {
             return Ok(());
         }
         timeline
@@ -306,7 +307,7 @@ impl Again<'_, '_> {
 impl Sink for Again<'_, '_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let studied = self.study.as_mut().is_some_and(|study| study.wants(ty));
-        studied || !self.windows.is_empty()
+        studied || !self.windows.is_empty() && self.room > 0
     }
 
     fn order(&self, _: &EventType<'_>) -> Order {
