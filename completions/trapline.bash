@@ -28,6 +28,9 @@ _trapline() {
             trapline,exits)
                 cmd="trapline__subcmd__exits"
                 ;;
+            trapline,export)
+                cmd="trapline__subcmd__export"
+                ;;
             trapline,facts)
                 cmd="trapline__subcmd__facts"
                 ;;
@@ -70,6 +73,9 @@ _trapline() {
             trapline__subcmd__help,exits)
                 cmd="trapline__subcmd__help__subcmd__exits"
                 ;;
+            trapline__subcmd__help,export)
+                cmd="trapline__subcmd__help__subcmd__export"
+                ;;
             trapline__subcmd__help,facts)
                 cmd="trapline__subcmd__help__subcmd__facts"
                 ;;
@@ -107,12 +113,16 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched facts help"
+            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -121,7 +131,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__compare)
-            opts="-h --with --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --with --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -199,6 +209,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -207,7 +221,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__diagnose)
-            opts="-h --domain --patch --kallsyms --guest-kallsyms --rule --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --domain --patch --kallsyms --guest-kallsyms --rule --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -273,6 +287,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -281,7 +299,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__events)
-            opts="-h --event --console --as --ns --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --event --console --as --ns --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -335,6 +353,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -343,7 +365,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-h --event --by --as --wide --sort --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --event --by --as --wide --sort --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -409,6 +431,92 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__export)
+            opts="-o -h --output --as --table --path --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -W "pftrace csv md json" -- "${cur}"))
+                    return 0
+                    ;;
+                --table)
+                    COMPREPLY=($(compgen -W "spans exits instances events" -- "${cur}"))
+                    return 0
+                    ;;
+                --path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --formats)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --facts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vcpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -417,7 +525,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__facts)
-            opts="-h --root --format --wide --help"
+            opts="-h --root --format --wide --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -431,6 +539,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -439,7 +551,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__flame)
-            opts="-o -h --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-o -h --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -557,6 +669,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -565,7 +681,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched facts help"
+            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -621,6 +737,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__exits)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__export)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -775,7 +905,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__info)
-            opts="-h --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -821,6 +951,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -829,7 +963,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__irqs)
-            opts="-h --limit --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --limit --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -879,6 +1013,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -887,7 +1025,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__paths)
-            opts="-h --path --from --to --join --slow --each --instance --diagram --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --path --from --to --join --slow --each --instance --diagram --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -965,6 +1103,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -973,7 +1115,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__report)
-            opts="-o -h --output --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-o -h --output --against --mtree --full --brief --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -984,6 +1126,10 @@ _trapline() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --against)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1031,6 +1177,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1039,7 +1189,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__rules)
-            opts="-h --explain --format --help"
+            opts="-h --explain --format --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1047,6 +1197,10 @@ _trapline() {
             case "${prev}" in
                 --format)
                     COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1057,7 +1211,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sched)
-            opts="-h --by --sort --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --by --sort --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1115,6 +1269,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1123,7 +1281,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__vcpus)
-            opts="-h --wide --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --help"
+            opts="-h --wide --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1171,6 +1329,10 @@ _trapline() {
                     ;;
                 --time)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)

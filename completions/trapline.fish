@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trapline_global_optspecs
-    string join \n h/help V/version
+    string join \n color= h/help V/version
 end
 
 function __fish_trapline_needs_command
@@ -24,9 +24,12 @@ function __fish_trapline_using_subcommand
     contains -- $cmd[1] $argv
 end
 
+complete -c trapline -n "__fish_trapline_needs_command" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_needs_command" -s V -l version -d 'Print version'
-complete -c trapline -n "__fish_trapline_needs_command" -f -a "report" -d 'Show one screen about a recording: what it holds, findings, exits by cost, lost events'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
@@ -38,9 +41,11 @@ complete -c trapline -n "__fish_trapline_needs_command" -f -a "irqs" -d 'Count t
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table or as folded stacks'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s o -l output -d 'Write the report as one HTML file' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l against -d 'With -o: compare the recordings with REC, and show what changed from REC to them. All of them are read again for it' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -54,6 +59,11 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -l vm -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l full -d 'Print everything instead of one screen: all findings with their evidence, all rows, all warnings'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns, no colour'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition, the output of \'virsh dumpxml\', and check it too' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
@@ -72,6 +82,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l vm -d 'On
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l with -d 'The second group of recordings' -r -F
@@ -94,12 +107,18 @@ complete -c trapline -n "__fish_trapline_using_subcommand compare" -l vm -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l each -d 'Compare each recording with the first, in one table with a column for each'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l all -d 'Show also changes that are small or may be noise'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l format -d 'Print text for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l explain -d 'Explain all rules'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
@@ -114,6 +133,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand info" -l vm -d 'Only t
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l event -d 'Only events whose name or SYSTEM:NAME matches; * stands for any characters, ? for one. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l as -d 'Print lines in the form of this tool, whichever made the recording' -r -f -a "perf\t'As perf does'
@@ -130,6 +152,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand events" -l vm -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l console -d 'Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio (x86) and kvm_mmio (arm64) events'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l ns -d 'Print times to the nanosecond'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -157,6 +182,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l vm -d 'Only 
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l wide -d 'Show all columns, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
@@ -172,6 +200,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l vm -d 'Only 
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l wide -d 'Show durations instead of percentages, and lists in full, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows' -r
@@ -187,6 +218,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l vm -d 'Only t
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l from -d 'Measure from this event: NAME, SYSTEM:NAME or fn:FUNCTION, with conditions in brackets, such as kvm_pio[port==0x3f8,write==1]' -r
@@ -209,6 +243,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l vm -d 'Only 
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l each -d 'Print every instance: when it reached each step, and what else is known about it'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s o -l output -d 'Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each stack, for flamegraph.pl, inferno and others; in .json: speedscope\'s file format' -r -F
@@ -247,6 +284,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand flame" -l vm -d 'Only 
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l off-cpu -d 'Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they left'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l both -d 'Show the time on and off CPU together. The time on CPU is by switches too, shared out by samples'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l wakeup -d 'Put the stack of who woke a thread, upside down, upon the stack with which it slept. Needs --off-cpu or --both'
@@ -275,25 +315,59 @@ complete -c trapline -n "__fish_trapline_using_subcommand sched" -l vm -d 'Only 
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l histogram -d 'Show a histogram of the delays, in powers of two'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
+csv\t'For spreadsheets'
+md\t'For tickets'
+json\t'For scripts'"
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l table -d 'Write the rows of this table (CSV). The default is spans' -r -f -a "spans\t'Spans of the vCPUs\' states'
+exits\t'Exits'
+instances\t'Instances of paths'
+events\t'Events'"
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l path -d 'Export instances of this built-in path, or of the path that FILE describes. Without it, those of all built-in paths but those that are for --path only. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l root -d 'Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l wide -d 'Show lists in full'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "report" -d 'Show one screen about a recording: what it holds, findings, exits by cost, lost events'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table or as folded stacks'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched facts help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table or as folded stacks'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

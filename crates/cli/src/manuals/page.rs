@@ -27,7 +27,22 @@ struct Variable {
 
 const FLAME: Option<&[&str]> = Some(&["flame"]);
 
-const ENVIRONMENT: [Variable; 6] = [
+const ENVIRONMENT: [Variable; 9] = [
+    Variable {
+        name: "NO_COLOR",
+        about: "If it is set and not empty, nothing is coloured, unless --color says so.",
+        of: None,
+    },
+    Variable {
+        name: "CLICOLOR_FORCE",
+        about: "If it is set and not 0, output is coloured where it does not go to a terminal, too.",
+        of: None,
+    },
+    Variable {
+        name: "TERM",
+        about: "A terminal that is called dumb gets no colour, and no line that says how far a long read is.",
+        of: None,
+    },
     Variable {
         name: "TMPDIR",
         about: "The folder for recordings that are compressed or come through a pipe, as far as they are longer than 16 MiB. \
