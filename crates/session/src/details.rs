@@ -199,7 +199,7 @@ fn around(begin: u64, ns: u64, why: String) -> (u64, u64, String) {
     (begin.saturating_sub(around), end, why)
 }
 
-/// Adds a window, if it is in the recording and in no other.
+/// Adds a window, if it is in the recording and none of the others tells about the same.
 fn add(
     windows: &mut Vec<TimelineWindow>,
     timeline: &TimelineReport,
@@ -209,9 +209,12 @@ fn add(
     let begin = begin.clamp(timeline.begin, timeline.end);
     // The last event of a window is in it.
     let end = end.saturating_add(1).clamp(begin, timeline.end);
-    let known = windows
-        .iter()
-        .any(|one| one.begin <= begin && end <= one.end);
+    // One that is little wider than another tells little more.
+    let known = windows.iter().any(|one| {
+        let within = one.begin <= begin && end <= one.end;
+        let wider = (one.end - one.begin).saturating_mul(2);
+        within || begin <= one.begin && one.end <= end && end - begin <= wider
+    });
     if begin < end && !known && windows.len() < WINDOWS {
         windows.push(TimelineWindow {
             begin,
