@@ -47,7 +47,15 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
         true => name.to_owned(),
         false => format!("{name}: {}", report.about),
     });
-    let own = format!("--path {}", invocation::argument(name));
+    let mut own = format!("--path {}", invocation::argument(name));
+    // One that is followed on request alone is followed beside all others here, and what is known of who woke a vCPU may come
+    // from these.
+    if !::paths::BUILTIN.iter().any(|(built, _)| *built == name) {
+        let others = recording.picture.paths.iter();
+        for other in others.filter(|other| other.name != name) {
+            own.push_str(&format!(" --path {}", invocation::argument(&other.name)));
+        }
+    }
     let command = recording.invocation.command("paths", &own);
     let id = |what: &str| match what.is_empty() {
         true => format!("path-{name}"),
