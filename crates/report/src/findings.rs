@@ -23,7 +23,8 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         let id = out.id(&format!("finding-{}", at + 1));
         let _ = writeln!(out.html, "<article class=\"finding\" id=\"{id}\">");
-        out.heading(&format!("{}. {}", at + 1, finding.title));
+        let headline = finding.headline.as_ref().unwrap_or(&finding.title);
+        out.heading(&format!("{}. {headline}", at + 1));
         self::finding(finding, recording, out);
         out.markup("</article>\n");
     }
@@ -35,7 +36,9 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     if !diagnosis.clear.is_empty() {
         out.heading("What was looked for and not found");
         let clear = diagnosis.clear.iter();
+        out.markup("<div class=\"columns\">\n");
         out.list(clear.map(|rule| format!("{}: {}", rule.id, rule.title)));
+        out.markup("</div>\n");
     }
     let command = recording.invocation.command("diagnose", "");
     out.command("findings", &command);

@@ -186,7 +186,10 @@ impl Builder<'_> {
             let lane = TimelineLane {
                 id: self.id(format!("tid-{}", vcpu.tid)),
                 group: LaneGroup::Vcpus,
-                label: words::vcpu(vm.as_deref().filter(|_| several), id),
+                label: match place.filter(|_| several) {
+                    Some((at, _)) => format!("{} {}", self.short_name(at), words::vcpu(None, id)),
+                    None => words::vcpu(None, id),
+                },
                 detail: match pid {
                     Some(pid) => format!("thread {}, process {pid}", vcpu.tid),
                     None => format!("thread {}", vcpu.tid),
@@ -200,6 +203,20 @@ impl Builder<'_> {
         }
         out.sort_by_key(|(place, _)| *place);
         out.into_iter().map(|(_, lane)| lane).collect()
+    }
+
+    /// Returns what tells a VM from the others in little room: its name if no other has it, else its process, as tables have it.
+    fn short_name(&self, at: usize) -> String {
+        let Some(vm) = self.vms.get(at) else {
+            return String::new();
+        };
+        let same = self.vms.iter().filter(|other| other.name == vm.name);
+        match (&vm.name, vm.pid, vm.vcpus.first()) {
+            (Some(name), ..) if same.count() == 1 => name.clone(),
+            (_, Some(pid), _) => pid.to_string(),
+            (_, None, Some(vcpu)) => format!("t{}", vcpu.tid),
+            (_, None, None) => String::new(),
+        }
     }
 
     /// Gives the cells of a vCPU their states as the whole recording tells them, and names.
