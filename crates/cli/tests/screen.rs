@@ -570,7 +570,7 @@ fn the_documentation_shows_what_is_printed() {
         let text = std::fs::read_to_string(root.join(file)).expect("documentation");
         let printed = String::from_utf8_lossy(&output.stdout);
         assert!(
-            text.contains(&format!("```\n{printed}```\n")),
+            text.contains(&format!("\n{printed}```\n")),
             "{file} does not show\n{printed}"
         );
     }
