@@ -55,7 +55,7 @@ pub struct SleepRow {
     pub tid: i32,
     /// The kernel's functions, innermost first, without those of the scheduler; an address where nothing names it.
     pub frames: Vec<String>,
-    /// How long it was away from its CPU, each time.
+    /// How long it slept, each time: until it was woken. What it then waited for a CPU is not in it.
     pub stats: Stats,
 }
 
@@ -66,13 +66,24 @@ impl SleepRow {
     }
 }
 
+/// A task that left its CPU to sleep.
+#[derive(Debug, Clone, Copy)]
+struct Away {
+    /// When.
+    since: u64,
+    /// With which stack.
+    stack: u32,
+    /// When it was put on a run queue again, as far as that is recorded.
+    woken: Option<u64>,
+}
+
 /// Collects where tasks sleep.
 #[derive(Debug, Default)]
 pub struct Sleeps {
     index: FxHashMap<Stack, u32>,
     rows: FxHashMap<(u32, u32), Stats>,
-    /// Tasks that left their CPU to sleep: when, and with which stack.
-    away: FxHashMap<u32, (u64, u32)>,
+    /// By task, who sleeps.
+    away: FxHashMap<u32, Away>,
     /// By CPU, the thread and task that left it last, whose stack may follow as an event.
     switched: FxHashMap<i32, (i32, u32, u64)>,
     /// The task that left with the last event of a text, whose stack may follow line by line.
@@ -106,7 +117,12 @@ impl Sleeps {
 
     fn left(&mut self, task: u32, time: u64, stack: Stack) {
         if let Some(number) = self.stack(stack) {
-            self.away.insert(task, (time, number));
+            let away = Away {
+                since: time,
+                stack: number,
+                woken: None,
+            };
+            self.away.insert(task, away);
         }
     }
 
@@ -136,14 +152,28 @@ impl Sleeps {
                     self.left(task, time, Stack::Addresses(stack.into()));
                 }
             }
+            Data::SchedWaking(_) | Data::SchedWakeup(_) => {
+                self.lines_end();
+                let Some(away) = self.away.get_mut(&machine.tasks().task) else {
+                    return;
+                };
+                // On its run queue it is with sched_wakeup, which comes last.
+                if event.time >= away.since {
+                    away.woken = Some(event.time);
+                }
+            }
             _ => self.lines_end(),
         }
     }
 
     fn switch(&mut self, event: &Event<'_>, switch: &SchedSwitch, tasks: Tasks) {
         let Tasks { prev, task: next } = tasks;
-        if let Some((since, stack)) = self.away.remove(&next)
-            && let Some(ns) = event.time.checked_sub(since)
+        if let Some(Away {
+            since,
+            stack,
+            woken,
+        }) = self.away.remove(&next)
+            && let Some(ns) = woken.unwrap_or(event.time).checked_sub(since)
             && (self.rows.len() < MAX_ROWS || self.rows.contains_key(&(next, stack)))
         {
             self.rows.entry((next, stack)).or_default().add(ns);
@@ -255,7 +285,7 @@ fn words(stack: &Stack, functions: Functions<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use event::sched::{Comm, TaskState};
+    use event::sched::{Comm, SchedWakeup, TaskState};
     use event::{EventType, Kind};
 
     use super::*;
@@ -285,6 +315,7 @@ mod tests {
             ty("sched_switch", Kind::SchedSwitch),
             ty(KERNEL_STACK, Kind::Other),
         );
+        let wakeups = ty("sched_wakeup", Kind::SchedWakeup);
         let (mut sleeps, mut machine) = (Sleeps::new(), Machine::new());
         let mut take =
             |ty: &EventType<'_>, time: u64, cpu: i32, tid: i32, record: &[u8], data: Data| {
@@ -325,6 +356,16 @@ mod tests {
         take(&switches, 3200, 0, 11, &[], switch(11, 0, 12));
         take(&stacks, 3201, 0, 11, &stack(0x3000), Data::Other);
         take(&switches, 3300, 0, 12, &[], switch(12, 0, 11));
+        // What it waits for a CPU after it was woken is no sleep.
+        take(&switches, 4000, 0, 11, &[], switch(11, 1, 0));
+        take(&stacks, 4001, 0, 11, &stack(0x1000), Data::Other);
+        let woken = SchedWakeup {
+            tid: 11,
+            comm: Comm::new(b"a"),
+            target_cpu: Some(0),
+        };
+        take(&wakeups, 4300, 1, 12, &[], Data::SchedWakeup(woken));
+        take(&switches, 5000, 0, 0, &[], switch(0, 0, 11));
         let found: Vec<_> = (sleeps
             .report(machine.threads(), Functions::default())
             .into_iter())
@@ -334,7 +375,7 @@ mod tests {
             found,
             [
                 (12, "0x2000".to_owned(), 2000),
-                (11, "0x1000".to_owned(), 1000)
+                (11, "0x1000".to_owned(), 1300)
             ]
         );
     }

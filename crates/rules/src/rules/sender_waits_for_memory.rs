@@ -181,7 +181,7 @@ fn slept(case: &Case<'_>, sender: &Sender<'_>) -> Evidence {
         .map(|row| row.runtime_ns.max(row.on_cpu_ns))
         .sum::<u64>();
     says!(
-        "{task} was away from its CPU {count} times under {function}, {time} in all, and ran for {ran}.",
+        "{task} slept {count} times under {function}, {time} in all until it was woken, and ran for {ran}.",
         task = Thread::named(sender.comm, sender.tid),
         count = sender.count,
         function = sender.function,
