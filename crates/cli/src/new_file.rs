@@ -152,7 +152,10 @@ mod tests {
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join("report.html");
             fs::write(&file, "what was there before").expect("a written file");
-            let mut child = Command::new(std::env::current_exe().expect("this test"))
+            // What runs the tests may have been told to ignore signals, and what it starts would go on ignoring them.
+            let mut child = Command::new("env")
+                .arg("--default-signal=HUP,INT,TERM")
+                .arg(std::env::current_exe().expect("this test"))
                 .args(["--exact", "new_file::tests::half_a_file"])
                 .args(["--ignored", "--nocapture"])
                 .env(FILE, &file)
@@ -179,8 +182,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("report.html");
         let program = std::env::current_exe().expect("this test");
-        let mut child = Command::new("sh")
-            .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+        let mut child = Command::new("env")
+            .args(["--default-signal=HUP,INT,TERM", "sh", "-c"])
+            .args(["trap '' INT; exec \"$0\" \"$@\""])
             .arg(program)
             .args(["--exact", "new_file::tests::half_a_file"])
             .args(["--ignored", "--nocapture"])

@@ -54,6 +54,7 @@ mod polls_equal_kvms;
 mod printed_tables;
 mod progress;
 mod report_page;
+mod report_real;
 mod report_web;
 mod rules;
 mod sched_equals_perf;

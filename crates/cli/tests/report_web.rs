@@ -6,14 +6,13 @@ mod data;
 mod page;
 
 use std::fs;
-use std::path::PathBuf;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 
 use self::data::{BEGIN, HOSTILE, Recording, front};
 use self::page::{Page, near, same};
-use crate::common::tell;
+use crate::common::axe;
 
 /// WebDriver's keys.
 const ENTER: char = '\u{e007}';
@@ -480,11 +479,7 @@ fn a_spoilt_timeline_is_said() {
 /// In light and dark: nothing that axe-core finds wrong. With `TRAPLINE_SCREENSHOTS` naming a folder, pictures are put there.
 #[test]
 fn a_page_can_be_read_by_all() {
-    let axe = front("node_modules/axe-core/axe.min.js");
-    let Ok(axe) = fs::read_to_string(axe) else {
-        let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "axe-core is missing: run `npm ci` in web");
-        tell("skipped: no axe-core here; run `npm ci` in web");
+    let Some(axe) = axe() else {
         return;
     };
     let recording = Recording::by_chance(6, 300);
@@ -510,7 +505,7 @@ fn a_page_can_be_read_by_all() {
             page.open("#t=101.000,101.100&lane=tid-1700");
             let picture = BASE64_STANDARD.decode(page.browser.screenshot()).unwrap();
             fs::write(
-                PathBuf::from(folder).join(format!("report-{name}.png")),
+                front("..").join(folder).join(format!("report-{name}.png")),
                 picture,
             )
             .unwrap();

@@ -54,6 +54,19 @@ impl Case {
     }
 }
 
+/// Returns the text of axe-core, which finds what cannot be read by everybody. `None`, which is said, where `npm ci` was not run in
+/// `web`, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+pub(crate) fn axe() -> Option<String> {
+    let file = "../../web/node_modules/axe-core/axe.min.js";
+    let axe = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).ok();
+    if axe.is_none() {
+        let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+        assert!(!required, "axe-core is missing: run `npm ci` in web");
+        tell("skipped: no axe-core here; run `npm ci` in web");
+    }
+    axe
+}
+
 /// Returns the folder of the corpus that the repository ships.
 pub(crate) fn shipped() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");

@@ -1,0 +1,182 @@
+//! The page of real recordings in a browser: what its timeline sums is what `vcpus` prints, its links lead to the places that they
+//! name, and everybody can read it.
+//!
+//! `TRAPLINE_SCREENSHOTS=docs/screenshots` writes the pictures that the README shows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde_json::{Value, json};
+
+use crate::common::browser::Browser;
+use crate::common::{Failures, axe, file, shipped, trapline};
+
+/// A page of two recordings side by side: the sick one, against the healthy one.
+struct Opened {
+    browser: Browser,
+    page: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Opened {
+    /// Makes the page, and opens it in light or dark. Nothing where there is no browser.
+    fn new(scheme: &str) -> Option<Opened> {
+        let scheme = format!("--blink-settings=preferredColorScheme={scheme}");
+        let browser = Browser::start_with(&[&scheme, "--window-size=1280,900"])?;
+        let folder = tempfile::tempdir().expect("a folder");
+        let page = folder.path().join("report.html");
+        let output = trapline()
+            .current_dir(shipped().join(".."))
+            .args(["report", "corpus/x86/console-sick/perf.data.zst"])
+            .args(["--against", "corpus/x86/console-healthy/perf.data.zst"])
+            .arg("-o")
+            .arg(&page)
+            .output()
+            .expect("the program starts");
+        assert!(output.status.success(), "{output:?}");
+        let opened = Opened {
+            browser,
+            page,
+            _folder: folder,
+        };
+        opened.at("");
+        Some(opened)
+    }
+
+    /// Opens it at a fragment.
+    fn at(&self, fragment: &str) {
+        self.browser.run("location.replace('about:blank')");
+        self.browser.open_at(&self.page, fragment);
+        let ready = "return window.trapline !== undefined && trapline.ready";
+        self.browser.wait(ready);
+        let drawn = "return trapline.timelines.every(one => one.frames > 0)";
+        self.browser.wait(drawn);
+    }
+
+    /// Puts a picture into the folder of screenshots, if there is one.
+    fn picture(&self, name: &str) {
+        let Some(folder) = std::env::var_os("TRAPLINE_SCREENSHOTS") else {
+            return;
+        };
+        let picture = BASE64_STANDARD.decode(self.browser.screenshot());
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let file = file.join(folder).join(name);
+        fs::write(file, picture.expect("a picture")).expect("the folder is there");
+    }
+}
+
+#[test]
+fn the_timeline_sums_what_vcpus_prints() {
+    let Some(page) = Opened::new("1") else {
+        return;
+    };
+    let mut failures = Failures::default();
+    let path = file("x86/console-sick/perf.data.zst");
+    let output = trapline()
+        .args(["vcpus", "--format", "json"])
+        .arg(&path)
+        .output()
+        .expect("the program starts");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let rows = told["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let script = format!(
+            "const one = trapline.timelines[0]; return one.sums('tid-{}', 0, one.data.length).states",
+            row["tid"]
+        );
+        let shown = page.browser.run(&script);
+        let state = |name: &str| shown[name].as_f64().unwrap_or_default();
+        for (column, states) in [
+            ("guest_ns", &["guest"][..]),
+            ("kernel_ns", &["kernel", "kernel_blocked"]),
+            ("user_ns", &["user", "user_blocked"]),
+            ("poll_ns", &["poll"]),
+            ("halted_ns", &["halted"]),
+            ("runnable_ns", &["runnable"]),
+            ("unknown_ns", &["unknown"]),
+        ] {
+            let sum: f64 = states.iter().map(|name| state(name)).sum();
+            let ns = row[column].as_f64().unwrap_or(f64::NAN);
+            failures.check((sum - ns).abs() < 1.0, || {
+                format!("{} {column}: {sum} in the page, {ns} printed", row["tid"])
+            });
+        }
+    }
+    failures.equal("complaints", &page.browser.complaints(), &Vec::new());
+    failures.finish(4 * 7);
+}
+
+#[test]
+fn links_lead_to_what_they_name() {
+    let Some(page) = Opened::new("1") else {
+        return;
+    };
+    let mut failures = Failures::default();
+    let links = "return [...document.querySelectorAll('a[href^=\"#t=\"]')].map(link => link.getAttribute('href'))";
+    let links = page.browser.run(links);
+    let links = links.as_array().expect("links");
+    assert!(!links.is_empty());
+    let begin = "return Number(trapline.timelines[0].data.begin)";
+    let begin = page.browser.run(begin).as_f64().expect("a time") / 1e9;
+    for link in links.iter().filter_map(Value::as_str).take(12) {
+        let place = link.trim_start_matches("#t=");
+        let (time, lanes) = place.split_once("&lane=").unwrap_or((place, ""));
+        let (from, to) = time.split_once(',').expect("from and to");
+        page.browser
+            .run(&format!("location.hash = {}", json!(link)));
+        for lane in lanes.split(',').filter(|lane| !lane.is_empty()) {
+            let known =
+                format!("return trapline.timelines[0].data.lanes.some(one => one.id === '{lane}')");
+            failures.equal(link, &page.browser.run(&known), &Value::Bool(true));
+        }
+        let view = "const { from, to } = trapline.timelines[0].view; return [from / 1e9, to / 1e9]";
+        let view = page.browser.run(view);
+        let near = |shown: &Value, named: &str| {
+            let named: f64 = named.parse().expect("seconds");
+            shown
+                .as_f64()
+                .is_some_and(|shown| (shown + begin - named).abs() < 1e-5)
+        };
+        failures.check(near(&view[0], from) && near(&view[1], to), || {
+            format!("{link}: {view} from {begin}")
+        });
+    }
+    failures.finish(2);
+}
+
+#[test]
+fn everybody_can_read_it() {
+    let Some(axe) = axe() else {
+        return;
+    };
+    for (name, scheme) in [("dark", "0"), ("light", "1")] {
+        let Some(page) = Opened::new(scheme) else {
+            return;
+        };
+        page.browser.run(&axe);
+        let found = page.browser.run_async(
+            "axe.run(document, arguments[0]).then(found => arguments[1]([found.passes.length, found.violations.map(one =>
+                [one.id, one.help, one.nodes.slice(0, 5).map(node => node.html.slice(0, 200) + ' ' + node.failureSummary)])]))",
+            &json!({}),
+        );
+        assert!(found[0].as_u64().unwrap_or_default() > 20, "{found}");
+        assert_eq!(found[1], json!([]), "{name}: {found:#}");
+        match name {
+            "light" => {
+                page.picture("findings.png");
+                page.at("#paths");
+                page.browser.run(
+                    "document.querySelector('#paths .pair, #paths .waterfall').scrollIntoView()",
+                );
+                page.picture("paths.png");
+            }
+            _ => {
+                page.at("#t=447.38,447.48&lane=tid-1705");
+                page.picture("timeline.png");
+            }
+        }
+        assert_eq!(page.browser.complaints(), Vec::<String>::new());
+    }
+}
