@@ -91,7 +91,15 @@ pub(crate) struct Uses {
     /// By the vCPU that writes and the address: how many of its writes went to user space.
     pub to_user: FxHashMap<(u32, u64), u64>,
     /// By the vCPU that instances are about, and the access to the VMM that it was in or made most of meanwhile.
-    pub met: FxHashMap<(u32, Option<Access>), Stats>,
+    pub met: FxHashMap<(u32, Option<Access>), Met>,
+}
+
+/// Instances about a vCPU that met the same access.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Met {
+    pub totals: Stats,
+    /// The longest: what it took, and when it began.
+    pub longest: (u64, u64),
 }
 
 impl Uses {
@@ -120,11 +128,15 @@ impl Uses {
         }
     }
 
-    /// An instance about a vCPU took so long, and met an access.
-    pub(crate) fn meets(&mut self, vcpu: u32, access: Option<Access>, ns: u64) {
+    /// An instance about a vCPU that began at some time took so long, and met an access.
+    pub(crate) fn meets(&mut self, vcpu: u32, access: Option<Access>, begin: u64, ns: u64) {
         let key = (vcpu, access);
         if self.met.len() < MAX_ROWS || self.met.contains_key(&key) {
-            self.met.entry(key).or_default().add(ns);
+            let met = self.met.entry(key).or_default();
+            if met.totals.count() == 0 || ns > met.longest.0 {
+                met.longest = (ns, begin);
+            }
+            met.totals.add(ns);
         }
     }
 }
@@ -169,4 +181,6 @@ pub struct MetReport {
     pub access: Option<Access>,
     /// Totals of these instances.
     pub totals: Stats,
+    /// What the longest of them took, and when it began, in nanoseconds.
+    pub longest: (u64, u64),
 }

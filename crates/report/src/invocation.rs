@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// Returns an argument as shells read it: as it is where it has nothing that they read, else in quotes. What could not be seen, and
 /// what is no text, stands in `$'...'` (bash, zsh, ksh), so that it can be copied.
-fn quoted(argument: &OsStr) -> String {
+pub fn quoted(argument: &OsStr) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./,:=@%+".contains(b);
     let bytes = argument.as_bytes();
     if !bytes.is_empty() && bytes.iter().all(plain) {

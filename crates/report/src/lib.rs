@@ -26,6 +26,6 @@ mod vcpus;
 mod waterfall;
 
 pub use against::Against;
-pub use invocation::Invocation;
+pub use invocation::{Invocation, quoted};
 pub use page::Page;
 pub use recording::{Flame, Recording};

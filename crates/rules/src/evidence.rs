@@ -162,6 +162,17 @@ impl Evidence {
         all.fold(first, |sum, one| sum.then(", ".into()).then(one))
     }
 
+    /// Adds an instance of a path: what it took, and when it began, if there is one.
+    pub(crate) fn instance(mut self, path: &str, one: Option<(u64, u64)>) -> Evidence {
+        self.instances
+            .extend(one.map(|(total_ns, begin_ns)| PathInstance {
+                path: path.to_owned(),
+                begin_ns,
+                total_ns,
+            }));
+        self
+    }
+
     /// Adds the slowest instances of a path.
     pub(crate) fn slowest(mut self, path: &PathReport) -> Evidence {
         let slowest = path.longest.first(SLOWEST).into_iter();

@@ -5,6 +5,7 @@ mod compare_each;
 mod compare_sides;
 mod console;
 pub(crate) mod diagnose;
+mod diagnosed;
 pub(crate) mod events;
 pub(crate) mod exits;
 pub(crate) mod export;

@@ -436,7 +436,7 @@ impl Paths {
             let was = notes.was_access.filter(|_| notes.was.busy());
             let access = most.map(|((access, _), _)| *access).or(was);
             let total = last.time.saturating_sub(first.time);
-            uses.meets(notes.subject, access, total);
+            uses.meets(notes.subject, access, first.time, total);
         }
     }
 

@@ -128,10 +128,11 @@ impl Words<'_> {
     fn met(&self, tally: &Tally) -> Vec<MetReport> {
         let all = tally.uses.met.iter();
         let mut all: Vec<MetReport> = all
-            .map(|((vcpu, access), totals)| MetReport {
+            .map(|((vcpu, access), met)| MetReport {
                 vcpu_tid: self.tid(*vcpu),
                 access: *access,
-                totals: totals.clone(),
+                totals: met.totals.clone(),
+                longest: met.longest,
             })
             .collect();
         all.sort_by_key(|one| (one.vcpu_tid, one.access.map(|access| format!("{access:?}"))));

@@ -188,6 +188,8 @@ struct Met<'a> {
     prints: &'a Prints<'a>,
     /// Those that came while it printed.
     while_printing: Stats,
+    /// The longest of these: what it took, and when it began.
+    longest: Option<(u64, u64)>,
     /// Its others.
     others: Stats,
 }
@@ -197,11 +199,15 @@ impl<'a> Met<'a> {
         let mut met = Met {
             prints,
             while_printing: Stats::default(),
+            longest: None,
             others: Stats::default(),
         };
         for one in irqs.met.iter().filter(|one| one.vcpu_tid == prints.row.tid) {
             match one.access.as_ref().is_some_and(is_uart) {
-                true => met.while_printing.merge(&one.totals),
+                true => {
+                    met.while_printing.merge(&one.totals);
+                    met.longest = met.longest.max(Some(one.longest));
+                }
                 false => met.others.merge(&one.totals),
             }
         }
@@ -289,7 +295,8 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
         own = Many(own, "device interrupt"),
         all = all,
     )
-    .thread(row.tid);
+    .thread(row.tid)
+    .instance("device-irq", met.longest);
     if timed && met.is_compared() {
         finding = finding.headline(format!(
             "{} of {} for {vcpu} took {} (median) instead of {}: the vCPU was printing on its serial console",

@@ -1,22 +1,20 @@
 //! Files of what the recording tells as a whole: a summary, and one document.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
-
 use analysis::Picture;
 use anyhow::Result;
 use event::Quality;
 use export::markdown::Summary;
 use paths::lang;
 use render::{diagnose, exits, info, paths as render_paths, sched, vcpus};
-use rules::{Case, Diagnosis};
+use report::quoted;
+use rules::Diagnosis;
 use serde::Serialize;
 use serde_json::Value;
 use session::{Input, PictureOptions, Session, Taken};
 
 use crate::answer::Answer;
-use crate::args::{Format, Kind, Sort};
-use crate::commands::exits::sort;
+use crate::args::{Format, Kind};
+use crate::commands::diagnosed::{diagnosed, warn_without_exits};
 use crate::commands::info::head;
 
 /// A file's text, and what the recording lacks.
@@ -60,29 +58,12 @@ pub(super) fn text(
         header,
         ..
     } = input.picture(&options)?;
-    if !picture.info.has_exits {
-        picture.quality.warn(
-            "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
-             'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
-        );
-    }
-    let diagnosis = rules::diagnose(&[Case {
-        picture: &picture,
-        facts: Some(session.facts()),
-        domain: None,
-    }]);
-    // Causes may be tasks that nobody asked for, and paths too.
-    picture.only_asked();
+    warn_without_exits(&mut picture);
+    let diagnosis = diagnosed(&mut picture, session);
+    // Causes may be paths that nobody asked for.
     picture.paths.retain(|path| asked.contains(&path.name));
     let position = |name: &String| asked.iter().position(|asked| asked == name);
     picture.paths.sort_by_key(|path| position(&path.name));
-    // As `report` has them.
-    for report in &mut picture.exits {
-        sort(&mut report.rows, Sort::Time);
-    }
-    if let Some(report) = &mut picture.sched {
-        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
-    }
     let head = head(&header);
     let text = match kind {
         Kind::Json => document(input.name(), &head, &picture, &diagnosis),
@@ -93,7 +74,7 @@ pub(super) fn text(
             diagnosis: &diagnosis,
             command: &command(),
             commands: &["diagnose", "vcpus", "exits", "paths"]
-                .map(|one| format!("trapline {one} {}", quoted(input.name()))),
+                .map(|one| format!("trapline {one} {}", quoted(input.name().as_ref()))),
             version: env!("CARGO_PKG_VERSION"),
         }
         .markdown(),
@@ -124,19 +105,9 @@ fn document(name: &str, head: &info::Head, picture: &Picture, diagnosis: &Diagno
 
 /// Returns the command line as a shell takes it.
 fn command() -> String {
-    let words = std::env::args_os().skip(1);
-    let words = words.map(|word| quoted(&word.to_string_lossy()).into_owned());
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word));
     let all: Vec<String> = std::iter::once("trapline".to_owned())
         .chain(words)
         .collect();
     all.join(" ")
-}
-
-/// Returns a word of a command as a shell takes it.
-fn quoted(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
-    }
 }

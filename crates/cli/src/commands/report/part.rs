@@ -1,16 +1,13 @@
 //! What one input told, ready to be shown.
 
-use std::cmp::Reverse;
-
 use analysis::Picture;
 use anyhow::Result;
 use render::info;
 use report::Invocation;
-use rules::{Case, Diagnosis};
+use rules::Diagnosis;
 use session::{Flame, Input, PictureOptions, Session, Taken};
 
-use crate::args::Sort;
-use crate::commands::exits::sort;
+use crate::commands::diagnosed::{diagnosed, warn_without_exits};
 use crate::commands::info::head;
 
 /// What one recording told.
@@ -37,12 +34,7 @@ pub(super) fn read(
         header,
         flames,
     } = input.picture(options)?;
-    if !picture.info.has_exits {
-        picture.quality.warn(
-            "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
-             'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
-        );
-    }
+    warn_without_exits(&mut picture);
     let mut part = part(
         input.name().to_owned(),
         head(&header),
@@ -81,19 +73,7 @@ fn part(
     invocation: Invocation,
 ) -> Part {
     let mut picture = picture;
-    let diagnosis = rules::diagnose(&[Case {
-        picture: &picture,
-        facts: Some(session.facts()),
-        domain: None,
-    }]);
-    // Causes may be tasks that nobody asked for.
-    picture.only_asked();
-    for report in &mut picture.exits {
-        sort(&mut report.rows, Sort::Time);
-    }
-    if let Some(report) = &mut picture.sched {
-        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
-    }
+    let diagnosis = diagnosed(&mut picture, session);
     Part {
         name,
         head,

@@ -1,0 +1,38 @@
+//! A picture with its causes, ready to be shown: what `report` and `export` have in common.
+
+use std::cmp::Reverse;
+
+use analysis::Picture;
+use rules::{Case, Diagnosis};
+use session::Session;
+
+use crate::args::Sort;
+use crate::commands::exits::sort;
+
+/// Warns where a recording has no exits.
+pub(super) fn warn_without_exits(picture: &mut Picture) {
+    if !picture.info.has_exits {
+        picture.quality.warn(
+            "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
+             'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
+        );
+    }
+}
+
+/// Looks for causes, then leaves what was asked for, what took most time first.
+pub(super) fn diagnosed(picture: &mut Picture, session: &Session) -> Diagnosis {
+    let diagnosis = rules::diagnose(&[Case {
+        picture,
+        facts: Some(session.facts()),
+        domain: None,
+    }]);
+    // Causes may be tasks that nobody asked for.
+    picture.only_asked();
+    for report in &mut picture.exits {
+        sort(&mut report.rows, Sort::Time);
+    }
+    if let Some(report) = &mut picture.sched {
+        report.rows.sort_by_key(|row| Reverse(row.delays.max()));
+    }
+    diagnosis
+}
