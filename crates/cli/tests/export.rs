@@ -366,7 +366,7 @@ fn files_are_whole_or_as_they_were() {
     assert_eq!(left.len(), 5, "{left:?}");
 }
 
-/// What a recording lacks is said beside the file.
+/// Losses and warnings go to standard error, beside the file.
 #[test]
 fn losses_are_said_beside_the_file() {
     let folder = tempfile::tempdir().expect("a folder");

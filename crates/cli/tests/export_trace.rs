@@ -25,7 +25,7 @@ fn rows(document: &Value) -> &[Value] {
     document["rows"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The thread of the vCPU that a track is of: of spans on vCPUs' own tracks the VM's pid and the number are told.
+/// The vCPU's thread of each track. The track of a vCPU's spans names the VM's pid and the vCPU's number.
 fn vcpu_of(trace: &Trace, track: u64) -> (String, String) {
     let own = &trace.tracks[&track];
     let vm = own.parent.map(|parent| &trace.tracks[&parent]);

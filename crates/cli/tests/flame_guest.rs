@@ -260,7 +260,7 @@ fn samples_share_the_time_that_switches_tell() {
     assert_eq!(document["unit"], "nanoseconds");
 }
 
-/// A thread that no switch tells of has the CPU on which it is sampled: from its first sample to its last, or to the switch away.
+/// A thread without any switch has the CPU on which it is sampled: from its first sample to its last, or to the switch away.
 #[test]
 fn a_thread_that_never_switches_has_its_time() {
     let sample = |time: u64, comm: &str, tid: i32, function: &str| {

@@ -103,7 +103,7 @@ impl<'k> Known<'k> {
         (self.begin, self.end)
     }
 
-    /// Returns the state that a span is told as: as the sums of `vcpus` have it.
+    /// Returns the state under which the sums of `vcpus` count a span.
     pub(crate) fn state(&self, span: &Span) -> State {
         let waiting = span.cause.reason.is_some_and(ExitReason::is_waiting);
         self.seen.state(span.state, waiting)

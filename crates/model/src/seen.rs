@@ -39,7 +39,7 @@ impl Seen {
         settled
     }
 
-    /// Returns the state that a stretch of time is told as, by the same rules as [`Seen::settle`] has for sums. `waiting` says
+    /// Returns the state under which a stretch of time is counted, by the same rules as [`Seen::settle`] has for sums. `waiting` says
     /// whether it was in an exit in which the guest asked to wait.
     pub fn state(&self, state: State, waiting: bool) -> State {
         match state {

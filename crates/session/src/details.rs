@@ -28,7 +28,7 @@ const FEW: usize = 4;
 const MARKED: usize = 64;
 /// Paths whose examples are looked at again.
 const PATHS: usize = 8;
-/// What is told before and behind an instance: a part of its length, and at least so many nanoseconds.
+/// How far a window reaches beyond both ends of its instance: a part of its length, and at least so many nanoseconds.
 const AROUND_PART: u64 = 10;
 const AROUND_NS: u64 = 20_000;
 /// Events after which it is looked at whether all is found.

@@ -18,7 +18,7 @@ pub struct OpenOptions {
     /// What is kept of an input at most that cannot be mapped, because it is packed or a pipe, in bytes; what is
     /// longer is an error. Without it that is 64 GiB, and no more of a packed input than a recording packs to.
     pub spool_limit: Option<u64>,
-    /// Whom to tell how far reading is: unpacking it now, and each walk over its events.
+    /// The callback that hears how far reading is: while it is unpacked now, and in each walk over its events.
     pub progress: Option<Progress>,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// What happened while an input was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// An input begins to be read, or to be read again. All that is told until [`Step::End`] is of one of those that were begun.
+    /// An input begins to be read, or to be read again. Every step up to [`Step::End`] is about an input that was begun.
     Begin {
         /// What is done with its bytes.
         doing: Doing,
@@ -28,7 +28,7 @@ pub enum Doing {
     Reading,
 }
 
-/// Whom to tell how far reading is. It is told a few times for each megabyte at most, from the thread that reads.
+/// The callback that hears how far reading is. The thread that reads calls it a few times for each megabyte at most.
 #[derive(Clone)]
 pub struct Progress(Arc<dyn Fn(Step) + Send + Sync>);
 

@@ -14,7 +14,7 @@ use crate::progress::Way;
 const IN_MEMORY: usize = 16 << 20;
 /// What an input is decided by.
 const HEAD: usize = 64 << 10;
-/// How far reading is is told when so much more was read.
+/// Bytes between two reports of progress.
 const TELL: u64 = 1 << 20;
 /// What is kept of an input at most, if nothing else is said: longer recordings are files, which are mapped.
 const LIMIT: u64 = 64 << 30;

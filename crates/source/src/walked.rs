@@ -57,7 +57,7 @@ impl<'r> Watch<'r> {
         self.look();
     }
 
-    /// Tells of the blocks that begin in a range and were not told of before.
+    /// Reports the blocks that begin in a range, each once.
     fn tell(&self, range: &Range<usize>) {
         let mut read = self.read.borrow_mut();
         let mut more = 0;

@@ -2,7 +2,7 @@
 
 /// States of the kinds of lanes, at most, with those that only this crate knows.
 pub const KINDS: usize = 11;
-/// Time that was not looked at: filters leave it out, or nothing tells of it.
+/// Time that was not looked at: filters leave it out, or the recording has no event about it.
 pub const OUTSIDE: u8 = 10;
 /// Stands where no task or cause is known.
 pub(super) const NOBODY: u32 = u32::MAX;

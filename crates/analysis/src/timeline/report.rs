@@ -1,4 +1,4 @@
-//! What a timeline found: lanes, marks, and what is told of times of interest.
+//! What a timeline found: lanes, marks, and the single events of some windows.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! Lanes of CPUs and of threads, from the events of the scheduler.
 //!
-//! What a CPU runs is told by the switch that ends it: a switch away from another task than the one that the CPU had switched to
+//! What a CPU ran is known from the switch that ends it: a switch away from another task than the one that the CPU had switched to
 //! shows that one was missed, as [`crate::Sched`] has it. A thread is followed from its first event of the scheduler. A
 //! runnable thread waits behind each task that its CPU runs meanwhile, as [`model::Machine`] has it for vCPUs.
 

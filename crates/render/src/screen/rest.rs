@@ -31,7 +31,7 @@ pub(crate) fn about_in_one_line(input: &Input<'_>, width: usize) -> String {
     }
 }
 
-/// Returns what tells of a recording without exits: events, tasks, counts.
+/// Returns the lines for a recording without exits: events, tasks, counts.
 pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
     let picture = input.picture;
     if picture.exits.iter().any(|report| report.total_count > 0) {
