@@ -49,6 +49,9 @@ _trapline() {
             trapline,paths)
                 cmd="trapline__subcmd__paths"
                 ;;
+            trapline,record)
+                cmd="trapline__subcmd__record"
+                ;;
             trapline,report)
                 cmd="trapline__subcmd__report"
                 ;;
@@ -57,6 +60,9 @@ _trapline() {
                 ;;
             trapline,sched)
                 cmd="trapline__subcmd__sched"
+                ;;
+            trapline,top)
+                cmd="trapline__subcmd__top"
                 ;;
             trapline,vcpus)
                 cmd="trapline__subcmd__vcpus"
@@ -94,6 +100,9 @@ _trapline() {
             trapline__subcmd__help,paths)
                 cmd="trapline__subcmd__help__subcmd__paths"
                 ;;
+            trapline__subcmd__help,record)
+                cmd="trapline__subcmd__help__subcmd__record"
+                ;;
             trapline__subcmd__help,report)
                 cmd="trapline__subcmd__help__subcmd__report"
                 ;;
@@ -102,6 +111,9 @@ _trapline() {
                 ;;
             trapline__subcmd__help,sched)
                 cmd="trapline__subcmd__help__subcmd__sched"
+                ;;
+            trapline__subcmd__help,top)
+                cmd="trapline__subcmd__help__subcmd__top"
                 ;;
             trapline__subcmd__help,vcpus)
                 cmd="trapline__subcmd__help__subcmd__vcpus"
@@ -113,7 +125,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help"
+            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -240,7 +252,7 @@ _trapline() {
                     return 0
                     ;;
                 --rule)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu userspace-virtio-backend cpufreq-governor-kworker sender-waits-for-memory vcpu-preempted vcpu-migrates halt-poll-waste pause-loop-exits lock-holder-preempted ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits stalled-vcpu lossy-recording tracing-disturbs" -- "${cur}"))
                     return 0
                     ;;
                 --mtree)
@@ -466,7 +478,7 @@ _trapline() {
                     return 0
                     ;;
                 --path)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit device-irq page-fault" -- "${cur}"))
                     return 0
                     ;;
                 --mtree)
@@ -681,7 +693,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help"
+            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -848,6 +860,20 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__help__subcmd__record)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -877,6 +903,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__sched)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__top)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1032,7 +1072,7 @@ _trapline() {
             fi
             case "${prev}" in
                 --path)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit device-irq page-fault" -- "${cur}"))
                     return 0
                     ;;
                 --from)
@@ -1114,8 +1154,86 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__record)
+            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --probe --ring --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -W "exits sched paths stacks all" -- "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --times)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --probe)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ring)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__report)
-            opts="-o -h --output --against --mtree --full --brief --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1134,6 +1252,14 @@ _trapline() {
                     return 0
                     ;;
                 --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest-kallsyms)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1189,7 +1315,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__rules)
-            opts="-h --explain --format --color --help"
+            opts="-h --explain --format --color --help timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu userspace-virtio-backend cpufreq-governor-kworker sender-waits-for-memory vcpu-preempted vcpu-migrates halt-poll-waste pause-loop-exits lock-holder-preempted ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits stalled-vcpu lossy-recording tracing-disturbs"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1266,6 +1392,52 @@ _trapline() {
                     return 0
                     ;;
                 --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__top)
+            opts="-h --once --interval --vm --pid --by --format --limit --prometheus --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "vcpu vm" -- "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prometheus)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -39,14 +39,18 @@ complete -c trapline -n "__fish_trapline_needs_command" -f -a "exits" -d 'Count 
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
-complete -c trapline -n "__fish_trapline_needs_command" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table or as folded stacks'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "record" -d 'Record a host\'s events with little disturbance, with its settings beside them'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "top" -d 'Show what this host\'s vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c trapline -n "__fish_trapline_using_subcommand report" -s o -l output -d 'Write the report as one HTML file' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -s o -l output -d 'Write the report as one HTML file, whose name ends in .html or .htm; - is standard output' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l against -d 'With -o: compare the recordings with REC, and show what changed from REC to them. All of them are read again for it' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -63,12 +67,33 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l full -d 'Print everything instead of one screen: all findings with their evidence, all rows, all warnings'
-complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns, no colour'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns but for a command, no colour'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition, the output of \'virsh dumpxml\', and check it too' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l rule -d 'Only check this rule. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l rule -d 'Only check this rule. May be repeated' -r -f -a "timer-port-exits\t''
+hpet-mmio-exits\t''
+timer-interrupt-storm\t''
+halted-target-ipi\t''
+console-on-irq-vcpu\t''
+userspace-virtio-backend\t''
+cpufreq-governor-kworker\t''
+sender-waits-for-memory\t''
+vcpu-preempted\t''
+vcpu-migrates\t''
+halt-poll-waste\t''
+pause-loop-exits\t''
+lock-holder-preempted\t''
+ept-violation-storm\t''
+pml-full-exits\t''
+host-tick-on-isolated-cpu\t''
+apic-exits-without-apicv\t''
+hyperv-synic-autoeoi\t''
+nested-exits\t''
+stalled-vcpu\t''
+lossy-recording\t''
+tracing-disturbs\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -222,7 +247,14 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l color -d 'Col
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only. May be repeated' -r -f -a "halt-wake\t''
+irqfd\t''
+ipi\t''
+timer\t''
+kick\t''
+user-exit\t''
+device-irq\t''
+page-fault\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l from -d 'Measure from this event: NAME, SYSTEM:NAME or fn:FUNCTION, with conditions in brackets, such as kvm_pio[port==0x3f8,write==1]' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l to -d 'Measure to this event. Its start is the nearest earlier event that matches --from' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l join -d 'Both events must have the same thread, cpu, vcpu or field (give its name); any demands nothing' -r
@@ -320,6 +352,27 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l histogram -d 'Show a histogram of the delays, in powers of two'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand record" -s o -l output -d 'Write to this folder, which must not be there yet: perf.data, and the host\'s settings as facts.json. The default is the first of trapline-1, trapline-2... that is free' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l for -d 'What the recording is to answer. May be repeated; the default is exits, sched and paths' -r -f -a "exits\t'Exits by reason, port, address and register'
+sched\t'Who waited for a CPU, and behind whom'
+paths\t'Interrupts, wake-ups and I/O, stage by stage'
+stacks\t'Call chains: 99 samples a second on each CPU, and where threads wait'
+all\t'All of these'"
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l seconds -d 'Stop after so many seconds' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -s e -l event -d 'Record this tracepoint too, as SYSTEM:NAME. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l keep -d 'Keep the last SECONDS in memory, and write them only when something has happened: the command ended with another status than 0, somebody sent SIGUSR1, or what --until says' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l until -d 'With --keep: write when an instance of a path took longer, as \'irqfd > 20ms\'. PATH is one of \'trapline paths --help\', or a file' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l times -d 'With --keep: write so many recordings, then end' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l memory -d 'With --keep: take this much memory at most. Where the last seconds have more, less of them is kept, and it is said' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l disk -d 'With --keep: write no more than this in all; the recording that would go beyond it is not written' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l vm -d 'Record this VM only, by its name: events that its vCPUs make, and the scheduler\'s on CPUs where its threads may run' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l pid -d 'The same, by the process of its VMM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l probe -d 'Probe a function too, as tracefs takes it: \'FUNCTION\', \'p:NAME MODULE:FUNCTION ARGUMENTS\', or \'/FILE:0xOFFSET\' for a program. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
 csv\t'For spreadsheets'
@@ -329,7 +382,14 @@ complete -c trapline -n "__fish_trapline_using_subcommand export" -l table -d 'W
 exits\t'Exits'
 instances\t'Instances of paths'
 events\t'Events'"
-complete -c trapline -n "__fish_trapline_using_subcommand export" -l path -d 'Export instances of this built-in path, or of the path that FILE describes. Without it, those of all built-in paths but those that are for --path only. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l path -d 'Export instances of this built-in path, or of the path that FILE describes. Without it, those of all built-in paths but those that are for --path only. May be repeated' -r -f -a "halt-wake\t''
+irqfd\t''
+ipi\t''
+timer\t''
+kick\t''
+user-exit\t''
+device-irq\t''
+page-fault\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -347,6 +407,21 @@ complete -c trapline -n "__fish_trapline_using_subcommand export" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l interval -d 'Count for so long: 500ms, 1s, 10s' -r
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l vm -d 'Show the VM of this name alone' -r
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l pid -d 'Show the VM of this process alone' -r
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l by -d 'Show exits of each vCPU, or of all vCPUs of a VM together' -r -f -a "vcpu\t'One vCPU'
+vm\t'All vCPUs of a VM'"
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l format -d 'With --once: print tables for people, JSON, or exits and accesses as comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l limit -d 'With --once: show at most N rows of each table' -r
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l prometheus -d 'Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR is a port of this machine alone (9435), or an address and a port (0.0.0.0:9435)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count for one interval, print it, and end'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l root -d 'Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -356,18 +431,20 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l wide -d 'Show lists in full'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table or as folded stacks'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched export facts help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "record" -d 'Record a host\'s events with little disturbance, with its settings beside them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "top" -d 'Show what this host\'s vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -124,6 +124,22 @@ export function equip(table: HTMLTableElement): void {
   box.setAttribute("aria-label", name);
   box.before(tools);
   sortable(table);
+  const wider = make("span", { class: "wider" }, "scroll sideways for more columns →");
+  tools.append(wider);
+  watch(box, wider);
+}
+
+/** Shows that a box has more at its right or left than fits: scroll bars of many systems hide until they are used. */
+function watch(box: HTMLElement, wider: HTMLElement): void {
+  const look = (): void => {
+    const hidden = box.scrollWidth - box.clientWidth;
+    wider.hidden = hidden <= 1;
+    box.classList.toggle("more-right", hidden - box.scrollLeft > 1);
+    box.classList.toggle("more-left", box.scrollLeft > 1);
+  };
+  box.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(box);
+  look();
 }
 
 /** Gives every table of the page its buttons. */

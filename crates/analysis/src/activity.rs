@@ -24,6 +24,7 @@ struct Last {
     tid: i32,
     /// Whether there was one since events were last lost.
     known: bool,
+    sampled: bool,
 }
 
 /// When CPUs had events, and whose they were.
@@ -39,9 +40,9 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Takes an event.
+    /// Takes an event. A `sampled` one came when its counter was full: the time to the next of them is the period.
     #[inline]
-    pub(crate) fn take(&mut self, time: u64, cpu: i32, tid: i32) {
+    pub(crate) fn take(&mut self, time: u64, cpu: i32, tid: i32, sampled: bool) {
         if !self.fine {
             self.fine = !time.is_multiple_of(1_000);
         }
@@ -52,6 +53,7 @@ impl Activity {
             time,
             tid,
             known: true,
+            sampled,
         };
         let Some(last) = self.last.get_mut(index) else {
             self.meet(index, now);
@@ -65,7 +67,7 @@ impl Activity {
         if ns >= SILENCE_NS {
             self.silent(index, last.time, time);
         }
-        if last.tid == tid {
+        if last.tid == tid && !last.sampled && !sampled {
             // Of many gaps a part says as much.
             self.seen_gaps += 1;
             if self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS {
@@ -120,7 +122,8 @@ impl Activity {
         within.max().unwrap_or(0)
     }
 
-    /// Returns how long it was from one event of a thread to its next on the same CPU, with no other thread's between.
+    /// Returns how long it was from one event of a thread to its next on the same CPU, with no other thread's and no sample
+    /// between.
     pub fn gaps(&self) -> &Stats {
         &self.gaps
     }
@@ -141,7 +144,7 @@ mod tests {
     fn silences_are_of_their_cpu_and_of_what_was_not_lost() {
         let mut activity = Activity::default();
         for (time, cpu) in [(1, 0), (2, 1), (31, 0), (32, 1), (100, 1)] {
-            activity.take(time * MS, cpu, 7);
+            activity.take(time * MS, cpu, 7, false);
         }
         assert_eq!(activity.silence_ns(0, 0, 200 * MS), 30 * MS);
         assert_eq!(activity.silence_ns(1, 0, 200 * MS), 68 * MS);
@@ -155,7 +158,7 @@ mod tests {
             kind: LostKind::Ring,
         });
         for cpu in [0, 1] {
-            activity.take(200 * MS, cpu, 7);
+            activity.take(200 * MS, cpu, 7, false);
         }
         assert_eq!(activity.silence_ns(0, 0, 200 * MS), 169 * MS);
         assert_eq!(activity.silence_ns(1, 0, 200 * MS), 68 * MS);
@@ -173,15 +176,21 @@ mod tests {
             (12_000, 1, 7),
         ];
         for (time, cpu, tid) in events {
-            activity.take(time, cpu, tid);
+            activity.take(time, cpu, tid, false);
         }
         let gaps = activity.gaps();
         assert_eq!((gaps.count(), gaps.min(), gaps.max()), (2, 1_000, 3_000));
         assert!(!activity.is_fine());
-        activity.take(12_001, 0, 7);
+        // From one sample to the next it is a period of the counter.
+        for time in [20_000, 20_100, 20_200] {
+            activity.take(time, 1, 7, true);
+        }
+        activity.take(20_300, 1, 7, false);
+        assert_eq!(activity.gaps().count(), 2);
+        activity.take(12_001, 0, 7, false);
         assert!(activity.is_fine());
         // CPUs that there cannot be, and events of none.
-        activity.take(12_002, NONE, 7);
-        activity.take(12_003, i32::MAX, 7);
+        activity.take(12_002, NONE, 7, false);
+        activity.take(12_003, i32::MAX, 7, false);
     }
 }

@@ -102,6 +102,8 @@ pub struct Notes {
     /// Whether anybody hears them.
     pub(crate) heard: bool,
     pub(crate) list: Vec<Note>,
+    /// Instances that nobody needs any more.
+    spare: Vec<Instance>,
 }
 
 impl Notes {
@@ -117,6 +119,21 @@ impl Notes {
         if self.heard {
             self.list.push(note);
         }
+    }
+
+    /// Forgets what was noted.
+    pub(crate) fn clear(&mut self) {
+        self.spare.clear();
+        for note in self.list.drain(..) {
+            if let Note::Completed(instance) = note {
+                self.spare.push(instance);
+            }
+        }
+    }
+
+    /// Returns instances that were noted of events before and that nobody needs any more.
+    pub(crate) fn spare(&mut self) -> impl Iterator<Item = Instance> + '_ {
+        self.spare.drain(..)
     }
 
     /// Returns what was noted about the event now, first things first.

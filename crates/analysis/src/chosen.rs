@@ -79,6 +79,16 @@ impl Window {
         (start < end && self.has_cpu(span.cpu)).then_some((start, end))
     }
 
+    /// Returns how much of a time on a CPU is in it, in nanoseconds.
+    #[inline]
+    pub(crate) fn ns(&self, start: u64, end: u64, cpu: i32) -> u64 {
+        let (from, to) = self.time.unwrap_or((0, u64::MAX));
+        match self.has_cpu(cpu) {
+            true => end.min(to).saturating_sub(start.max(from)),
+            false => 0,
+        }
+    }
+
     /// Returns whether an instant on a CPU is in it.
     #[inline]
     pub fn has(&self, time: u64, cpu: i32) -> bool {

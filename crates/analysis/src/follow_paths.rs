@@ -61,8 +61,9 @@ impl Analysis for Paths {
 /// Tells of the instances that have completed, if anybody hears.
 fn hand_out(paths: &mut Paths, context: &mut Context<'_>) {
     if context.notes.are_heard() {
-        for instance in paths.take_listed() {
-            context.notes.push(Note::Completed(instance));
+        for instance in context.notes.spare() {
+            paths.reuse(instance);
         }
+        paths.each_listed(|instance| context.notes.push(Note::Completed(instance)));
     }
 }

@@ -127,6 +127,7 @@ impl Picture {
     ) -> Picture {
         let mut quality = quality;
         let timeline = study.get_mut::<Timeline>().map(std::mem::take);
+        let resumes = study.take_resumes();
         let walked = study.walked();
         let info = study.get::<Info>();
         let info = info.map_or_else(InfoReport::default, |info| info.report(&walked));
@@ -153,6 +154,10 @@ impl Picture {
         });
         let (timeline, examples) = timeline
             .map(|timeline| drawn(timeline, study, &paths, &devices, (start, end)))
+            .map(|(mut timeline, examples)| {
+                timeline.resumes = resumes;
+                (timeline, examples)
+            })
             .unzip();
         Picture {
             timeline,

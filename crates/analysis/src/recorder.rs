@@ -12,6 +12,7 @@ use model::{Machine, Tasks, Threads};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, Note, Walked, Want};
+use crate::chosen::Window;
 
 /// Names of recorders' threads. Forked readers keep the name of who forked them.
 const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stapio"];
@@ -48,7 +49,7 @@ pub struct RecorderThread {
     pub comm: String,
     /// How it belongs to the recorder.
     pub role: Role,
-    /// How long it had a CPU, between switches that were both seen.
+    /// How long it had a CPU, between switches that were both seen; what of that is in the window that was asked for.
     pub ran_ns: u64,
 }
 
@@ -117,15 +118,19 @@ pub struct Recorder {
     /// By thread slot.
     tasks: Vec<Task>,
     agents: bool,
+    /// When and on which CPUs its run time counts.
+    window: Window,
     /// sched_waking is recorded, which says who woke a task.
     wakings: bool,
 }
 
 impl Recorder {
-    /// Returns one that has seen nothing. `agents` says whether the recording tells that guests were recorded with it.
-    pub fn new(agents: bool) -> Recorder {
+    /// Returns one that has seen nothing. `agents` says whether the recording tells that guests were recorded with it; of what it
+    /// ran only what is in the window counts.
+    pub fn new(agents: bool, window: Window) -> Recorder {
         Recorder {
             agents,
+            window,
             ..Recorder::default()
         }
     }
@@ -163,8 +168,9 @@ impl Recorder {
                     && task == prev
                     && switch.prev_tid != 0
                 {
+                    let ns = self.window.ns(since, event.time, event.cpu);
                     let task = self.task(prev);
-                    task.ran_ns = task.ran_ns.saturating_add(event.time.saturating_sub(since));
+                    task.ran_ns = task.ran_ns.saturating_add(ns);
                 }
                 [prev, next]
                     .into_iter()

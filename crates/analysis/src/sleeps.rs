@@ -166,6 +166,25 @@ impl Sleeps {
         }
     }
 
+    /// Takes an event of a CPU that was not asked for: a task that wakes up there has slept until then, and who gets a CPU
+    /// there sleeps no more.
+    fn elsewhere(&mut self, time: u64, data: &Data, tasks: Tasks) {
+        match data {
+            Data::SchedSwitch(_) => {
+                self.away.remove(&tasks.task);
+                self.away.remove(&tasks.prev);
+            }
+            Data::SchedWaking(_) | Data::SchedWakeup(_) => {
+                if let Some(away) = self.away.get_mut(&tasks.task)
+                    && time >= away.since
+                {
+                    away.woken = Some(time);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn switch(&mut self, event: &Event<'_>, switch: &SchedSwitch, tasks: Tasks) {
         let Tasks { prev, task: next } = tasks;
         if let Some(Away {
@@ -255,6 +274,8 @@ impl Analysis for Sleeps {
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.inside {
             self.take(event, data, context.machine);
+        } else if context.chosen.in_time {
+            self.elsewhere(event.time, data, context.machine.tasks());
         }
     }
 

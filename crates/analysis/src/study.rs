@@ -3,15 +3,17 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 
-use event::{Event, EventType, Kind, Order, Side, Sink};
+use event::{Body, Event, EventType, Kind, Order, Place, Side, Sink};
 use model::{Machine, Span, ThreadFacts};
 
 use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, Needs, Notes, States, Turn, Walked, Want};
 use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
+use crate::resume::{Resume, Resumes};
 use crate::series::{Measured, Series};
 use crate::slices::{Amount, Counter, Slices};
+use crate::timeline::Timeline;
 
 /// A set of analyses, by their numbers.
 type Set = u64;
@@ -29,6 +31,8 @@ pub struct Study {
     kinds: Vec<Wanted>,
     /// How much of everything happened when.
     slices: Option<Slices>,
+    /// Moments from which another walk can go on.
+    resumes: Resumes,
     /// Where and when events count.
     window: Window,
     /// vCPUs whose events do not.
@@ -117,6 +121,7 @@ impl Default for Study {
             machines: vec![Followed::default()],
             kinds: Vec::new(),
             slices: None,
+            resumes: Resumes::default(),
             window: Window::default(),
             left_out: LeftOut::default(),
             chooses: false,
@@ -167,6 +172,37 @@ impl Study {
         Study {
             slices: Some(slices),
             ..self
+        }
+    }
+
+    /// Keeps moments from which another study of a timeline alone can go on ([`Study::resume`]), where the recording tells of any.
+    pub fn resumable(self) -> Study {
+        Study {
+            resumes: Resumes::new(),
+            ..self
+        }
+    }
+
+    /// Takes out the moments that were kept, first things first.
+    pub(crate) fn take_resumes(&mut self) -> Vec<Resume> {
+        std::mem::take(&mut self.resumes).taken()
+    }
+
+    /// Returns whether a study of a timeline's plan finds all that is asked for up to a time even if it goes on at a later moment.
+    pub fn may_resume(&self, resume: &Resume, time: u64) -> bool {
+        let threads = self.walked().machine.threads();
+        let timeline = self.get::<Timeline>();
+        timeline.is_some_and(|timeline| {
+            timeline.may_skip_to(&resume.open, time, threads, resume.machine.threads())
+        })
+    }
+
+    /// Goes on at a moment that another study has kept. Both have to be of the same recording, and prepared alike.
+    pub fn resume(&mut self, resume: &Resume) {
+        let followed = self.followed(0);
+        let before = std::mem::replace(&mut followed.machine, resume.machine.clone());
+        if let Some(timeline) = self.get_mut::<Timeline>() {
+            timeline.skip_to(&resume.open, before.threads(), resume.machine.threads());
         }
     }
 
@@ -349,7 +385,7 @@ impl Study {
         }
         end(&mut self.members, Turn::After, &mut context);
         end(&mut self.members, Turn::Last, &mut context);
-        self.notes.list.clear();
+        self.notes.clear();
     }
 }
 
@@ -407,7 +443,7 @@ impl Round<'_> {
             take(members, kind.last, &mut context);
         } else {
             take(members, followed.last, &mut context);
-            context.notes.list.clear();
+            context.notes.clear();
         }
     }
 
@@ -493,6 +529,19 @@ impl Sink for Study {
         self.members.iter().any(|member| member.needs.samples)
     }
 
+    fn places(&self) -> bool {
+        self.resumes.are_kept()
+    }
+
+    fn place(&mut self, place: &Place) {
+        let mut resumes = std::mem::take(&mut self.resumes);
+        let timeline = self.get::<Timeline>().filter(|_| self.machines.len() == 1);
+        if let Some(timeline) = timeline {
+            resumes.add(place, &self.machines[0].machine, || timeline.open());
+        }
+        self.resumes = resumes;
+    }
+
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let chosen = match self.chooses {
@@ -514,7 +563,9 @@ impl Sink for Study {
             followed.counts.take(event, chosen);
         }
         if followed.active {
-            followed.activity.take(event.time, event.cpu, event.tid);
+            let sampled = matches!(event.body, Body::None);
+            let Event { time, cpu, tid, .. } = *event;
+            followed.activity.take(time, cpu, tid, sampled);
         }
         let mut round = Round {
             members: &mut self.members,

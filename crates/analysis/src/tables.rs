@@ -6,13 +6,17 @@ use perftables::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table, Value};
 use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, Taken, TaskRow};
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
-/// begins another picture; tables of different kinds go together, as those that perf printed of one recording.
+/// begins another picture; tables of different kinds go together, as those that perf printed of one recording. Where a table fits
+/// several pictures, one that has another table of its file gets it.
 pub fn of_tables(tables: Vec<(String, Table)>) -> Vec<Picture> {
     let mut out: Vec<Picture> = Vec::new();
     for (name, table) in tables {
-        let last = out.iter_mut().find(|picture| !has(picture, &table));
-        let picture = match last {
-            Some(picture) => picture,
+        let of_file = |one: &Picture| one.names.contains(&name);
+        let fits = |one: &Picture| !has(one, &table);
+        let at = (out.iter().position(|one| of_file(one) && fits(one)))
+            .or_else(|| out.iter().position(fits));
+        let picture = match at {
+            Some(at) => &mut out[at],
             None => {
                 out.push(Picture {
                     origin: Origin::Printed,

@@ -14,6 +14,7 @@ mod opening;
 mod output;
 mod progress;
 mod stream;
+mod usage;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -23,6 +24,7 @@ use clap::Parser;
 use render::neutral;
 
 use crate::args::Args;
+use crate::usage::Usage;
 
 /// A recording could not be read, or does not hold what was asked for.
 const EXIT_FAILURE: u8 = 1;
@@ -37,11 +39,11 @@ fn main() -> ExitCode {
         Err(error) => {
             // It repeats arguments, among which there may be any file's name.
             let text = error.to_string();
-            let Cow::Owned(shown) = neutral::text(&text) else {
-                error.exit()
-            };
-            let _ = write!(io::stderr(), "{shown}");
-            return ExitCode::from(EXIT_USAGE);
+            if let Cow::Owned(shown) = neutral::text(&text) {
+                let _ = write!(io::stderr(), "{shown}");
+                return ExitCode::from(EXIT_USAGE);
+            }
+            return printed(&error);
         }
     };
     args.color.choose();
@@ -50,11 +52,27 @@ fn main() -> ExitCode {
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
+            let status = match error.is::<Usage>() {
+                true => EXIT_USAGE,
+                false => EXIT_FAILURE,
+            };
             // File names and texts of recordings are in it.
             let error = format!("{error:#}");
             let _ = writeln!(io::stderr(), "trapline: {}", neutral::name(&error));
+            ExitCode::from(status)
+        }
+    }
+}
+
+/// Prints what clap has to say, which may be the help that was asked for.
+fn printed(error: &clap::Error) -> ExitCode {
+    match error.print().and_then(|()| io::stdout().flush()) {
+        Err(why) if why.kind() != io::ErrorKind::BrokenPipe && !error.use_stderr() => {
+            let _ = writeln!(io::stderr(), "trapline: standard output: {why}");
             ExitCode::from(EXIT_FAILURE)
         }
+        _ if error.use_stderr() => ExitCode::from(EXIT_USAGE),
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -74,6 +74,22 @@ fn completions_are_those_that_are_kept() {
     keep("completions", &files);
 }
 
+/// What has a fixed set of names is completed by them, and not by files.
+#[test]
+fn completions_know_the_names_of_rules_and_of_paths() {
+    let mut bytes = Vec::new();
+    clap_complete::generate(Shell::Bash, &mut Args::command(), "trapline", &mut bytes);
+    let text = String::from_utf8(bytes).unwrap();
+    for (option, name) in [("--rule)", "timer-port-exits"), ("--path)", "halt-wake")] {
+        let mut cases = text.split(option).skip(1);
+        assert!(
+            cases.all(|case| case.lines().nth(1).unwrap_or_default().contains(name)),
+            "{option} is not completed by {name}"
+        );
+        assert!(text.contains(option));
+    }
+}
+
 /// A variable that the program reads and no man page names would be found by nobody.
 #[test]
 fn man_pages_name_the_variables_that_are_read() {

@@ -1,6 +1,6 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,15 @@ pub(crate) fn write(
 }
 
 fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // A terminal, a pipe or /dev/null is written to: a new file in its place would take it away from everybody.
+    if fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let mut out = BufWriter::new(OpenOptions::new().write(true).open(file)?);
+        content(&mut out)?;
+        return out.flush();
+    }
+    // Where a link leads is written, and the link stays.
+    let followed = fs::canonicalize(file);
+    let file = followed.as_deref().unwrap_or(file);
     clean_up_when_interrupted();
     let folder = file
         .parent()
@@ -35,12 +44,23 @@ fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         .permissions(Permissions::from_mode(0o666));
     // A signal that comes now has to wait until it is known what to remove.
     let mut half = half();
-    let begun = begun.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    let begun = begun.tempfile_in(folder.unwrap_or(Path::new(".")));
+    let begun = begun.map_err(without_name)?;
     *half = Some(begun.path().to_owned());
     drop(half);
     let result = fill(begun, file, content);
     *self::half() = None;
     result
+}
+
+/// Returns an error without the name of the half file, which nobody knows: `tempfile` puts ` at path "..."` behind what the system
+/// says.
+fn without_name(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    match text.rsplit_once(" at path ") {
+        Some((said, _)) => io::Error::new(error.kind(), said),
+        None => error,
+    }
 }
 
 fn fill(
@@ -218,6 +238,13 @@ mod tests {
         }
         let failed = write(&file, |_| Err(io::Error::other("no more")));
         assert!(failed.is_err());
+        let nowhere = folder.path().join("nowhere/x");
+        let error = format!("{:#}", write(&nowhere, |_| Ok(())).unwrap_err());
+        assert!(
+            error.contains("nowhere/x: cannot be written: No such file"),
+            "{error}"
+        );
+        assert!(!error.contains(".trapline-"), "{error}");
         assert_eq!(files(folder.path()), ["x"]);
         assert_eq!(fs::read_to_string(&file).expect("a file"), "two");
     }

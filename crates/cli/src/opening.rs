@@ -1,11 +1,14 @@
 //! What the command line asks for, as the library takes it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use session::{Error, Filters, Options, Session};
 
 use crate::args::{Common, FilterArgs};
 use crate::progress;
+
+/// The host's settings in the folder that `trapline record` makes.
+pub(crate) const FACTS: &str = "facts.json";
 
 /// Files that some commands take beside those that all take.
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub(crate) struct Beside<'a> {
     pub guestmount: Option<&'a Path>,
     /// Where object files of user space are looked for.
     pub binaries: session::BinaryOptions,
+    /// The command has something to say of a recording that was cut off before its first event.
+    pub empty: bool,
 }
 
 /// Opens what stands beside the inputs of a command. `inputs` are these, and other files that the command reads itself.
@@ -36,7 +41,7 @@ pub(crate) fn session(
     let options = Options {
         spool_limit: common.spool_limit,
         formats: common.formats.clone(),
-        facts: common.facts.clone(),
+        facts: facts(common, inputs),
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),
         guest_kallsyms: beside.guest_kallsyms.map(Path::to_owned),
@@ -45,10 +50,23 @@ pub(crate) fn session(
         binaries: beside.binaries.clone(),
         threads: threads(common),
         filters: filters(&common.filter),
+        empty: beside.empty,
         progress: progress::progress(),
     };
     options.one_standard_input(inputs)?;
     Session::open(options)
+}
+
+/// Returns the files of facts: those that are given, or those that stand in the folder of the one recording.
+fn facts(common: &Common, inputs: &[&Path]) -> Vec<PathBuf> {
+    match (common.facts.as_slice(), inputs) {
+        ([], [folder]) => {
+            let beside = folder.join(FACTS);
+            let there = folder.is_dir() && beside.is_file();
+            there.then_some(beside).into_iter().collect()
+        }
+        (given, _) => given.to_vec(),
+    }
 }
 
 /// Threads to use where the user does not say: more than a few have nothing to do.

@@ -399,7 +399,36 @@ fn the_same_twice_has_not_changed() {
             table.contains("Nothing changed that is more than noise."),
             "{table}"
         );
+        // Neither as the same file nor as a copy of it, also where everything is listed.
+        let copy = folder.write("copy", read(&path));
+        for other in [&path, &copy] {
+            let all = compare(&[&path, other], &["--all"]).text();
+            let same = "A and B are the same file: nothing can differ.";
+            assert!(all.contains(same), "{all}");
+            assert!(
+                all.contains("the same on both sides, and not listed"),
+                "{all}"
+            );
+            for change in ["\n- ", "may be noise, or", " fell", " rose"] {
+                assert!(!all.contains(change), "{change}: {all}");
+            }
+        }
     }
+}
+
+#[test]
+fn a_file_that_is_on_both_sides_is_said_to_be() {
+    let folder = Folder::new();
+    let [a, b] = ["a", "b"].map(|name| folder.record(name, |_| {}));
+    fs::write(&b, [read(&a), b"\n".to_vec()].concat()).expect("a written file");
+    let with = ["--with", a.to_str().expect("a path")];
+    let table = compare(&[&a, &b], &with).text();
+    assert!(
+        table.replace('\n', " ").contains("a is on both sides."),
+        "{table}"
+    );
+    let table = compare(&[&a, &b], &[]).text();
+    assert!(!table.contains("the same file"), "{table}");
 }
 
 #[test]

@@ -220,6 +220,30 @@ fn wrong_usage_is_status_2() {
         (vec!["info", &path, "--format", "yaml"], "json"),
         (vec!["events", &path, "--as", "strace"], "trace-cmd"),
         (vec!["exits", &path, "--as", "trace-cmd"], "perf"),
+        (vec!["report", &path, "-o", "x.txt"], ".html"),
+        (
+            vec!["report", &path, "-o", "q.html", "--format", "json"],
+            "--format json and -o",
+        ),
+        (
+            vec!["report", &path, "--brief", "--format", "csv"],
+            "--brief",
+        ),
+        (vec!["export", &path, "-o", "x.foo"], ".pftrace"),
+        (vec!["export", &path], "--as"),
+        (
+            vec!["export", &path, "-o", "x.md", "--table", "exits"],
+            "--table",
+        ),
+        (
+            vec!["export", &path, "-o", "x.md", "--path", "nope"],
+            "nope",
+        ),
+        (vec!["compare", &path], "missing"),
+        (vec!["compare", &path, &path, &path], "--with"),
+        (vec!["compare", "--each", &path], "missing"),
+        (vec!["paths", &path, "--path", "nope"], "nope"),
+        (vec!["paths", &path, "--instance", "1"], "--path"),
     ] {
         let run = run(&args);
         let what = format!("{args:?}");
@@ -356,6 +380,113 @@ fn filters_that_nothing_passes_are_named() {
     failures.finish(20);
 }
 
+/// Where filters leave nothing, nobody is told to record what is recorded.
+#[test]
+fn filters_that_leave_nothing_are_no_lack_of_the_recording() {
+    let mut failures = Failures::default();
+    let path = case("x86/console-sick/perf.data.zst").path;
+    for filter in [["--time", "0,1"], ["--cpu", "9999"]] {
+        for command in ["report", "diagnose"] {
+            let arguments = [command.as_ref(), filter[0].as_ref(), filter[1].as_ref()];
+            let run = run(arguments.into_iter().chain([path.as_os_str()]));
+            let what = format!("{command} {}", filter.join(" "));
+            refused(
+                &mut failures,
+                &what,
+                &run,
+                &["passes the filters", "trapline info"],
+            );
+        }
+    }
+    let screen = run([
+        "report".as_ref(),
+        "--cpu".as_ref(),
+        "0".as_ref(),
+        path.as_os_str(),
+    ]);
+    let text: Vec<String> = screen
+        .text()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    let text = text.join(" ");
+    failures.equal("--cpu 0", &screen.status, &0);
+    failures.check(!text.contains("record on the host"), || text.clone());
+    failures.check(
+        text.contains("No kvm_exit event passes the filters"),
+        || text.clone(),
+    );
+    failures.finish(15);
+}
+
+/// Of a perf.data that was cut off while it was recorded, the screen says what can still be done.
+#[test]
+fn a_recording_without_formats_says_who_has_them() {
+    let whole = crate::common::read(&case("x86/console-sick/perf.data.zst").path);
+    let folder = tempfile::tempdir().expect("a folder");
+    let cut = folder.path().join("cut.data");
+    fs::write(&cut, &whole[..3_000_000]).expect("a written file");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for option in ["--color=never", "--brief"] {
+        let screen = run(["report".as_ref(), option.as_ref(), cut.as_os_str()]).text();
+        let text = words(&screen);
+        assert!(
+            text.contains(&words(
+                "--formats OTHER takes it from another recording of the same kernel."
+            )),
+            "{screen}"
+        );
+        assert!(!text.contains("kvm_exit"), "{screen}");
+    }
+}
+
+/// What is wrong and what to do fits a few lines of a terminal.
+#[test]
+fn errors_are_short() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nothing = write(folder.path(), "f.txt", b"this is no fact\n");
+    let path = case("x86/console-sick/perf.data.zst").path;
+    let (recording, facts) = (path.to_string_lossy(), nothing.to_string_lossy());
+    for option in [["--vm", "nosuch"], ["--facts", &facts]] {
+        let run = run(["exits", option[0], option[1], &recording]);
+        let error = run.stderr.replace(&*recording, "REC").replace(&*facts, "F");
+        assert!(error.len() < 260, "{} signs: {error}", error.len());
+    }
+}
+
+/// What is shown of a file is in it.
+#[test]
+fn a_map_of_devices_that_is_no_text_is_shown_as_it_is() {
+    let mut failures = Failures::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = case("vmx/tiny-irqchip/perf.data.kvmstat.zst").path;
+    let mut noise = vec![0xfe, 0xed, 0x00, 0x10];
+    noise.extend((0..2000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()));
+    let map = write(folder.path(), "map", &noise);
+    let run = run([
+        "exits".as_ref(),
+        "--mtree".as_ref(),
+        map.as_os_str(),
+        recording.as_os_str(),
+    ]);
+    refused(&mut failures, "noise", &run, &["beginning fe ed 00 10"]);
+    failures.finish(4);
+}
+
+#[test]
+fn help_that_cannot_be_written_is_no_success() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return;
+    };
+    let output = trapline()
+        .arg("--help")
+        .stdout(Stdio::from(full))
+        .output()
+        .expect("it starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("trapline: standard output: "));
+}
+
 #[test]
 fn what_cannot_be_unpacked_is_told_by_its_own_cause() {
     let mut failures = Failures::default();
@@ -397,12 +528,10 @@ fn what_cannot_be_unpacked_is_told_by_its_own_cause() {
     let told = run(["info", "/dev/zero"]);
     refused(&mut failures, "zeros without an end", &told, &["expected"]);
     let told = run(["paths", "--path", "foo", "packed.txt.zst"]);
-    refused(
-        &mut failures,
-        "no path",
-        &told,
-        &["--path foo", "no built-in path", "halt-wake, irqfd"],
-    );
+    failures.equal("no path: exit status", &told.status, &2);
+    for word in ["--path foo", "no built-in path", "halt-wake, irqfd"] {
+        failures.check(told.stderr.contains(word), || told.stderr.clone());
+    }
     failures.check(!told.stderr.contains("os error"), || told.stderr.clone());
     failures.finish(30);
 }

@@ -340,7 +340,10 @@ fn what_is_written_is_known_by_the_name_or_said() {
         let mut all = vec!["export".to_owned(), path.to_owned()];
         all.extend(args);
         let run = run(all);
-        failures.equal(&run.stderr, &run.status, &1);
+        // A folder that is not there is no wrong usage.
+        let unwritten = run.stderr.contains("cannot be written");
+        let wanted = if unwritten { 1 } else { 2 };
+        failures.equal(&run.stderr, &run.status, &wanted);
         failures.check(run.stderr.contains(says), || run.stderr.clone());
     }
     failures.finish(30);

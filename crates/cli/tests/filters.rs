@@ -160,7 +160,7 @@ fn a_process_without_vcpus_is_refused() {
     let unknown = run(["exits", "--vm", "b", &path]);
     let words = [
         "called b",
-        "VMs known here",
+        "VMs known",
         "process 1689",
         "process 1691",
         "--facts",

@@ -88,6 +88,7 @@ impl Place {
             .env_clear()
             .env("PATH", &self.path)
             .env("HOME", self.folder.path())
+            .env("TMPDIR", self.folder.path())
             .env("LC_ALL", "C")
             .env("TRAPLINE_NO_LOCAL_FILES", "1")
             .output()

@@ -336,7 +336,7 @@ fn what_is_wrong_is_said() {
     for (args, status, words) in [
         (
             vec!["--path", "hlat-wake"],
-            1,
+            2,
             vec!["hlat-wake", "halt-wake", "irqfd"],
         ),
         (
@@ -381,7 +381,7 @@ fn what_is_wrong_is_said() {
         ),
         (vec!["--slow", "5 parsecs"], 2, vec!["5 parsecs", "ms"]),
         (vec!["--slow", "1.5"], 2, vec!["1.5"]),
-        (vec!["--instance", "1"], 1, vec!["--path", "6"]),
+        (vec!["--instance", "1"], 2, vec!["--path", "6"]),
         (
             vec!["--path", "kick", "--instance", "2"],
             1,

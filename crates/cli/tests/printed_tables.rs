@@ -83,8 +83,11 @@ fn a_table_of_a_document_is_shown_by_exits_and_by_report() {
     ]);
     let both = both.json().unwrap();
     let recordings = both["recordings"].as_array().unwrap();
-    assert_eq!(recordings.len(), 2);
-    assert_eq!(recordings[0]["exits"][0]["event"], "ioport");
+    // Of one situation.
+    assert_eq!(recordings.len(), 1);
+    let exits = recordings[0]["exits"].as_array().unwrap();
+    let events: Vec<_> = exits.iter().map(|table| &table["event"]).collect();
+    assert_eq!(events, ["ioport", "vmexit"]);
     assert_eq!(recordings[0]["findings"][0]["id"], "timer-port-exits");
     let text = run(["report", &path]).text();
     assert!(
@@ -286,4 +289,87 @@ fn a_profile_is_told_what_it_holds() {
     let run = run(["exits".as_ref(), cut.as_os_str()]);
     failures.check(run.stderr.contains("--formats"), || run.stderr.clone());
     failures.finish(15);
+}
+
+/// Tables of different kinds are of one situation, as `diagnose` takes them: one screen, and one part of a page.
+#[test]
+fn tables_of_one_situation_make_one_report() {
+    let tables = ["vmexit", "ioport"]
+        .map(|kind| seed(&format!("case2-windows-before.perf-kvm-stat-{kind}.txt")));
+    let [vmexit, ioport] = tables.each_ref().map(|path| path.to_str().unwrap());
+    let screen = run(["report", vmexit, ioport]).text();
+    assert_eq!(screen.matches("\nmore: ").count(), 1, "{screen}");
+    assert!(
+        screen.contains("high, timer-port-exits") && screen.contains("2.920s (89.0 %"),
+        "{screen}"
+    );
+    let more = format!("more: trapline report --full {vmexit} {ioport}\n");
+    assert!(screen.ends_with(&more), "{screen}");
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let page_name = page.to_str().unwrap();
+    assert_eq!(run(["report", "-o", page_name, vmexit, ioport]).status, 0);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("2.920s"), "no finding of both tables");
+    assert_eq!(html.matches("<article class=\"finding\"").count(), 1);
+}
+
+/// Where perf says of no time when a task waited longest, none is shown.
+#[test]
+fn a_task_without_a_delay_has_no_time_of_it() {
+    let table = seed("case5-good-host.perf-sched-latency.txt");
+    let document = json(&["sched"], &table).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert_ne!(row["delay_max_at_ns"], 0, "{row}");
+        let none = row["delay_max_ns"] == 0;
+        assert!(!none || row["delay_max_at_ns"].is_null(), "{row}");
+    }
+}
+
+/// Several tables of one kind are of several situations, and each has its name above it.
+#[test]
+fn tables_of_several_situations_stand_apart_below_their_headings() {
+    let stat = seed("case5-perf-stat.txt");
+    let name = stat.to_str().unwrap();
+    let text = run(["report", name]).text();
+    let headings: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("=== "))
+        .collect();
+    let said = [
+        "slow host (ondemand",
+        "(good host)",
+        "slow host (performance",
+    ];
+    assert_eq!(headings.len(), 3, "{text}");
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (at, one) in said.iter().enumerate() {
+        assert!(
+            folded.contains(&format!("case5-perf-stat.txt, line {} ", 2 + 8 * at)),
+            "{text}"
+        );
+        assert!(folded.contains(one), "{text}");
+    }
+    // One table of a kind in each of two files, and another kind in the second: that one belongs to its own file.
+    let folder = tempfile::tempdir().unwrap();
+    let both = folder.path().join("after.txt");
+    let read = |kind: &str| {
+        crate::common::read_text(&seed(&format!("case2-hpet.perf-kvm-stat-{kind}.txt")))
+    };
+    fs::write(&both, format!("{}\n\n{}", read("vmexit"), read("ioport"))).unwrap();
+    let before = seed("case2-kvm-clock.perf-kvm-stat-vmexit.txt");
+    let text = run([
+        "report",
+        "--format",
+        "json",
+        before.to_str().unwrap(),
+        both.to_str().unwrap(),
+    ])
+    .text();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let inputs = |at: usize| document["recordings"][at]["input"].clone();
+    assert_eq!(inputs(0), before.to_str().unwrap());
+    assert_eq!(inputs(1), both.to_str().unwrap());
 }

@@ -299,6 +299,21 @@ fn a_page_has_the_comparison_that_was_asked_for() {
     let table = table.expect("a table of changes");
     let command = format!("trapline compare --all {} {}", a.display(), b.display());
     assert_eq!(table.command, command);
+    // What ranks changes is no measure, and a value stands with its unit.
+    failures.check(
+        !table.columns.iter().any(|column| column == "effect_ns"),
+        || format!("{:?}", table.columns),
+    );
+    let at = table.columns.iter().position(|column| column == "a");
+    let values = table.rows.iter().filter_map(|row| Some(&row.get(at?)?.1));
+    let with_unit = |text: &&String| text.ends_with('s') || text.ends_with('%') || *text == "-";
+    failures.check(values.clone().any(|text| text.ends_with("/s")), || {
+        "no rate".to_owned()
+    });
+    for text in values {
+        let known = with_unit(&text) || text.parse::<f64>().is_err();
+        failures.check(known, || format!("{text} has no unit"));
+    }
     let compared = commands_tell_the_same(&mut failures, "against", &page);
     failures.check(compared > 50, || format!("{compared} numbers"));
     failures.finish(20);
@@ -330,6 +345,124 @@ fn commands_have_the_filters_and_a_name_that_a_shell_reads() {
         failures.check(run.status == 0, || format!("{command}: {}", run.stderr));
     }
     failures.finish(10);
+}
+
+/// A page begins with the sentence of the screen, and counts what could not be checked in one line.
+#[test]
+fn a_page_begins_with_the_sentence_of_its_screen() {
+    let mut failures = Failures::default();
+    for name in [
+        "x86/console-healthy/perf.data.zst",
+        "seed-text/case2-hpet.perf-kvm-stat-vmexit.txt",
+        "seed-text/case5-good-host.perf-sched-latency.txt",
+    ] {
+        let path = file(name);
+        let screen = run(["report".as_ref(), path.as_os_str()]).text();
+        let sentence: Vec<&str> = screen.lines().take_while(|line| !line.is_empty()).collect();
+        let (_, page) = Page::of(&[&path], &[]);
+        let page = page.expect("a page").text;
+        let between = |from: &str, to: &str| -> String {
+            let rest = page.split(from).nth(1).unwrap_or_default();
+            rest.split(to).next().unwrap_or_default().to_owned()
+        };
+        let headline = between("<p class=\"headline\">", "</p>");
+        failures.check(
+            sentence.join(" ").starts_with(&headline) && !headline.is_empty(),
+            || format!("{name}: {headline:?} is not {sentence:?}"),
+        );
+        let folded = between("<details class=\"lacks\"><summary>", "</summary>");
+        failures.check(
+            folded.contains(" of ") && folded.contains("could not be checked"),
+            || format!("{name}: {folded:?}"),
+        );
+    }
+    failures.finish(6);
+}
+
+/// What filters leave out is no lack of the recording, and what a reader would take for a contradiction is explained.
+#[test]
+fn a_page_explains_what_seems_to_contradict_itself() {
+    let mut failures = Failures::default();
+    let path = file("x86/console-sick/perf.data.zst");
+    let (_, page) = Page::of(&[&path], &[]);
+    let page = page.expect("a page").text;
+    for words in [
+        "timed from kvm_pio, which comes after the VMM",
+        "sched_stat_runtime), which is kept of",
+    ] {
+        failures.check(page.contains(words), || format!("the page lacks: {words}"));
+    }
+    for arguments in [&["report", "--full"][..], &["export", "--as", "md"]] {
+        let arguments = arguments.iter().map(AsRef::<std::ffi::OsStr>::as_ref);
+        let text = run(arguments.chain([path.as_os_str()])).text();
+        failures.check(text.contains("timed from kvm_pio"), || text.clone());
+    }
+    let (_, page) = Page::of(&[&path], &["--cpu", "0"]);
+    let page = page.expect("a page").text;
+    failures.check(
+        page.contains("No kvm_exit event passes the filters"),
+        || "the page does not say that filters left out the exits".to_owned(),
+    );
+    for words in ["There are no kvm_exit events", "No kvm_exit events:"] {
+        failures.check(!page.contains(words), || format!("the page says: {words}"));
+    }
+    failures.finish(6);
+}
+
+/// A window of a moment shows no rates, and what began in it may end behind it.
+#[test]
+fn a_short_window_is_not_judged() {
+    let path = file("x86/console-sick/perf.data.zst");
+    let time = "--time=450.2,450.3";
+    let screen = run(["report".as_ref(), time.as_ref(), path.as_os_str()]).text();
+    let text: Vec<&str> = screen.split_whitespace().collect();
+    let text = text.join(" ");
+    assert!(
+        text.starts_with(&format!(
+            "Too short to judge: what passes {time} spans 91.78ms,"
+        )),
+        "{screen}"
+    );
+    assert!(
+        text.contains("An instance of irqfd that begins in it took 263.4ms, and ends behind it."),
+        "{screen}"
+    );
+    assert!(
+        text.contains(&format!("5500 events, only {time},")),
+        "{screen}"
+    );
+}
+
+/// A line of the page's title is one line, whatever a file is called.
+#[test]
+fn a_title_is_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("two\nlines.txt");
+    fs::copy(
+        file("seed-text/case2-hpet.perf-kvm-stat-vmexit.txt"),
+        &recording,
+    )
+    .expect("a copy");
+    let page = folder.path().join("page.html");
+    let arguments = [
+        "report".as_ref(),
+        recording.as_os_str(),
+        "-o".as_ref(),
+        page.as_os_str(),
+    ];
+    assert_eq!(run(arguments).status, 0);
+    let html = fs::read_to_string(&page).expect("a page");
+    let title = html
+        .split("<title>")
+        .nth(1)
+        .and_then(|rest| rest.split("</title>").next());
+    let title = title.expect("a title");
+    assert!(title.contains("two\\x0alines.txt"), "{title}");
+    let headings = html
+        .split("<h1>")
+        .nth(1)
+        .and_then(|rest| rest.split("</h1>").next());
+    assert_eq!(headings, Some(title));
 }
 
 #[test]

@@ -196,6 +196,28 @@ fn tables_sort_and_copy() {
     page.is_quiet();
 }
 
+/// Where columns are cut off at the side, that shows, and is said.
+#[test]
+fn a_table_wider_than_the_page_says_so() {
+    let recording = Recording::by_chance(2, 50);
+    let Some(page) = Page::of(&[&recording], &[]) else {
+        return;
+    };
+    let state = "const box = document.querySelector('#exits .table-box');
+        const said = box.previousElementSibling.querySelector('.wider');
+        const classes = ['more-left', 'more-right'].map(name => box.classList.contains(name));";
+    let told = |wanted: Value| {
+        let state =
+            format!("{state} return JSON.stringify([...classes, !said.hidden]) === '{wanted}';");
+        page.browser.wait(&state);
+    };
+    told(json!([false, false, false]));
+    page.run("document.querySelector('#exits .table-box').style.width = '8rem'");
+    told(json!([false, true, true]));
+    page.run("document.querySelector('#exits .table-box').scrollLeft = 100000");
+    told(json!([true, false, true]));
+}
+
 #[test]
 fn a_search_goes_over_everything() {
     let recording = Recording::by_chance(4, 100);

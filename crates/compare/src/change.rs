@@ -161,6 +161,11 @@ impl Change {
         }
     }
 
+    /// Returns whether both sides are the same, also for each unit of work.
+    pub fn is_none(&self) -> bool {
+        self.a == self.b && self.per_work.iter().all(|work| work.a == work.b)
+    }
+
     /// Returns the second value as a multiple of the first; `None` where the first is nothing.
     pub fn ratio(&self) -> Option<f64> {
         let a = self.a.number().filter(|a| *a != 0.0)?;

@@ -10,7 +10,7 @@ use crate::chance;
 use crate::change::{Change, Level, Unit, Which};
 use crate::rows::{Lead, Pieces};
 use crate::side::{Pair, Row, SPENT, count, durations, push, rows, value};
-use words::{change, duration, number, rose, share};
+use words::{change, duration, number, share, went};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
 const WAITING: f64 = 0.1;
@@ -490,13 +490,7 @@ fn all_exits(pair: &Pair<'_>, basis: &Basis<'_>, sums: [Whole; 2]) -> Change {
                 !reversed(basis) && Which::more(ns(0), ns(1)) == Some(*more)
             }),
         level: Level::Whole,
-        text: format!(
-            "Exits {}: {} to {}{each} ({}).",
-            rose(rate_a, rate_b),
-            number(rate_a),
-            number(rate_b),
-            change(rate_a, rate_b)
-        ),
+        text: format!("Exits {}.", went(rate_a, rate_b, number, each)),
         ..Change::default()
     }
 }
@@ -540,13 +534,7 @@ fn time_of_exits(
             .worse([ns_a, ns_b], of)
             .filter(|_| !waiting && !reversed(basis)),
         level: Level::Whole,
-        text: format!(
-            "{words} {}: {} to {}{each} ({}).",
-            rose(ns_a, ns_b),
-            duration::of_f64(ns_a),
-            duration::of_f64(ns_b),
-            change(ns_a, ns_b)
-        ),
+        text: format!("{words} {}.", went(ns_a, ns_b, duration::of_f64, each)),
         ..Change::default()
     })
 }

@@ -44,7 +44,8 @@ pub use kvm::{
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
 pub use sink::{
-    Body, CallBranches, Event, EventType, LostKind, NONE, Order, Sample, Side, Sink, UserStack,
+    Body, CallBranches, Event, EventType, LostKind, NONE, Order, Place, Sample, Side, Sink,
+    UserStack,
 };
 pub use stack::{KERNEL_STACK, kernel_stack};
 pub use stack_line::StackFrame;

@@ -8,6 +8,9 @@ pub struct Quality {
     pub lost_events: u64,
     /// Whether the recording ends before its own end: cut off, or its recorder was killed.
     pub truncated: bool,
+    /// From when on events of some CPUs are missing and those of others are there, because the recording holds them CPU by
+    /// CPU and was cut off: a time in nanoseconds of its clock, 0 where of some CPU there is nothing.
+    pub uneven_from: Option<u64>,
     /// Everything a reader of the numbers has to know, a full sentence each.
     pub warnings: Vec<String>,
 }
@@ -25,6 +28,10 @@ impl Quality {
     pub fn merge(&mut self, other: Quality) {
         self.lost_events = self.lost_events.saturating_add(other.lost_events);
         self.truncated |= other.truncated;
+        self.uneven_from = [self.uneven_from, other.uneven_from]
+            .into_iter()
+            .flatten()
+            .min();
         for warning in other.warnings {
             self.warn(warning);
         }

@@ -1,6 +1,8 @@
 //! Push interface between recordings and whoever looks at their events.
 
+use std::any::Any;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use tracefmt::Format;
 
@@ -297,6 +299,12 @@ pub enum Side<'a> {
     },
     /// A line of the stack of the event before it, innermost first, as texts print stacks.
     StackLine(StackFrame<'a>),
+    /// The recording holds its events CPU by CPU and was cut off, so that from a time on those of some CPUs are missing and
+    /// those of others are not. Comes after all events.
+    Cut {
+        /// From when on; 0 where of some CPU there is nothing.
+        from: u64,
+    },
     /// Events were lost before this moment.
     Lost {
         /// When it was noticed; 0 when not told.
@@ -322,6 +330,15 @@ pub enum Order {
     /// In time order with all others.
     #[default]
     Time,
+}
+
+/// A place in a recording from which another walk can go on: what it pushes is what the walk that told of it had yet to push.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Up to when everything has been pushed, but for what comes late.
+    pub time: u64,
+    /// What the container knows of it.
+    pub inner: Arc<dyn Any + Send + Sync>,
 }
 
 /// Receives what a recording holds, in time order or as much of it as it needs ([`Sink::order`]).
@@ -351,6 +368,17 @@ pub trait Sink {
     /// Tells whether [`Event::sample`] is looked at: gathering it costs as much as a small analysis does.
     fn wants_samples(&self) -> bool {
         false
+    }
+
+    /// Tells whether [`Sink::place`] is of interest. Asked once, before the first event.
+    fn places(&self) -> bool {
+        false
+    }
+
+    /// Takes a place from which another walk can go on, between the events before it and those after it. Only some containers
+    /// tell any.
+    fn place(&mut self, place: &Place) {
+        let _ = place;
     }
 
     /// Takes one event. Returning `Break` ends the walk.

@@ -58,6 +58,11 @@ fn is_kernels(comm: &str) -> bool {
 }
 
 impl Bonds {
+    /// Returns how many pairs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
     /// Takes a wake-up of a vCPU's thread.
     pub(crate) fn wakes(&mut self, event: &Event<'_>, target: i32) {
         // Where processes are recorded nothing has to be concluded.

@@ -73,6 +73,13 @@ impl Times {
         self.add(to, ns);
     }
 
+    /// Takes time away from a state, at most what is there.
+    #[inline]
+    pub fn take(&mut self, state: State, ns: u64) {
+        let sum = &mut self.0[state as usize];
+        *sum = sum.saturating_sub(ns);
+    }
+
     /// Adds other times.
     #[inline]
     pub fn merge(&mut self, other: &Times) {

@@ -74,6 +74,11 @@ impl Threads {
         self.at(*self.by_tid.get(tid)?).map(|(_, thread)| thread)
     }
 
+    /// Returns how many threads and bonds there are.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len() + self.bonds.len()
+    }
+
     /// Returns the thread of a slot, and its id.
     pub fn at(&self, slot: u32) -> Option<(i32, &Thread)> {
         let (tid, thread) = self.all.get(slot as usize)?;

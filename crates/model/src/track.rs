@@ -63,7 +63,7 @@ pub struct Polls {
 }
 
 /// One vCPU.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Track {
     /// Its thread: id, and slot in `Threads`.
     pub tid: i32,
@@ -132,6 +132,11 @@ impl Track {
             polled_ns: None,
             pending: Vec::new(),
         }
+    }
+
+    /// Returns about how many things it has: as many as lists of threads have in so much memory.
+    pub(crate) fn len(&self) -> usize {
+        4 + self.pending.len()
     }
 
     /// Whether the exit under way is one in which the guest asked to wait.

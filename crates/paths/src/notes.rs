@@ -20,7 +20,7 @@ pub enum Was {
     Kernel,
     /// On a CPU, the VMM handling an exit.
     User,
-    /// Polling in a halt.
+    /// Polling in a halt, which ended by that.
     Polling,
     /// On a CPU; the recording does not say more.
     Running,
@@ -30,6 +30,8 @@ pub enum Was {
     Halted,
     /// Asleep in something else.
     Asleep,
+    /// In a halt, and not seen to sleep: on its way there or back, or polling where nothing says that it did.
+    Halting,
 }
 
 impl Was {
@@ -129,13 +131,13 @@ pub(crate) fn count<T: PartialEq>(list: &mut Vec<(T, u32)>, what: T) {
     }
 }
 
-/// What a vCPU is in, as its state says.
+/// What a vCPU is in, as its state says. Whether it polls in a halt only the halt's end tells.
 pub(crate) fn was(state: State, halt: Option<model::Halt>, run: Run) -> Was {
     use model::Halt;
     match (state, halt) {
         (_, Some(Halt::Asleep)) => Was::Halted,
         (_, Some(Halt::Runnable)) => Was::Runnable,
-        (_, Some(Halt::Running)) => Was::Polling,
+        (_, Some(Halt::Running)) => Was::Halting,
         (State::Guest, _) => Was::Guest,
         (State::Kernel | State::Poll, _) => Was::Kernel,
         (State::User, _) => Was::User,

@@ -23,6 +23,8 @@ pub struct PerfData<'a> {
     has_formats: bool,
     info: Info,
     pub(crate) truncated: bool,
+    /// The end of the data is missing, and not only what stands behind it.
+    pub(crate) data_cut: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -40,6 +42,7 @@ impl<'a> PerfData<'a> {
             has_formats: false,
             info: Info::default(),
             truncated: false,
+            data_cut: false,
             diagnostics: Vec::new(),
         }
     }
@@ -125,6 +128,11 @@ impl<'a> PerfData<'a> {
     /// Returns whether its end is missing, as far as its header tells.
     pub fn truncated(&self) -> bool {
         self.truncated
+    }
+
+    /// Returns whether records are missing at its end, as far as its header tells.
+    pub fn data_truncated(&self) -> bool {
+        self.data_cut
     }
 
     /// Returns what of it could not be taken, records aside.

@@ -82,6 +82,7 @@ impl<'a> PerfData<'a> {
         if data_size == 0 {
             // perf writes the size when it ends: this recorder was killed.
             self.truncated = true;
+            self.data_cut = true;
             self.note(Diagnostic::at(
                 48,
                 "the data size in the header is 0: the recorder did not end in order, and left no \
@@ -90,6 +91,7 @@ impl<'a> PerfData<'a> {
             end = len;
         } else if end > len {
             self.truncated = true;
+            self.data_cut = true;
             self.note(Diagnostic::at(
                 len,
                 format!(

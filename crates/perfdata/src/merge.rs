@@ -7,6 +7,8 @@
 //! rounds; the runs are then walked again byte by byte. Either way the state does not grow with the length
 //! of the recording.
 
+use std::ops::Range;
+
 /// One record: when, and where.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
@@ -220,6 +222,34 @@ impl Queue {
             }
         };
         self.push(Key::new(open.first_time, run.seq, slot));
+    }
+
+    /// Returns what is left of all runs of the input, in their order: from when on, and its bytes.
+    pub(crate) fn left(&self) -> Vec<(u64, Range<usize>)> {
+        let runs = self.heap.iter().filter_map(|key| {
+            let run = self.runs.get(key.slot())?;
+            Some((run.seq, key.time(), next_of(run, &self.entries)..run.end))
+        });
+        let mut runs: Vec<(u64, u64, Range<usize>)> = runs.collect();
+        runs.sort_unstable_by_key(|(seq, ..)| *seq);
+        runs.into_iter()
+            .map(|(_, time, bytes)| (time, bytes))
+            .collect()
+    }
+
+    /// Takes up a run of the input of which only the time of its first record is known, behind all others.
+    pub(crate) fn take_up(&mut self, time: u64, bytes: Range<usize>) {
+        let run = Run {
+            seq: self.next_seq,
+            buffer: 0,
+            entry: 0,
+            entry_end: 0,
+            at: bytes.start,
+            end: bytes.end,
+        };
+        self.next_seq += 1;
+        self.runs.push(run);
+        self.push(Key::new(time, run.seq, self.runs.len() - 1));
     }
 
     /// Drops the index of what went out, and begins to index again.

@@ -1,6 +1,7 @@
 //! Recordings written at random come back as they were written, in time order.
 
 use crate::writer::*;
+use perfdata::{PerfData, Want};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -243,10 +244,10 @@ proptest! {
         wanted in vec(any::<bool>(), 4),
     ) {
         let written = recording.write();
-        let data = perfdata::PerfData::parse(&written.bytes).unwrap();
+        let data = PerfData::parse(&written.bytes).unwrap();
         let wants = wanted.iter().map(|wanted| match wanted {
-            true => perfdata::Want::InOrder,
-            false => perfdata::Want::No,
+            true => Want::InOrder,
+            false => Want::No,
         });
         let (out, totals) = walk_wanting(&data, &wants.collect::<Vec<_>>());
         let left = recording
@@ -357,7 +358,7 @@ proptest! {
             _ => drop(n.u64(104).u64(152).u64(104).u64(304).u64(408).u64(600)),
         }
         n.u64s(&words);
-        if let Ok(data) = perfdata::PerfData::parse(&n.out) {
+        if let Ok(data) = PerfData::parse(&n.out) {
             let (out, _) = walk_wanting(&data, &[]);
             prop_assert!(out.len() <= n.out.len() / 8);
         }
@@ -373,8 +374,53 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Ok(data) = perfdata::PerfData::parse(&bytes) {
+        if let Ok(data) = PerfData::parse(&bytes) {
             walk_wanting(&data, &[]);
         }
+    }
+}
+
+/// What the second last round ended with is all there once the last one is whole: perf has read every CPU's buffer since.
+#[test]
+fn up_to_the_round_before_the_last_whole_one_nothing_is_missing() {
+    let sample = |time: u64, cpu: u32| {
+        Item::Kernel(Record {
+            attr: 0,
+            time,
+            cpu,
+            pid: 1,
+            tid: 1,
+            misc: 0,
+            body: Body::empty_sample(),
+        })
+    };
+    let rounds = [
+        vec![sample(10, 0), sample(20, 0), sample(12, 1)],
+        vec![sample(30, 0), sample(25, 1)],
+        vec![sample(40, 0), sample(31, 1)],
+    ];
+    for (count, known) in [(0, 0), (1, 0), (2, 20), (3, 30)] {
+        let mut items = Vec::new();
+        for round in &rounds[..count] {
+            items.extend(round.iter().cloned());
+            items.push(Item::Round);
+        }
+        items.push(sample(50, 0));
+        let recording = Recording {
+            big: false,
+            pipe: false,
+            storage: Storage::Plain,
+            attrs: vec![Attr {
+                sample_type: TID | TIME | ID | CPU,
+                read_format: 0,
+                sample_id_all: true,
+                ids: vec![1],
+            }],
+            items,
+        };
+        let bytes = recording.write().bytes;
+        let data = PerfData::parse(&bytes).unwrap();
+        let (_, totals) = walk_wanting(&data, &[Want::InOrder]);
+        assert_eq!(totals.whole_until, Some(known), "{count} rounds");
     }
 }

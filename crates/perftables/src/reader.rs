@@ -199,7 +199,12 @@ impl Reader {
         let label = label(text);
         // The titles of perf stat -o and of the full-screen view of perf kvm stat.
         let title = label.starts_with("started on ") || label.starts_with("KVM event statistics");
-        if is_fence(text) || title || label.is_empty() || label.chars().count() > MAX_LABEL {
+        if is_complaint(text)
+            || is_fence(text)
+            || title
+            || label.is_empty()
+            || label.chars().count() > MAX_LABEL
+        {
             return;
         }
         self.label = Some((line.number, label.to_owned()));
@@ -337,6 +342,37 @@ fn is_fence(text: &str) -> bool {
         "</code",
     ];
     marks.iter().any(|mark| text.starts_with(mark))
+}
+
+/// Returns whether a line is what a program said on its standard error, which `2>&1` puts above its table: perf's own words begin
+/// so (tools/perf/util/debug.c, `pr_err` and `pr_warning`, and `usage.c`), and the shell names the program or itself.
+fn is_complaint(text: &str) -> bool {
+    const STARTS: [&str; 12] = [
+        "Error:",
+        "ERROR:",
+        "Warning:",
+        "WARNING:",
+        "Fatal:",
+        "incompatible file format",
+        "Failed to ",
+        "failed to ",
+        "Couldn't ",
+        "Cannot ",
+        "Processed ",
+        "bash: ",
+    ];
+    // libtraceevent names the event whose print format it cannot read: `[kvm:kvm_inj_exception] bad op token }`.
+    let event = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "));
+    let event = event.is_some_and(|(event, _)| event.contains(':') && !event.contains(' '));
+    event
+        || STARTS.iter().any(|start| text.starts_with(start))
+        || text.starts_with("libtraceevent: ")
+        || text.starts_with("perf: ")
+        || text.starts_with("sh: ")
+        || text.starts_with("sudo: ")
+        || text.starts_with("[ perf record:")
 }
 
 /// Returns whether a line is a command with or without a prompt.

@@ -271,6 +271,21 @@ fn several_tables_in_one_text() {
     assert_eq!(tables(KVM.as_bytes())[0], tables(text.as_bytes())[5]);
 }
 
+/// `perf kvm stat report > FILE 2>&1` puts what perf says on its standard error above the table: it names nothing.
+#[test]
+fn what_perf_complains_of_is_no_name_of_a_table() {
+    let complaints = "libtraceevent: No such file or directory\n  [kvm:kvm_inj_exception] bad op token }\n  Error: expected type 5 but read 0\n";
+    let label = |text: &str| {
+        let (tables, _) = read(text.as_bytes());
+        tables[0].label().map(str::to_owned)
+    };
+    assert_eq!(label(&format!("{complaints}\n\n{KVM}")), None);
+    let named = format!("# slow host\n{complaints}\n{KVM}");
+    assert_eq!(label(&named).as_deref(), Some("slow host"));
+    let bracketed = format!("[slow host] before\n{KVM}");
+    assert_eq!(label(&bracketed).as_deref(), Some("[slow host] before"));
+}
+
 #[test]
 fn live_tables_are_kept_with_their_time() {
     let one = |time: &str, count: u64| {

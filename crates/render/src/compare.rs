@@ -3,7 +3,7 @@
 use compare::{Change, Comparison, Difference, PerWork, Unit, Value as Side, Which};
 use serde::Serialize;
 use serde_json::Value;
-use words::duration;
+use words::{duration, share};
 
 use crate::html::Frame;
 use crate::quality::wrap;
@@ -59,10 +59,14 @@ pub fn text(
         }
         out.push('\n');
     }
-    let untold = comparison.untold.len();
-    if all {
+    let (equal, differ): (Vec<&Change>, Vec<&Change>) = comparison
+        .untold
+        .iter()
+        .partition(|change| change.is_none());
+    let untold = differ.len();
+    if all && untold > 0 {
         out.push_str("\nwhat may be noise, or is small:\n");
-        for change in &comparison.untold {
+        for change in differ {
             one(&mut out, change, layout.width);
         }
     } else if untold > 0 {
@@ -75,6 +79,11 @@ pub fn text(
             ),
             layout.width,
         );
+    }
+    if !equal.is_empty() {
+        let figures = words::counted(equal.len(), "figure is", "figures are");
+        let text = format!("{figures} the same on both sides, and not listed");
+        wrap(&mut out, "", &text, layout.width);
     }
     out
 }
@@ -131,11 +140,18 @@ pub(crate) fn columns() -> Table<'static, Change> {
     Table::new()
         .column("what", Text, |change: &Change| change.what.clone())
         .column("a", Value, |change| side(&change.a, change.unit))
+        .show(|change, _| worded(&change.a, change.unit))
         .csv_form(|change| plain(&change.a))
         .column("b", Value, |change| side(&change.b, change.unit))
+        .show(|change, _| worded(&change.b, change.unit))
         .csv_form(|change| plain(&change.b))
         .column("delta", Value, |change| {
             change.delta().map(|delta| number_of(delta, change.unit))
+        })
+        .show(|change, _| match change.delta() {
+            Some(delta) if delta < 0.0 => format!("-{}", with_unit(-delta, change.unit)),
+            Some(delta) => with_unit(delta, change.unit),
+            None => "-".to_owned(),
         })
         .csv_form(|change| {
             change
@@ -169,6 +185,25 @@ pub(crate) fn columns() -> Table<'static, Change> {
             "effect_ns",
             "text",
         ])
+}
+
+/// Returns a side's value as people read it.
+fn worded(value: &Side, unit: Unit) -> String {
+    match value {
+        Side::Number(number) => with_unit(*number, unit),
+        Side::Word(word) => crate::clean(word),
+        Side::Absent => "-".to_owned(),
+    }
+}
+
+/// Returns a number with its unit.
+fn with_unit(number: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Nanoseconds => duration::human(number.max(0.0).round() as u64),
+        Unit::Share => share::tenths(number),
+        Unit::PerSecond => format!("{}/s", words::number(number)),
+        Unit::Count | Unit::Word => words::number(number),
+    }
 }
 
 /// Returns a number as documents have it: a duration is an integer.
@@ -230,16 +265,14 @@ pub fn csv(comparison: &Comparison, all: bool) -> String {
     columns().csv(comparison.changes.iter().chain(untold))
 }
 
-/// Columns of a page.
-const PAGE: [table::Shown; 9] = [
+/// Columns of a page. What ranks changes is none: as a time it would be taken for one (docs/compare.md).
+const PAGE: [table::Shown; 7] = [
     ("text", "what changed"),
-    ("unit", "unit"),
     ("a", "A"),
     ("b", "B"),
     ("delta", "B - A"),
     ("ratio", "B / A"),
     ("confidence", "confidence"),
-    ("effect_ns", "effect on time"),
     ("worse", "worse"),
 ];
 

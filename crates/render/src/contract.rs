@@ -11,10 +11,8 @@ contract. A test writes this file: `TRAPLINE_WRITE_GOLDEN=1 cargo test -p render
 ";
 
 fn written() -> String {
-    let tables = crate::tables();
-    let tables = tables
-        .iter()
-        .map(|(title, table)| format!("\n## {title}\n\n{table}"));
+    let tables = crate::tables().into_iter().chain(crate::live_tables());
+    let tables = tables.map(|(title, table)| format!("\n## {title}\n\n{table}"));
     HEAD.to_owned() + &tables.collect::<String>()
 }
 

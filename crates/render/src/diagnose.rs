@@ -1,6 +1,6 @@
 //! Findings.
 
-use rules::{Diagnosis, Finding, Remedy};
+use rules::{Diagnosis, Finding, Record, Remedy};
 use serde::Serialize;
 use serde_json::Value;
 use words::{duration, share};
@@ -30,6 +30,10 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
                 &lack.what,
                 width,
             );
+        }
+        if let Some(command) = diagnosis.to_record() {
+            let text = format!("'{command}', on the host, records what these need.");
+            wrap(&mut out, "  ", &text, width);
         }
     }
     if !diagnosis.clear.is_empty() {
@@ -136,6 +140,8 @@ struct Unknown<'a> {
     id: &'static str,
     /// What to record.
     needs: &'a str,
+    /// The command that records it; null where a recording cannot help.
+    record: Option<String>,
 }
 
 /// What is said of a guest's definition, where one was given.
@@ -152,6 +158,7 @@ pub fn document<'a>(diagnosis: &'a Diagnosis, definition: Option<Definition<'a>>
     let unknown = diagnosis.lacks.iter().map(|lack| Unknown {
         id: lack.rule.id,
         needs: &lack.what,
+        record: Record::command(lack.rule.record.iter().copied()),
     });
     Document {
         findings: findings(&diagnosis.findings),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::html::Frame;
 use crate::table::{Shown, Table, Unit, more};
 use crate::times;
-use crate::{Layout, vms};
+use crate::{Layout, quality, vms};
 
 /// A row of a table of exits.
 pub(crate) struct Exit<'r> {
@@ -362,7 +362,24 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
     for exit in rows(None, report, &unknowable).take(layout.limit) {
         let _ = writeln!(out, "{}", view.line(&exit, layout));
     }
+    if let Some(note) = note(report) {
+        quality::wrap(&mut out, "", note, layout.width);
+    }
     out
+}
+
+/// Returns why reads of ports seem to take no time in the VMM, where the VMM handled any: whoever sets this table beside what vCPUs
+/// were in the VMM for would find that they contradict each other.
+///
+/// An IN that the VMM handles leaves for it before KVM has the value, and `trace_kvm_pio` follows when it has
+/// (`complete_fast_pio_in` and `complete_emulated_pio` in `arch/x86/kvm/x86.c`); of an OUT it comes first.
+pub fn note(report: &ExitsReport) -> Option<&'static str> {
+    let rows = &report.rows;
+    let late = rows.iter().any(|row| !row.write && row.user_count > 0);
+    (report.table == ExitTable::Ioport && late).then_some(
+        "An IN (PIN) is timed from kvm_pio, which comes after the VMM has answered it: its time in the VMM is in its exit, and in \
+         what vCPUs were in the VMM for.",
+    )
 }
 
 /// Columns of a page.

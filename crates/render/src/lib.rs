@@ -26,6 +26,7 @@ pub mod irqs;
 pub mod json;
 mod layout;
 pub mod markdown;
+pub mod metrics;
 pub mod neutral;
 pub mod paths;
 pub mod paths_instance;
@@ -39,6 +40,7 @@ pub mod spans;
 mod speedscope;
 mod table;
 mod times;
+pub mod top;
 pub mod vcpus;
 mod vms;
 
@@ -133,5 +135,24 @@ fn tables() -> Vec<(&'static str, String)> {
         ),
         ("`irqs`: `rows`", irqs::columns().described(&[&irqs::SHOWN])),
         ("`rules`: `rules`", rules::columns().described(&[])),
+    ]
+}
+
+/// Returns the tables of what is counted live, in the same way.
+#[cfg(test)]
+fn live_tables() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "`top`: `vcpus`",
+            top::vcpus().described(&[&top::views()[0]]),
+        ),
+        (
+            "`top`: `rows`, `notifications`",
+            top::exits().described(&[&top::views()[1], &top::views()[2]]),
+        ),
+        (
+            "`top`: `behind`",
+            top::behind().described(&[&top::views()[3]]),
+        ),
     ]
 }

@@ -343,11 +343,12 @@ fn saving(report: &PathReport, slow: &SlowReport, layout: Layout) -> Option<Stri
     let stage = best.filter(|stage| stage.saving_ns > whole / 20)?;
     let share = stage.saving_ns as f64 / whole.max(1) as f64;
     Some(format!(
-        "Estimate: if '{}' took the slow ones what it takes the others, their total of {} would be {} ({} %) less.",
+        "Estimate: if '{}' took the slow ones what it takes the others, their total would fall by {} ({} %), from {} to {}.",
         stage.name,
-        layout.time(whole),
         layout.time(stage.saving_ns),
-        share::cell(share)
+        share::cell(share),
+        layout.time(whole),
+        layout.time(whole.saturating_sub(stage.saving_ns)),
     ))
 }
 

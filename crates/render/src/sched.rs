@@ -46,7 +46,11 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .heading("mean", 9)
         .column("delay_max_ns", Nanoseconds, |t| t.row.delays.max())
         .heading("max", 9)
-        .column("delay_max_at_ns", Nanoseconds, |t| t.row.delay_max_at)
+        .column("delay_max_at_ns", Nanoseconds, |t| {
+            // Where nothing was delayed there is no such time, and perf prints none of it in short tables.
+            let known = t.row.delays.max() > 0 && (t.row.delay_max_at > 0 || !t.printed);
+            known.then_some(t.row.delay_max_at)
+        })
         .column("process", Number, |t| t.row.pid)
         .column("threads", Count, |t| t.row.threads)
         .column("on_cpu_ns", Nanoseconds, told(|r| r.on_cpu_ns))
@@ -309,6 +313,17 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     );
     out.push_str(&tasks().view(TASKS).text(task_rows(report), layout));
     out
+}
+
+/// Returns why two columns of a page's tasks differ; nothing where there is one of them.
+pub fn note(report: &SchedReport) -> Option<&'static str> {
+    let counted = report.rows.iter().any(|row| row.runtime_ns > 0);
+    let switched = report.rows.iter().any(|row| row.on_cpu_ns > 0);
+    (counted && switched).then_some(
+        "'runtime' is the kernel's own account (sched_stat_runtime), which is kept of tasks of the fair class and may leave \
+         out interrupts; 'on CPU' is the time between switches, without stretches of which one end was not recorded. So they \
+         differ.",
+    )
 }
 
 fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {

@@ -335,6 +335,25 @@ const PAGE: [Shown; 28] = [
     ("guessed", "VM is a guess"),
 ];
 
+/// Returns a text in which columns are called as they are on a page.
+pub fn as_on_page(text: &str) -> String {
+    let columns = PAGE.iter().filter(|(name, _)| name.ends_with("_ns"));
+    columns.fold(text.to_owned(), |text, (name, heading)| {
+        let quoted = format!("'{heading}'");
+        // A name may be the end of another one.
+        let mut out = String::new();
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(name) {
+            let (before, from) = rest.split_at(at);
+            let within = before.ends_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
+            out.push_str(before);
+            out.push_str(if within { name } else { &quoted });
+            rest = &from[name.len()..];
+        }
+        out + rest
+    })
+}
+
 /// Returns the table for a page.
 pub fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     let unknowable = report.unknowable();

@@ -13,6 +13,9 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     if with_rows.clone().next().is_none() {
         out.nothing(match recording.is_printed() {
             true => "None of these tables is of exits.",
+            false if recording.is_filtered() => {
+                "No kvm_exit event passes the filters, so nothing can be said about exits here."
+            }
             false => {
                 "There are no kvm_exit events, so nothing can be said about exits. Record on the host with 'perf kvm \
                  stat record' or 'trace-cmd record -e kvm -e sched'."
@@ -39,6 +42,9 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         out.table(recording, told, |frame| {
             exits::html(picture.isa, report, frame)
         });
+        if let Some(note) = exits::note(report) {
+            out.paragraph(note);
+        }
         split = split.or(report.seen);
     }
     if let Some(seen) = split

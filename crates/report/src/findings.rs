@@ -17,9 +17,11 @@ const LINKS: usize = 6;
 /// Writes the section.
 pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let diagnosis = recording.diagnosis;
-    if diagnosis.findings.is_empty() {
-        out.nothing("No rule found a cause here. What was looked for, and what could not be told, stands below.");
-    }
+    let _ = writeln!(
+        out.html,
+        "<p class=\"headline\">{}</p>",
+        escape(&recording.headline)
+    );
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         let id = out.id(&format!("finding-{}", at + 1));
         let _ = writeln!(out.html, "<article class=\"finding\" id=\"{id}\">");
@@ -29,9 +31,16 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         out.markup("</article>\n");
     }
     if !diagnosis.lacks.is_empty() {
-        out.heading("What could not be told");
+        let all = diagnosis.lacks.len() + diagnosis.clear.len() + diagnosis.findings.len();
+        let _ = writeln!(
+            out.html,
+            "<details class=\"lacks\"><summary>{} of {} could not be checked: what to record for them</summary>",
+            diagnosis.lacks.len(),
+            words::counted(all, "cause", "causes")
+        );
         let lacks = diagnosis.lacks.iter();
         out.list(lacks.map(|lack| format!("{}: {}", lack.rule.id, lack.what)));
+        out.markup("</details>\n");
     }
     if !diagnosis.clear.is_empty() {
         out.heading("What was looked for and not found");

@@ -23,6 +23,7 @@ pub(crate) fn section(recording: &Recording<'_>, graphs: usize, out: &mut Out) {
     if recording.flames.is_empty() {
         out.nothing(match recording.is_printed() {
             true => "Printed tables have no stacks.",
+            false if recording.is_filtered() => "Of what passes the filters, nothing has a stack.",
             false => {
                 "There are no samples with stacks and no switches with stacks. Record with 'perf record -a -g', or 'perf \
                  record -a -g -e sched:sched_switch' to see what threads waited for."

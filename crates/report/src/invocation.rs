@@ -34,31 +34,46 @@ pub fn quoted(argument: &OsStr) -> String {
     }
 }
 
+/// Returns the name of an input as shells read it, and as no option.
+fn file(name: &OsStr) -> String {
+    let bytes = name.as_bytes();
+    let name = match bytes.starts_with(b"-") && bytes.len() > 1 {
+        true => [b"./", bytes].concat(),
+        false => bytes.to_vec(),
+    };
+    quoted(OsStr::from_bytes(&name))
+}
+
 /// How a recording was given to trapline: commands name it, and what stood beside it, in the same way.
 #[derive(Debug, Clone)]
 pub struct Invocation {
     recording: String,
     /// What all commands take: filters, facts.
     common: String,
+    /// Filters alone, as they were given.
+    filters: String,
     mtree: String,
+    symbols: String,
     only_report: bool,
 }
 
 impl Invocation {
     /// Returns that of a recording without options.
     pub fn new(recording: &OsStr) -> Invocation {
-        let bytes = recording.as_bytes();
-        // A name may look like an option.
-        let file = match bytes.starts_with(b"-") && bytes.len() > 1 {
-            true => [b"./", bytes].concat(),
-            false => bytes.to_vec(),
-        };
         Invocation {
-            recording: quoted(OsStr::from_bytes(&file)),
+            recording: file(recording),
             common: String::new(),
+            filters: String::new(),
             mtree: String::new(),
+            symbols: String::new(),
             only_report: false,
         }
+    }
+
+    /// Adds another input, whose printed tables are of the same situation.
+    pub fn and(mut self, other: &OsStr) -> Invocation {
+        let _ = write!(self.recording, " {}", file(other));
+        self
     }
 
     /// Adds an option that all commands take.
@@ -68,9 +83,27 @@ impl Invocation {
         self
     }
 
+    /// Adds a filter, which all commands take.
+    pub fn filter(mut self, name: &str, value: &OsStr) -> Invocation {
+        let space = if self.filters.is_empty() { "" } else { " " };
+        let _ = write!(self.filters, "{space}{name}={}", quoted(value));
+        self.option(name, value)
+    }
+
+    /// Returns the filters, as they can be given to a shell; nothing where there are none.
+    pub fn filters(&self) -> &str {
+        &self.filters
+    }
+
     /// Adds the map of devices, which commands take that name devices.
     pub fn mtree(mut self, file: &OsStr) -> Invocation {
         self.mtree = format!(" --mtree={}", quoted(file));
+        self
+    }
+
+    /// Adds a file of symbols, which commands take that name functions.
+    pub fn symbols(mut self, option: &str, file: &OsStr) -> Invocation {
+        let _ = write!(self.symbols, " {option}={}", quoted(file));
         self
     }
 
@@ -81,8 +114,8 @@ impl Invocation {
     }
 
     /// Returns a command with its own arguments.
-    pub(crate) fn command(&self, command: &str, arguments: &str) -> String {
-        let (command, arguments) = match self.only_report {
+    pub fn command(&self, command: &str, arguments: &str) -> String {
+        let (command, arguments) = match self.only_report && command != "report" {
             true => ("report", "--format json"),
             false => (command, arguments),
         };
@@ -91,9 +124,11 @@ impl Invocation {
             "exits" | "vcpus" | "paths" | "report" | "diagnose" | "compare"
         );
         let mtree = if names { self.mtree.as_str() } else { "" };
+        let functions = matches!(command, "flame" | "report" | "diagnose" | "compare");
+        let symbols = if functions { self.symbols.as_str() } else { "" };
         let space = if arguments.is_empty() { "" } else { " " };
         format!(
-            "trapline {command}{space}{arguments}{}{mtree} {}",
+            "trapline {command}{space}{arguments}{}{mtree}{symbols} {}",
             self.common, self.recording
         )
     }
@@ -108,9 +143,10 @@ impl Invocation {
             _ => " --with ",
         };
         format!(
-            "trapline compare --all{}{} {}{with}{}",
+            "trapline compare --all{}{}{} {}{with}{}",
             self.common,
             self.mtree,
+            self.symbols,
             first.join(" "),
             second.join(" ")
         )
@@ -146,7 +182,12 @@ mod tests {
     fn commands_have_what_stood_beside_the_recording() {
         let told = Invocation::new(OsStr::new("-x.dat"))
             .option("--vm", OsStr::new("a b"))
-            .mtree(OsStr::new("m.txt"));
+            .mtree(OsStr::new("m.txt"))
+            .symbols("--kallsyms", OsStr::new("k.txt"));
+        assert_eq!(
+            told.command("flame", ""),
+            "trapline flame --vm='a b' --kallsyms=k.txt ./-x.dat"
+        );
         assert_eq!(
             told.command("exits", "--wide"),
             "trapline exits --wide --vm='a b' --mtree=m.txt ./-x.dat"
@@ -157,7 +198,7 @@ mod tests {
         );
         assert_eq!(
             told.only_report().command("sched", ""),
-            "trapline report --format json --vm='a b' --mtree=m.txt ./-x.dat"
+            "trapline report --format json --vm='a b' --mtree=m.txt --kallsyms=k.txt ./-x.dat"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use render::html::escape;
-use render::info;
+use render::{info, vcpus};
 use words::{duration, share};
 
 use crate::Recording;
@@ -20,6 +20,12 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
             "These are sums that a tool printed: what it lost, and what its clock was, is not in them.".to_owned(),
         );
     } else {
+        if recording.is_filtered() {
+            said.push(format!(
+                "What does not pass {} is left out of all numbers below; what vCPUs did is told of the whole time that was asked for.",
+                recording.invocation.filters()
+            ));
+        }
         said.push(match quality.lost_events {
             0 => "The recorder says of no event that it was lost.".to_owned(),
             lost => format!(
@@ -113,13 +119,18 @@ fn recorder(recording: &Recording<'_>) -> Vec<String> {
     let recorder = &picture.recorder;
     let time = |ns: u64| duration::of(ns, recording.head.nanoseconds);
     let mut said = Vec::new();
-    let ran = recorder.ran_ns.saturating_add(recorder.helpers_ns);
     if recorder.threads.is_empty() {
         said.push(
             "No thread of the recorder is seen, so what it took of the CPUs is not known."
                 .to_owned(),
         );
+    } else if picture.sched.is_none() {
+        said.push(format!(
+            "Of the recorder and its helpers {} seen; how long they ran cannot be known without sched_switch events.",
+            words::counted(recorder.threads.len() as u64, "thread is", "threads are")
+        ));
     } else {
+        let ran = recorder.ran_ns.saturating_add(recorder.helpers_ns);
         let mut text = format!(
             "The recorder's threads and their helpers ran for {}",
             time(ran)
@@ -143,11 +154,18 @@ fn recorder(recording: &Recording<'_>) -> Vec<String> {
 /// Says what events are missing that would tell more.
 fn lacks(recording: &Recording<'_>) -> Vec<String> {
     let picture = recording.picture;
-    let seen = picture.exits.first().and_then(|report| report.seen);
+    // Without rows there is nothing of which a part could be unknown.
+    let with_rows = picture.exits.iter().find(|report| !report.rows.is_empty());
+    let seen = with_rows.and_then(|report| report.seen);
     let of_exits = seen.iter().flat_map(analysis::unknowable);
-    let of_vcpus = picture.vcpus.iter().flat_map(|report| report.unknowable());
+    let of_vcpus = picture
+        .vcpus
+        .iter()
+        .filter(|report| !report.rows.is_empty());
+    let of_vcpus = of_vcpus.flat_map(|report| report.unknowable());
     let mut out: Vec<String> = Vec::new();
-    for text in of_vcpus.chain(of_exits).map(|item| item.to_string()) {
+    for item in of_vcpus.chain(of_exits) {
+        let text = vcpus::as_on_page(&item.to_string());
         if !out.contains(&text) {
             out.push(text);
         }
@@ -158,13 +176,20 @@ fn lacks(recording: &Recording<'_>) -> Vec<String> {
     if !recording.is_printed() {
         if !picture.info.has_exits {
             out.push(
-                "No kvm_exit events: nothing can be said about exits and about what vCPUs did."
-                    .to_owned(),
+                match recording.is_filtered() {
+                    true => "No kvm_exit event passes the filters: nothing can be said about exits and about what vCPUs did.",
+                    false => "No kvm_exit events: nothing can be said about exits and about what vCPUs did.",
+                }
+                .to_owned(),
             );
         }
         if picture.sched.is_none() {
             out.push(
-                "No sched_switch events: nothing can be said about who had the CPUs.".to_owned(),
+                match recording.is_filtered() {
+                    true => "No sched_switch event passes the filters: nothing can be said about who had the CPUs.",
+                    false => "No sched_switch events: nothing can be said about who had the CPUs.",
+                }
+                .to_owned(),
             );
         }
     }

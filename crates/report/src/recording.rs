@@ -38,12 +38,19 @@ pub struct Recording<'r> {
     pub examples: &'r [PathExamples],
     /// How it was given to trapline.
     pub invocation: Invocation,
+    /// The sentence that counts most.
+    pub headline: String,
 }
 
 impl Recording<'_> {
     /// Returns whether it is a table that a tool printed.
     pub(crate) fn is_printed(&self) -> bool {
         self.picture.origin == Origin::Printed
+    }
+
+    /// Returns whether filters left out some of its events.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.invocation.filters().is_empty()
     }
 
     /// Returns how its tables are laid out.

@@ -12,6 +12,9 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let Some(report) = &picture.sched else {
         out.nothing(match recording.is_printed() {
             true => "None of these tables is of scheduling.",
+            false if recording.is_filtered() => {
+                "No sched_switch event passes the filters, so nothing can be said about scheduling here."
+            }
             false => {
                 "There are no sched_switch events, so nothing can be said about scheduling. Record with 'trace-cmd \
                  record -e kvm -e sched' or 'perf sched record'."
@@ -29,6 +32,9 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         caption,
         command,
     };
+    if let Some(note) = sched::note(report) {
+        out.paragraph(note);
+    }
     let table = told("sched-tasks", "delays and run times of tasks", &tasks);
     out.table(recording, table, |frame| sched::html(report, frame));
     let table = told("sched-preempted", "who preempted whom", &tasks);

@@ -17,6 +17,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let Some(report) = report.filter(|report| !report.rows.is_empty()) else {
         out.nothing(match recording.is_printed() {
             true => "Printed tables do not say what vCPUs did.",
+            false if recording.is_filtered() => "No vCPU is seen in what passes the filters.",
             false => {
                 "No vCPU was seen: there are no events of KVM that tell which threads are vCPUs and what they did."
             }

@@ -213,6 +213,7 @@ fn page(timeline: bool) -> String {
         timeline: timeline.then(|| TIMELINE.to_owned()),
         examples: &examples,
         invocation: Invocation::new(OsStr::new(EVIL)),
+        headline: EVIL.to_owned(),
     };
     let page = Page {
         title: EVIL,

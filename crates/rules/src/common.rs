@@ -91,20 +91,23 @@ pub(crate) fn called(row: &ExitRow) -> String {
     }
 }
 
-/// Returns evidence for the rows of a table that count most.
+/// Returns evidence for the rows of a table that count most. `whole` is how many there are in all that their counts are shares
+/// of, and what these are: they may be others than the sentence before speaks of.
 pub(crate) fn listed(
     table: impl Fn(&ExitRow) -> ExitTable,
     rows: &[&ExitRow],
-    whole: u64,
+    (whole, what): (u64, &str),
     most: usize,
 ) -> Vec<Evidence> {
     let mut rows = rows.to_vec();
     rows.sort_by_key(|row| std::cmp::Reverse((row.stats.total(), row.stats.count())));
     let line = |row: &&ExitRow| {
         says!(
-            "{row}: {count} of them ({share}), {all} in all, {each} each.",
+            "{row}: {count} of {whole} {what} ({share}), {all} in all, {each} each.",
             row = called(row),
             count = row.stats.count(),
+            whole = whole,
+            what = what,
             share = Of(row.stats.count(), whole),
             all = Ns(row.stats.total()),
             each = Ns(row.stats.mean()),

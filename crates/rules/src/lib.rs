@@ -41,7 +41,7 @@ pub use definition::remarks;
 pub use diagnosis::{Diagnosis, Lack, all, diagnose, rule};
 pub use evidence::{Evidence, Number, PathInstance, TableRow, Value, Window};
 pub use finding::{Advice, Base, Cost, Finding, Severity};
-pub use rule::{Remedy, Rule, Verdict};
+pub use rule::{Record, Remedy, Rule, Verdict};
 
 /// The built-in paths that rules look at.
 pub const PATHS: [&str; 4] = ["irqfd", "kick", "ipi", "device-irq"];

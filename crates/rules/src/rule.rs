@@ -29,6 +29,43 @@ pub enum Verdict {
     Lacks(String),
 }
 
+/// What `trapline record --for` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Record {
+    /// Exits by reason, port, address and register.
+    Exits,
+    /// Who waited for a CPU.
+    Sched,
+    /// Interrupts, wake-ups and I/O; it has the two above too.
+    Paths,
+    /// Call chains.
+    Stacks,
+}
+
+impl Record {
+    /// Returns its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Record::Exits => "exits",
+            Record::Sched => "sched",
+            Record::Paths => "paths",
+            Record::Stacks => "stacks",
+        }
+    }
+
+    /// Returns the command that records for several; `None` for none.
+    pub fn command(asked: impl IntoIterator<Item = Record>) -> Option<String> {
+        let mut asked: Vec<Record> = asked.into_iter().collect();
+        asked.sort_unstable();
+        asked.dedup();
+        if asked.contains(&Record::Paths) {
+            asked.retain(|one| !matches!(one, Record::Exits | Record::Sched));
+        }
+        let names: Vec<&str> = asked.into_iter().map(Record::name).collect();
+        (!names.is_empty()).then(|| format!("trapline record --for {}", names.join(",")))
+    }
+}
+
 /// One cause that is looked for.
 #[derive(Debug)]
 pub struct Rule {
@@ -40,6 +77,8 @@ pub struct Rule {
     pub looks_at: &'static str,
     /// The events, tables or facts it needs.
     pub needs: &'static str,
+    /// What 'trapline record' is to be asked for, so that a recording has these events. Empty where no event is missing, ever.
+    pub record: &'static [Record],
     /// What a comparison calls the changes of what it measures, as they begin: a finding is no news while these are
     /// not. Empty where it measures several things.
     pub measures: &'static [&'static str],

@@ -135,7 +135,7 @@ fn is_of(vm: &Vm, pid: i32) -> bool {
 
 /// Says which VMs a recording knows, and how to tell it more.
 fn how_to_know(vms: &[Vm], name: &str) -> String {
-    const MOST: usize = 8;
+    const MOST: usize = 4;
     if vms.is_empty() {
         return format!("it shows no VM ('trapline info {name}')");
     }
@@ -143,14 +143,11 @@ fn how_to_know(vms: &[Vm], name: &str) -> String {
         .iter()
         .any(|vm| vm.name == vm.process || vm.pid.is_none());
     let tell = match unnamed {
-        true => {
-            "; --facts adds what the recording lacks: the output of 'ps -eLo pid,tid,comm,args' on the host gives \
-             the VMs' processes and names"
-        }
+        true => "; --facts with 'ps -eLo pid,tid,comm,args' names VMs",
         false => "",
     };
     format!(
-        "VMs known here: {} ('trapline info {name}' lists their vCPUs){tell}",
+        "VMs known: {} (see 'trapline info {name}'){tell}",
         words::list_first(&model::vm_names(vms), MOST)
     )
 }

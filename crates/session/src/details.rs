@@ -12,7 +12,8 @@ use eventtext::{EventPrinter, TextStyle, Times};
 use rules::Finding;
 use tracefmt::{Formats, Text};
 
-use crate::{Error, Input};
+use crate::hops::Hops;
+use crate::{Error, Input, Opened};
 
 /// Windows that are looked at again, at most.
 const WINDOWS: usize = 24;
@@ -31,8 +32,11 @@ const PATHS: usize = 8;
 /// How far a window reaches beyond both ends of its instance: a part of its length, and at least so many nanoseconds.
 const AROUND_PART: u64 = 10;
 const AROUND_NS: u64 = 20_000;
-/// Events after which it is looked at whether all is found.
+/// Events after which it is looked at whether the walk can go on elsewhere.
 const EVERY: u32 = 1 << 10;
+/// Whether all is found is looked at when this many lowest bits of the time have gone round: at the same times wherever a walk
+/// began.
+const SLICE_BITS: u32 = 20;
 
 impl Input<'_> {
     /// Fills the timeline of this input's picture ([`crate::PictureOptions::timeline`]) with what is of interest: marks of findings,
@@ -82,7 +86,10 @@ impl Input<'_> {
             study.choose(opened.window(), opened.left_out())
         });
         let windows = timeline.windows.len();
+        let resumes = std::mem::take(&mut timeline.resumes);
+        let hops = Hops::new(&resumes, &plan, &timeline.windows);
         let mut again = Again {
+            hops: Some(hops).filter(Hops::any),
             study,
             until: plan.until(),
             windows: &mut timeline.windows,
@@ -95,8 +102,9 @@ impl Input<'_> {
             room: timeline.limits.events,
             most: vec![None; windows],
             since: 0,
+            slice: 0,
         };
-        opened.walk(&mut again);
+        again.walk(&opened);
         if let Some(mut study) = again.study {
             study.finish();
             let found = study.get_mut::<Timeline>().map(std::mem::take);
@@ -242,6 +250,8 @@ fn say_left_out(timeline: &mut TimelineReport) {
 
 /// Takes the events of windows, and lets a study find stretches.
 struct Again<'a, 'f> {
+    /// Where it need not look.
+    hops: Option<Hops<'a>>,
     study: Option<Study>,
     /// When the last stretch that is looked for is over.
     until: u64,
@@ -257,9 +267,42 @@ struct Again<'a, 'f> {
     room: usize,
     most: Vec<Option<usize>>,
     since: u32,
+    /// The time of the last event, without its lowest bits.
+    slice: u64,
 }
 
 impl Again<'_, '_> {
+    /// Walks over all that is asked for.
+    fn walk(&mut self, opened: &Opened<'_>) {
+        let mut next = self.hops.as_mut().and_then(Hops::take);
+        if next.is_none() {
+            opened.walk(self);
+            next = self.hops.as_mut().and_then(Hops::take);
+        }
+        while let Some(resume) = next {
+            if let Some(study) = &mut self.study {
+                study.resume(resume);
+            }
+            // A file that was cut since has no more to tell.
+            if !opened.reader().walk_from(&resume.place, self) {
+                break;
+            }
+            next = self.hops.as_mut().and_then(Hops::take);
+        }
+    }
+
+    /// Looks whether the walk is to go on at a later moment.
+    #[cold]
+    fn goes_elsewhere(&mut self, now: u64) -> bool {
+        self.since = 0;
+        let study = self.study.as_ref();
+        self.hops.as_mut().is_some_and(|hops| {
+            hops.ends(now, |resume, time| {
+                study.is_none_or(|study| study.may_resume(resume, time))
+            })
+        })
+    }
+
     /// Takes an event, if it is in a window.
     fn take(&mut self, event: &Event<'_>) {
         while let Some(window) = self.windows.get(self.first)
@@ -300,7 +343,6 @@ impl Again<'_, '_> {
     /// Returns whether all is found.
     #[cold]
     fn is_done(&mut self) -> bool {
-        self.since = 0;
         let study = self.study.as_ref();
         let timeline = study.and_then(|study| study.get::<Timeline>());
         self.first >= self.windows.len() && timeline.is_none_or(Timeline::is_past)
@@ -310,7 +352,8 @@ impl Again<'_, '_> {
 impl Sink for Again<'_, '_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let studied = self.study.as_mut().is_some_and(|study| study.wants(ty));
-        studied || !self.windows.is_empty() && self.room > 0
+        // From one moment to another all have to be taken alike.
+        studied || self.hops.is_some() || !self.windows.is_empty() && self.room > 0
     }
 
     fn order(&self, _: &EventType<'_>) -> Order {
@@ -324,8 +367,13 @@ impl Sink for Again<'_, '_> {
         if let Some(study) = &mut self.study {
             let _ = study.event(event);
         }
+        let slice = event.time >> SLICE_BITS;
+        if event.time > self.until && self.slice != slice && self.is_done() {
+            return ControlFlow::Break(());
+        }
+        self.slice = slice;
         self.since += 1;
-        if event.time > self.until && self.since >= EVERY && self.is_done() {
+        if self.since >= EVERY && self.goes_elsewhere(event.time) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

@@ -17,6 +17,18 @@ pub struct DeviceNames {
     mtree: Option<String>,
 }
 
+/// Returns a text whose bytes that are no UTF-8 stand as `\xff`: notes show lines of it, with nothing that is not in the file.
+fn shown(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out
+}
+
 impl DeviceNames {
     /// Reads the text of `info mtree`, if a file of it was given, else takes it from the facts.
     pub(crate) fn open(mtree: Option<&Path>, facts: &HostFacts) -> Result<DeviceNames, Error> {
@@ -33,15 +45,15 @@ impl DeviceNames {
             error,
             wanted,
         })?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let (all, _) = facts::read(text.as_bytes());
+        let (all, _) = facts::read(&text);
         if all.mtree.is_none() {
             // A text in which no map is recognised is taken at its word: notes say what was not understood.
-            let kind = sniff(text.as_bytes());
+            let kind = sniff(&text);
             if !matches!(kind, Kind::Text | Kind::Empty) {
                 return Err(Error::WrongKind { name, kind, wanted });
             }
         }
+        let text = shown(&text);
         Ok(DeviceNames { mtree: Some(text) })
     }
 

@@ -10,6 +10,17 @@ use crate::{Kind, TimeError, Wanted};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A recording was cut off before its first event.
+    #[error(
+        "{name}: cut off at byte {at:#x}, before its first event: formats and options come first in a trace.dat, and nothing \
+         that was recorded is left of it; copy the whole file, or record again"
+    )]
+    CutBeforeEvents {
+        /// File name.
+        name: String,
+        /// Its length in bytes.
+        at: usize,
+    },
     /// It cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

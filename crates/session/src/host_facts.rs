@@ -25,28 +25,7 @@ impl HostFacts {
     /// Reads files of facts.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<HostFacts, Error> {
         let (all, notes) = read(paths, "--facts ")?;
-        let threads = all.threads.iter().map(|(tid, thread)| ThreadFact {
-            tid: *tid,
-            pid: thread.pid,
-            comm: thread.comm.as_deref().map(Into::into),
-        });
-        let vms = all.vms.iter().map(|vm| VmFact {
-            pid: vm.pid,
-            name: vm.name.clone(),
-            uuid: vm.uuid.clone(),
-            vcpus: vm
-                .vcpus
-                .iter()
-                .map(|v| VcpuFact {
-                    id: v.id,
-                    tid: v.tid,
-                })
-                .collect(),
-        });
-        let threads = ThreadFacts {
-            threads: threads.collect(),
-            vms: vms.collect(),
-        };
+        let threads = told(&all);
         Ok(HostFacts {
             all,
             threads,
@@ -96,6 +75,32 @@ impl HostFacts {
         for note in &self.notes {
             quality.warn(note.clone());
         }
+    }
+}
+
+/// Returns what facts say of threads and VMs, for the machine that is rebuilt from events.
+pub(crate) fn told(facts: &Facts) -> ThreadFacts {
+    let threads = facts.threads.iter().map(|(tid, thread)| ThreadFact {
+        tid: *tid,
+        pid: thread.pid,
+        comm: thread.comm.as_deref().map(Into::into),
+    });
+    let vms = facts.vms.iter().map(|vm| VmFact {
+        pid: vm.pid,
+        name: vm.name.clone(),
+        uuid: vm.uuid.clone(),
+        vcpus: vm
+            .vcpus
+            .iter()
+            .map(|v| VcpuFact {
+                id: v.id,
+                tid: v.tid,
+            })
+            .collect(),
+    });
+    ThreadFacts {
+        threads: threads.collect(),
+        vms: vms.collect(),
     }
 }
 

@@ -102,6 +102,15 @@ impl<'s> Input<'s> {
     fn read(&self, symbols: bool, wanted: Wanted) -> Result<Opened<'_>, Error> {
         let options = self.session.reading(symbols, self.threads);
         match self.recording.reader(options) {
+            Ok(reader) if !self.session.options().empty => {
+                if let Some(at) = reader.cut_before_events() {
+                    return Err(Error::CutBeforeEvents {
+                        name: self.recording.name().to_owned(),
+                        at,
+                    });
+                }
+                Opened::new(self.session, &self.name, reader)
+            }
             Ok(reader) => Opened::new(self.session, &self.name, reader),
             Err(OpenError::NotARecording { .. })
                 if wanted != Wanted::Recording || sniff(self.bytes()).is_taken() =>

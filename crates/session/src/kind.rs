@@ -79,8 +79,8 @@ impl Wanted {
                 "another recording of the same kernel, or a copy of its /sys/kernel/tracing/events"
             }
             Wanted::Facts => {
-                "the text of 'ps -eLo pid,tid,comm,args', of 'info cpus' or 'info mtree' of QEMU's monitor, of QMP's \
-                 query-cpus-fast, or JSON of trapline's own"
+                "output of 'ps -eLo pid,tid,comm,args', QEMU's 'info cpus', 'info mtree' or query-cpus-fast, or 'trapline \
+                 facts --format json'"
             }
             Wanted::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
             Wanted::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",

@@ -46,6 +46,7 @@ mod flame_warnings;
 mod folded;
 mod guest_kernels;
 mod holds;
+mod hops;
 mod host_facts;
 mod input;
 mod kallsyms;
@@ -59,6 +60,7 @@ mod tables;
 mod time;
 mod user_functions;
 mod user_stacks;
+mod watch;
 mod window;
 
 pub use binaries::{Options as BinaryOptions, Why as WhyNoName};
@@ -76,9 +78,10 @@ pub use options::{Filters, Options, PictureOptions};
 pub use path_file::read_path;
 pub use picture::Taken;
 pub use source::{Doing, Progress, Step};
-pub use tables::describe;
+pub use tables::{Printed, describe};
 pub use time::{TimeError, TimeRange};
 pub use user_functions::UserFunctions;
+pub use watch::PathWatch;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

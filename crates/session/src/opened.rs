@@ -22,6 +22,8 @@ use crate::{Error, Session, UserFunctions};
 pub enum Scope {
     /// Every event that the filters do not ask for: those of other threads too.
     Events,
+    /// Events by time alone. What counts on which CPU is chosen by what looks at them: a wait may begin on one and end on another.
+    Time,
     /// Events by time and CPU alone. vCPUs are chosen among what was found, because what a vCPU does may be known from any
     /// thread's events.
     Window,
@@ -201,11 +203,11 @@ impl<'s> Opened<'s> {
     /// Walks a sink over the events that the filters let through.
     pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: Scope) -> Outcome {
         let filters = &self.session.options().filters;
-        let cpus = filters.cpus.as_ref();
+        let cpus = filters.cpus.as_ref().filter(|_| scope != Scope::Time);
         let filtered = Filtered::window(&mut *sink, self.time, cpus, &self.of_process);
         let mut filtered = match scope {
             Scope::Events => filtered.of(filters.pid, self.threads.as_deref()),
-            Scope::Window => filtered,
+            Scope::Window | Scope::Time => filtered,
         };
         if filtered.is_idle() {
             return self.reader.walk(sink);
@@ -232,6 +234,21 @@ impl<'s> Opened<'s> {
             return Ok(());
         }
         Err(self.lacks(self.why_no_exits()))
+    }
+
+    /// Refuses filters that no event passes. `any` says whether a walk found one.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there are filters, and no event passed them.
+    pub fn require_events(&self, any: bool) -> Result<(), Error> {
+        if any || !self.session.options().filters.any() {
+            return Ok(());
+        }
+        let name = self.name;
+        Err(self.lacks(format!(
+            "no event passes the filters; 'trapline info {name}' tells what is in it"
+        )))
     }
 
     /// Refuses a recording in which no task was seen to be switched. `saw_switches` is what a walk found.

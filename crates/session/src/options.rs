@@ -35,6 +35,8 @@ pub struct Options {
     pub threads: usize,
     /// What of a recording is wanted.
     pub filters: Filters,
+    /// Whether a recording is taken too of which nothing is left but what stands before its events.
+    pub empty: bool,
     /// Whom to tell how far the reading of inputs is.
     pub progress: Option<Progress>,
 }

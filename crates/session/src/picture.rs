@@ -11,10 +11,9 @@ use analysis::{
     Vcpus,
 };
 use paths::Paths;
-use perftables::Table;
 use source::Header;
 
-use crate::{Error, Flame, Input, Opened, PictureOptions, Session};
+use crate::{Error, Flame, Input, Opened, PictureOptions, Printed, Session};
 
 /// The picture of a recording, and what the recording says of itself.
 #[derive(Debug)]
@@ -25,6 +24,8 @@ pub struct Taken {
     pub header: Header,
     /// Its stacks, where they were asked for and it has any: of time on CPUs, then without one.
     pub flames: Vec<Flame>,
+    /// Whether the part of it is missing that has the formats of its events, so that nobody knows what they are.
+    pub lacks_formats: bool,
 }
 
 impl Session {
@@ -58,14 +59,13 @@ impl Session {
         let mut found = Vec::new();
         for side in sides {
             let mut pictures = Vec::new();
-            let mut tables = Tables::default();
+            let mut tables = Printed::default();
             for one in looked.by_ref().take(side.len()) {
                 let mut one = one?;
-                tables.tables.append(&mut one.tables.tables);
-                tables.notes.append(&mut one.tables.notes);
+                tables.append(&mut one.tables);
                 pictures.extend(one.picture);
             }
-            pictures.append(&mut self.of_tables(tables)?);
+            pictures.append(&mut self.of_printed(tables)?);
             found.push(pictures);
         }
         Ok(found)
@@ -107,79 +107,20 @@ impl Session {
     /// Looks at one input.
     fn look(&self, path: &Path, options: &PictureOptions, threads: usize) -> Result<Looked, Error> {
         let input = self.input_with(path, threads)?;
-        let mut tables = Tables::default();
-        let only_tables = tables.take(&input, options)?;
+        let mut tables = Printed::default();
+        let only_tables = input.printed(&mut tables, options)?;
         let picture = match only_tables {
             true => None,
             false => Some(input.picture(options)?.picture),
         };
         Ok(Looked { tables, picture })
     }
-
-    /// Returns the pictures that tables of all inputs make together.
-    fn of_tables(&self, tables: Tables) -> Result<Vec<Picture>, Error> {
-        let Some((name, _)) = tables.tables.first() else {
-            return Ok(Vec::new());
-        };
-        if self.options().filters.any() {
-            return Err(Error::TablesFiltered { name: name.clone() });
-        }
-        let mut pictures = analysis::of_tables(tables.tables);
-        for picture in &mut pictures {
-            let devices = self.devices();
-            devices.name_rows(picture.isa, &mut picture.exits, &mut picture.quality);
-        }
-        if let Some(first) = pictures.first_mut() {
-            self.host_facts().warn(&mut first.quality);
-            for note in tables.notes {
-                first.quality.warn(note);
-            }
-        }
-        Ok(pictures)
-    }
 }
 
 /// What was found in one input.
 struct Looked {
-    tables: Tables,
+    tables: Printed,
     picture: Option<Picture>,
-}
-
-/// Tables of all inputs, by input.
-#[derive(Default)]
-struct Tables {
-    tables: Vec<(String, Table)>,
-    notes: Vec<String>,
-}
-
-impl Tables {
-    /// Takes the tables of an input, and returns whether there is nothing else in it.
-    fn take(&mut self, input: &Input<'_>, options: &PictureOptions) -> Result<bool, Error> {
-        if !perftables::looks_like(input.bytes()) {
-            return Ok(false);
-        }
-        let name = || input.name().to_owned();
-        // A ticket may hold both.
-        let is_recording = input.is_recording();
-        let (found, notes) = perftables::read(input.bytes());
-        if found.is_empty() && !is_recording {
-            return Err(Error::TablesUnread { name: name() });
-        }
-        if options.comparing
-            && let Some(reason) = analysis::ambiguous(&found)
-        {
-            return Err(Error::TablesAmbiguous {
-                name: name(),
-                reason,
-            });
-        }
-        let notes = notes.into_iter();
-        self.notes
-            .extend(notes.map(|note| format!("{}: {note}", input.name())));
-        self.tables
-            .extend(found.into_iter().map(|table| (name(), table)));
-        Ok(!is_recording)
-    }
 }
 
 impl Input<'_> {
@@ -203,6 +144,10 @@ impl Input<'_> {
             opened.functions(),
             &|isa, quality| devices.names(isa, quality),
         );
+        // A window without an event may show vCPUs that slept all through it.
+        let observed = picture.vcpus.iter().flat_map(|report| &report.rows);
+        let happened = picture.info.events.iter().any(|kind| kind.count > 0);
+        opened.require_events(happened || observed.into_iter().any(|row| row.times.total() > 0))?;
         picture.profile = opened.profile(&study, &picture, options.comparing);
         picture.names = vec![self.name().to_owned()];
         if let Some(timeline) = &mut picture.timeline {
@@ -231,6 +176,7 @@ impl Input<'_> {
             picture,
             flames,
             header: opened.header().clone(),
+            lacks_formats: opened.reader().lacks_formats(),
         })
     }
 }
@@ -257,13 +203,14 @@ impl Opened<'_> {
             .with(Timers::new())
             .with(Moves::new())
             .with(Stalls::new())
-            .with(Recorder::new(has_agents(self.header())))
+            .with(Recorder::new(has_agents(self.header()), self.window()))
             .with(SampledTime::new(&self.kernel_files(), options.comparing))
             .with(Ipis::new(&mut follower));
         if options.timeline {
             // It marks every instance, and keeps examples.
             follower.list();
-            study = study.with(Timeline::new(self.window(), options.timeline_limits));
+            let timeline = Timeline::new(self.window(), options.timeline_limits);
+            study = study.with(timeline).resumable();
         }
         if !options.paths.is_empty() {
             study = study.with(follower);

@@ -2,8 +2,26 @@
 
 use analysis::{ExitTable, Picture};
 use event::Isa;
+use perftables::{Note, Table};
 
-use crate::{Error, Input};
+use crate::{Error, Input, PictureOptions, Session};
+
+/// Tables that perf printed, of one input or of several: of those that were printed of one recording comes one picture.
+#[derive(Debug, Default)]
+pub struct Printed {
+    /// Each with its input's name.
+    tables: Vec<(String, Table)>,
+    /// What was not understood, with the input's name.
+    notes: Vec<(String, Note)>,
+}
+
+impl Printed {
+    /// Moves all of another here, behind what is there.
+    pub fn append(&mut self, other: &mut Printed) {
+        self.tables.append(&mut other.tables);
+        self.notes.append(&mut other.notes);
+    }
+}
 
 impl Input<'_> {
     /// Returns the pictures that its tables make; `None` where it is a recording, or holds no tables. The first has warnings
@@ -11,7 +29,8 @@ impl Input<'_> {
     ///
     /// # Errors
     ///
-    /// Fails when filters were asked for: tables are sums, of which nothing can be left out.
+    /// Fails when filters were asked for: tables are sums, of which nothing can be left out. Fails when nothing can be read of what
+    /// begins as a table.
     pub fn tables(&self) -> Result<Option<Vec<Picture>>, Error> {
         if !perftables::looks_like(self.bytes()) || self.is_recording() {
             return Ok(None);
@@ -21,34 +40,85 @@ impl Input<'_> {
                 name: self.name().to_owned(),
             });
         }
-        Ok(Some(self.read_tables()))
+        let (tables, notes) = perftables::read(self.bytes());
+        Ok(Some(
+            self.session.name_tables(self.own(tables, notes), false),
+        ))
     }
 
-    /// Returns the pictures that tables make which stand in one text with a recording, as in a ticket.
-    pub fn tables_beside(&self) -> Vec<Picture> {
-        match perftables::looks_like(self.bytes()) {
-            true => self.read_tables(),
-            false => Vec::new(),
+    /// Adds its tables to others, and returns whether there is nothing else in it: a ticket may hold a recording and tables.
+    ///
+    /// # Errors
+    ///
+    /// Fails when nothing can be read of what begins as a table. Fails in comparisons where there are several tables of one kind.
+    pub fn printed(&self, all: &mut Printed, options: &PictureOptions) -> Result<bool, Error> {
+        if !perftables::looks_like(self.bytes()) {
+            return Ok(false);
+        }
+        let name = || self.name().to_owned();
+        let is_recording = self.is_recording();
+        let (found, notes) = perftables::read(self.bytes());
+        if found.is_empty() && !is_recording {
+            return Err(Error::TablesUnread { name: name() });
+        }
+        if options.comparing
+            && let Some(reason) = analysis::ambiguous(&found)
+        {
+            return Err(Error::TablesAmbiguous {
+                name: name(),
+                reason,
+            });
+        }
+        all.append(&mut self.own(found, notes));
+        Ok(!is_recording)
+    }
+
+    fn own(&self, tables: Vec<Table>, notes: Vec<Note>) -> Printed {
+        let name = || self.name().to_owned();
+        Printed {
+            tables: tables.into_iter().map(|one| (name(), one)).collect(),
+            notes: notes.into_iter().map(|one| (name(), one)).collect(),
         }
     }
+}
 
-    fn read_tables(&self) -> Vec<Picture> {
-        let (tables, notes) = perftables::read(self.bytes());
-        let named = tables
-            .into_iter()
-            .map(|table| (self.name().to_owned(), table));
-        let mut pictures = analysis::of_tables(named.collect());
+impl Session {
+    /// Returns the pictures that tables of all inputs make together.
+    ///
+    /// # Errors
+    ///
+    /// Fails when filters were asked for: tables are sums, of which nothing can be left out.
+    pub fn of_printed(&self, printed: Printed) -> Result<Vec<Picture>, Error> {
+        let Some((name, _)) = printed.tables.first() else {
+            return Ok(Vec::new());
+        };
+        if self.options().filters.any() {
+            return Err(Error::TablesFiltered { name: name.clone() });
+        }
+        let mut pictures = self.name_tables(printed, true);
+        if let Some(first) = pictures.first_mut() {
+            self.host_facts().warn(&mut first.quality);
+        }
+        Ok(pictures)
+    }
+
+    /// Makes pictures of tables. The first has warnings about what was not understood, which name their input if `named`.
+    fn name_tables(&self, printed: Printed, named: bool) -> Vec<Picture> {
+        let mut pictures = analysis::of_tables(printed.tables);
         for picture in &mut pictures {
             // Only x86 has ports and MSRs; whose vendor's they are makes no difference to their names.
             let x86 = [ExitTable::Ioport, ExitTable::Msr];
             let is_x86 = x86.iter().any(|table| picture.table(*table).is_some());
             let isa = picture.isa.or_else(|| is_x86.then_some(Isa::Vmx));
-            let devices = self.session.devices();
+            let devices = self.devices();
             devices.name_rows(isa, &mut picture.exits, &mut picture.quality);
         }
         if let Some(first) = pictures.first_mut() {
-            for note in notes {
-                first.quality.warn(note.to_string());
+            for (name, note) in printed.notes {
+                first.quality.warn(match named {
+                    false => note.to_string(),
+                    true => format!("{name}: {note}"),
+                });
             }
         }
         pictures

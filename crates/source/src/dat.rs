@@ -39,6 +39,11 @@ impl<'r> DatReader<'r> {
         }
     }
 
+    /// Returns whether nothing that was recorded is left.
+    pub(crate) fn ends_before_data(&self) -> bool {
+        self.data.ends_before_data()
+    }
+
     pub(crate) fn header(&self) -> &Header {
         &self.header
     }
@@ -95,6 +100,7 @@ impl<'r> DatReader<'r> {
             // nobody counted are at least one event each.
             lost_events: stats.max(end.lost.saturating_add(end.lost_unknown)),
             truncated: self.data.truncated() || end.truncated,
+            uneven_from: end.uneven_from,
             warnings: Vec::new(),
         };
         if end.lost_unknown > 0 && stats == 0 {

@@ -12,6 +12,9 @@ use crate::map::FileMap;
 use crate::progress::{Doing, Progress, Way};
 use crate::spool::spool;
 
+/// The recording in a folder that `trapline record` made.
+const IN_FOLDER: &str = "perf.data";
+
 /// How inputs are taken.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
@@ -32,7 +35,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens a file, or standard input for `-`.
+    /// Opens a file, the `perf.data` of a folder, or standard input for `-`.
     ///
     /// # Errors
     ///
@@ -57,7 +60,12 @@ impl Recording {
         let mut file = File::open(path).map_err(fail)?;
         let meta = file.metadata().map_err(fail)?;
         if meta.is_dir() {
-            return Err(OpenError::Directory(name));
+            // 'trapline record' makes a folder.
+            let inner = path.join(IN_FOLDER);
+            return match inner.is_file() {
+                true => Recording::open_with(&inner, options),
+                false => Err(OpenError::Directory(name)),
+            };
         }
         // Pipes, and the files of /proc and tracefs, have no size.
         if meta.is_file() && meta.len() > 0 {

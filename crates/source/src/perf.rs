@@ -1,10 +1,11 @@
 //! perf.data as events.
 
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use event::{
-    Body, CallBranches, CallChain, Event, EventType, LostKind, Order, Quality, Sample, Side, Sink,
-    UserStack,
+    Body, CallBranches, CallChain, Event, EventType, LostKind, Order, Place, Quality, Sample, Side,
+    Sink, UserStack,
 };
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
 use tracefmt::{Endian, Formats};
@@ -63,6 +64,30 @@ impl<'r> PerfReader<'r> {
     }
 
     pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>, threads: usize) -> Outcome {
+        self.walk_by(sink, watch, |push, wanted| {
+            self.data.walk_on(threads, wanted, push)
+        })
+    }
+
+    /// Walks on from a place.
+    pub(crate) fn walk_from(
+        &self,
+        place: &perfdata::Place,
+        sink: &mut dyn Sink,
+        watch: &Watch<'_>,
+    ) -> Outcome {
+        // Who goes on from a place looks at a short part, and another thread would read far ahead of it.
+        self.walk_by(sink, watch, |push, wanted| {
+            self.data.walk_from(place, wanted, push)
+        })
+    }
+
+    fn walk_by(
+        &self,
+        sink: &mut dyn Sink,
+        watch: &Watch<'_>,
+        walk: impl FnOnce(&mut Push<'_>, &[Want]) -> Totals,
+    ) -> Outcome {
         let formats = self.formats();
         let lent = !self.data.has_formats();
         // Events whose names were lost with their formats are called what perf calls them: `system:name`.
@@ -131,7 +156,7 @@ impl<'r> PerfReader<'r> {
             periods: &periods,
             big_endian: self.data.endian() == Endian::Big,
         };
-        let totals = self.data.walk_on(threads, &wanted, &mut push);
+        let totals = walk(&mut push, &wanted);
         Outcome {
             quality: self.quality(&totals, &types),
             resolution_ns: 1,
@@ -139,10 +164,12 @@ impl<'r> PerfReader<'r> {
     }
 
     fn quality(&self, totals: &Totals, types: &[EventType<'_>]) -> Quality {
+        let cut = totals.truncated || self.data.data_truncated();
         let mut quality = Quality {
             // Both count the same losses: the ring where they happened, the sums at the end (perf 6.1 on).
             lost_events: totals.lost_ring.max(totals.lost_samples),
             truncated: totals.truncated || self.data.truncated(),
+            uneven_from: totals.whole_until.filter(|_| cut),
             warnings: Vec::new(),
         };
         for diagnostic in self.data.diagnostics().iter().chain(&totals.diagnostics) {
@@ -157,9 +184,8 @@ impl<'r> PerfReader<'r> {
             .sum();
         if without_format > 0 {
             quality.warn(format!(
-                "{without_format} events have no format, so their names and fields are unknown: the part \
-                 of the file that has the formats is missing; --formats OTHER takes them from another \
-                 recording of the same kernel."
+                "{without_format} events have no format, which is in a missing part of the file: --formats OTHER takes it from \
+                 another recording of the same kernel."
             ));
         }
         if totals.unknown_id > 0 {
@@ -354,6 +380,17 @@ impl Visitor for Push<'_> {
             _ => return,
         };
         self.sink.side(&side);
+    }
+
+    fn places(&self) -> bool {
+        self.sink.places()
+    }
+
+    fn place(&mut self, place: perfdata::Place) {
+        self.sink.place(&Place {
+            time: place.time,
+            inner: Arc::new(place),
+        });
     }
 
     fn release(&mut self, range: Range<usize>) {

@@ -1,6 +1,6 @@
 //! One reader for every container.
 
-use event::Sink;
+use event::{Place, Side, Sink};
 use tracefmt::Formats;
 
 use crate::dat::DatReader;
@@ -122,6 +122,15 @@ impl<'r> Reader<'r> {
         none && needs
     }
 
+    /// Returns at which byte a file was cut off that ends before its first event, so that nothing of it can be read; `None` for
+    /// all others.
+    pub fn cut_before_events(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Dat(dat) => dat.ends_before_data().then_some(self.length),
+            Kind::Perf(_) | Kind::Text(_) => None,
+        }
+    }
+
     /// Returns whether it is a perf.data (or perf's text), whose events are printed as `perf script` does.
     pub fn is_perf(&self) -> bool {
         match &self.kind {
@@ -150,7 +159,30 @@ impl<'r> Reader<'r> {
             outcome.quality.truncated = true;
             outcome.quality.warn(warning.clone());
         }
+        if let Some(from) = outcome.quality.uneven_from {
+            outcome.quality.warn(
+                "The file holds what each CPU recorded by itself, so that behind the cut events of some CPUs are missing earlier \
+                 than those of others: what a vCPU did behind the last event that tells of it is unknown.",
+            );
+            sink.side(&Side::Cut { from });
+        }
         outcome
+    }
+
+    /// Pushes what an earlier walk had not pushed when it told of a place ([`Sink::place`]). The sink has to want all events, as that
+    /// one's did. Returns `false`, having pushed nothing,
+    /// if that cannot be had: the recording tells no places, or the file was cut since. What the recording lacks was told by the
+    /// earlier walk.
+    pub fn walk_from(&self, place: &Place, sink: &mut dyn Sink) -> bool {
+        let (Kind::Perf(perf), Some(place)) = (&self.kind, place.inner.downcast_ref()) else {
+            return false;
+        };
+        let watch = Watch::of_part(self.recording, self.length);
+        if watch.look() {
+            return false;
+        }
+        perf.walk_from(place, sink, &watch);
+        true
     }
 
     /// Pushes what is left of a file that was cut. Parts of it that describe the rest may be gone, but were read before.

@@ -50,6 +50,18 @@ impl<'r> Watch<'r> {
         }
     }
 
+    /// Watches a walk over a part, which nobody is told of.
+    pub(crate) fn of_part(recording: &'r Recording, length: usize) -> Watch<'r> {
+        Watch {
+            recording,
+            length,
+            events: Cell::new(0),
+            cut: Cell::new(false),
+            way: Way::begin(None, Doing::Reading, None),
+            read: RefCell::default(),
+        }
+    }
+
     /// Lets pages go.
     pub(crate) fn release(&self, range: Range<usize>) {
         self.tell(&range);

@@ -65,7 +65,7 @@ fn look(bytes: Vec<u8>) -> Option<Known> {
         .with(Timers::new())
         .with(Moves::new())
         .with(Stalls::new())
-        .with(Recorder::new(false))
+        .with(Recorder::new(false, Window::default()))
         .with(SampledTime::new(&[], false))
         .with(Ipis::new(&mut follower))
         .with(follower)

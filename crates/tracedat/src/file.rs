@@ -37,6 +37,8 @@ pub struct TraceDat<'a> {
     pub(crate) info: Info,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) truncated: bool,
+    /// Whether there were CPUs of which nothing is left, not even their number.
+    pub(crate) lacks_cpus: bool,
     pub(crate) symbols: Symbols,
 }
 
@@ -110,6 +112,7 @@ impl<'a> TraceDat<'a> {
             info: Info::default(),
             diagnostics: Vec::new(),
             truncated: false,
+            lacks_cpus: false,
             symbols: Symbols::None,
         };
         file.formats.abi.endian = cursor.endian;
@@ -192,6 +195,17 @@ impl<'a> TraceDat<'a> {
     /// Returns whether the file ends before its own end.
     pub fn truncated(&self) -> bool {
         self.truncated
+    }
+
+    /// Returns whether the file ends before the first byte of what was recorded: no CPU's data and no text is in it.
+    pub fn ends_before_data(&self) -> bool {
+        let there = |offset: u64| offset < self.data.len() as u64;
+        let cpus = self.info.buffers.iter().flat_map(|buffer| &buffer.cpus);
+        let data = cpus
+            .into_iter()
+            .any(|cpu| cpu.size > 0 && there(cpu.offset));
+        let text = self.info.texts.iter().any(|text| there(text.offset));
+        self.truncated && !data && !text
     }
 
     /// Reads a text buffer, the kernel's own `trace` text, and gives it away piece by piece. Returns what is

@@ -217,6 +217,13 @@ impl<'a> Stream<'a> {
         self.broken = broken;
     }
 
+    /// Returns from when on its data is missing, after all that there is was read; `None` if none is.
+    pub(crate) fn cut_from(&self) -> Option<u64> {
+        let any = self.cursor.at > 0;
+        let last = || self.clock.convert(self.cursor.time);
+        self.short.then(|| if any { last() } else { 0 })
+    }
+
     /// Goes to the next page that has a wanted record, or one behind lost events, and makes it the head.
     ///
     /// Returns `false` at the end of the data. `consumed` gets what is not needed any more.

@@ -80,6 +80,8 @@ impl TraceDat<'_> {
             buffer.name = format!("(buffer {known})");
         }
         let cut = section.end() > self.data.len() as u64;
+        // Its recorder writes the size when it is complete.
+        self.lacks_cpus |= cut || section.size == 0;
         self.note(
             at,
             if section.compressed {

@@ -69,6 +69,9 @@ pub struct WalkEnd {
     pub lost_unknown: u64,
     /// Whether data of some CPU ends before it should.
     pub truncated: bool,
+    /// From when on a CPU's data is missing though that of others may be there: the file has one CPU's behind another's. 0
+    /// where there is nothing of a CPU; `None` where nothing is missing, and where the visitor ended the walk.
+    pub uneven_from: Option<u64>,
     /// What of the data could not be taken.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -133,6 +136,10 @@ impl TraceDat<'_> {
         for stream in &mut streams {
             end.skipped += stream.skipped;
             self.tell_faults(stream, &mut end);
+        }
+        if !end.stopped {
+            let cut = streams.iter().filter_map(Stream::cut_from);
+            end.uneven_from = cut.chain(self.lacks_cpus.then_some(0)).min();
         }
         end
     }

@@ -130,9 +130,20 @@ fn uncompressed_files_keep_every_whole_record_wherever_they_are_cut() {
                 let _ = TraceDat::parse(&data[..cut]);
                 continue;
             }
-            let (seen, _, truncated, told) = walk(&data[..cut]);
+            let (seen, end, truncated, told) = walk(&data[..cut]);
             assert!(truncated, "cut at {cut}");
             assert!(!told.is_empty(), "cut at {cut}");
+            let file = TraceDat::parse(&data[..cut]).unwrap();
+            let nothing = file.ends_before_data();
+            assert!(nothing || cut > first, "cut at {cut}");
+            assert!(!nothing || seen.is_empty(), "cut at {cut}");
+            assert!(!nothing || cut < first + 16, "cut at {cut}");
+            // An instance's data has a place of its own behind all of the top buffer's.
+            let of_top = places.iter().filter(|p| p.0.0 == 0);
+            let last = of_top.map(|p| p.1 + p.2).max().unwrap();
+            if cut >= first && cut < last {
+                assert!(end.uneven_from.is_some(), "v7 {v7}, cut at {cut}");
+            }
             for &(key, offset, size) in &places {
                 let count = if cut >= first {
                     whole_records((offset, size), cut)
@@ -260,4 +271,26 @@ fn a_file_with_nothing_but_its_start_is_no_error() {
     let data = spec(m).v6();
     let file = TraceDat::parse(&data[..40]).unwrap();
     assert!(file.truncated());
+}
+
+/// CPUs stand one behind another: what the first one recorded is there, and of the last one nothing.
+#[test]
+fn a_cut_takes_the_end_of_one_cpu_and_all_of_those_behind_it() {
+    let m = Machine::default();
+    let mut spec = spec(m);
+    spec.buffers.truncate(1);
+    let (v6, v7) = (spec.v6(), spec.v7());
+    let whole = |data: &[u8]| walk(data).1.uneven_from;
+    assert_eq!((whole(&v6), whole(&v7)), (None, None));
+    let of = |cpu: u32| places(&v6).into_iter().find(|p| p.0.1 == cpu).unwrap();
+    // Within the last CPU's second page: that ends there, and all others are whole.
+    let (_, offset, _) = of(3);
+    assert_eq!(whole(&v6[..offset + 4096 + 20]), Some(91_010));
+    assert_eq!(whole(&v6[..offset + 4096]), Some(90_030));
+    // Within the one before it: of the last one nothing is left.
+    let (_, offset, _) = of(2);
+    assert_eq!(whole(&v6[..offset + 4096 + 20]), Some(0));
+    // Without the list of CPUs nobody knows how many there were.
+    let (_, offset, _) = places(&v7).into_iter().max_by_key(|p| p.1).unwrap();
+    assert_eq!(whole(&v7[..offset + 4096 + 20]), Some(0));
 }

@@ -22,5 +22,5 @@ mod who;
 
 pub use count::{counted, plural, times};
 pub use list::{capital, list, list_first};
-pub use number::{change, number, rose};
+pub use number::{change, number, rose, went};
 pub use who::{vcpu, with_thread};

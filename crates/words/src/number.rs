@@ -31,14 +31,38 @@ pub fn change(a: f64, b: f64) -> String {
     }
 }
 
-/// Returns whether a value rose or fell.
+/// Returns how a value went: that it rose or fell, from what to what (`a` and `b` as `write` writes them), each `unit`, and by what
+/// share; that it did not change where both are written the same.
+pub fn went(a: f64, b: f64, write: impl Fn(f64) -> String, unit: &str) -> String {
+    let (from, to) = (write(a), write(b));
+    if from == to {
+        return format!("did not change: {from}{unit}");
+    }
+    let how = if b > a { "rose" } else { "fell" };
+    format!("{how}: {from} to {to}{unit} ({})", change(a, b))
+}
+
+/// Returns whether a value rose, fell, or did neither.
 pub fn rose(a: f64, b: f64) -> &'static str {
-    if b > a { "rose" } else { "fell" }
+    match a.total_cmp(&b) {
+        std::cmp::Ordering::Less => "rose",
+        std::cmp::Ordering::Equal => "did not change",
+        std::cmp::Ordering::Greater => "fell",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_the_same_did_not_change() {
+        let to = |a: f64, b: f64| went(a, b, number, " in a second");
+        assert_eq!(to(654.0, 654.0), "did not change: 654 in a second");
+        assert_eq!(to(654.1, 654.2), "did not change: 654 in a second");
+        assert_eq!(to(500.0, 1000.0), "rose: 500 to 1000 in a second (+100 %)");
+        assert_eq!(to(1000.0, 500.0), "fell: 1000 to 500 in a second (-50 %)");
+    }
 
     #[test]
     fn numbers_have_the_digits_that_matter() {

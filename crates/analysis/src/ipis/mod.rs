@@ -383,15 +383,16 @@ fn followed(instance: &Instance, steps: Steps, machine: &Machine, switches: bool
         Trait::Was(was) => Some(*was),
         _ => None,
     });
+    let waking = at(steps.woken).zip(at(steps.on_cpu));
+    let slept = instance.traits.contains(&Trait::Polled(false));
     let target = match was {
-        // Without the scheduler's events one that sleeps is not told from one that polls.
-        Some(Was::Polling) if !switches => Target::Halted,
         Some(Was::Halted) => Target::Halted,
-        Some(Was::Polling) => Target::Awake,
+        // On its way to sleep it has to be woken as one that sleeps. Without the scheduler's events nobody knows where it is.
+        Some(Was::Halting) if !switches || slept || waking.is_some() => Target::Halted,
+        Some(Was::Polling | Was::Halting) => Target::Awake,
         Some(was) if was.busy() => Target::Awake,
         _ => Target::Other,
     };
-    let waking = at(steps.woken).zip(at(steps.on_cpu));
     let waking_ns = waking.map(|(woken, on)| on.saturating_sub(woken));
     let queued = instance
         .traits

@@ -30,7 +30,7 @@ pub struct IpiSums {
     pub alone: u64,
     /// Of those to halted ones, from the wake-up to the CPU, where nothing else had it.
     pub waking: Stats,
-    /// To vCPUs that were running or polling.
+    /// To vCPUs that did not have to be woken: they were running, polling, or in a halt and not asleep yet.
     pub awake: Stats,
     /// To vCPUs that were doing something else, or of which it is not known.
     pub others: u64,

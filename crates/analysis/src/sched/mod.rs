@@ -45,6 +45,8 @@ struct Cpu {
     switches: u64,
     /// Task that runs, and since when.
     current: Option<(u32, u64)>,
+    /// Time of its last event.
+    last: u64,
     busy_ns: u64,
     idle_ns: u64,
     /// Time in which a switch was missed, and how often one was.
@@ -89,6 +91,8 @@ pub struct Sched {
     caller: Option<Range<u64>>,
     has: Has,
     end: u64,
+    /// From when on events of some CPUs are missing, and not those of others.
+    uneven_from: Option<u64>,
 }
 
 /// What was counted of tasks before they became others.
@@ -126,6 +130,7 @@ impl Sched {
             caller: None,
             has: Has::default(),
             end: 0,
+            uneven_from: None,
         }
     }
 
@@ -148,7 +153,7 @@ impl Sched {
             tell(RAN, slot, Amount { count: 0, ns });
         };
         for (task, slot) in self.tasks.iter().zip(0u32..) {
-            let running_ns = task.running_ns(self.end);
+            let (running_ns, _) = self.under_way(task);
             match &task.own {
                 Some(own) => told(slot, own, running_ns, Folded::default()),
                 None => running = running.saturating_add(running_ns),
@@ -158,6 +163,25 @@ impl Sched {
         if self.own == self.most {
             told(OTHERS_SLOT, &self.others, running, self.folded);
         }
+    }
+
+    /// Returns up to when what a CPU was last seen doing is what it did: all of its events may not be there.
+    fn known_until(&self, cpu: i32) -> u64 {
+        let Some(from) = self.uneven_from else {
+            return self.end;
+        };
+        let cpu = usize::try_from(cpu).ok().and_then(|cpu| self.cpus.get(cpu));
+        from.max(cpu.map_or(0, |cpu| cpu.last)).min(self.end)
+    }
+
+    /// Returns for how long a task has been running, and away from its CPU, beside what is counted.
+    fn under_way(&self, task: &Task) -> (u64, u64) {
+        // Away from one CPU it may have gone on on any.
+        let away_until = self.uneven_from.map_or(self.end, |from| from.min(self.end));
+        (
+            task.running_ns(self.known_until(task.cpu())),
+            task.away_ns(away_until),
+        )
     }
 
     /// Returns the name of the task that a sum is of; the idle tasks have none.
@@ -305,8 +329,39 @@ impl Sched {
 }
 
 impl Sched {
+    /// Takes an event of a CPU that was not asked for: what it tells counts nothing, and ends what was under way, so that no
+    /// wait is taken for one that ends with a later event.
+    fn elsewhere(&mut self, data: &Data, time: u64, of: model::Tasks) {
+        match data {
+            Data::SchedSwitch(switch) => {
+                if let Some(task) = self.met(of.prev) {
+                    task.leaves_elsewhere(time, switch.prev_state.leaves());
+                }
+                if let Some(task) = self.met(of.task) {
+                    task.gets_elsewhere();
+                }
+            }
+            Data::SchedWaking(_) if self.has.wakeups => {}
+            Data::SchedWaking(_) | Data::SchedWakeup(_) => {
+                if let Some(task) = self.met(of.task) {
+                    task.woken_elsewhere();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a task that something was counted of.
+    fn met(&mut self, slot: u32) -> Option<&mut Task> {
+        let task = self.tasks.get_mut(slot as usize);
+        task.filter(|task| task.met)
+    }
+
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         self.end = self.end.max(event.time);
+        if let Some(cpu) = self.cpu(event.cpu) {
+            cpu.last = cpu.last.max(event.time);
+        }
         if let Some(comm) = event.comm {
             // Texts have the names that their recording told apart from its events.
             machine.called(event.tid, comm);
@@ -373,10 +428,15 @@ impl Analysis for Sched {
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.inside {
             self.take(event, data, context.machine);
+        } else if context.chosen.in_time {
+            self.elsewhere(data, event.time, context.machine.tasks());
         }
     }
 
     fn side(&mut self, side: &Side<'_>) {
+        if let Side::Cut { from } = *side {
+            self.uneven_from = Some(from);
+        }
         if let Side::StackLine(frame) = side
             && let Some(symbol) = frame.symbol
         {

@@ -226,8 +226,7 @@ impl Sched {
                 let row = empty(comm, tid, thread.pid);
                 (row, Others::default(), Others::default())
             });
-            let now = (task.running_ns(self.end), task.away_ns(self.end));
-            self.add(row, sums, now);
+            self.add(row, sums, self.under_way(task));
             delays.merge(&sums.delays);
             woken_by.merge(&sums.woken_by);
             preempted_by.merge(&sums.preempted_by);
@@ -237,7 +236,7 @@ impl Sched {
         if beyond > 0 && keep(-1, None) {
             let mut row = empty(OTHERS.to_owned(), -1, None);
             let folded = self.tasks.iter().filter(|task| task.own.is_none());
-            let now = folded.map(|task| (task.running_ns(self.end), task.away_ns(self.end)));
+            let now = folded.map(|task| self.under_way(task));
             let now = now.fold((0u64, 0u64), |(runs, away), (more, longer)| {
                 (runs.saturating_add(more), away.saturating_add(longer))
             });
@@ -310,7 +309,8 @@ impl Sched {
         let rows = seen.map(|(cpu, number)| {
             let (mut busy_ns, mut idle_ns) = (cpu.busy_ns, cpu.idle_ns);
             if let Some((task, since)) = cpu.current {
-                let ns = self.end.saturating_sub(since);
+                let until = self.known_until(i32::try_from(number).unwrap_or(event::NONE));
+                let ns = until.saturating_sub(since);
                 match threads.at(task) {
                     Some((0, _)) => idle_ns = idle_ns.saturating_add(ns),
                     _ => busy_ns = busy_ns.saturating_add(ns),

@@ -230,6 +230,32 @@ impl Task {
         Some(delay)
     }
 
+    /// It leaves a CPU that was not asked for: it may be woken by what was.
+    pub(super) fn leaves_elsewhere(&mut self, time: u64, leaves: Leaves) {
+        self.gets_elsewhere();
+        self.preempted = leaves == Leaves::Runnable;
+        if leaves == Leaves::Blocked && self.has_atoms() {
+            self.wait(Atom::Sleeping, time, time);
+        }
+    }
+
+    /// It gets a CPU that was not asked for: its wait is over, and does not count.
+    pub(super) fn gets_elsewhere(&mut self) {
+        if self.has_atoms() {
+            self.atom = Atom::Done;
+        }
+        (self.running, self.left_since, self.woken_since) = (NEVER, NEVER, NEVER);
+        self.preempted = false;
+    }
+
+    /// It is woken by an event that was not asked for: the wait that begins does not count.
+    pub(super) fn woken_elsewhere(&mut self) {
+        if self.atom == Atom::Sleeping {
+            self.atom = Atom::Done;
+        }
+        self.woken_since = NEVER;
+    }
+
     /// It ran for a while, says `sched_stat_runtime`.
     pub(super) fn ran(&mut self, others: &mut Sums, time: u64, ns: u64) {
         if self.atom == Atom::None {
@@ -279,6 +305,11 @@ impl Task {
     pub(super) fn work_ends(&mut self) -> Option<(u64, u32)> {
         let since = known(std::mem::replace(&mut self.work_since, NEVER))?;
         Some((since, self.work))
+    }
+
+    /// Returns the CPU it ran on last.
+    pub(super) fn cpu(&self) -> i32 {
+        self.cpu
     }
 
     /// Returns for how long it is away from its CPU, beside what is counted: since it left, or, where that was not seen, since
@@ -369,6 +400,34 @@ mod tests {
         assert_eq!(task.gets(&mut others, 500, 3), Some(0));
         let own = task.own.as_deref().unwrap();
         assert_eq!((own.delays.count(), own.delays.max()), (1, 0));
+    }
+
+    #[test]
+    fn a_delay_counts_only_if_its_own_wake_up_and_its_own_switch_do() {
+        let (mut task, mut others) = task();
+        task.leaves(&mut others, 100, SLEEPS, 9);
+        // Woken here, it gets another CPU; much later it gets this one without having been woken here.
+        task.woken(150);
+        task.wakes(150, false);
+        task.gets_elsewhere();
+        task.leaves_elsewhere(300, Leaves::Blocked);
+        task.woken_elsewhere();
+        assert_eq!(task.gets(&mut others, 9_000, 1), None);
+        // It slept elsewhere, is woken here, and gets this CPU.
+        task.leaves(&mut others, 9_100, SLEEPS, 9);
+        task.gets_elsewhere();
+        task.leaves_elsewhere(9_300, Leaves::Blocked);
+        task.woken(9_400);
+        task.wakes(9_400, false);
+        assert_eq!(task.gets(&mut others, 9_450, 1), Some(50));
+        // It was preempted elsewhere.
+        task.leaves(&mut others, 9_500, RUNNABLE, 9);
+        task.gets_elsewhere();
+        task.leaves_elsewhere(9_600, Leaves::Runnable);
+        assert_eq!(task.gets(&mut others, 9_900, 1), None);
+        let own = task.own.as_deref().unwrap();
+        assert_eq!((own.delays.max(), own.woken_waits.max()), (50, 50));
+        assert_eq!((own.preempted.count(), own.off_cpu_ns), (0, 50));
     }
 
     #[test]

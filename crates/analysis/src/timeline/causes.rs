@@ -57,6 +57,11 @@ impl Causes {
         number
     }
 
+    /// Returns whether there were so many that some lost their access.
+    pub(crate) fn are_many(&self) -> bool {
+        self.list.len() >= MOST
+    }
+
     /// Returns the cause that has a number.
     pub(crate) fn get(&self, number: u32) -> Option<&Cause> {
         self.list.get(number as usize).filter(|_| number > 0)

@@ -14,7 +14,7 @@ pub(crate) const CPU_UNKNOWN: u8 = 4;
 const BACK_ENDS: [&str; 5] = ["vhost-", "kworker/", "kvm-", "qemu", "IO "];
 
 /// Who is of which process.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Processes {
     /// Those of vCPUs.
     pub of_vms: FxHashSet<i32>,

@@ -36,6 +36,18 @@ impl Ranges {
             .is_some_and(|(start, _)| *start <= time)
     }
 
+    /// Returns the end of the last of those that begin up to a time.
+    fn end_up_to(&self, time: u64) -> Option<u64> {
+        let count = self.list.partition_point(|(start, _)| *start <= time);
+        let (_, end) = self.list.get(count.checked_sub(1)?)?;
+        Some(*end)
+    }
+
+    /// Returns whether the first of them begins up to a time.
+    pub(super) fn begins_by(&self, time: u64) -> bool {
+        self.list.first().is_some_and(|(start, _)| *start <= time)
+    }
+
     /// Returns whether all of them are past.
     fn is_past(&self) -> bool {
         self.at >= self.list.len()
@@ -52,6 +64,41 @@ pub(crate) struct Lane {
     pending: Option<Stretch>,
     /// What is kept, where only parts are wanted.
     only: Option<Box<Ranges>>,
+    spare: Spare,
+}
+
+/// Memory of sums that became one with others: a lane that coarsens needs as many again soon.
+#[derive(Debug, Clone, Default)]
+struct Spare(
+    #[expect(
+        clippy::vec_box,
+        reason = "they go from cell to cell, and cells are small"
+    )]
+    Vec<Box<Sum>>,
+);
+
+impl Spare {
+    /// Returns a sum in a place of its own.
+    #[inline]
+    fn place(&mut self, sum: Sum) -> Box<Sum> {
+        match self.0.pop() {
+            Some(mut free) => {
+                *free = sum;
+                free
+            }
+            None => Box::new(sum),
+        }
+    }
+
+    /// Takes the memory of a cell that is one with another.
+    #[inline]
+    fn take(&mut self, cell: &mut Cell) {
+        if let Cell::Sum(_) = cell
+            && let Cell::Sum(free) = std::mem::replace(cell, Cell::One(outside(0, 0)))
+        {
+            self.0.push(free);
+        }
+    }
 }
 
 impl Lane {
@@ -70,7 +117,45 @@ impl Lane {
 
     /// Returns whether only parts are wanted, and all of them are past.
     pub(crate) fn is_past(&self) -> bool {
-        self.only.as_ref().is_none_or(|only| only.is_past())
+        self.only.as_ref().is_none_or(|only| only.is_past()) || self.has_all_up_to(u64::MAX)
+    }
+
+    /// Returns the last stretch, which may go on.
+    pub(crate) fn pending(&self) -> Option<Stretch> {
+        self.pending
+    }
+
+    /// Returns whether it has all that is wanted of what begins up to a time.
+    pub(crate) fn has_all_up_to(&self, time: u64) -> bool {
+        let end = self.only.as_ref().and_then(|only| only.end_up_to(time));
+        let known = self.pending.map_or(0, |last| last.end);
+        end.is_none_or(|end| end <= known)
+    }
+
+    /// Returns whether nothing wanted that begins up to a time is left out if the lane goes on where its last stretch is another.
+    pub(crate) fn may_skip_to(&self, last: Option<&Stretch>, time: u64) -> bool {
+        let end = |one: Option<&Stretch>| one.map_or(0, |one| one.end);
+        self.has_all_up_to(time) || end(self.pending.as_ref()) == end(last)
+    }
+
+    /// Goes on where the last stretch is another: what lies between was not looked at.
+    pub(crate) fn skip_to(&mut self, last: Option<Stretch>, cap: usize) {
+        let before = std::mem::replace(&mut self.pending, last);
+        if let Some(before) = before
+            && last.is_none_or(|last| last.start != before.start)
+        {
+            self.store(before, cap, &|one| one.kind);
+        }
+    }
+
+    /// Changes what stretches have, as their numbers are others from now on.
+    pub(crate) fn renumber(&mut self, change: impl Fn(&mut Stretch)) {
+        let cells = self.cells.iter_mut();
+        let ones = cells.filter_map(|cell| match cell {
+            Cell::One(one) => Some(one),
+            Cell::Sum(_) => None,
+        });
+        ones.chain(&mut self.pending).for_each(change);
     }
 
     /// Takes the next stretch. What lies between it and the one before was not looked at. `cap` is how many cells there may be;
@@ -104,6 +189,7 @@ impl Lane {
         if let Some(last) = self.pending.take() {
             self.store(last, cap, settle);
         }
+        self.spare = Spare::default();
     }
 
     #[inline]
@@ -118,7 +204,7 @@ impl Lane {
             && let Some(last) = self.cells.last_mut()
             && last.start() >> self.shift == one.start >> self.shift
         {
-            return add_to(last, settle, |sum| sum.add(&one, settle));
+            return add_to(last, &mut self.spare, settle, |sum| sum.add(&one, settle));
         }
         self.cells.push(Cell::One(one));
         if self.cells.len() > cap.max(FEWEST) {
@@ -134,7 +220,8 @@ impl Lane {
             self.shift += 1;
             self.regrain(settle);
         }
-        self.cells.shrink_to(cap);
+        // The one that is too many is there for a moment each time.
+        self.cells.shrink_to(cap.max(FEWEST) + 1);
     }
 
     /// Makes the cells fit into a number, at the end.
@@ -158,10 +245,11 @@ impl Lane {
                 && let Some(last) = kept.checked_sub(1).and_then(|last| before.get_mut(last))
                 && last.start() >> shift == cell.start() >> shift
             {
-                add_to(last, settle, |sum| match cell {
+                add_to(last, &mut self.spare, settle, |sum| match cell {
                     Cell::One(one) => sum.add(one, settle),
                     Cell::Sum(other) => sum.merge(other),
                 });
+                self.spare.take(cell);
                 continue;
             }
             if let Some(free) = before.get_mut(kept) {
@@ -198,11 +286,16 @@ fn outside(start: u64, end: u64) -> Stretch {
 
 /// Makes a cell a sum, if it is none, and adds to it.
 #[inline]
-fn add_to(cell: &mut Cell, settle: &impl Fn(&Stretch) -> u8, add: impl FnOnce(&mut Sum)) {
+fn add_to(
+    cell: &mut Cell,
+    spare: &mut Spare,
+    settle: &impl Fn(&Stretch) -> u8,
+    add: impl FnOnce(&mut Sum),
+) {
     match cell {
         Cell::Sum(sum) => add(sum),
         Cell::One(one) => {
-            let mut sum = Box::new(Sum {
+            let mut sum = spare.place(Sum {
                 start: one.start,
                 end: one.start,
                 count: 0,

@@ -29,6 +29,11 @@ impl Parts {
         self.0.remove(&number).unwrap_or_default()
     }
 
+    /// Returns those that no lane has yet.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Ranges> {
+        self.0.values()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -92,6 +97,12 @@ impl Plan {
     /// Returns whether nothing is to be told.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
+    }
+
+    /// Returns all times that are asked for, of whatever lane.
+    pub fn times(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let lanes = self.lanes.iter();
+        lanes.flat_map(|(_, _, times)| times.iter().copied())
     }
 
     /// Returns when the last of it is over.

@@ -7,6 +7,7 @@ use super::limits::TimelineLimits;
 use super::marks::{Mark, MarkList, SEVERAL};
 use super::names::TimelineNames;
 use super::plan::Plan;
+use crate::resume::Resume;
 
 /// What a recording's timeline has.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,9 @@ pub struct TimelineReport {
     pub notes: Vec<String>,
     /// How large it may be.
     pub limits: TimelineLimits,
+    /// Moments of the walk from which another can go on, first things first: what is between times of interest need not be looked
+    /// at again.
+    pub resumes: Vec<Resume>,
     /// Threads that no finding has named yet.
     pub(super) reserve: Vec<TimelineLane>,
 }

@@ -42,12 +42,12 @@ pub(crate) struct Caps {
 
 /// A CPU.
 #[derive(Debug, Clone, Default)]
-struct Cpu {
-    lane: Lane,
+pub(super) struct Cpu {
+    pub lane: Lane,
     /// Task that runs, and since when.
-    current: Option<(u32, u64)>,
+    pub current: Option<(u32, u64)>,
     /// Threads on its run queue.
-    waiting: Vec<u32>,
+    pub waiting: Vec<u32>,
 }
 
 /// A thread.
@@ -56,10 +56,10 @@ pub(crate) struct Followed {
     pub slot: u32,
     pub lane: Lane,
     /// What it does, and since when; [`THREAD_UNKNOWN`] where that is not known.
-    state: u8,
-    since: u64,
+    pub(super) state: u8,
+    pub(super) since: u64,
     /// The CPU it runs on, ran on last, or waits for.
-    cpu: i32,
+    pub(super) cpu: i32,
     /// How long it ran.
     pub ran_ns: u64,
     /// Whether an instance of a path went through it.
@@ -69,19 +69,19 @@ pub(crate) struct Followed {
 /// CPUs and threads.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduled {
-    cpus: Vec<Cpu>,
+    pub(super) cpus: Vec<Cpu>,
     /// By thread slot, where it is in the list.
     places: Vec<u32>,
-    threads: Vec<Followed>,
-    processes: Processes,
+    pub(super) threads: Vec<Followed>,
+    pub(super) processes: Processes,
     /// Threads that were given up.
     pub given_up: u64,
     /// There are sched_wakeup events, which say when a thread is on a run queue.
-    wakeups: bool,
+    pub(super) wakeups: bool,
     /// Time of the last event.
-    end: u64,
+    pub(super) end: u64,
     /// The threads and CPUs that are wanted, where only parts are.
-    only: Option<Box<Only>>,
+    pub(super) only: Option<Box<Only>>,
 }
 
 /// Parts that are wanted.
@@ -193,7 +193,7 @@ impl Scheduled {
         }
     }
 
-    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+    pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
         let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
         while self.cpus.len() <= index {
             let mut new = Cpu::default();
@@ -365,7 +365,7 @@ impl Scheduled {
 
     /// Returns a thread that is to have a lane: not the idle task, and no vCPU's, which have lanes of their own.
     #[inline]
-    fn follow(&mut self, slot: u32, threads: &Threads) -> Option<&mut Followed> {
+    pub(super) fn follow(&mut self, slot: u32, threads: &Threads) -> Option<&mut Followed> {
         let index = slot as usize;
         let known = self.places.get(index).is_some_and(|at| *at != NO_ONE);
         if !known && !self.meet(slot, threads) {
@@ -425,13 +425,22 @@ impl Scheduled {
         all.sort_by_key(|one| std::cmp::Reverse(one.rank(class(one.slot, threads, of_vms))));
         self.given_up += all.len().saturating_sub(MAX_THREADS / 2) as u64;
         all.truncate(MAX_THREADS / 2);
+        self.threads = all;
+        self.find_places();
+    }
+
+    /// Finds out where each thread is in the list.
+    pub(super) fn find_places(&mut self) {
         self.places.fill(NO_ONE);
-        for (one, at) in all.iter().zip(0u32..) {
-            if let Some(place) = self.places.get_mut(one.slot as usize) {
+        for (one, at) in self.threads.iter().zip(0u32..) {
+            let slot = one.slot as usize;
+            if self.places.len() <= slot {
+                self.places.resize(slot + 1, NO_ONE);
+            }
+            if let Some(place) = self.places.get_mut(slot) {
                 *place = at;
             }
         }
-        self.threads = all;
     }
 
     /// Takes note of the time of an event that tells nothing of threads.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Common;
-use super::rules::parse_rule;
+use super::values::Named;
 
 /// `trapline diagnose`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(crate) struct DiagnoseArgs {
     pub guest_kallsyms: Option<PathBuf>,
 
     /// Only check this rule. May be repeated.
-    #[arg(long, value_name = "ID", value_parser = parse_rule)]
+    #[arg(long, value_name = "ID", hide_possible_values = true, value_parser = Named::rule())]
     pub rule: Vec<String>,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and

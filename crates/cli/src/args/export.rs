@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::Common;
+use super::values::Named;
 
 /// `trapline export`.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ pub(crate) struct ExportArgs {
 
     /// Export instances of this built-in path, or of the path that FILE describes. Without it, those of all built-in paths but
     /// those that are for --path only. May be repeated.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", hide_possible_values = true, value_parser = Named::path())]
     pub path: Vec<String>,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and

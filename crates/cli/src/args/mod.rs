@@ -9,9 +9,11 @@ mod export;
 mod facts;
 mod info;
 mod paths;
+mod record;
 mod report;
 mod rules;
 mod sched;
+mod top;
 mod values;
 mod vcpus;
 
@@ -26,9 +28,11 @@ pub(crate) use export::{ExportArgs, Kind, Rows};
 pub(crate) use facts::FactsArgs;
 pub(crate) use info::InfoArgs;
 pub(crate) use paths::{Diagram, PathsArgs};
+pub(crate) use record::{For, RecordArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use rules::RulesArgs;
 pub(crate) use sched::{SchedArgs, SchedBy, SchedSort};
+pub(crate) use top::{TopArgs, TopBy};
 pub(crate) use vcpus::VcpusArgs;
 
 use crate::colour::Colour;
@@ -65,6 +69,7 @@ const EXAMPLES: &str = "Examples:
                                            the exits of the VM named web
   trapline export trace.dat -o trace.pftrace
                                            for ui.perfetto.dev
+  trapline top                             what vCPUs of this host do now
   trapline facts --format json > facts.json
                                            this host's settings, for --facts
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::Common;
+use super::values::Named;
 
 /// `trapline paths`.
 #[derive(Debug, Args)]
@@ -16,7 +17,7 @@ pub(crate) struct PathsArgs {
 
     /// Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those
     /// that are for --path only. May be repeated.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", hide_possible_values = true, value_parser = Named::path())]
     pub path: Vec<String>,
 
     /// Measure from this event: NAME, SYSTEM:NAME or fn:FUNCTION, with conditions in brackets, such as

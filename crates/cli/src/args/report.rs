@@ -14,7 +14,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 
-    /// Write the report as one HTML file.
+    /// Write the report as one HTML file, whose name ends in .html or .htm; - is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -27,11 +27,21 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
+    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root, where the recording has no
+    /// symbols itself.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// Name functions of guests' kernels in samples with FILE, a copy of a guest's /proc/kallsyms made by root.
+    #[arg(long, value_name = "FILE")]
+    pub guest_kallsyms: Option<PathBuf>,
+
     /// Print everything instead of one screen: all findings with their evidence, all rows, all warnings.
     #[arg(long, conflicts_with = "output")]
     pub full: bool,
 
-    /// Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns, no colour.
+    /// Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns but for a
+    /// command, no colour.
     #[arg(long, conflicts_with_all = ["full", "output"])]
     pub brief: bool,
 
@@ -52,4 +62,5 @@ Examples:
   trapline report after.dat --against before.dat -o report.html
                                            the same with what changed
   trapline report --format json trace.dat  the same numbers for a program
-  trapline report vmexit.txt ioport.txt    what perf kvm stat report printed";
+  trapline report vmexit.txt ioport.txt    what perf kvm stat report printed of one
+                                           situation";

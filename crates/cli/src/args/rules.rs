@@ -3,13 +3,14 @@
 use clap::Args;
 
 use super::Format;
+use super::values::Named;
 
 /// `trapline rules`.
 #[derive(Debug, Args)]
 #[command(after_help = RULES_HELP)]
 pub(crate) struct RulesArgs {
     /// Explain these rules. Without any, list all.
-    #[arg(value_name = "ID", value_parser = parse_rule)]
+    #[arg(value_name = "ID", hide_possible_values = true, value_parser = Named::rule())]
     pub rule: Vec<String>,
 
     /// Explain all rules.
@@ -26,11 +27,3 @@ Examples:
   trapline rules
   trapline rules timer-port-exits halted-target-ipi
   trapline rules --explain > rules.txt";
-
-/// Reads the name of a rule.
-pub(super) fn parse_rule(id: &str) -> Result<String, String> {
-    match rules::rule(id) {
-        Some(rule) => Ok(rule.id.to_owned()),
-        None => Err("there is no such rule; 'trapline rules' lists them".to_owned()),
-    }
-}

@@ -1,7 +1,66 @@
 //! Values of arguments: sizes, durations, shares, CPUs, times.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
 use cpuset::CpuSet;
 use session::{TimeError, TimeRange};
+
+/// Reads a name of which some are known: shells complete those, and what another one is worth is for `parse` to say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named {
+    /// Returns the names that are known.
+    names: fn() -> Vec<&'static str>,
+    /// Reads one.
+    parse: fn(&str) -> Result<String, String>,
+}
+
+impl Named {
+    /// Reads the names of rules, and no others.
+    pub(super) fn rule() -> Named {
+        Named {
+            names: || rules::all().iter().map(|rule| rule.id).collect(),
+            parse: parse_rule,
+        }
+    }
+
+    /// Reads the names of built-in paths, and of files.
+    pub(super) fn path() -> Named {
+        Named {
+            names: || {
+                let all = paths::BUILTIN.iter().chain(paths::ON_REQUEST);
+                all.map(|(name, _)| *name).collect()
+            },
+            parse: |name| Ok(name.to_owned()),
+        }
+    }
+}
+
+impl TypedValueParser for Named {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        self.parse.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// Reads the name of a rule.
+fn parse_rule(id: &str) -> Result<String, String> {
+    match rules::rule(id) {
+        Some(rule) => Ok(rule.id.to_owned()),
+        None => Err("there is no such rule; 'trapline rules' lists them".to_owned()),
+    }
+}
 
 /// Parses a CPU list as the kernel's files have it. None at all is no filter.
 pub(super) fn cpus(text: &str) -> Result<CpuSet, String> {

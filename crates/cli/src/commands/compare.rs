@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use compare::Options;
 use render::compare as render_compare;
 
@@ -14,11 +14,20 @@ use crate::commands::compare_each;
 use crate::commands::compare_sides::{Compared, Ready, compared, names};
 use crate::opening::{self, Beside};
 use crate::output;
+use crate::usage::Usage;
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     // Before anything is read: what is compared with what.
-    let sides = if args.each { None } else { Some(sides(args)?) };
+    let sides = match args.each {
+        true if args.recordings.len() < 2 => {
+            return Err(Usage::error(
+                "one recording: those to compare it with are missing",
+            ));
+        }
+        true => None,
+        false => Some(sides(args)?),
+    };
     let beside = Beside {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
@@ -69,11 +78,13 @@ fn sides(args: &CompareArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     }
     match args.recordings.as_slice() {
         [a, b] => Ok((vec![a.clone()], vec![b.clone()])),
-        [_] => bail!("one recording: the one to compare it with is missing"),
-        many => bail!(
+        [_] => Err(Usage::error(
+            "one recording: the one to compare it with is missing",
+        )),
+        many => Err(Usage::error(format!(
             "{} recordings: say which are to be compared with which, as in 'trapline compare A1 A2 --with B1 B2', or \
              --each for each of them with the first",
             many.len()
-        ),
+        ))),
     }
 }

@@ -22,9 +22,6 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
         .iter()
         .map(|path| vec![path.display().to_string()])
         .collect();
-    if names.len() < 2 {
-        bail!("one recording: those to compare it with are missing");
-    }
     let scores = scores(&args.score, &args.recordings)?;
     let recordings: Vec<&[PathBuf]> = args.recordings.iter().map(std::slice::from_ref).collect();
     let pictures = ready.session.sides(&recordings, &ready.pictures)?;

@@ -1,6 +1,8 @@
 //! What comparisons of two sides and of many have in common.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
 
 use analysis::Picture;
 use anyhow::Result;
@@ -56,8 +58,51 @@ pub(crate) fn compared(
         diagnosis,
     };
     let comparison = compare::compare(side(&a, &of_a), side(&b, &of_b), work, ready.options);
-    let comparison = comparison.map_err(anyhow::Error::msg)?;
+    let mut comparison = comparison.map_err(anyhow::Error::msg)?;
+    comparison.notes.splice(0..0, on_both_sides(first, second));
     Ok(Compared { comparison, a, b })
+}
+
+/// Says which files are on both sides: those have nothing to differ in.
+fn on_both_sides(first: &[PathBuf], second: &[PathBuf]) -> Vec<String> {
+    let has = |side: &[PathBuf], one: &Path| side.iter().any(|other| is_same(one, other));
+    let both: Vec<&PathBuf> = second.iter().filter(|one| has(first, one)).collect();
+    if both.len() == second.len() && first.iter().all(|one| has(second, one)) {
+        return vec![match second {
+            [_] => "A and B are the same file: nothing can differ.".to_owned(),
+            _ => "A and B are the same files: nothing can differ.".to_owned(),
+        }];
+    }
+    let both = both.into_iter();
+    both.map(|one| format!("{} is on both sides.", one.display()))
+        .collect()
+}
+
+/// Returns whether two paths lead to one file, or to two that hold the same. What is no file, or cannot be read, is not looked at.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let found = |path: &Path| path.canonicalize().ok().zip(path.metadata().ok());
+    let (Some((one, about_one)), Some((other, about_other))) = (found(one), found(other)) else {
+        return false;
+    };
+    if !about_one.is_file() || !about_other.is_file() || about_one.len() != about_other.len() {
+        return false;
+    }
+    one == other || has_same(&one, &other).unwrap_or(false)
+}
+
+/// Returns whether two files hold the same.
+fn has_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let open = |path: &Path| File::open(path).map(|file| BufReader::with_capacity(1 << 20, file));
+    let (mut one, mut other) = (open(one)?, open(other)?);
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let len = left.len().min(right.len());
+        if left[..len] != right[..len] || len == 0 {
+            return Ok(left.is_empty() && right.is_empty());
+        }
+        one.consume(len);
+        other.consume(len);
+    }
 }
 
 /// Returns what recordings are called.

@@ -20,6 +20,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
+        empty: true,
         ..Beside::default()
     };
     let inputs = args.recordings.iter().chain(&args.domain);

@@ -9,9 +9,18 @@ use session::Session;
 use crate::args::Sort;
 use crate::commands::exits::sort;
 
-/// Warns where a recording has no exits.
-pub(super) fn warn_without_exits(picture: &mut Picture) {
-    if !picture.info.has_exits {
+/// Warns where a recording has no exits, or filters leave none of them. Of events without formats nobody knows what they are, and
+/// another warning says so.
+pub(super) fn warn_without_exits(picture: &mut Picture, lacks_formats: bool, session: &Session) {
+    if picture.info.has_exits || lacks_formats {
+        return;
+    }
+    if session.options().filters.any() {
+        picture.quality.warn(
+            "No kvm_exit event passes the filters, so nothing can be said about exits; 'trapline info' without filters tells \
+             what is in the recording.",
+        );
+    } else {
         picture.quality.warn(
             "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
              'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",

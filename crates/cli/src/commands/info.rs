@@ -14,7 +14,11 @@ use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    let session = opening::session(&args.common, &Beside::default(), &[&args.recording])?;
+    let beside = Beside {
+        empty: true,
+        ..Beside::default()
+    };
+    let session = opening::session(&args.common, &beside, &[&args.recording])?;
     let input = session.input(&args.recording)?;
     let recording = input.recording()?;
     let mut study = Study::default().with(Info::new());

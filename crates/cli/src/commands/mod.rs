@@ -15,9 +15,11 @@ pub(crate) mod info;
 pub(crate) mod irqs;
 mod no_events;
 pub(crate) mod paths;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod sched;
+pub(crate) mod top;
 pub(crate) mod vcpus;
 
 use anyhow::Result;
@@ -25,7 +27,7 @@ use clap::Subcommand;
 
 use crate::args::{
     CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs, InfoArgs, PathsArgs,
-    ReportArgs, RulesArgs, SchedArgs, VcpusArgs,
+    RecordArgs, ReportArgs, RulesArgs, SchedArgs, TopArgs, VcpusArgs,
 };
 
 /// The commands.
@@ -51,12 +53,16 @@ pub(crate) enum Command {
     Irqs(irqs::IrqsArgs),
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
     Paths(PathsArgs),
-    /// Show where CPUs were when perf sampled them, as a table or as folded stacks.
+    /// Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON.
     Flame(flame::FlameArgs),
     /// Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers.
     Sched(SchedArgs),
+    /// Record a host's events with little disturbance, with its settings beside them.
+    Record(RecordArgs),
     /// Write a recording as a file for Perfetto, spreadsheets, tickets or scripts.
     Export(ExportArgs),
+    /// Show what this host's vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel.
+    Top(TopArgs),
     /// Show this host's CPUs, clocks, settings and KVM parameters, and its VMs with their pinning.
     Facts(FactsArgs),
 }
@@ -77,7 +83,9 @@ impl Command {
             Command::Flame(args) => flame::run(args),
             Command::Irqs(args) => irqs::run(args),
             Command::Paths(args) => paths::run(args),
+            Command::Record(args) => record::run(args),
             Command::Sched(args) => sched::run(args),
+            Command::Top(args) => top::run(args),
             Command::Vcpus(args) => vcpus::run(args),
         }
     }

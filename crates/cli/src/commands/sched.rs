@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use analysis::{ContinuityReport, Merge, Picture, Sched, SchedReport, Study, TaskRow, Turns};
+use analysis::{
+    ContinuityReport, LeftOut, Merge, Picture, Sched, SchedReport, Study, TaskRow, Turns,
+};
 use anyhow::{Result, bail};
 use event::Quality;
 use render::sched;
@@ -27,9 +29,10 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let functions = recording.functions();
     sched.caller_at(functions.range(Sched::caller()));
     let mut study = Study::default().with(sched);
+    study = study.choose(recording.window(), LeftOut::default());
     study.saved_names(recording.saved_names());
     study.told(recording.thread_facts());
-    let mut outcome = recording.walk_filtered(&mut study, Scope::Window);
+    let mut outcome = recording.walk_filtered(&mut study, Scope::Time);
     study.finish();
     let Some(sched) = study.get::<Sched>() else {
         return Ok(());

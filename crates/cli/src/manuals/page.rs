@@ -90,7 +90,7 @@ const OTHERS: [(&str, &[&str]); 8] = [
 ];
 
 /// Commands whose readers want another one next.
-const NEXT: [(&str, &[&str]); 12] = [
+const NEXT: [(&str, &[&str]); 13] = [
     ("report", &["diagnose", "compare"]),
     ("diagnose", &["rules", "compare", "facts"]),
     ("compare", &["diagnose"]),
@@ -103,6 +103,7 @@ const NEXT: [(&str, &[&str]); 12] = [
     ("paths", &["events", "irqs"]),
     ("sched", &["vcpus", "flame"]),
     ("flame", &["sched"]),
+    ("top", &["exits", "vcpus"]),
 ];
 
 /// Returns the variables that the pages name.

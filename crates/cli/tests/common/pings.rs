@@ -225,12 +225,13 @@ pub(crate) fn writes_told(one: &Instance) -> u64 {
         .map_or(0, |n| n.parse().expect("a number"))
 }
 
-pub(crate) const WAS: [&str; 8] = [
+pub(crate) const WAS: [&str; 9] = [
     "unknown",
     "in its guest",
     "in KVM",
     "in user space",
     "polling in a halt",
+    "in a halt and not seen to sleep",
     "runnable without a CPU",
     "halted",
     "asleep",

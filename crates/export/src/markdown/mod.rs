@@ -162,6 +162,9 @@ impl Summary<'_> {
                 .sort_by_key(|row| std::cmp::Reverse(row.stats.total()));
             out.push_str(&exits::markdown(&report, layout));
             out.push('\n');
+            if let Some(note) = exits::note(&report) {
+                let _ = writeln!(out, "{note}\n");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The machine: which vCPU is in what state, on which CPU, and behind whom.
 
+mod end;
 mod sched;
 
 use event::{Data, Event, EventType, Isa, Kind, KvmExit, KvmFpu, LostKind, MmioAccess, NONE, Side};
@@ -35,12 +36,14 @@ const OF_ALL_KVM: [&str; 6] = [
 const NO_VCPU: u32 = u32::MAX;
 
 /// One CPU.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Cpu {
     /// Slot of the task that runs, if known.
     current: Option<u32>,
     /// vCPUs on its run queue.
     waiting: Vec<u32>,
+    /// Time of its last event.
+    last: u64,
 }
 
 /// A vCPU in an exit in which its guest asked to wait.
@@ -78,7 +81,7 @@ pub struct VcpuTimes {
 /// `sched_wakeup` (it is on a run queue) to the `sched_switch` to it, as `run_delay` in
 /// `/proc/PID/schedstat` counts; where wake-ups are recorded as `sched_waking` alone, from that. A thread
 /// that is switched out runnable was preempted.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Machine {
     threads: Threads,
     tracks: Vec<Track>,
@@ -105,6 +108,8 @@ pub struct Machine {
     /// `kvm_fpu` is recorded, which says when the VMM is done.
     fpu: bool,
     end: u64,
+    /// From when on events of some CPUs are missing, and not those of others.
+    uneven_from: Option<u64>,
 }
 
 /// Which events of a vCPU's were looked at.
@@ -135,6 +140,18 @@ impl Machine {
     /// Returns its threads.
     pub fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// Returns about how many things it follows: threads, vCPUs and CPUs.
+    pub fn len(&self) -> usize {
+        let waiting = self.cpus.iter().map(|cpu| 1 + cpu.waiting.len());
+        let pending = self.tracks.iter().map(Track::len);
+        self.threads.len() + pending.sum::<usize>() + waiting.sum::<usize>()
+    }
+
+    /// Returns whether it follows nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Takes thread names that the recorder saved apart from the events.
@@ -337,6 +354,9 @@ impl Machine {
     #[inline]
     pub fn event<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
         self.end = self.end.max(event.time);
+        if let Some(cpu) = self.cpu(event.cpu) {
+            cpu.last = cpu.last.max(event.time);
+        }
         match data {
             // Nobody tells whose it is.
             Data::KvmExit(_) | Data::KvmEntry(_) if event.tid < 0 => {}
@@ -562,22 +582,8 @@ impl Machine {
             }
             Side::Exit { time, tid, .. } => self.ends(tid, time),
             Side::Fork { time, tid, .. } => self.is_made(tid, time),
+            Side::Cut { from } => self.uneven_from = Some(from),
             _ => {}
-        }
-    }
-
-    /// Ends the walk: what every vCPU was last seen doing, it did until the last event.
-    pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
-        for vcpu in 0..self.tracks.len() as u32 {
-            let track = &self.tracks[vcpu as usize];
-            // What the recorder tells of a thread's end may be later than the last event.
-            let end = track.ended.unwrap_or(self.end).min(self.end);
-            if track.sched == Sched::Runnable {
-                self.close_wait(vcpu, end);
-            } else {
-                self.tracks[vcpu as usize].advance(end);
-            }
-            self.tracks[vcpu as usize].flush(vcpu, spans);
         }
     }
 }

@@ -71,7 +71,8 @@ impl Machine {
         vcpu.filter(|&vcpu| vcpu != NO_VCPU && self.tracks[vcpu as usize].ended.is_none())
     }
 
-    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+    #[inline]
+    pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
         let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
         if self.cpus.len() <= index {
             self.cpus.resize_with(index + 1, Cpu::default);

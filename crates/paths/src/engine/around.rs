@@ -499,7 +499,12 @@ fn traits_of_vcpu(notes: &Notes, by: Option<By>, traits: &mut Vec<Trait>) {
         traits.push(Trait::For(reason, access));
     }
     if notes.was != Was::Unknown {
-        traits.push(Trait::Was(notes.was));
+        // `kvm_vcpu_wakeup` says whether it kept its CPU up to the end of the halt.
+        let was = match notes.was {
+            Was::Halting if notes.polled == Some(true) => Was::Polling,
+            was => was,
+        };
+        traits.push(Trait::Was(was));
         if notes.was.busy() {
             traits.push(Trait::Busy);
         }

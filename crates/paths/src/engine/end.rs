@@ -5,7 +5,7 @@ use model::Machine;
 use super::bind::Cancel;
 use super::instance::{Live, memory_key};
 use super::plan::Ending;
-use super::{Instance, MAX_REMEMBERED, Now, Paths};
+use super::{MAX_REMEMBERED, Now, Paths};
 use crate::tally::Dropped;
 
 impl Paths {
@@ -116,14 +116,15 @@ impl Paths {
             let tally = &mut self.tallies[path as usize];
             let number = tally.add(chain, live.reached(), live.coalesced, &traits);
             if self.listing {
-                self.listed.push(Instance {
-                    path: path as usize,
-                    chain: chain as usize,
-                    number,
-                    reached: live.reached().to_vec(),
-                    traits: traits.clone(),
-                    subject: live.notes.as_ref().map(|notes| notes.subject),
-                });
+                let mut one = self.spare.pop().unwrap_or_default();
+                one.path = path as usize;
+                one.chain = chain as usize;
+                one.number = number;
+                one.reached.clear();
+                one.reached.extend_from_slice(live.reached());
+                one.traits.clone_from(&traits);
+                one.subject = live.notes.as_ref().map(|notes| notes.subject);
+                self.listed.push(one);
             }
         }
         self.traits = traits;

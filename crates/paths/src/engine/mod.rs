@@ -43,11 +43,13 @@ use watchers::Watchers;
 const MAX_LIVE: usize = 1 << 16;
 /// Levels of lines, and roles of earlier instances, that are remembered: a machine has few of either.
 const MAX_REMEMBERED: usize = 1 << 16;
+/// Instances whose memory is kept for others.
+const SPARE: usize = 64;
 /// Threads whose slots are at hand, at most.
 const SLOTS: usize = 256;
 
 /// An instance that completed, for whoever wants each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Instance {
     /// Its path and chain.
     pub path: usize,
@@ -121,6 +123,8 @@ pub struct Paths {
     only: Only,
     listing: bool,
     listed: Vec<Instance>,
+    /// Memory of those that are not needed any more.
+    spare: Vec<Instance>,
     /// Slots of the threads that made the last events, by the lowest bits of their ids.
     slots: Box<[(i32, u32); SLOTS]>,
     last_time: u64,
@@ -188,6 +192,7 @@ impl Paths {
             only: Only::default(),
             listing: false,
             listed: Vec::new(),
+            spare: Vec::new(),
             slots: Box::new([(NONE, 0); SLOTS]),
             last_time: 0,
             wakings: false,
@@ -292,6 +297,18 @@ impl Paths {
     /// Returns the instances that completed since the last call.
     pub fn take_listed(&mut self) -> Vec<Instance> {
         std::mem::take(&mut self.listed)
+    }
+
+    /// Hands out the instances that completed since the last call, in their order.
+    pub fn each_listed(&mut self, each: impl FnMut(Instance)) {
+        self.listed.drain(..).for_each(each);
+    }
+
+    /// Takes an instance back that is not needed any more: its memory is for the next ones.
+    pub fn reuse(&mut self, instance: Instance) {
+        if self.spare.len() < SPARE {
+            self.spare.push(instance);
+        }
     }
 
     /// Tells whether events of a kind are wanted.

@@ -238,6 +238,7 @@ pub(super) fn was_name(was: Was) -> &'static str {
         Was::Runnable => "runnable without a CPU",
         Was::Halted => "halted",
         Was::Asleep => "asleep",
+        Was::Halting => "in a halt and not seen to sleep",
     }
 }
 

@@ -5,6 +5,7 @@
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
 mod out;
+mod places;
 mod prefetch;
 mod push;
 mod reading;
@@ -27,11 +28,12 @@ use crate::pipe::payload_behind;
 use crate::record::{HEADER, Header, kind};
 
 use out::{Direct, Origin, Out};
+use places::Places;
 use push::BLOCKS;
 use reading::Reading;
-use scan::{Counter, Places, STEP, Wanted, scan};
+use scan::{Counter, Places as ScanPlaces, STEP, Wanted, scan};
 use unordered::Unordered;
-pub use visitor::{Totals, Visitor, Want};
+pub use visitor::{Place, Totals, Visitor, Want};
 
 /// Diagnostics kept of one walk.
 const MAX_DIAGNOSTICS: usize = 32;
@@ -69,8 +71,9 @@ impl PerfData<'_> {
         {
             return totals;
         }
+        let places = visitor.places();
         let out = Direct::<V, BIG>::new(&reading, visitor);
-        let (mut totals, out) = Walk::<_, BIG>::new(&reading, wanted, out).run();
+        let (mut totals, out) = Walk::<_, BIG>::new(&reading, wanted, out, places).run();
         out.add_to(&mut totals);
         totals
     }
@@ -93,6 +96,8 @@ struct Walk<'w, 'r, 'a, O: Out, const BIG: bool> {
     queue: Queue,
     /// Newest time stamp at the end of the round before.
     flush_to: u64,
+    /// The same of the round before that: whatever CPU it is of, nothing older comes any more.
+    whole_until: u64,
     last_out: u64,
     /// The visitor wants no more.
     stop: bool,
@@ -112,10 +117,20 @@ struct Walk<'w, 'r, 'a, O: Out, const BIG: bool> {
     blocks: Vec<usize>,
     blocks_used: usize,
     totals: Totals,
+    /// Places from which another walk can go on.
+    places: Places,
+    /// Where the records begin that are to be read.
+    start: usize,
 }
 
 impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
-    fn new(reading: &'w Reading<'r, 'a>, wanted: &[Want], out: O) -> Walk<'w, 'r, 'a, O, BIG> {
+    /// Prepares a walk. `places` says whether places are of interest from which another can go on.
+    fn new(
+        reading: &'w Reading<'r, 'a>,
+        wanted: &[Want],
+        out: O,
+        places: bool,
+    ) -> Walk<'w, 'r, 'a, O, BIG> {
         let attrs = reading.recording.attrs.len();
         Walk {
             reading,
@@ -128,6 +143,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
             out,
             queue: Queue::new(),
             flush_to: 0,
+            whole_until: 0,
             last_out: 0,
             stop: false,
             stop_reading: false,
@@ -144,6 +160,8 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
                 samples: vec![0; attrs],
                 ..Totals::default()
             },
+            places: Places::new(places, reading.recording, wanted),
+            start: reading.recording.start,
         }
     }
 
@@ -160,7 +178,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
         // The input outlives the walk's own borrows.
         let data: &[u8] = self.reading.recording.data;
         let end = self.reading.recording.end;
-        let mut at = self.reading.recording.start;
+        let mut at = self.start;
         while at < end && !self.stop && !self.stop_reading {
             let samples_end = self.take_samples(data, at, end);
             self.stop |= self.unordered.stop;
@@ -223,6 +241,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
         self.queue.close();
         self.flush(u64::MAX);
         let start = self.reading.recording.start;
+        self.totals.whole_until = (!self.stop).then_some(self.whole_until);
         // The walk is over in any case.
         let _ = self.out.release(start..end.max(start));
         let totals = counted(&self.counters, &self.unordered, &self.totals);
@@ -267,7 +286,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
     #[inline]
     fn take_samples(&mut self, data: &[u8], start: usize, end: usize) -> usize {
         let reading = self.reading;
-        let Some(places) = Places::new(&reading.ids, reading.id_at, reading.time_at) else {
+        let Some(places) = ScanPlaces::new(&reading.ids, reading.id_at, reading.time_at) else {
             return start;
         };
         let sent = (self.flush_to, self.last_out);
@@ -350,8 +369,9 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
         // A run is one range of bytes that holds records of the kernel only.
         self.queue.close();
         match header.kind {
+            kind::FINISHED_ROUND if header.size > HEADER => self.unfinished(at),
             kind::FINISHED_ROUND => match self.zstd.as_ref().map(ZstdStream::position) {
-                None => self.finish_round(),
+                None => self.finish_round_at(at + header.size),
                 // The stream lags behind its records: the round ends where the stream has come to.
                 Some(Some(position)) if position > self.tail_at + self.tail.len() as u64 => {
                     self.rounds.push_back(position);
@@ -360,8 +380,12 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
                 // Not known yet: the next round will do.
                 Some(None) => {}
             },
-            kind::COMPRESSED => self.compressed(body, at),
+            kind::COMPRESSED => {
+                self.places.on = false;
+                self.compressed(body, at);
+            }
             kind::COMPRESSED2 => {
+                self.places.on = false;
                 let endian = self.reading.recording.endian;
                 let size = endian.u64(body, 0).and_then(|s| usize::try_from(s).ok());
                 let payload = body.get(8..).unwrap_or_default();
@@ -369,6 +393,19 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
                 self.compressed(&payload[..size], at);
             }
             _ => {}
+        }
+    }
+
+    /// trapline's own recorder keeps what it has not written yet filled with long records of this kind, which say nothing: they are
+    /// there until it ends.
+    #[cold]
+    fn unfinished(&mut self, at: usize) {
+        if !std::mem::replace(&mut self.totals.truncated, true) {
+            self.note(
+                at,
+                "the recorder did not end in order, or is still recording: events that were in its rings are missing"
+                    .to_owned(),
+            );
         }
     }
 
@@ -380,6 +417,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
     fn finish_round(&mut self) {
         self.queue.close();
         self.flush(self.flush_to);
+        self.whole_until = self.flush_to;
         self.flush_to = self.newest();
         self.queue.compact();
     }

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use super::reading::Reading;
-use super::visitor::{Totals, Visitor};
+use super::visitor::{Place, Totals, Visitor};
 use crate::record::{HEADER, Header, LostSource, SideRecord, parse_side};
 use crate::sample::Sample;
 
@@ -35,6 +35,9 @@ pub(super) trait Out {
 
     /// Hears that a range of the input is not needed for now. `Break` ends the walk.
     fn release(&mut self, range: Range<usize>) -> ControlFlow<()>;
+
+    /// Hears of a place from which another walk can go on.
+    fn place(&mut self, place: Place);
 
     /// Hears what has been counted until now: that is what counts if the walk ends here. `Break` ends the walk.
     fn counted(&mut self, totals: impl FnOnce() -> Totals) -> ControlFlow<()>;
@@ -124,6 +127,10 @@ impl<V: Visitor, const BIG: bool> Out for Direct<'_, '_, '_, V, BIG> {
     fn release(&mut self, range: Range<usize>) -> ControlFlow<()> {
         self.visitor.release(range);
         ControlFlow::Continue(())
+    }
+
+    fn place(&mut self, place: Place) {
+        self.visitor.place(place);
     }
 
     fn counted(&mut self, _: impl FnOnce() -> Totals) -> ControlFlow<()> {

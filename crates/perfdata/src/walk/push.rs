@@ -28,9 +28,7 @@ struct Rest {
 impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     /// Pushes everything up to and including `limit`.
     pub(super) fn flush(&mut self, limit: u64) {
-        let (counters, unordered, totals) = (&self.counters, &self.unordered, &self.totals);
-        let flow = self.out.counted(|| counted(counters, unordered, totals));
-        self.stop |= flow.is_break();
+        self.tell_counts();
         self.unordered.begin_flush();
         self.flush_queue(limit);
         self.push_threads(limit, usize::MAX);
@@ -38,7 +36,15 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
         self.last_out = self.last_out.max(newest);
     }
 
-    fn flush_queue(&mut self, limit: u64) {
+    /// Tells what was counted until now.
+    pub(super) fn tell_counts(&mut self) {
+        let (counters, unordered, totals) = (&self.counters, &self.unordered, &self.totals);
+        let flow = self.out.counted(|| counted(counters, unordered, totals));
+        self.stop |= flow.is_break();
+    }
+
+    /// Pushes everything up to and including `limit` that goes through the merge.
+    pub(super) fn flush_queue(&mut self, limit: u64) {
         while let Some((time, &run)) = self.queue.first() {
             if time > limit || self.stop {
                 break;

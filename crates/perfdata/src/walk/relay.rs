@@ -12,7 +12,7 @@ use std::thread::Builder;
 use super::out::{Direct, Origin, Out};
 use super::prefetch::{LINE, prefetch};
 use super::reading::Reading;
-use super::visitor::{Totals, Visitor};
+use super::visitor::{Place, Totals, Visitor};
 use super::{Walk, Want};
 use crate::merge::Entry;
 
@@ -56,6 +56,8 @@ enum Mark {
     Release(Range<usize>),
     /// What was counted until now.
     Counted(Box<Totals>),
+    /// Another walk can go on from here.
+    Place(Box<Place>),
 }
 
 /// The end of the walk's thread.
@@ -131,6 +133,10 @@ impl Out for Relay {
         ControlFlow::Continue(())
     }
 
+    fn place(&mut self, place: Place) {
+        self.mark(Mark::Place(Box::new(place)));
+    }
+
     fn counted(&mut self, totals: impl FnOnce() -> Totals) -> ControlFlow<()> {
         let records = self.batch.records.len();
         match self.batch.marks.last_mut() {
@@ -158,6 +164,7 @@ pub(super) fn walk<V: Visitor, const BIG: bool>(
     if wanted.contains(&Want::AnyOrder) {
         return None;
     }
+    let places = visitor.places();
     let (ready, batches) = channel();
     let (used, free) = channel();
     for _ in 1..BATCHES {
@@ -173,7 +180,7 @@ pub(super) fn walk<V: Visitor, const BIG: bool>(
                 buffer: 0,
                 unreleased: 0,
             };
-            let (totals, mut relay) = Walk::<Relay, BIG>::new(reading, wanted, relay).run();
+            let (totals, mut relay) = Walk::<Relay, BIG>::new(reading, wanted, relay, places).run();
             // It may be that nobody takes them any more.
             let _ = relay.counted(|| totals);
             let _ = relay.send();
@@ -216,6 +223,7 @@ fn replay<V: Visitor, const BIG: bool>(
             Mark::Late => out.late(),
             Mark::Release(range) => out.release(range)?,
             Mark::Counted(now) => *totals = *now,
+            Mark::Place(place) => out.place(*place),
         }
     }
     let records = batch.records.get(next..).unwrap_or_default();

@@ -22,6 +22,22 @@ pub enum Want {
     AnyOrder,
 }
 
+/// A place from which another walk can go on ([`crate::PerfData::walk_from`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Up to when everything has been pushed that was read.
+    pub time: u64,
+    /// The newest time that was pushed.
+    pub(crate) last_out: u64,
+    /// Up to when the round goes out, and the newest time of all that was read.
+    pub(crate) limit: u64,
+    pub(crate) newest: u64,
+    /// The byte behind the round.
+    pub(crate) end: usize,
+    /// What was read and has not been pushed, in the order of the file: from when on, and its bytes.
+    pub(crate) runs: Vec<(u64, Range<usize>)>,
+}
+
 /// Receives a recording's records in time order.
 pub trait Visitor {
     /// Takes one sample. Returning `Break` ends the walk.
@@ -30,6 +46,17 @@ pub trait Visitor {
     /// Takes a record that is no sample; `time` is 0 and `cpu` -1 when it carries none.
     fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {
         let _ = (time, cpu, misc, record);
+    }
+
+    /// Tells whether [`Visitor::place`] is of interest.
+    fn places(&self) -> bool {
+        false
+    }
+
+    /// Tells a place from which another walk can go on, between the records before it and those after it. There are some hundreds
+    /// at most, and none where something is not wanted or needs no order, in packed recordings and those that came through a pipe.
+    fn place(&mut self, place: Place) {
+        let _ = place;
     }
 
     /// Tells that this range of the input was read and is not needed for now. It may be read again, if
@@ -60,6 +87,10 @@ pub struct Totals {
     pub skipped_bytes: u64,
     /// Whether the records end in the middle of one.
     pub truncated: bool,
+    /// Up to which time nothing can be missing if the file was cut off: perf reads one CPU's buffer after another, and what
+    /// is not newer than the round before the last whole one has been read from all. 0 where there is no such round, `None`
+    /// where the visitor ended the walk.
+    pub whole_until: Option<u64>,
     /// What was odd, with byte offsets; the first few.
     pub diagnostics: Vec<Diagnostic>,
 }

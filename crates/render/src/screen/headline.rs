@@ -31,7 +31,11 @@ pub(crate) fn sentence(input: &Input<'_>) -> (Tone, String) {
             }
             (Tone::Strong, text)
         }
-        None => (Tone::Strong, format!("{} {}", verdict(input), did(input))),
+        None => {
+            let sentences = [Some(verdict(input)), Some(did(input)), beyond(input)];
+            let sentences: Vec<String> = sentences.into_iter().flatten().collect();
+            (Tone::Strong, sentences.join(" "))
+        }
     }
 }
 
@@ -61,7 +65,15 @@ fn verdict(input: &Input<'_>) -> String {
             "Little can be told: {unknown} of {all} causes could not be checked, none of the others {others}."
         );
     }
+    if let Some(span) = short(input) {
+        return format!(
+            "Too short to judge: what passes {} spans {}, and rates and shares need a second or more.",
+            input.filters,
+            input.time(span)
+        );
+    }
     let found = match diagnosis.findings.is_empty() {
+        true if input.filters.contains("--time=") => "Nothing wrong was found in this time",
         true => "Nothing wrong was found",
         false => "Nothing that is known to cost much was found",
     };
@@ -69,6 +81,30 @@ fn verdict(input: &Input<'_>) -> String {
         0 => format!("{found}."),
         _ => format!("{found}; {unknown} of {all} causes could not be checked."),
     }
+}
+
+/// A window of time that is shorter shows too little for a rate or a share.
+const SHORT_NS: u64 = 1_000_000_000;
+
+/// Returns how long the events of a window of time span, if that is short.
+fn short(input: &Input<'_>) -> Option<u64> {
+    let span = input.picture.span_ns?;
+    (input.filters.contains("--time=") && span < SHORT_NS).then_some(span)
+}
+
+/// Returns what of a short window is longer than the window.
+fn beyond(input: &Input<'_>) -> Option<String> {
+    let span = short(input)?;
+    let paths = input.picture.paths.iter().filter(|path| path.count > 0);
+    let longest = paths.max_by_key(|path| path.total.max())?;
+    let most = longest.total.max();
+    (most > span).then(|| {
+        format!(
+            "An instance of {} that begins in it took {}, and ends behind it.",
+            longest.name,
+            input.time(most)
+        )
+    })
 }
 
 /// Returns what the vCPUs did; without them, what else there is.

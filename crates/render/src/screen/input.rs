@@ -11,6 +11,10 @@ use crate::info::Head;
 pub struct Input<'a> {
     /// Its name, as it was given.
     pub name: &'a str,
+    /// The command that shows all that there is, as it can be given to a shell.
+    pub more: &'a str,
+    /// The filters, as they were given; nothing where there are none.
+    pub filters: &'a str,
     /// What it says of itself.
     pub head: &'a Head,
     /// What was found; rows of exits by time, those of tasks by their longest delay.
@@ -51,6 +55,9 @@ impl Input<'_> {
         }
         if !self.printed() {
             parts.push(words::plural(self.events(), "event"));
+        }
+        if !self.filters.is_empty() {
+            parts.push(format!("only {}", self.filters));
         }
         let cpus = self.head.cpus.filter(|cpus| *cpus > 0);
         parts.extend(cpus.map(|cpus| words::plural(cpus, "CPU")));

@@ -2,7 +2,8 @@
 What `report` prints on a terminal: one screen that stands alone in a ticket. The sentence comes first that an engineer
 would say, then what it rests on, and what else there is to know; the last line says where the rest is.
 
-Whatever a recording holds, a screen of 80 columns has [`LINES`] lines at most, and [`brief`] has [`BRIEF_LINES`].
+Whatever a recording holds, a screen of 80 columns has [`LINES`] lines at most, and [`brief`] has [`BRIEF_LINES`]. The last line,
+a command, is as long as it is.
 */
 
 mod exits;
@@ -44,8 +45,7 @@ pub fn screen(input: &Input<'_>, width: usize) -> Vec<Line> {
     // The end is what says how far the rest can be trusted, and where more is.
     let mut end = vec![Line::default()];
     end.extend(rest::quality(input, width, WARNING_LINES));
-    end.push(rest::more(input, width));
-    let most = LINES - end.len();
+    let most = LINES - end.len() - 1;
     let mut put = |part: Vec<Line>| {
         if !part.is_empty() {
             out.push(Line::default());
@@ -59,7 +59,21 @@ pub fn screen(input: &Input<'_>, width: usize) -> Vec<Line> {
     put(path::lines(input, width, room));
     put(rest::lines(input, width));
     out.extend(end);
-    out.into_iter().map(|line| line.cut(width)).collect()
+    let lines = out.into_iter().map(|line| line.cut(width));
+    lines.chain([rest::more(input)]).collect()
+}
+
+/// Returns the sentence that a screen begins with.
+pub fn headline(input: &Input<'_>) -> String {
+    headline::sentence(input).1
+}
+
+/// Returns the lines that stand above a screen among several, with an empty one.
+pub fn title(title: &str, width: usize) -> Vec<Line> {
+    let width = width.max(NARROWEST);
+    let mut lines = wrapped((Tone::Strong, "=== "), (Tone::Strong, title), width, 3);
+    lines.push(Line::default());
+    lines
 }
 
 /// Returns the same in ten lines of plain text without tables.
@@ -90,8 +104,8 @@ pub fn brief(input: &Input<'_>) -> String {
     let room = (BRIEF_LINES - 1).saturating_sub(out.len()).max(1);
     out.truncate(BRIEF_LINES - 2);
     out.extend(rest::quality(input, BRIEF_WIDTH, room));
-    out.push(rest::more(input, BRIEF_WIDTH));
-    let out: Vec<Line> = out.into_iter().map(|line| line.cut(BRIEF_WIDTH)).collect();
+    let lines = out.into_iter().map(|line| line.cut(BRIEF_WIDTH));
+    let out: Vec<Line> = lines.chain([rest::more(input)]).collect();
     plain(&out)
 }
 

@@ -116,7 +116,11 @@ pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line>
     // What could not be timed is a few events at both ends as a rule.
     let grave = |text: &&String| !text.starts_with("Not timed");
     let warnings = &quality.warnings;
-    if let Some(first) = warnings.iter().find(grave).or(warnings.first()) {
+    // What can be done about it counts most.
+    let advice = |text: &&String| text.contains("--formats");
+    let first = warnings.iter().find(advice);
+    let first = first.or(warnings.iter().find(grave)).or(warnings.first());
+    if let Some(first) = first {
         text.push_str(&match warnings.len() {
             1 => format!("; warning: {first}"),
             all => format!("; {all} warnings ('--full' has all): {first}"),
@@ -129,15 +133,7 @@ pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line>
     wrapped((tone, "quality: "), (Tone::Plain, &text), width, most)
 }
 
-/// Returns the commands that show more.
-pub(crate) fn more(input: &Input<'_>, width: usize) -> Line {
-    let command = |name: &str| format!("more: trapline report --full {name}");
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
-    // A name that a shell would take apart is not written into a command.
-    let usable = input.name.chars().all(plain) && !input.name.starts_with('-');
-    let text = match usable && command(input.name).len() <= width {
-        true => command(input.name),
-        false => command("REC"),
-    };
-    Line::new(Tone::Plain, &text)
+/// Returns the command that shows more. It is whole, however long the name is: a part of it would be of no use.
+pub(crate) fn more(input: &Input<'_>) -> Line {
+    Line::new(Tone::Plain, &format!("more: {}", input.more))
 }

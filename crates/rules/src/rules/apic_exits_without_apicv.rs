@@ -7,7 +7,7 @@ use words::duration::human;
 use crate::case::Sum;
 use crate::common::listed;
 use crate::evidence::{Ns, Of, Times, says};
-use crate::{Case, Finding, Remedy, Rule, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "apic-exits-without-apicv",
@@ -15,6 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, xAPIC \
                0xfee000b0), accesses of its page (APIC_ACCESS), windows for interrupts; --facts tells the modules' parameters",
     needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",
+    record: &[Record::Exits],
     measures: &[],
     cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: each end \
             of an interrupt is an exit, and an interrupt for a guest that cannot take it yet costs one more to wait for the \
@@ -171,7 +172,7 @@ fn say(case: &Case<'_>, emulated: &Emulated<'_>) -> Finding {
             human(sum.ns)
         ));
     let all = case.all_exits();
-    for line in listed(table_of, &emulated.rows, all.count, 2) {
+    for line in listed(table_of, &emulated.rows, (all.count, "exits"), 2) {
         finding = finding.evidence(line);
     }
     for (name, sum) in [

@@ -8,7 +8,7 @@ use words::{duration::human, plural};
 
 use crate::case::Sum;
 use crate::evidence::{Many, Ns, Of, Thread, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "console-on-irq-vcpu",
@@ -16,6 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while their \
                vCPU was at it, and how long they took against its others",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking",
+    record: &[Record::Paths],
     measures: &[],
     cause: "Every byte that the guest prints on an emulated serial port leaves the guest and goes to the VMM, which \
             writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \

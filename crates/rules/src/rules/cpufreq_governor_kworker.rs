@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::evidence::{Evidence, Many, Ns, Thread, says};
 use crate::sampled::{self, Sampled};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "cpufreq-governor-kworker",
@@ -15,6 +15,7 @@ pub(crate) static RULE: Rule = Rule {
                cpufreq governor",
     needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or samples of CPUs with stacks; or what perf \
             sched latency prints; --facts with the governor",
+    record: &[Record::Sched, Record::Stacks],
     measures: &[],
     cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
             cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a short \

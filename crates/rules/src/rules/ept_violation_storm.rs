@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::case::Sum;
 use crate::evidence::{Ns, Of, says};
-use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "ept-violation-storm",
@@ -15,6 +15,7 @@ pub(crate) static RULE: Rule = Rule {
                access of a device or of the local APIC's page",
     needs: "kvm_exit and kvm_entry; kvm_mmio or kvm_page_fault (arm64: kvm_guest_fault), because accesses of devices, on Intel \
             those of the local APIC without APICv, have the same reason",
+    record: &[Record::Paths],
     measures: &["vmexit EPT_VIOLATION", "vmexit npf"],
     cause: "Each page is mapped on the guest's first touch, one exit each: after a start, when a balloon or free page reporting \
             gave memory back, while dirty pages are logged for a migration, when KSM or NUMA balancing unmaps them, or because \

@@ -7,7 +7,7 @@ use words::duration::human;
 
 use crate::evidence::{Ns, Of, Share, says};
 use crate::sampled::{self, Sampled};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
@@ -16,6 +16,7 @@ pub(crate) static RULE: Rule = Rule {
                in the loop that polls",
     needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate polling from \
             sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
+    record: &[Record::Exits, Record::Sched],
     measures: &[
         "vcpus poll",
         "cpu function kvm_vcpu_halt",
@@ -55,10 +56,14 @@ pub(crate) static RULE: Rule = Rule {
      slow to put a thread to sleep is on its CPU meanwhile, and polls nothing ([vcpus.md](vcpus.md)).",
     remedies: &[
         Remedy {
-            what: "Poll for less: lower /sys/module/kvm/parameters/halt_poll_ns (0 turns it off; 200000 is the default on x86).",
+            what: "Poll for less: lower /sys/module/kvm/parameters/halt_poll_ns (0 turns it off; 200000 is the default on x86). \
+                   With Linux 5.8 to 6.0 on the host a VM keeps the value that it was created with: stop it and start it again, \
+                   a reboot in the guest is not enough.",
             price: "Interrupts that did come while polling now cost a wake-up, tens of microseconds each.",
             unless: "Not where the polls that succeed are the ones that matter: look at the ipi and halt-wake paths first.",
-            check: "trapline vcpus: polled time, and polls that succeeded.",
+            check: "trapline vcpus: polled time, and polls that succeeded. If they stay as they are: the VM is older than the \
+                    setting (Linux 5.8 to 6.0), or its VMM set a limit of its own (KVM_CAP_HALT_POLL), which comes before the \
+                    parameter.",
         },
         Remedy {
             what: "Let it shrink at once where it does not pay: halt_poll_ns_shrink=0 resets the interval of a vCPU after a \
@@ -76,6 +81,8 @@ pub(crate) static RULE: Rule = Rule {
         },
     ],
     sources: &[
+        "Linux, virt/kvm/kvm_main.c: kvm->max_halt_poll_ns copied in kvm_create_vm (commit acd05785e48c, 5.8), and read only where \
+         the VMM set it (kvm_vcpu_max_halt_poll_ns with override_halt_poll_ns, 6.1); Documentation/virt/kvm/api.rst (KVM_CAP_HALT_POLL)",
         "Linux, Documentation/virt/kvm/halt-polling.rst; virt/kvm/kvm_main.c (kvm_vcpu_halt; kvm_vcpu_block before 5.17)",
         "Linux, drivers/cpuidle/poll_state.c (poll_idle); kernel/sched/idle.c (cpu_idle_poll); Documentation/virt/guest-halt-polling.rst",
     ],

@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::case::Sum;
 use crate::evidence::{Evidence, Many, Ns, Of, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
@@ -14,13 +14,14 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "each inter-processor interrupt, from the write to the interrupt controller to the target's entry, and what the target \
                was doing then: what those to halted vCPUs take longer than others, without waits for a CPU that a task has",
     needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr show who was in a halt; sums do not",
+    record: &[Record::Paths],
     measures: &[],
     cause: "The target had nothing to do and halted, so its thread gave its CPU away. The interrupt then wakes that \
             thread (kvm_vcpu_kick, schedule), it waits until its CPU is out of idle, and enters its guest: many times \
             what it takes to interrupt a vCPU that is running.",
     found: &[
         "From the path `ipi`: of each interrupt what its target was doing when it was sent. The cost is the median of \
-         those to halted vCPUs, less the median of those to vCPUs that were running or polling, times their count. \
+         those to halted vCPUs, less the median of those to vCPUs that did not have to be woken, times their count. \
          Where fewer than {compared} went to such (on arm64 those make no event), only the way from the wake-up to the CPU \
          counts, which surely is the halt's. Found from {halted} on, a tenth of all, {share} of the time in which they occur and {of_all} of the recording. They occur in slices of 17 ms that have four or more: one that comes alone keeps \
          nobody waiting again and again. Confidence 0.9; at least `medium`, from 10 % of that time `high`.",
@@ -47,13 +48,15 @@ pub(crate) static RULE: Rule = Rule {
     remedies: &[
         Remedy {
             what: "Host: let halted vCPUs poll before they sleep, for longer than the gap between interrupts: echo \
-                   2000000 > /sys/module/kvm/parameters/halt_poll_ns (2 ms).",
+                   2000000 > /sys/module/kvm/parameters/halt_poll_ns (2 ms). With Linux 5.8 to 6.0 on the host a VM keeps \
+                   the value that it was created with: stop it and start it again, a reboot in the guest is not enough.",
             price: "Host CPU time is burnt while vCPUs poll, up to that long for each halt: it is taken from other \
                     guests and tasks, and from turbo frequency and power. It helps less than idle=poll.",
             unless: "Not on hosts whose CPUs are shared by more vCPUs than there are CPUs, nor where halts last longer \
                      than what is polled: that only burns. It does nothing for a guest that is never idle.",
             check: "trapline paths --path ipi: the wake-up stages are gone where polls succeed; trapline vcpus shows \
-                    what polling burns.",
+                    what polling burns. If nothing polls: the VM is older than the setting (Linux 5.8 to 6.0), or its VMM set \
+                    a limit of its own (KVM_CAP_HALT_POLL), which comes before the parameter.",
         },
         Remedy {
             what: "Guest: do not halt at all: idle=poll (arm64: nohlt) on the guest's kernel command line.",
@@ -73,6 +76,8 @@ pub(crate) static RULE: Rule = Rule {
         },
     ],
     sources: &[
+        "Linux, virt/kvm/kvm_main.c: kvm->max_halt_poll_ns copied in kvm_create_vm (commit acd05785e48c, 5.8), and read only where \
+         the VMM set it (kvm_vcpu_max_halt_poll_ns with override_halt_poll_ns, 6.1); Documentation/virt/kvm/api.rst (KVM_CAP_HALT_POLL)",
         "Linux, virt/kvm/kvm_main.c (kvm_vcpu_halt, kvm_vcpu_kick); Documentation/virt/kvm/halt-polling.rst",
         "Linux, Documentation/virt/guest-halt-polling.rst; drivers/cpuidle/cpuidle-haltpoll.c",
         "D. Matlack, KVM Message Passing Performance, KVM Forum 2015",
@@ -129,7 +134,7 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
         return Halts {
             each_ns: median.saturating_sub(awake),
             why: halted.then(says!(
-                ", {others} to ones that were running or polling {others_p50}.",
+                ", {others} to ones that did not have to be woken {others_p50}.",
                 others = sums.awake.count(),
                 others_p50 = Ns(awake),
             )),
@@ -141,7 +146,7 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
         return Halts {
             each_ns: waking,
             why: halted.then(says!(
-                ", {waking_p50} of it from the wake-up to the CPU. Too few went to vCPUs that were running or polling to \
+                ", {waking_p50} of it from the wake-up to the CPU. Too few went to vCPUs that did not have to be woken to \
                  compare with: only that counts.",
                 waking_p50 = Ns(waking),
             )),
@@ -150,7 +155,7 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
     Halts {
         each_ns: median,
         why: halted.then(
-            "; too few went to vCPUs that were running or polling to compare with, so all of it counts.".into(),
+            "; too few went to vCPUs that did not have to be woken to compare with, so all of it counts.".into(),
         ),
     }
 }

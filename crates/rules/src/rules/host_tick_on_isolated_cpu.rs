@@ -6,7 +6,7 @@ use event::ExitReason;
 
 use crate::case::Sum;
 use crate::evidence::{Evidence, Id, Ns, PerSecond, says};
-use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "host-tick-on-isolated-cpu",
@@ -14,6 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line isolates",
     needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry shows which are \
             the timer's own",
+    record: &[Record::Exits],
     measures: &[],
     cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes on on every \
             CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",

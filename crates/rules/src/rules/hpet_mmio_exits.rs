@@ -7,7 +7,7 @@ use words::duration::human;
 use crate::case::Sum;
 use crate::common::listed;
 use crate::evidence::{Many, Ns, Of, Times, says};
-use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "hpet-mmio-exits",
@@ -15,6 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits for memory that is emulated at the HPET's address (0xfed00000)",
     needs: "kvm_exit, kvm_entry and kvm_mmio (perf kvm stat record has them), or the printed tables of perf kvm stat \
             report for vmexit and mmio",
+    record: &[Record::Exits],
     measures: &["vmexit EPT_MISCONFIG", "vmexit npf", "mmio "],
     cause: "The guest uses the HPET as its clock. It is emulated by the VMM, so every look at the main counter leaves \
             the guest, goes on to user space and back. kvm-clock and the TSC are read without an exit.",
@@ -126,7 +127,12 @@ fn look(case: &Case<'_>) -> Verdict {
             human(hpet.ns)
         ));
     finding = case.tell_brief(finding);
-    for line in listed(|_| ExitTable::Mmio, &rows, all.count, 4) {
+    for line in listed(
+        |_| ExitTable::Mmio,
+        &rows,
+        (all.count, "timed accesses of memory"),
+        4,
+    ) {
         finding = finding.evidence(line);
     }
     if writes.count > 0 {

@@ -4,7 +4,7 @@ use analysis::ExitTable;
 use domain::{Change, Domain};
 
 use crate::evidence::says;
-use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "hyperv-synic-autoeoi",
@@ -12,6 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "the guest's writes of HV_X64_MSR_SINT0 to SINT15 with the AutoEOI bit; <synic> in the guest's definition; \
                changes of KVM's APICv inhibition",
     needs: "kvm:kvm_msr from the guest's start on (that is when it sets them up), or --domain with --facts",
+    record: &[Record::Exits],
     measures: &[],
     cause: "A synthetic interrupt with AutoEOI ends itself, which APICv and AVIC cannot do, so KVM sets them aside for this guest: \
             all its interrupts are then emulated.",

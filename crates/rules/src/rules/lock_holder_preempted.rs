@@ -6,7 +6,7 @@ use words::share::tenths;
 
 use crate::evidence::{Evidence, Many, Ns, Of, Share, Thread, says};
 use crate::sampled::{self, Sampled};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "lock-holder-preempted",
@@ -15,6 +15,7 @@ pub(crate) static RULE: Rule = Rule {
                thrown out of spinning",
     needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and sched:sched_switch and \
             sched:sched_wakeup of the whole host in the same recording",
+    record: &[Record::Exits, Record::Sched, Record::Stacks],
     measures: &[
         "vcpus runnable",
         "cpu function queued_spin_lock_slowpath",

@@ -1,12 +1,14 @@
 //! The recording lacks events.
 
-use crate::evidence::{Of, says};
+use crate::evidence::{Ns, Of, Share, says};
+use crate::torn;
 use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "lossy-recording",
     title: "The recording lost events, so every number in it is a lower bound or a guess",
     looks_at: "what the recorder says of lost events, and whether the file ends before its end",
     needs: "nothing beside the recording",
+    record: &[],
     measures: &[],
     cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. Pairs are torn: an exit without its \
             entry is not timed, and one whose entry was lost may be taken for a long one.",
@@ -49,6 +51,21 @@ pub(crate) static RULE: Rule = Rule {
 
 /// The remedy for files that were cut off.
 const CUT_OFF: usize = 2;
+
+/// Says what a cut does, in a file that holds its events CPU by CPU (`unevenly`), or in the order of their times.
+fn cut_off(unevenly: bool) -> String {
+    let left = match unevenly {
+        true => {
+            "A trace.dat holds the events of one CPU behind those of another, a perf.data those of each round of reading, so \
+                 what is left ends at another time for each CPU. What a vCPU did behind its CPU's last event is unknown"
+        }
+        false => "What was recorded before is whole",
+    };
+    format!(
+        "The recorder was killed, its disk was full, or the file was copied in part. {left}; what stands at the end of a file, \
+         such as the event formats of a perf.data, is missing."
+    )
+}
 
 fn look(case: &Case<'_>) -> Verdict {
     let quality = &case.picture.quality;
@@ -95,15 +112,22 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if quality.truncated {
         if quality.lost_events == 0 {
-            finding = finding
-                .title("The recording ends before its end")
-                .only(&[CUT_OFF]);
-            finding.cause = "The recorder was killed, its disk was full, or the file was copied in part. What was recorded \
-                             before is whole; what stands at the end of a file, such as the event formats of a perf.data, is \
-                             missing."
-                .to_owned();
+            let title = match kept {
+                0 => "The recording ends before its first event: nothing can be read of it",
+                _ => "The recording ends before its end",
+            };
+            finding = finding.title(title).only(&[CUT_OFF]);
+            finding.cause = cut_off(quality.uneven_from.is_some());
         }
         finding = finding.evidence("The file is cut off: what came after is not known.");
+        if let Some((ns, share)) = torn::uneven(case) {
+            finding = finding.evidence(says!(
+                "It holds what each CPU recorded by itself, so for the last {time} ({share} of the recorded time) events of some \
+                 CPUs are missing and those of others are there.",
+                time = Ns(ns),
+                share = Share(share),
+            ));
+        }
         finding.at_least = finding.at_least.max(Severity::Medium);
     }
     finding.found()

@@ -7,13 +7,14 @@ use words::duration::human;
 use crate::case::Sum;
 use crate::common::listed;
 use crate::evidence::{Of, says};
-use crate::{Case, Finding, Remedy, Rule, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "nested-exits",
     title: "The guest runs guests of its own, and their exits are emulated",
     looks_at: "exits for instructions of virtualization (VMRESUME, VMREAD, vmrun, ERET...), and nested entries and exits",
     needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit has the inner guest's reasons",
+    record: &[Record::Exits],
     measures: &[],
     cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor and emulates \
             what that does with virtualization instructions: one exit inside becomes several outside.",
@@ -111,7 +112,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut rows = case.picture.reason(&VMX);
     rows.extend(case.picture.reason(&SVM));
     rows.extend(case.picture.reason(&["ERET"]));
-    for line in listed(|_| ExitTable::Vmexit, &rows, all.count, 4) {
+    for line in listed(|_| ExitTable::Vmexit, &rows, (all.count, "exits"), 4) {
         finding = finding.evidence(line);
     }
     for name in inner {

@@ -3,13 +3,14 @@
 use words::duration::human;
 
 use crate::evidence::{Ns, Value, says};
-use crate::{Case, Finding, Remedy, Rule, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "pml-full-exits",
     title: "The host logs which pages the guest writes, and the log runs full",
     looks_at: "exits for a full page-modification log (PML_FULL), which Intel processors have while KVM logs dirty pages",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
+    record: &[Record::Exits],
     measures: &["vmexit PML_FULL"],
     cause: "Something on the host asks KVM which pages the guest writes: a live migration, a snapshot or backup with memory, or \
             QEMU, which redraws the guest's screen. The processor then notes each page at the first write since KVM last looked. \

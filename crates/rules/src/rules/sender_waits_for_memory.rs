@@ -4,7 +4,7 @@ use analysis::{SleepRow, TaskRow};
 use words::duration::human;
 
 use crate::evidence::{Evidence, Ns, Ratio, Thread, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
@@ -12,12 +12,14 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from tcp_sendmsg_locked)",
     needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); from the \
             switches alone it can only be guessed",
+    record: &[Record::Stacks],
     measures: &[],
     cause: "The socket's send buffer is full: what was sent has not been acknowledged, so its memory is not free, and the \
             sender sleeps. That is one switch for every few packets, and a connection that is never kept full.",
     found: &[
         "Stacks with which tasks left their CPU, under `sk_stream_wait_memory`, `sock_alloc_send_pskb` or \
-         `sock_wait_for_wmem`: 50 sleeps that add up to 5 % of the recorded time. If receivers are in the recording \
+         `sock_wait_for_wmem`: 50 sleeps, and one of the senders slept for {asleep} of the recorded time. That is the cost: what several slept \
+         at the same time is not added up. If receivers are in the recording \
          (`sk_wait_data`, ten times for a stack), they must have run out of data {starved} times for each wait of a sender: then \
          the buffer is too small, confidence 0.9; else the receiver is slow, and that is no finding. Without receivers \
          0.7.",
@@ -26,7 +28,10 @@ pub(crate) static RULE: Rule = Rule {
          which such a program switched 1000 times, ran less than 1 ms each time and waited 1 ms at most for its CPU: \
          0.4, at least `medium`, and no cost: how long it slept is not in such a table.",
     ],
-    limits: &[("starved", Value::Count(STARVED))],
+    limits: &[
+        ("starved", Value::Count(STARVED)),
+        ("asleep", Value::Share(ASLEEP)),
+    ],
     unknown: "*sleeps*; `--kallsyms` where the perf.data has no symbols.",
     advice: "",
     looks_alike: "A slow receiver fills the sender's buffer too. Record both ends, or at least the receiver's sleeps.",
@@ -54,6 +59,8 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
+/// The share of the recorded time that the sender that sleeps longest sleeps at least.
+const ASLEEP: f64 = 0.05;
 /// How much oftener receivers run out of data than senders wait, where the buffer is what is too small.
 const STARVED: u64 = 2;
 
@@ -124,10 +131,10 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(worst) = senders.first() else {
         return without_names(case, sleeps);
     };
-    let total = senders.iter().map(|sender| sender.ns);
-    let cost = case.span_cost(total.fold(0, u64::saturating_add));
+    // Senders sleep at the same time: what all of them slept is no part of the recorded time.
+    let cost = case.span_cost(worst.ns);
     let count: u64 = senders.iter().map(|sender| sender.count).sum();
-    if count < 50 || cost.share < 0.05 {
+    if count < 50 || cost.share < ASLEEP {
         return Verdict::Clear;
     }
     if let Some(brief) = case.too_brief() {
@@ -150,6 +157,16 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     for sender in senders.iter().take(4) {
         finding = finding.evidence(slept(case, sender));
+    }
+    if senders.len() > 1 {
+        let all = senders.iter().map(|sender| sender.ns);
+        finding = finding.evidence(says!(
+            "{senders} senders slept {count} times, {time} in all, partly at the same time: the cost is that of the one that slept \
+             longest.",
+            senders = senders.len() as u64,
+            count = count,
+            time = Ns(all.fold(0, u64::saturating_add)),
+        ));
     }
     finding = finding.evidence(match starved {
         0 => "No receiver is in the recording: record it as well to see whether it is slow or the buffer is too small.".into(),
@@ -270,6 +287,7 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
             None => most.push(row),
         }
     }
+    // Their stack, how often all of them slept with it, and how long the one that slept longest.
     let mut groups: Vec<(&[String], u64, u64)> = Vec::new();
     for row in most.iter().filter(|row| row.stats.count() >= 20) {
         // Where in its functions a thread was differs by the innermost frames only where loops do.
@@ -277,7 +295,7 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
         match groups.iter_mut().find(|group| group.0 == stack) {
             Some(group) => {
                 group.1 += row.stats.count();
-                group.2 = group.2.saturating_add(row.stats.total());
+                group.2 = group.2.max(row.stats.total());
             }
             None => groups.push((stack, row.stats.count(), row.stats.total())),
         }
@@ -293,7 +311,7 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
     };
     let (starved, waits, ns) = (first.1, second.1, second.2);
     let cost = case.span_cost(ns);
-    if waits < 50 || starved < waits.saturating_mul(STARVED) || cost.share < 0.05 {
+    if waits < 50 || starved < waits.saturating_mul(STARVED) || cost.share < ASLEEP {
         return lacks;
     }
     if let Some(brief) = case.too_brief() {
@@ -304,7 +322,7 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
         .cost(cost)
         .title(format!("Threads of {comm} wait for each other: {waits} sleeps of senders, {starved} of receivers"))
         .evidence(says!(
-            "Threads of {task} slept {waits} times with one stack, {time} in all, and others {starved} times with another: the \
+            "Threads of {task} slept {waits} times with one stack, one of them {time} in all, and others {starved} times with another: the \
              latter ran out of data {ratio} times for each time that the former got room.",
             task = comm,
             waits = waits,

@@ -6,7 +6,7 @@ use words::{capital, duration::human};
 
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, Thread, Times, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
@@ -14,6 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was stopped, slept and who \
                woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits are handled",
     needs: "kvm_exit and kvm_entry; sched:sched_switch separates waiting for a CPU from being handled",
+    record: &[Record::Exits, Record::Sched],
     measures: &[],
     cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds it is the \
             VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the host (memory that \

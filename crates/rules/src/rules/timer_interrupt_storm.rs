@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::case::Sum;
 use crate::evidence::{Evidence, Many, Ns, Of, Thread, says};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-interrupt-storm",
@@ -15,6 +15,7 @@ pub(crate) static RULE: Rule = Rule {
                either; exits for the host's own timer by vector, where Intel's kvm_exit has it",
     needs: "kvm_exit and kvm_entry with kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq, and kvm:kvm_msr (arm64: \
             kvm:kvm_timer_update_irq); all of KVM's events (-e kvm, -e 'kvm:*') have them",
+    record: &[Record::Paths],
     measures: &[],
     cause: "Each time that a guest's timer expires costs exits: one to set it, one when it expires while the guest runs, on AMD \
             often one more to wait for the window in which its interrupt can be injected. A timer with a period of microseconds \

@@ -7,7 +7,7 @@ use words::{duration::human, share};
 use crate::case::Sum;
 use crate::common::listed;
 use crate::evidence::{Of, Times, says};
-use crate::{Case, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-port-exits",
@@ -16,6 +16,7 @@ pub(crate) static RULE: Rule = Rule {
                (0x40 to 0x43, 0x61)",
     needs: "kvm_exit, kvm_entry and kvm_pio (perf kvm stat record has them), or the printed tables of perf kvm stat \
             report for vmexit and ioport",
+    record: &[Record::Exits],
     measures: &["vmexit IO_INSTRUCTION", "vmexit io", "ioport "],
     cause: "The guest uses a timer that is behind I/O ports as its clock. Every look at it leaves the guest, and goes \
             on to the VMM and back. A paravirtual clock is read from memory or from the TSC, without an exit.",
@@ -227,7 +228,12 @@ fn say(case: &Case<'_>, reads: &Reads<'_>, confidence: f64) -> Finding {
         ));
     }
     finding = case.tell_brief(finding);
-    for line in listed(|_| ExitTable::Ioport, &reads.rows, reads.ports.count, 6) {
+    for line in listed(
+        |_| ExitTable::Ioport,
+        &reads.rows,
+        (reads.ports.count, "timed accesses of ports"),
+        6,
+    ) {
         finding = finding.evidence(line);
     }
     if reads.timers.count > reads.count {

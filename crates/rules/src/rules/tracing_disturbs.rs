@@ -12,6 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "CPU time of the recorder's own threads and their helpers, and vCPUs that waited behind them; events on the busiest \
                CPU, at the most that one can cost: the shortest gaps between a thread's events",
     needs: "nothing beside the recording; sched:sched_switch shows the recorder's threads",
+    record: &[],
     measures: &[],
     cause: "Every event is taken on the CPU where it happens, in the middle of what is measured. Probes that fire for each packet or \
             poll, function tracing without a filter, and stacks cost more than what they look at; the slow case may even go away \

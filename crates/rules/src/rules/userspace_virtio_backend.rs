@@ -8,7 +8,7 @@ use stats::Stats;
 use words::duration::human;
 
 use crate::evidence::{Evidence, Many, Ns, Of, Thread, says};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
+use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "userspace-virtio-backend",
@@ -16,6 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "the way from a guest's notification (kick) to the back end's answer, for each address that is notified by itself, \
                and what kind of thread the back end is",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking; probes on tun_get_user or handle_tx show the work itself",
+    record: &[Record::Paths],
     measures: &[],
     cause: "The VMM's own thread is on the critical path of every notification: it is woken, reads the queue, makes a \
             system call for each packet, and raises the interrupt by another one. A kernel back end (vhost) does the same \

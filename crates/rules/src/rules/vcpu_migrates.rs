@@ -4,7 +4,7 @@ use analysis::{MovesRow, TaskRow};
 
 use super::vcpu_preempted::pinning;
 use crate::evidence::{Evidence, Many, Ns, Of, Share, Thread, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-migrates",
@@ -12,6 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "how often the scheduler moves the threads of vCPUs, and how much longer they wait, take to enter the guest and to \
                handle their first exit after a move than after a run on the same CPU",
     needs: "sched:sched_migrate_task, or sched:sched_switch of the whole host, and kvm_exit or kvm_entry to know the threads",
+    record: &[Record::Exits, Record::Sched],
     measures: &[],
     cause: "Each move leaves caches, TLB entries and the virtual processor's state (VMCS, loaded per CPU) behind, and \
             across NUMA nodes the memory as well. Posted interrupts and timers have to follow.",

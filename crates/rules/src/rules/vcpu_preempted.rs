@@ -7,7 +7,7 @@ use model::State;
 use words::duration::human;
 
 use crate::evidence::{Evidence, Ns, Of, Thread, Times, says};
-use crate::{Case, Finding, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
@@ -15,6 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile: the threads of a process \
                summed, and the recorder's left out",
     needs: "kvm_exit, kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a)",
+    record: &[Record::Exits, Record::Sched],
     measures: &["vcpus runnable"],
     cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass and \
             nothing happen (steal time), and whoever waits for a lock that this vCPU holds waits as well.",

@@ -12,9 +12,11 @@ use paths::lang;
 
 use crate::args::{ExportArgs, Format, Kind, Rows};
 use crate::commands::events;
+use crate::commands::paths::read_path;
 use crate::new_file;
 use crate::opening::{self, Beside};
 use crate::output;
+use crate::usage::Usage;
 
 /// What is written, beside the bytes: what the recording lacks, and what the file leaves out.
 #[derive(Debug, Default)]
@@ -32,6 +34,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let wanted = wanted(args)?;
     let beside = Beside {
         mtree: args.mtree.as_deref(),
+        empty: matches!(kind, Kind::Md | Kind::Json),
         ..Beside::default()
     };
     let session = opening::session(&args.common, &beside, &[&args.recording])?;
@@ -107,26 +110,28 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
     };
     let Some(kind) = args.kind.or(by_name).or(by_format) else {
         if to_standard_output(args) {
-            bail!(
-                "what to write is not known: name a file with -o, or say --as pftrace, csv, md or json"
-            );
+            return Err(Usage::error(
+                "what to write is not known: name a file with -o, or say --as pftrace, csv, md or json",
+            ));
         }
-        bail!(
+        return Err(Usage::error(format!(
             "-o {}: what to write is known by the end of the name, and recordings are exported as .pftrace, .csv, .md or .json; \
              --as says it for other names",
             args.output.display()
-        );
+        )));
     };
     if args.table.is_some() && kind != Kind::Csv {
-        bail!("--table chooses the rows of a CSV file; the other kinds have what they have");
+        return Err(Usage::error(
+            "--table chooses the rows of a CSV file; the other kinds have what they have",
+        ));
     }
     Ok(kind)
 }
 
 /// Returns the paths that were asked for.
 fn wanted(args: &ExportArgs) -> Result<Vec<lang::Path>> {
-    let named = args.path.iter().map(|name| session::read_path(name));
-    let mut wanted = named.collect::<Result<Vec<_>, _>>()?;
+    let named = args.path.iter().map(|name| read_path(name));
+    let mut wanted = named.collect::<Result<Vec<_>>>()?;
     if wanted.is_empty() {
         wanted = paths::all_builtin();
     }

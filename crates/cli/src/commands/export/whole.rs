@@ -56,9 +56,10 @@ pub(super) fn text(
     let Taken {
         mut picture,
         header,
+        lacks_formats,
         ..
     } = input.picture(&options)?;
-    warn_without_exits(&mut picture);
+    warn_without_exits(&mut picture, lacks_formats, session);
     let diagnosis = diagnosed(&mut picture, session);
     // Causes may be paths that nobody asked for.
     picture.paths.retain(|path| asked.contains(&path.name));

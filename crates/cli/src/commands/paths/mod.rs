@@ -4,7 +4,7 @@ mod each;
 mod instance;
 
 use analysis::{Continuity, Study};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
@@ -14,6 +14,7 @@ use crate::answer::Answer;
 use crate::args::PathsArgs;
 use crate::opening::{self, Beside};
 use crate::output;
+use crate::usage::Usage;
 
 /// Groups of a path that the table shows.
 const SHOWN: usize = 12;
@@ -22,10 +23,10 @@ const SHOWN: usize = 12;
 pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let wanted = wanted(args)?;
     if args.instance.is_some() && wanted.len() != 1 {
-        bail!(
+        return Err(Usage::error(format!(
             "--instance is a number among the instances of one path, and {} are asked for; choose one with --path",
             wanted.len()
-        );
+        )));
     }
     let beside = Beside {
         mtree: args.mtree.as_deref(),
@@ -88,11 +89,20 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     )
 }
 
+/// Returns a built-in path, or the path that a file describes. A name that is neither is wrong usage.
+pub(super) fn read_path(name: &str) -> Result<Path> {
+    let is_name = !name.contains(['/', '.']) && !std::path::Path::new(name).exists();
+    session::read_path(name).map_err(|error| match is_name {
+        true => Usage::error(error.to_string()),
+        false => error.into(),
+    })
+}
+
 /// Returns the paths that were asked for.
 fn wanted(args: &PathsArgs) -> Result<Vec<Path>> {
     let mut wanted = Vec::new();
     for name in &args.path {
-        wanted.push(session::read_path(name)?);
+        wanted.push(read_path(name)?);
     }
     if let (Some(from), Some(to)) = (&args.from, &args.to) {
         let join =

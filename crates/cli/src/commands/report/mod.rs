@@ -9,19 +9,27 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use render::exits;
-use session::PictureOptions;
+use session::{PictureOptions, Printed, Session};
 
 use crate::answer::Answer;
 use crate::args::{Format, ReportArgs};
 use crate::opening::{self, Beside};
 use crate::output;
+use crate::usage::Usage;
 
 use part::Part;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
+    if let Some(file) = &args.output {
+        page::check_name(file)?;
+    }
+    one_way_to_print(args)?;
     let beside = Beside {
         mtree: args.mtree.as_deref(),
+        kallsyms: args.kallsyms.as_deref(),
+        guest_kallsyms: args.guest_kallsyms.as_deref(),
+        empty: true,
         ..Beside::default()
     };
     let inputs: Vec<&Path> = args.recordings.iter().map(PathBuf::as_path).collect();
@@ -31,27 +39,29 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         None => PictureOptions::default(),
     };
     let mut parts = Vec::new();
+    let mut tables = Tables::default();
     for path in inputs {
         let input = session.input(path)?;
-        let given = page::invocation(args, path);
-        let (tables, beside) = match input.tables()? {
-            Some(pictures) => (pictures, false),
-            None => {
-                parts.push(part::read(&input, &options, &session, given.clone())?);
-                match args.common.filter.any() {
-                    true => (Vec::new(), true),
-                    false => (input.tables_beside(), true),
-                }
+        let mut own = Printed::default();
+        if input.printed(&mut own, &options)? {
+            tables.alone.push(input.name().to_owned());
+        } else {
+            let given = page::invocation(args, path);
+            parts.push(part::read(&input, &options, &session, given)?);
+            // Tables beside a recording are sums, of which a filter can leave out nothing.
+            if args.common.filter.any() {
+                continue;
             }
-        };
-        let given = match beside || tables.len() > 1 {
-            true => given.only_report(),
-            false => given,
-        };
-        let tables = tables.into_iter();
-        parts.extend(tables.map(|one| part::of_tables(one, &session, given.clone())));
+        }
+        tables.printed.append(&mut own);
     }
-    let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
+    parts.extend(tables.parts(args, &session)?);
+    let mut names: Vec<String> = Vec::new();
+    for name in parts.iter().flat_map(|part| &part.picture.names) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
     if let Some(file) = &args.output {
         return page::write(args, file, &names, &parts, &session);
     }
@@ -68,12 +78,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         return output::print(&texts.join("\n"));
     }
     if table && !args.full {
-        let screens: Vec<_> = parts.iter().map(Part::screen).collect();
+        let several = parts.len() > 1;
+        let screens: Vec<_> = parts.iter().map(|part| part.screen(several)).collect();
         return output::screens(&screens);
     }
     answer.print(
         || {
-            let texts: Vec<String> = parts.iter().map(|part| part.text(true)).collect();
+            let texts: Vec<String> = parts.iter().map(|part| part.text()).collect();
             texts.join("\n")
         },
         || document::Document {
@@ -86,4 +97,63 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             tables.collect()
         },
     )
+}
+
+/// Refuses options of which one would be ignored.
+fn one_way_to_print(args: &ReportArgs) -> Result<()> {
+    let format = match args.common.format {
+        Format::Table => return Ok(()),
+        Format::Json => "json",
+        Format::Csv => "csv",
+    };
+    if args.output.is_some() {
+        return Err(Usage::error(format!(
+            "--format {format} and -o exclude each other: -o writes the page, and --format prints the numbers; run report twice for both"
+        )));
+    }
+    if args.brief {
+        return Err(Usage::error(format!(
+            "--format {format} and --brief exclude each other: --brief prints ten lines of text"
+        )));
+    }
+    Ok(())
+}
+
+/// Printed tables of all inputs.
+#[derive(Default)]
+struct Tables {
+    printed: Printed,
+    /// The inputs that are tables and nothing else.
+    alone: Vec<String>,
+}
+
+impl Tables {
+    /// Returns a part for each situation of which there are tables: those of different kinds are of one, as `diagnose` takes them.
+    fn parts(self, args: &ReportArgs, session: &Session) -> Result<Vec<Part>> {
+        let pictures = session.of_printed(self.printed)?;
+        let of: Vec<Vec<String>> = pictures.iter().map(|one| one.names.clone()).collect();
+        let mut parts = Vec::new();
+        for (at, picture) in pictures.into_iter().enumerate() {
+            let shared = |name: &String| {
+                let others = of.iter().enumerate().filter(|(other, _)| *other != at);
+                others.into_iter().any(|(_, names)| names.contains(name))
+            };
+            let names = &picture.names;
+            let shared = names.iter().any(shared);
+            let named = |path: &&PathBuf| names.contains(&path.display().to_string());
+            let mut paths = args.recordings.iter().filter(named);
+            let Some(first) = paths.next() else {
+                continue;
+            };
+            let mut given = page::invocation(args, first);
+            given = paths.fold(given, |given, path| given.and(path.as_os_str()));
+            // Other commands take a file that is one table, or tables of one situation.
+            let alone = names.iter().all(|name| self.alone.contains(name));
+            if shared || !alone || names.len() > 1 {
+                given = given.only_report();
+            }
+            parts.push(part::of_tables(picture, shared, session, given));
+        }
+        Ok(parts)
+    }
 }

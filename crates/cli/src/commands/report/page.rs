@@ -1,17 +1,44 @@
 //! The HTML file.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use compare::Options;
+use render::neutral;
 use report::{Against, Flame, Invocation, Page, Recording, timeline_data};
 use session::{PictureOptions, Session};
 
 use super::part::Part;
 use crate::args::ReportArgs;
 use crate::commands::compare_sides::{Ready, compared, names as names_of};
+use crate::usage::Usage;
 use crate::{new_file, output};
+
+/// Checks, before anything is read, that a page is what the name of the file promises. What is no file may have any name.
+pub(super) fn check_name(file: &Path) -> Result<()> {
+    if is_standard_output(file) && io::stdout().is_terminal() {
+        return Err(Usage::error(
+            "-o -: a terminal cannot show HTML; name a file with -o FILE.html",
+        ));
+    }
+    let end = file.extension().and_then(|end| end.to_str());
+    let html = matches!(end, Some("html" | "htm"));
+    let special = || fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir());
+    if html || is_standard_output(file) || special() {
+        return Ok(());
+    }
+    Err(Usage::error(format!(
+        "-o {}: the report is one HTML file, so its name ends in .html or .htm; 'trapline export' writes .md, .json, .csv and .pftrace",
+        file.display()
+    )))
+}
+
+fn is_standard_output(file: &Path) -> bool {
+    file == Path::new("-")
+}
 
 /// Writes the file, and says so.
 pub(super) fn write(
@@ -34,8 +61,9 @@ pub(super) fn write(
     let compared = compared.transpose()?;
     let a: Vec<PathBuf> = other.cloned().into_iter().collect();
     let (names_a, names_b) = (names_of(&a), names_of(&args.recordings));
+    let title = format!("trapline report: {}", names.join(", "));
     let page = Page {
-        title: &format!("trapline report: {}", names.join(", ")),
+        title: &neutral::name(&title),
         version: env!("CARGO_PKG_VERSION"),
         recordings: &recordings,
         against: compared.as_ref().map(|compared| Against {
@@ -46,6 +74,9 @@ pub(super) fn write(
         }),
     };
     let page = page.html();
+    if is_standard_output(file) {
+        return output::print_exact(&page);
+    }
     new_file::write(file, |out| out.write_all(page.as_bytes()))?;
     output::print(&format!("wrote {}\n", file.display()))
 }
@@ -57,7 +88,7 @@ fn recording(part: &Part) -> Recording<'_> {
         notes: &flame.notes,
     });
     Recording {
-        name: &part.name,
+        name: &part.title,
         head: &part.head,
         picture: &part.picture,
         diagnosis: &part.diagnosis,
@@ -65,6 +96,7 @@ fn recording(part: &Part) -> Recording<'_> {
         timeline: part.picture.timeline.as_ref().map(timeline_data::json),
         examples: &part.picture.examples,
         invocation: part.invocation.clone(),
+        headline: part.headline(),
     }
 }
 
@@ -85,13 +117,20 @@ pub(super) fn invocation(args: &ReportArgs, recording: &Path) -> Invocation {
         ("--vcpu", filter.vcpu.map(|vcpu| vcpu.to_string())),
         ("--cpu", filter.cpu.as_ref().map(ToString::to_string)),
         ("--time", filter.time.as_ref().map(ToString::to_string)),
-        (
-            "--spool-limit",
-            common.spool_limit.map(|size| size.to_string()),
-        ),
     ] {
         if let Some(value) = value {
-            given = given.option(name, OsStr::new(&value));
+            given = given.filter(name, OsStr::new(&value));
+        }
+    }
+    if let Some(size) = common.spool_limit {
+        given = given.option("--spool-limit", OsStr::new(&size.to_string()));
+    }
+    for (name, file) in [
+        ("--kallsyms", &args.kallsyms),
+        ("--guest-kallsyms", &args.guest_kallsyms),
+    ] {
+        if let Some(file) = file {
+            given = given.symbols(name, file.as_os_str());
         }
     }
     match &args.mtree {

@@ -13,6 +13,8 @@ use crate::commands::info::head;
 /// What one recording told.
 pub(super) struct Part {
     pub(super) name: String,
+    /// What tells it apart from others: its name, and where in the file it stands if there are others in it.
+    pub(super) title: String,
     pub(super) head: info::Head,
     pub(super) picture: Picture,
     pub(super) diagnosis: Diagnosis,
@@ -33,8 +35,9 @@ pub(super) fn read(
         mut picture,
         header,
         flames,
+        lacks_formats,
     } = input.picture(options)?;
-    warn_without_exits(&mut picture);
+    warn_without_exits(&mut picture, lacks_formats, session);
     let mut part = part(
         input.name().to_owned(),
         head(&header),
@@ -48,21 +51,25 @@ pub(super) fn read(
     Ok(part)
 }
 
-/// Returns what printed tables told.
-pub(super) fn of_tables(picture: Picture, session: &Session, invocation: Invocation) -> Part {
+/// Returns what printed tables told. Where other tables of the same file are of another situation, its title says which these are.
+pub(super) fn of_tables(
+    picture: Picture,
+    shared: bool,
+    session: &Session,
+    invocation: Invocation,
+) -> Part {
+    let places = picture.places.join(", ");
     let head = info::Head {
-        format: format!(
-            "printed by {}: {}",
-            session::describe(&picture),
-            picture.places.join(", ")
-        ),
+        format: format!("printed by {}: {places}", session::describe(&picture)),
         nanoseconds: true,
         ..info::Head::default()
     };
-    let mut picture = picture;
-    session.host_facts().warn(&mut picture.quality);
     let name = picture.names.join(", ");
-    part(name, head, picture, session, invocation)
+    let mut part = part(name, head, picture, session, invocation);
+    if shared {
+        part.title = format!("{}, {places}", part.name);
+    }
+    part
 }
 
 fn part(
@@ -75,6 +82,7 @@ fn part(
     let mut picture = picture;
     let diagnosis = diagnosed(&mut picture, session);
     Part {
+        title: name.clone(),
         name,
         head,
         picture,

@@ -8,30 +8,42 @@ use super::part::Part;
 use crate::output;
 
 impl Part {
-    fn input(&self) -> Input<'_> {
+    fn input<'a>(&'a self, more: &'a str) -> Input<'a> {
         Input {
             name: &self.name,
+            more,
+            filters: self.invocation.filters(),
             head: &self.head,
             picture: &self.picture,
             diagnosis: &self.diagnosis,
         }
     }
 
-    /// Returns the recording's screen, which can be coloured.
-    pub(super) fn screen(&self) -> Vec<Line> {
-        screen::screen(&self.input(), output::width())
+    /// Returns the recording's screen, which can be coloured. Among several its title stands above it.
+    pub(super) fn screen(&self, several: bool) -> Vec<Line> {
+        let width = output::width();
+        let screen = screen::screen(&self.input(&self.more()), width);
+        let title = several.then(|| screen::title(&self.title, width));
+        title.into_iter().flatten().chain(screen).collect()
+    }
+
+    /// Returns the sentence that counts most.
+    pub(super) fn headline(&self) -> String {
+        screen::headline(&self.input(""))
+    }
+
+    /// Returns the command that shows all that there is.
+    fn more(&self) -> String {
+        self.invocation.command("report", "--full")
     }
 
     /// Returns ten lines of plain text.
     pub(super) fn brief(&self) -> String {
-        screen::brief(&self.input())
+        screen::brief(&self.input(&self.more()))
     }
 
-    /// Returns the recording's screen; with `whole`, a page of all rows.
-    pub(super) fn text(&self, whole: bool) -> String {
-        if !whole {
-            return screen::plain(&self.screen());
-        }
+    /// Returns a page of all rows.
+    pub(super) fn text(&self) -> String {
         let picture = &self.picture;
         let printed = picture.origin == Origin::Printed;
         let mut out = self.head(printed);

@@ -1,0 +1,176 @@
+//! `trapline record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::values;
+
+/// `trapline record`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RecordArgs {
+    /// Record while this command runs; without one, until Ctrl-C.
+    #[arg(value_name = "CMD", last = true)]
+    pub command: Vec<OsString>,
+
+    /// Write to this folder, which must not be there yet: perf.data, and the host's settings as facts.json. The default is the first of
+    /// trapline-1, trapline-2... that is free.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+
+    /// What the recording is to answer. May be repeated; the default is exits, sched and paths.
+    #[arg(
+        long = "for",
+        value_enum,
+        value_name = "QUESTION",
+        value_delimiter = ','
+    )]
+    pub questions: Vec<For>,
+
+    /// Stop after so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<Duration>,
+
+    /// Record this tracepoint too, as SYSTEM:NAME. May be repeated.
+    #[arg(short, long, value_name = "EVENT")]
+    pub event: Vec<String>,
+
+    /// Keep the last SECONDS in memory, and write them only when something has happened: the command ended with another status than 0,
+    /// somebody sent SIGUSR1, or what --until says.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub keep: Option<Duration>,
+
+    /// With --keep: write when an instance of a path took longer, as 'irqfd > 20ms'. PATH is one of 'trapline paths --help', or a file.
+    #[arg(long, value_name = "PATH > TIME", requires = "keep", value_parser = until)]
+    pub until: Option<Until>,
+
+    /// With --keep: write so many recordings, then end.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "keep")]
+    pub times: u32,
+
+    /// With --keep: take this much memory at most. Where the last seconds have more, less of them is kept, and it is said.
+    #[arg(long, value_name = "SIZE", default_value = "256M", requires = "keep", value_parser = values::size)]
+    pub memory: u64,
+
+    /// With --keep: write no more than this in all; the recording that would go beyond it is not written.
+    #[arg(long, value_name = "SIZE", default_value = "1G", requires = "keep", value_parser = values::size)]
+    pub disk: u64,
+
+    /// Record this VM only, by its name: events that its vCPUs make, and the scheduler's on CPUs where its threads may run.
+    #[arg(long, value_name = "NAME")]
+    pub vm: Option<String>,
+
+    /// The same, by the process of its VMM.
+    #[arg(long, value_name = "PID", conflicts_with = "vm")]
+    pub pid: Option<i32>,
+
+    /// Probe a function too, as tracefs takes it: 'FUNCTION', 'p:NAME MODULE:FUNCTION ARGUMENTS', or '/FILE:0xOFFSET' for a program.
+    /// May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start.
+    #[arg(long, value_name = "PROBE")]
+    pub probe: Vec<String>,
+
+    /// Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for.
+    #[arg(long, value_name = "KIB")]
+    pub ring: Option<usize>,
+}
+
+/// A path, and what its instances may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Until {
+    /// Its name, or a file.
+    pub path: String,
+    /// The bound.
+    pub bound_ns: u64,
+}
+
+/// Parses seconds, with a fraction or with a unit.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let unit = text.trim_end().ends_with(|c: char| c.is_ascii_alphabetic());
+    let given = if unit {
+        text.to_owned()
+    } else {
+        format!("{text}s")
+    };
+    match values::duration(&given) {
+        Ok(0) => Err("expected more than no time at all".to_owned()),
+        Ok(ns) => Ok(Duration::from_nanos(ns)),
+        Err(_) => Err(format!(
+            "'{text}' is no time; expected seconds, such as 10 or 0.5"
+        )),
+    }
+}
+
+/// Parses `PATH > TIME`.
+fn until(text: &str) -> Result<Until, String> {
+    let Some((path, bound)) = text.split_once('>') else {
+        return Err("expected a path and a time, such as 'irqfd > 20ms'".to_owned());
+    };
+    let path = path.trim().to_owned();
+    if path.is_empty() {
+        return Err("expected a path before '>', such as 'irqfd > 20ms'".to_owned());
+    }
+    let bound_ns = values::duration(bound)?;
+    Ok(Until { path, bound_ns })
+}
+
+/// What a recording is to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum For {
+    /// Exits by reason, port, address and register.
+    Exits,
+    /// Who waited for a CPU, and behind whom.
+    Sched,
+    /// Interrupts, wake-ups and I/O, stage by stage.
+    Paths,
+    /// Call chains: 99 samples a second on each CPU, and where threads wait.
+    Stacks,
+    /// All of these.
+    All,
+}
+
+const EXAMPLES: &str = "The folder is what other commands take. Its perf.data is perf's own kind of file, so perf script and perf kvm stat report read it \
+too, and it is readable at any moment, whatever ends the recorder.
+
+Examples:
+  trapline record                          everything but stacks, until Ctrl-C
+  trapline record -- sleep 10              for ten seconds
+  trapline record --for exits -o slow -- ping -c 100 10.0.0.2
+  trapline record --keep 5 --until 'irqfd > 20ms'
+                                           the 5 seconds around one slow interrupt
+  trapline record --keep 10 -- ./test      the last 10 seconds if the test fails
+  trapline report trapline-1               what it says";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_paths_are_read() {
+        let read = until("irqfd > 20ms").unwrap();
+        assert_eq!((read.path.as_str(), read.bound_ns), ("irqfd", 20_000_000));
+        assert_eq!(until("my.toml>1.5us").unwrap().bound_ns, 1500);
+        assert!(
+            until("irqfd").is_err() && until("> 1ms").is_err() && until("irqfd > soon").is_err()
+        );
+    }
+
+    #[test]
+    fn what_rules_say_is_to_be_recorded_can_be_asked_for() {
+        for rule in rules::all() {
+            for one in rule.record {
+                assert!(For::from_str(one.name(), false).is_ok(), "{}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn seconds_may_have_a_unit() {
+        assert_eq!(seconds("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("250ms"), Ok(Duration::from_millis(250)));
+        assert!(seconds("0").is_err() && seconds("-1").is_err() && seconds("x").is_err());
+    }
+}

@@ -1,0 +1,108 @@
+//! `trapline top`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use clap::{Args, ValueEnum};
+
+use super::Format;
+use super::values::duration;
+
+/// `trapline top`.
+#[derive(Debug, Args)]
+#[command(after_help = TOP_HELP)]
+pub(crate) struct TopArgs {
+    /// Count for one interval, print it, and end.
+    #[arg(long)]
+    pub once: bool,
+
+    /// Count for so long: 500ms, 1s, 10s.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub interval: u64,
+
+    /// Show the VM of this name alone.
+    #[arg(long, value_name = "NAME")]
+    pub vm: Option<String>,
+
+    /// Show the VM of this process alone.
+    #[arg(long, value_name = "P")]
+    pub pid: Option<i32>,
+
+    /// Show exits of each vCPU, or of all vCPUs of a VM together.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = TopBy::Vcpu)]
+    pub by: TopBy,
+
+    /// With --once: print tables for people, JSON, or exits and accesses as comma-separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// With --once: show at most N rows of each table.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+
+    /// Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR is a
+    /// port of this machine alone (9435), or an address and a port (0.0.0.0:9435).
+    #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with_all = ["once", "interval", "format", "limit", "by"])]
+    pub prometheus: Option<SocketAddr>,
+}
+
+/// What rows of exits are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopBy {
+    /// One vCPU.
+    Vcpu,
+    /// All vCPUs of a VM.
+    Vm,
+}
+
+/// Reads an interval: short ones cost more than they tell.
+fn interval(text: &str) -> Result<u64, String> {
+    const SHORTEST: u64 = 10_000_000;
+    match duration(text)? {
+        ns if ns >= SHORTEST => Ok(ns),
+        _ => Err("expected 10ms or longer".to_owned()),
+    }
+}
+
+/// Reads an address; a port alone is this machine's own.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+    let own = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    own.or_else(|_| text.parse())
+        .map_err(|_| "expected a port, or an address and a port such as 127.0.0.1:9435".to_owned())
+}
+
+const TOP_HELP: &str = "The kernel counts: programs of BPF follow every vCPU at its events and keep sums, which are read once \
+an interval. Nothing is recorded. They count as the other commands do: exits as 'trapline exits', states as 'trapline vcpus'. \
+An exit counts when it is over. Percentiles are bounds, at most twice the exact value.
+
+This needs Linux 5.8 or later, KVM's events (the module is loaded), tracefs, and root or CAP_BPF and CAP_PERFMON. On a terminal, \
+? shows the keys.
+
+Examples:
+  trapline top
+  trapline top --vm web
+  trapline top --once --interval 10s --by vm
+  trapline top --once --format json | jq '.vcpus[] | {vm_name, vcpu, runnable_ns}'
+  trapline top --prometheus 9435";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_this_machines_own() {
+        let read = |text| address(text).map(|address| address.to_string());
+        assert_eq!(read("9435"), Ok("127.0.0.1:9435".to_owned()));
+        assert_eq!(read(":9435"), Ok("127.0.0.1:9435".to_owned()));
+        assert_eq!(read("0.0.0.0:1"), Ok("0.0.0.0:1".to_owned()));
+        assert_eq!(read("[::1]:1"), Ok("[::1]:1".to_owned()));
+        assert!(read("somewhere").is_err());
+        assert!(read("99999").is_err());
+    }
+
+    #[test]
+    fn intervals_are_not_too_short() {
+        assert_eq!(interval("1.5s"), Ok(1_500_000_000));
+        assert!(interval("1ms").is_err());
+    }
+}

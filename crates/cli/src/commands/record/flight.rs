@@ -1,0 +1,211 @@
+//! The flight recorder: the last seconds, when something has happened.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use facts::Facts;
+use record::file::Features;
+use record::{Flight, Keep, Opened};
+use session::PathWatch;
+use signal_hook::consts::SIGUSR1;
+
+use super::folder;
+use crate::args::RecordArgs;
+use crate::output;
+
+/// How long a turn lasts, as part of what is kept, and at least and at most: what a path took is known after two. Each turn reads formats
+/// and symbols anew, so shorter ones cost more.
+const TURN_PART: u32 = 10;
+const SHORTEST_TURN: Duration = Duration::from_millis(50);
+const LONGEST_TURN: Duration = Duration::from_millis(500);
+/// What is recorded after something has happened, as part of what is kept, so that what follows is there too.
+const AFTER_PART: u32 = 20;
+
+/// The flight recorder at work.
+pub(super) struct Recorder<'a> {
+    args: &'a RecordArgs,
+    facts: &'a Facts,
+    flight: Flight,
+    watch: Option<PathWatch>,
+    begun: Instant,
+    stop: Arc<AtomicBool>,
+    asked: Arc<AtomicBool>,
+    written: u32,
+    bytes: u64,
+}
+
+impl<'a> Recorder<'a> {
+    /// Begins.
+    pub(super) fn begin(
+        args: &'a RecordArgs,
+        facts: &'a Facts,
+        keep: Duration,
+        opened: Opened,
+        (features, side): (Features, Vec<u8>),
+        stop: Arc<AtomicBool>,
+    ) -> Result<Recorder<'a>> {
+        let watch = match &args.until {
+            Some(until) => {
+                let path = session::read_path(&until.path)?;
+                Some(PathWatch::new(path, until.bound_ns, facts))
+            }
+            None => None,
+        };
+        let asked = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
+        let keep = Keep {
+            time: keep,
+            bytes: usize::try_from(args.memory).unwrap_or(usize::MAX),
+        };
+        let begun = Instant::now();
+        let flight = Flight::begin(opened, features, side, keep, Duration::ZERO)?;
+        Ok(Recorder {
+            args,
+            facts,
+            flight,
+            watch,
+            begun,
+            stop,
+            asked,
+            written: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Records until enough was written, the command ends, time is over or somebody says so.
+    pub(super) fn run(&mut self, child: &mut Option<Child>) -> Result<()> {
+        let begun = self.begun;
+        let until = self.args.seconds.map(|time| begun + time);
+        if child.is_none() && until.is_none() {
+            let keep = u64::try_from(self.args.keep.unwrap_or_default().as_nanos());
+            let keep = words::duration::human(keep.unwrap_or(u64::MAX));
+            writeln!(io::stderr(), "keeping the last {keep}; Ctrl-C ends it")?;
+        }
+        while !self.stop.load(Ordering::Relaxed) && self.written < self.args.times {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                break;
+            }
+            let status = child.as_mut().map(Child::try_wait).transpose()?.flatten();
+            if let Some(status) = status {
+                if !status.success() {
+                    self.turn()?;
+                    self.write(&format!("the command ended with {status}"))?;
+                }
+                break;
+            }
+            self.turn()?;
+            if let Some(why) = self.slow(false)? {
+                self.follow_up()?;
+                self.write(&why)?;
+            } else if self.asked.swap(false, Ordering::Relaxed) {
+                self.write("SIGUSR1 came")?;
+            }
+        }
+        if self.written < self.args.times {
+            // What completed since the last look.
+            self.turn()?;
+            if let Some(why) = self.slow(true)? {
+                self.write(&why)?;
+            }
+        }
+        self.end()
+    }
+
+    fn turn(&mut self) -> Result<bool> {
+        let begun = self.begun;
+        let keep = self.args.keep.unwrap_or_default();
+        let turn = (keep / TURN_PART).clamp(SHORTEST_TURN, LONGEST_TURN);
+        Ok(self.flight.turn(turn, || begun.elapsed())?)
+    }
+
+    /// Returns what took too long, if something did; at the `last` look nothing waits for what may come.
+    fn slow(&mut self, last: bool) -> Result<Option<String>> {
+        let (Some(watch), Some(until)) = (&mut self.watch, &self.args.until) else {
+            return Ok(None);
+        };
+        let found = watch.look(self.flight.recent(), last)?;
+        let longest = found.iter().max_by_key(|one| one.total_ns);
+        Ok(longest.map(|one| {
+            format!(
+                "path {}: an instance took {}, which began at {}",
+                until.path,
+                words::duration::human(one.total_ns),
+                words::duration::seconds(one.begin_ns)
+            )
+        }))
+    }
+
+    /// Records what follows.
+    fn follow_up(&mut self) -> Result<()> {
+        let keep = self.args.keep.unwrap_or_default();
+        let end = Instant::now() + keep / AFTER_PART;
+        while Instant::now() < end && !self.stop.load(Ordering::Relaxed) {
+            self.turn()?;
+        }
+        // Whatever was slow meanwhile is in the same recording.
+        self.slow(false)?;
+        Ok(())
+    }
+
+    /// Writes what is kept.
+    fn write(&mut self, why: &str) -> Result<()> {
+        let output = self.args.output.as_deref();
+        let output = output.map(|path| numbered(path, self.written + 1, self.args.times));
+        let folder = folder::make(output.as_deref())?;
+        folder.facts(self.facts)?;
+        let kept = self.begun.elapsed().saturating_sub(self.flight.since());
+        let room = self.args.disk.saturating_sub(self.bytes);
+        if self.flight.bytes() > room {
+            bail!(
+                "{why}; the recording has {} MiB, and --disk leaves room for {} MiB: it was not written",
+                self.flight.bytes() >> 20,
+                room >> 20
+            );
+        }
+        let bytes = self.flight.write(folder.file("perf.data")?)?;
+        self.bytes += bytes;
+        self.written += 1;
+        let shown = folder.shown();
+        let text = format!(
+            "{why}\nwrote {shown}: the last {}, {} KiB\n",
+            words::duration::human(u64::try_from(kept.as_nanos()).unwrap_or(u64::MAX)),
+            bytes / 1024
+        );
+        output::print(&text)
+    }
+
+    /// Ends, and says what there was.
+    fn end(&mut self) -> Result<()> {
+        let summary = self.flight.stop()?;
+        if self.written == 0 {
+            output::print("Nothing happened that was waited for: nothing was written.\n")?;
+        }
+        if let (Some(watch), Some(until)) = (&self.watch, &self.args.until) {
+            let seen = words::plural(watch.seen(), "instance");
+            output::print(&format!("path {}: {seen} completed\n", until.path))?;
+        }
+        if let Some(lost @ 1..) = summary.lost() {
+            writeln!(
+                io::stderr(),
+                "{} found no room in a ring and are lost: take larger rings with --ring, or ask for less with --for",
+                words::plural(lost, "event")
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the folder of one of several recordings.
+fn numbered(path: &Path, number: u32, of: u32) -> PathBuf {
+    if of == 1 {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("-{number}"));
+    PathBuf::from(name)
+}

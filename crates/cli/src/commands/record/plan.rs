@@ -1,0 +1,112 @@
+//! What is to be recorded, by what the user asks.
+
+use anyhow::{Result, bail};
+use facts::{Facts, Vm};
+use record::{Plan, Question, Target, Wanted};
+
+use crate::args::{For, RecordArgs};
+
+/// Returns what is asked.
+fn asked(args: &RecordArgs) -> Vec<Question> {
+    match args.questions.as_slice() {
+        [] => vec![Question::Exits, Question::Sched, Question::Paths],
+        some if some.contains(&For::All) => Question::ALL.to_vec(),
+        some => some.iter().filter_map(|one| question(*one)).collect(),
+    }
+}
+
+/// Returns the probes that are to be made: those of what is asked, and the user's own.
+pub(super) fn probes(args: &RecordArgs) -> Vec<String> {
+    let of_questions = asked(args).into_iter().flat_map(Question::probes);
+    let of_questions = of_questions.map(|name| (*name).to_owned());
+    of_questions.chain(args.probe.iter().cloned()).collect()
+}
+
+/// Returns what is to be recorded.
+pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
+    let asked = asked(args);
+    let mut events = record::events(&asked);
+    for name in &args.event {
+        let Some((system, name)) = name.split_once(':') else {
+            bail!("--event {name}: an event is named SYSTEM:NAME, such as kvm:kvm_exit");
+        };
+        let known = events
+            .iter()
+            .any(|one| one.system == system && one.name == name);
+        if !known {
+            events.push(Wanted::all(system, name));
+        }
+    }
+    let mut plan = Plan {
+        events,
+        samples_hz: asked.iter().find_map(|one| one.samples_hz()),
+        ring_bytes: args.ring.unwrap_or(0).saturating_mul(1024),
+        flight: false,
+    };
+    if let Some(vm) = vm(args, facts)? {
+        record::narrow(&mut plan, &target(vm, facts));
+    }
+    Ok(plan)
+}
+
+fn question(asked: For) -> Option<Question> {
+    match asked {
+        For::Exits => Some(Question::Exits),
+        For::Sched => Some(Question::Sched),
+        For::Paths => Some(Question::Paths),
+        For::Stacks => Some(Question::Stacks),
+        For::All => None,
+    }
+}
+
+/// Returns the VM that was asked for.
+fn vm<'f>(args: &RecordArgs, facts: &'f Facts) -> Result<Option<&'f Vm>> {
+    let (asked, found): (String, Option<&Vm>) = match (&args.vm, args.pid) {
+        (Some(name), _) => {
+            let found = facts.vms.iter().find(|vm| vm.name.as_ref() == Some(name));
+            (format!("--vm {name}"), found)
+        }
+        (None, Some(pid)) => {
+            let found = facts.vms.iter().find(|vm| vm.pid == Some(pid));
+            (format!("--pid {pid}"), found)
+        }
+        (None, None) => return Ok(None),
+    };
+    let Some(found) = found else {
+        let there = facts.vms.iter().map(|vm| {
+            let name = vm.name.as_deref().unwrap_or("without a name");
+            let pid = vm
+                .pid
+                .map_or_else(String::new, |pid| format!(" (process {pid})"));
+            format!("{name}{pid}")
+        });
+        let there: Vec<String> = there.collect();
+        match there.as_slice() {
+            [] => bail!("{asked}: no VM runs on this host, or its process cannot be seen"),
+            some => bail!("{asked}: no such VM; there are {}", words::list(some)),
+        }
+    };
+    Ok(Some(found))
+}
+
+/// Returns the threads of a VM, and where they may run.
+fn target(vm: &Vm, facts: &Facts) -> Target {
+    let mut target = Target {
+        vcpus: vm.vcpus.iter().map(|vcpu| vcpu.tid).collect(),
+        ..Target::default()
+    };
+    let threads = facts
+        .threads
+        .iter()
+        .filter(|(tid, thread)| thread.pid == vm.pid && vm.pid.is_some() || vm.vhost.contains(tid));
+    let affinities = threads.map(|(_, thread)| thread.affinity.as_ref());
+    let affinities = affinities.chain(vm.vcpus.iter().map(|vcpu| vcpu.affinity.as_ref()));
+    for affinity in affinities {
+        match affinity {
+            Some(cpus) => cpus.iter().for_each(|cpu| target.cpus.insert(cpu)),
+            // Who may run anywhere, or of whom that is not known.
+            None => target.anywhere = true,
+        }
+    }
+    target
+}

@@ -1,0 +1,104 @@
+//! `trapline top`: what vCPUs do now.
+
+mod exporter;
+mod screen;
+mod terminal;
+mod watch;
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use event::Quality;
+use live::Choice;
+use render::{quality, top};
+
+use crate::answer::Answer;
+use crate::args::{Format, TopArgs, TopBy};
+use crate::output;
+use watch::Watch;
+
+/// Runs the command.
+pub(crate) fn run(args: &TopArgs) -> Result<()> {
+    let choice = Choice {
+        vm: args.vm.clone(),
+        pid: args.pid,
+        by_vm: args.by == TopBy::Vm,
+    };
+    if !args.once && args.prometheus.is_none() {
+        if args.format != Format::Table {
+            bail!("--format is for one interval: add --once");
+        }
+        if !io::stdout().is_terminal() {
+            bail!("standard output is no terminal: count one interval with --once");
+        }
+    }
+    let watch = Watch::start()?;
+    match args.prometheus {
+        Some(address) => exporter::serve(watch, address, choice),
+        None if args.once => once(watch, args, &choice),
+        None => terminal::run(watch, Duration::from_nanos(args.interval), choice),
+    }
+}
+
+/// Counts for one interval.
+fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
+    // Attaching takes its time, in which one program counts already and another does not.
+    watch.interval()?;
+    thread::sleep(Duration::from_nanos(args.interval));
+    let interval = watch.interval()?;
+    watch.look();
+    let named = live::named(&interval, watch.facts(), choice);
+    let mut told = Quality {
+        warnings: watch.warnings(),
+        ..Quality::default()
+    };
+    for warning in top::warnings(&named) {
+        told.warn(warning);
+    }
+    if let Some(missing) = unknown(&watch, choice) {
+        bail!("{missing}");
+    }
+    if named.vcpus.is_empty() {
+        told.warn("no vCPU ran, and no VM was found whose vCPUs are known".to_owned());
+    }
+    let inputs = [Path::new("/").display().to_string()];
+    let answer = Answer {
+        format: args.format,
+        command: "top",
+        inputs: &inputs,
+        quality: &told,
+    };
+    answer.print(
+        || {
+            let mut text = top::table(&named, output::layout(args.limit, true));
+            for warning in &told.warnings {
+                quality::wrap(&mut text, "warning: ", warning, output::width());
+            }
+            text
+        },
+        || top::document(&named),
+        || top::csv(&named),
+    )
+}
+
+/// Returns an error if there is no VM as the one that is wanted.
+fn unknown(watch: &Watch, choice: &Choice) -> Option<String> {
+    let vms = &watch.facts().vms;
+    if let Some(name) = &choice.vm
+        && !vms.iter().any(|vm| vm.name.as_ref() == Some(name))
+        && name.parse::<i32>().is_err()
+    {
+        let names: Vec<&str> = vms.iter().filter_map(|vm| vm.name.as_deref()).collect();
+        return Some(match names.is_empty() {
+            true => format!("there is no VM named {name}: no VMM on this host tells a name"),
+            false => format!(
+                "there is no VM named {name}; this host has {}",
+                names.join(", ")
+            ),
+        });
+    }
+    None
+}

@@ -1,0 +1,81 @@
+//! The live view on a terminal.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use live::Choice;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::screen::{Does, Pressed, View, draw};
+use super::watch::Watch;
+
+/// How often it is looked which VMs there are.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Shows what is counted until the user ends it. The terminal is as before afterwards, after a panic too.
+pub(super) fn run(mut watch: Watch, interval: Duration, choice: Choice) -> Result<()> {
+    let mut terminal = ratatui::try_init()?;
+    let shown = show(&mut terminal, &mut watch, interval, choice);
+    ratatui::restore();
+    shown
+}
+
+fn show(
+    terminal: &mut ratatui::DefaultTerminal,
+    watch: &mut Watch,
+    interval: Duration,
+    mut choice: Choice,
+) -> Result<()> {
+    let mut view = View::new();
+    view.expanded = !choice.by_vm;
+    view.warnings = watch.warnings();
+    let mut looked = Instant::now();
+    let mut next = Instant::now();
+    let mut last = None;
+    loop {
+        if Instant::now() >= next {
+            next = Instant::now() + interval;
+            let counted = watch.interval()?;
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                watch.look();
+            }
+            if !view.paused {
+                last = Some(counted);
+            }
+        }
+        if let Some(counted) = &last {
+            choice.by_vm = !view.expanded;
+            view.named = live::named(counted, watch.facts(), &choice);
+        }
+        terminal.draw(|frame| draw(frame, &view))?;
+        if event::poll(next.saturating_duration_since(Instant::now()))?
+            && let Event::Key(key) = event::read()?
+            && let Some(pressed) = pressed(key)
+            && view.press(pressed) == Does::Ends
+        {
+            return Ok(());
+        }
+    }
+}
+
+fn pressed(key: KeyEvent) -> Option<Pressed> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    Some(match key.code {
+        KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            Pressed::Letter('q')
+        }
+        KeyCode::Char(letter) => Pressed::Letter(letter),
+        KeyCode::Esc => Pressed::Escape,
+        KeyCode::Enter => Pressed::Enter,
+        KeyCode::Backspace => Pressed::Back,
+        KeyCode::Up => Pressed::Up,
+        KeyCode::Down => Pressed::Down,
+        KeyCode::PageUp => Pressed::PageUp,
+        KeyCode::PageDown => Pressed::PageDown,
+        KeyCode::Home => Pressed::Home,
+        _ => return None,
+    })
+}

@@ -1,0 +1,388 @@
+//! `trapline record` on the machine that runs the tests: what it writes is what happened, whatever ends it.
+//!
+//! It needs root and tracefs; where they are missing nothing is tested, which is said, unless TRAPLINE_REQUIRE_TOOLS asks for it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::common::{json, run, tell, trapline};
+
+/// From a signal to the next one, both without effect: an instance that takes as long as a script wants. Tests run side by side and
+/// events are the whole machine's, so each has signals of its own.
+const PATH: &str = "name = \"signals\"\nabout = \"From one signal to another.\"\n
+[[step]]\nname = \"first\"\nevent = \"signal_generate\"\nwhere = \"sig == FIRST\"\nbind = \"sender = thread\"\n
+[[step]]\nname = \"second\"\nevent = \"signal_generate\"\nwhere = \"sig == SECOND\"\njoin = \"thread = sender\"\n";
+
+/// Whether recording is possible here.
+fn possible() -> bool {
+    let possible = fs::read_dir("/sys/kernel/tracing/events").is_ok();
+    let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some();
+    assert!(
+        possible || !required,
+        "events cannot be recorded here: is tracefs mounted, and is this root?"
+    );
+    if !possible {
+        tell("skipped: events cannot be recorded here (needs root and tracefs)");
+    }
+    possible
+}
+
+/// Returns a command that records signals beside what else is asked.
+fn record(folder: &Path, more: &[&str]) -> Command {
+    let mut command = trapline();
+    command.current_dir(folder).env("PATH", "/usr/bin:/bin");
+    command.args(["record", "--event", "signal:signal_generate"]);
+    command.args(more);
+    command
+}
+
+/// Writes the path of two signals.
+fn write_path(folder: &Path, first: u32) -> PathBuf {
+    let text = PATH.replace("FIRST", &first.to_string());
+    let path = folder.join("signals.toml");
+    fs::write(&path, text.replace("SECOND", &(first + 1).to_string())).expect("a file");
+    path
+}
+
+/// A script that makes `count` instances at once, then one of `slow` seconds if that is not 0.
+fn signals(first: u32, count: u32, slow: &str) -> Vec<String> {
+    let second = first + 1;
+    let slow = match slow {
+        "0" => String::new(),
+        slow => format!("kill -{first} $$; sleep {slow}; kill -{second} $$; sleep 0.4;"),
+    };
+    let script = format!(
+        "trap '' {first} {second}; i=0; while [ $i -lt {count} ]; do kill -{first} $$; kill -{second} $$; i=$((i+1)); done; {slow} true"
+    );
+    ["bash", "-c", &script].map(str::to_owned).to_vec()
+}
+
+fn recorded(path: &Path, event: &str) -> u64 {
+    let info = json(&["info"], path).expect("a recording");
+    let events = info["events"].as_array().cloned().unwrap_or_default();
+    let one = events.iter().find(|one| one["name"] == event);
+    one.and_then(|one| one["count"].as_u64()).unwrap_or(0)
+}
+
+#[test]
+fn what_is_recorded_is_what_happened() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = record(folder.path(), &["--for", "sched", "-o", "out", "--"]);
+    let output = command
+        .args(signals(40, 5000, "0"))
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    let file = folder.path().join("out/perf.data");
+
+    // As many as happened, and as many as it says.
+    let path = write_path(folder.path(), 40);
+    let paths = json(&["paths", "--path", &path.display().to_string()], &file);
+    let paths = paths.expect("paths");
+    assert_eq!(paths["paths"][0]["count"], 5000, "{told}");
+    let info = json(&["info"], &file).expect("a recording");
+    let events = info["events"].as_array().expect("events");
+    let sum: u64 = events.iter().filter_map(|one| one["count"].as_u64()).sum();
+    assert!(told.contains(&format!(": {sum} events,")), "{sum}: {told}");
+    assert!(told.contains("No event was lost."), "{told}");
+    assert_eq!(info["quality"]["lost_events"], 0);
+    assert_eq!(info["quality"]["truncated"], false);
+    // The folder is a recording, with the host's settings.
+    let facts = fs::read_to_string(folder.path().join("out/facts.json")).expect("facts");
+    assert!(facts.contains("\"host\""), "{facts}");
+    let of_folder = json(&["info"], &folder.path().join("out")).expect("a recording");
+    assert_eq!(of_folder["events"], info["events"]);
+
+    // perf reads the same out of it.
+    if let Ok(perf) = Command::new("perf")
+        .args(["script", "-i"])
+        .arg(&file)
+        .output()
+    {
+        let lines = perf.stdout.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.is_empty()).count();
+        // Whoever reads formats says what of them is wrong.
+        let said = String::from_utf8_lossy(&perf.stderr);
+        assert!(!said.contains("expected type"), "{said}");
+        assert_eq!(
+            lines as u64,
+            sum,
+            "{}",
+            String::from_utf8_lossy(&perf.stderr)
+        );
+    }
+}
+
+#[test]
+fn small_rings_lose_and_say_so() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = record(
+        folder.path(),
+        &["--for", "exits", "--ring", "4", "-o", "out", "--"],
+    );
+    let output = command
+        .args(signals(44, 20_000, "0"))
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    let file = folder.path().join("out/perf.data");
+    let recorded = recorded(&file, "signal:signal_generate");
+    // Other tests send signals meanwhile, so there may be more.
+    let lost = json(&["info"], &file).expect("a recording")["quality"]["lost_events"].clone();
+    let lost = lost.as_u64().expect("a number");
+    if told.contains("No event was lost.") {
+        // Whoever reads was quick enough; then all is there.
+        assert!(recorded >= 40_000, "{recorded}: {told}");
+    } else {
+        assert!(told.contains("found no room in a ring"), "{told}");
+        // What was recorded and what was lost is what happened.
+        assert!(recorded < 40_000, "{recorded}");
+        let told_lost: u64 = told
+            .lines()
+            .find(|line| line.contains("found no room"))
+            .and_then(|line| line.split(' ').next()?.replace(',', "").parse().ok())
+            .expect("a number");
+        // What the file says counts lost names and mappings of threads too.
+        assert!(lost >= told_lost && told_lost > 0, "{lost} and {told_lost}");
+        assert!(recorded + told_lost >= 40_000, "{recorded} and {told_lost}");
+    }
+}
+
+/// Starts a recorder of a busy machine, and waits until it writes.
+fn started(folder: &Path, more: &[&str]) -> (Child, PathBuf) {
+    let mut command = record(folder, &["--for", "sched", "-o", "out"]);
+    command
+        .args(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let child = command.spawn().expect("it starts");
+    let file = folder.join("out/perf.data");
+    for _ in 0..500 {
+        // What makes it a recording is written last.
+        if fs::read(&file).is_ok_and(|there| there.starts_with(b"PERFILE2")) {
+            break;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    (child, file)
+}
+
+#[test]
+fn a_killed_recorder_leaves_a_recording() {
+    if !possible() {
+        return;
+    }
+    let times = std::env::var("TRAPLINE_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(6u64);
+    for number in 0..times {
+        // Any moment: the numbers are spread over half a second.
+        let after = Duration::from_millis(number * 379 % 500);
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut child, file) = started(folder.path(), &["--ring", "64"]);
+        let mut busy = Command::new("bash");
+        busy.args(["-c", "while true; do sleep 0.0005; done"]);
+        let mut busy = busy.spawn().expect("bash");
+        sleep(after);
+        child.kill().expect("it is there");
+        let _ = child.wait();
+        busy.kill().expect("it is there");
+        let _ = busy.wait();
+        let info = json(&["info"], &file);
+        let info = info.unwrap_or_else(|error| panic!("kill {number}: {error}"));
+        assert_eq!(info["quality"]["truncated"], true, "kill {number}");
+        let warnings = info["quality"]["warnings"].to_string();
+        assert!(
+            warnings.contains("did not end in order"),
+            "kill {number}: {warnings}"
+        );
+        if let Ok(perf) = Command::new("perf")
+            .args(["script", "-i"])
+            .arg(&file)
+            .output()
+        {
+            let errors = String::from_utf8_lossy(&perf.stderr);
+            assert!(perf.status.success(), "kill {number}: {errors}");
+            assert!(
+                !errors.contains("failed to process"),
+                "kill {number}: {errors}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_is_there_and_a_link_are_refused() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("there")).expect("a folder");
+    symlink("elsewhere", folder.path().join("link")).expect("a link");
+    for name in ["there", "link"] {
+        let output = record(folder.path(), &["-o", name, "--", "true"])
+            .output()
+            .expect("it runs");
+        assert!(!output.status.success());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains("is there already"), "{error}");
+    }
+    assert!(!folder.path().join("elsewhere").exists());
+    assert_eq!(
+        fs::read_dir(folder.path().join("there"))
+            .expect("a folder")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_recording_that_is_removed_is_missed() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "rm -r out";
+    let output = record(
+        folder.path(),
+        &["--for", "sched", "-o", "out", "--", "bash", "-c", script],
+    );
+    let output = { output }.output().expect("it runs");
+    assert!(!output.status.success(), "{output:?}");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        error.contains("was removed while it was written"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_full_disk_leaves_what_had_room() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // A file system of its own, which goes with the shell that mounts it.
+    let program = trapline();
+    let script = format!(
+        "mkdir d && mount -t tmpfs -o size=24m none d || exit 77\n\
+         (while true; do sleep 0.0003; done) & busy=$!\n\
+         head -c 3M /dev/zero > d/filler\n\
+         {} record --for all --event raw_syscalls:sys_enter --event raw_syscalls:sys_exit -o d/out --seconds 20 2> error\n\
+         echo $? > status; kill $busy; cp d/out/perf.data perf.data; umount d",
+        program.get_program().display()
+    );
+    let mut shell = Command::new("unshare");
+    shell
+        .current_dir(folder.path())
+        .args(["-m", "bash", "-c", &script]);
+    let output = shell.output().expect("unshare");
+    if output.status.code() == Some(77) {
+        tell("skipped: nothing can be mounted here");
+        return;
+    }
+    let status = fs::read_to_string(folder.path().join("status")).expect("a status");
+    let error = fs::read_to_string(folder.path().join("error")).expect("a message");
+    let file = folder.path().join("perf.data");
+    let info = json(&["info"], &file).expect("a recording");
+    assert_eq!(status.trim(), "1", "{error}");
+    assert!(error.contains("No space left on device"), "{error}");
+    assert!(
+        error.contains("has what was recorded until then"),
+        "{error}"
+    );
+    assert_eq!(info["quality"]["truncated"], true, "{info}");
+    assert!(recorded(&file, "raw_syscalls:sys_enter") > 1000, "{info}");
+}
+
+#[test]
+fn the_flight_recorder_fires_on_what_is_slow_and_on_nothing_else() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    write_path(folder.path(), 48);
+    let asked = [
+        "--for",
+        "sched",
+        "--keep",
+        "5",
+        "--until",
+        "signals.toml > 500ms",
+        "-o",
+        "out",
+        "--",
+    ];
+
+    let output = record(folder.path(), &asked)
+        .args(signals(48, 300, "0"))
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert!(told.contains("nothing was written"), "{told}");
+    assert!(!folder.path().join("out").exists());
+
+    let output = record(folder.path(), &asked)
+        .args(signals(48, 300, "0.7"))
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        told.contains("path signals.toml: an instance took"),
+        "{told}"
+    );
+    // The whole instance is there.
+    let file = folder.path().join("out/perf.data");
+    let paths = run([
+        "paths".as_ref(),
+        "--format".as_ref(),
+        "json".as_ref(),
+        "--path".as_ref(),
+        folder.path().join("signals.toml").as_os_str(),
+        file.as_os_str(),
+    ]);
+    let paths = paths.json().expect("paths");
+    let longest = paths["paths"][0]["total"]["max_ns"]
+        .as_u64()
+        .expect("a time");
+    assert!(longest >= 700_000_000, "{longest} ns");
+}
+
+#[test]
+fn a_failed_command_is_what_the_flight_recorder_waits_for_too() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let keep = |name: &str, script: &str| {
+        let asked = [
+            "--for", "sched", "--keep", "5", "-o", name, "--", "bash", "-c", script,
+        ];
+        let output = record(folder.path(), &asked).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let told = keep("good", "kill -0 $$; sleep 0.2");
+    assert!(told.contains("nothing was written"), "{told}");
+    let told = keep("bad", "kill -0 $$; sleep 0.2; exit 3");
+    assert!(
+        told.contains("the command ended with exit status: 3"),
+        "{told}"
+    );
+    assert!(folder.path().join("bad/perf.data").exists() && !folder.path().join("good").exists());
+}

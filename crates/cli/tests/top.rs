@@ -1,0 +1,244 @@
+//! `trapline top` on this machine: what it prints, and that Prometheus reads what it exports. Where the kernel does not let it
+//! count, or Prometheus is not installed, that is skipped, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{tell, trapline};
+
+/// A process that looks like QEMU with one vCPU, as far as `/proc` tells, and works and sleeps.
+struct Vm(Child);
+
+impl Vm {
+    fn start(name: &str) -> Vm {
+        let script = "printf 'CPU 3/KVM' > /proc/self/comm; echo; while :; do i=0; \
+                      while [ $i -lt 2000 ]; do i=$((i+1)); done; read -t 0.002 <> <(:); done";
+        let mut command = Command::new("bash");
+        let start = "exec -a qemu-system-x86_64 bash -c \"$0\" \"$@\"";
+        command.args(["-c", start, script, "-name", name]);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("bash starts");
+        let mut line = [0];
+        let out = child.stdout.as_mut().expect("it was asked for");
+        out.read_exact(&mut line)
+            .expect("it says that it has its name");
+        Vm(child)
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn required() -> bool {
+    std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1")
+}
+
+/// Runs `top`; nothing where this machine does not let it count.
+fn top(args: &[&str]) -> Option<String> {
+    let output = trapline().arg("top").args(args).output();
+    let output = output.expect("the program starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    if output.status.success() {
+        return Some(String::from_utf8(output.stdout).expect("text"));
+    }
+    assert_eq!(said.lines().count(), 1, "an error is one line: {said}");
+    let lacks = [
+        "tracefs",
+        "KVM events",
+        "needs root",
+        "CAP_BPF",
+        "does not allow BPF",
+    ];
+    assert!(lacks.iter().any(|lack| said.contains(lack)), "{said}");
+    assert!(!required(), "TRAPLINE_REQUIRE_TOOLS is set: {said}");
+    tell(&format!("SKIPPED: top was not tested here: {said}"));
+    None
+}
+
+#[test]
+fn a_vm_is_counted_by_name() {
+    let vm = Vm::start("guest=web,debug-threads=on");
+    let Some(text) = top(&[
+        "--once",
+        "--interval",
+        "300ms",
+        "--format",
+        "json",
+        "--vm",
+        "web",
+    ]) else {
+        return;
+    };
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["command"], "top");
+    assert_eq!(document["quality"]["lost_events"], 0);
+    let vcpus = document["vcpus"].as_array().expect("a list");
+    let vcpu = vcpus.iter().find(|vcpu| vcpu["vm_pid"] == vm.0.id());
+    let vcpu = vcpu.expect("the VM's only vCPU");
+    assert_eq!(
+        (&vcpu["vm_name"], &vcpu["vcpu"]),
+        (&"web".into(), &3.into())
+    );
+    let states = [
+        "guest", "kernel", "user", "poll", "halted", "runnable", "unknown",
+    ];
+    let of = |name: &str| vcpu[format!("{name}_ns")].as_u64().expect("a duration");
+    let sum: u64 = states.into_iter().map(of).sum();
+    assert_eq!(sum, of("observed"));
+    // vCPUs are read one after the other, so each was watched a little longer or shorter than the next.
+    let interval = document["interval_ns"].as_u64().expect("a duration");
+    assert!(of("observed").abs_diff(interval) < interval / 2);
+    assert!(interval >= 300_000_000);
+    let text = top(&["--once", "--interval", "50ms"]).expect("it ran before");
+    assert!(
+        text.contains("web") && text.contains("vCPUs: per cent of time by state"),
+        "{text}"
+    );
+    let text = top(&["--once", "--interval", "50ms", "--format", "csv"]).expect("it ran before");
+    assert!(
+        text.starts_with("table,vm_pid,vm_name,vcpu,tid,key,name,"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_asked_for_in_vain_is_said() {
+    for (args, says) in [(&["--format", "json"][..], "--once"), (&[], "no terminal")] {
+        let output = trapline().arg("top").args(args).output();
+        let output = output.expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+    if top(&["--once", "--interval", "10ms"]).is_none() {
+        return;
+    }
+    let output = trapline()
+        .args(["top", "--once", "--interval", "10ms", "--vm", "no-such-vm"])
+        .output();
+    let said = String::from_utf8_lossy(&output.expect("the program starts").stderr).into_owned();
+    assert!(said.contains("there is no VM named no-such-vm"), "{said}");
+}
+
+/// A process that is ended with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it has an address")
+}
+
+fn get(address: SocketAddr, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    let timeout = Some(Duration::from_secs(20));
+    stream.set_read_timeout(timeout).ok()?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    .ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+/// Asks again and again, until there is an answer as it is wanted.
+fn until(address: SocketAddr, path: &str, wanted: impl Fn(&str) -> bool) -> String {
+    const TRIES: u32 = 300;
+    let mut last = None;
+    for _ in 0..TRIES {
+        last = get(address, path).or(last);
+        if let Some(answer) = last.take_if(|answer| wanted(answer)) {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    panic!("{address}{path} does not answer as expected: {last:?}");
+}
+
+#[test]
+fn prometheus_reads_what_is_exported() {
+    let vm = Vm::start("guest=metrics,debug-threads=on");
+    if top(&["--once", "--interval", "10ms"]).is_none() {
+        return;
+    }
+    let address = free_port();
+    let listen = address.to_string();
+    let mut command = trapline();
+    let exporter = command.args(["top", "--prometheus", &listen]).spawn();
+    let _exporter = Running(exporter.expect("the program starts"));
+    let answer = until(address, "/metrics", |answer| {
+        answer.contains("trapline_vcpu_seconds_total{vm=\"metrics\"")
+    });
+    assert!(
+        answer.contains("Content-Type: text/plain; version=0.0.4"),
+        "{answer}"
+    );
+    assert!(until(address, "/", |_| true).starts_with("HTTP/1.1 404"));
+    let (_, text) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let tools =
+        ["promtool", "prometheus"].map(|tool| Command::new(tool).arg("--version").output().is_ok());
+    if tools != [true, true] {
+        assert!(
+            !required(),
+            "TRAPLINE_REQUIRE_TOOLS is set, and promtool or prometheus is missing"
+        );
+        return tell(
+            "SKIPPED: no promtool and prometheus here, so what is exported was read by neither",
+        );
+    }
+    let mut command = Command::new("promtool");
+    let command = command.args(["check", "metrics"]).stdin(Stdio::piped());
+    let check = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut check = check.expect("promtool starts");
+    check
+        .stdin
+        .take()
+        .expect("it was asked for")
+        .write_all(text.as_bytes())
+        .expect("promtool reads");
+    let checked = check.wait_with_output().expect("promtool ends");
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(checked.status.success(), "{said}\n{text}");
+    let place = tempfile::tempdir().expect("a folder");
+    let config = place.path().join("prometheus.yml");
+    let scrape = format!(
+        "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: trapline\n  static_configs:\n  - targets: ['{listen}']\n"
+    );
+    fs::write(&config, scrape).expect("the folder is ours");
+    let own = free_port();
+    let mut command = Command::new("prometheus");
+    command.arg(format!("--config.file={}", config.display()));
+    command.arg(format!(
+        "--storage.tsdb.path={}",
+        place.path().join("data").display()
+    ));
+    command.arg(format!("--web.listen-address={own}"));
+    let prometheus = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _prometheus = Running(prometheus.expect("prometheus starts"));
+    let query = "/api/v1/query?query=sum(trapline_vcpu_seconds_total%7Bvm%3D%22metrics%22%7D)";
+    let answer = until(own, query, |answer| answer.contains("\"value\":["));
+    assert!(answer.contains("\"status\":\"success\""), "{answer}");
+    let query = "/api/v1/query?query=up%7Bjob%3D%22trapline%22%7D";
+    let answer = until(own, query, |answer| answer.contains("\"value\":["));
+    assert!(answer.contains(",\"1\"]"), "the target is up: {answer}");
+    drop(vm);
+}

@@ -1,0 +1,49 @@
+/* What programs share with the kernel: numbers of helpers and maps (include/uapi/linux/bpf.h), and the members of its structs
+ * that are read. Where those are is found out when a program is loaded, from the running kernel's BTF (CO-RE). */
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+/* Keeps the compiler from moving stores over it. */
+#define barrier() __asm__ volatile("" ::: "memory")
+
+/* Members of a map's definition, as BTF has them. */
+#define MAP_NUMBER(name, value) int(*name)[value]
+#define MAP_TYPE(name, value) value *name
+
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
+static u64 (*const bpf_get_current_pid_tgid)(void) = (void *)14;
+static long (*const bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+
+/* The arguments of a tracepoint as a raw_tp program has them (struct bpf_raw_tracepoint_args). */
+struct args {
+    u64 arg[0];
+};
+
+#define CORE __attribute__((preserve_access_index))
+
+/* include/linux/sched.h. `__state` is called `state` before 5.14. */
+struct task_struct {
+    unsigned int __state;
+    s32 wake_cpu;
+    s32 pid;
+    char comm[16];
+} CORE;
+
+struct task_struct___before_5_14 {
+    long state;
+} CORE;
+
+#define HAS_FIELD(of) __builtin_preserve_field_info(of, 2 /* BPF_FIELD_EXISTS */)

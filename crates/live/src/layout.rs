@@ -1,0 +1,164 @@
+//! What the programs have to know of the running kernel: where the fields of records are, from its own formats, and with which
+//! reasons a guest asks to wait.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use event::{ExitReason, Isa, reasons::ARM_EXCEPTION_TRAP};
+use tracefmt::{Abi, Format};
+
+use crate::error::Error;
+use crate::raw::{Layout, MAX_WAITING, kind};
+
+/// Where tracefs is mounted, since 4.1 and before.
+const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// The running kernel's formats.
+#[derive(Debug)]
+pub(crate) struct Formats {
+    events: PathBuf,
+}
+
+impl Formats {
+    /// Finds them.
+    pub(crate) fn find() -> Result<Formats, Error> {
+        let places = TRACEFS.map(|place| Path::new(place).join("events"));
+        let events = places.into_iter().find(|place| place.is_dir());
+        let events = events.ok_or(Error::NoTracefs)?;
+        Ok(Formats { events })
+    }
+
+    /// Returns the format of an event; `None` where the kernel does not have the event.
+    pub(crate) fn read(&self, system: &str, name: &str) -> Result<Option<Format>, Error> {
+        let path = self.events.join(system).join(name).join("format");
+        match fs::read(&path) {
+            Ok(text) => Ok(Format::parse(system, &text, Abi::default())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::Format { path, error }),
+        }
+    }
+
+    /// Returns a format that has to be there.
+    pub(crate) fn need(&self, system: &str, name: &str) -> Result<Format, Error> {
+        let format = self.read(system, name)?;
+        format.ok_or_else(|| Error::NoKvm(self.events.join(system).join(name)))
+    }
+}
+
+/// Formats of the events that are read as records.
+#[derive(Debug)]
+pub(crate) struct Records {
+    pub(crate) exit: Format,
+    pub(crate) switch: Format,
+    pub(crate) wakeup: Format,
+    pub(crate) migrate: Option<Format>,
+    pub(crate) end: Option<Format>,
+}
+
+impl Records {
+    /// Reads them.
+    pub(crate) fn read(formats: &Formats) -> Result<Records, Error> {
+        Ok(Records {
+            exit: formats.need("kvm", "kvm_exit")?,
+            switch: formats.need("sched", "sched_switch")?,
+            wakeup: formats.need("sched", "sched_wakeup")?,
+            migrate: formats.read("sched", "sched_migrate_task")?,
+            end: formats.read("sched", "sched_process_exit")?,
+        })
+    }
+
+    /// Returns the layout.
+    pub(crate) fn layout(&self) -> Result<Layout, Error> {
+        let at = |format: &Format, name: &str| {
+            let field = format.field(name);
+            field.map_or(-1, |field| field.offset.cast_signed())
+        };
+        let must = |format: &Format, event, name| match at(format, name) {
+            -1 => Err(Error::Field { event, field: name }),
+            offset => Ok(offset),
+        };
+        let optional = |format: &Option<Format>, name: &str| {
+            format.as_ref().map_or(-1, |format| at(format, name))
+        };
+        let exit_class = at(&self.exit, "esr_ec");
+        let arm = exit_class >= 0;
+        let exit_reason = match arm {
+            true => -1,
+            false => must(&self.exit, "kvm:kvm_exit", "exit_reason")?,
+        };
+        let state = self.switch.field("prev_state");
+        let exit_isa = at(&self.exit, "isa");
+        let (waiting, count) = waiting(arm);
+        Ok(Layout {
+            exit_reason,
+            exit_isa,
+            exit_ret: at(&self.exit, "ret"),
+            exit_class,
+            exit_vcpu: at(&self.exit, "vcpu_id"),
+            switch_prev_pid: must(&self.switch, "sched:sched_switch", "prev_pid")?,
+            switch_prev_state: must(&self.switch, "sched:sched_switch", "prev_state")?,
+            switch_prev_state_size: state.map_or(0, |field| field.size.cast_signed()),
+            switch_prev_comm: must(&self.switch, "sched:sched_switch", "prev_comm")?,
+            switch_next_pid: must(&self.switch, "sched:sched_switch", "next_pid")?,
+            wakeup_pid: must(&self.wakeup, "sched:sched_wakeup", "pid")?,
+            wakeup_target: must(&self.wakeup, "sched:sched_wakeup", "target_cpu")?,
+            migrate_pid: optional(&self.migrate, "pid"),
+            migrate_dest: optional(&self.migrate, "dest_cpu"),
+            end_pid: optional(&self.end, "pid"),
+            arm_trap: ARM_EXCEPTION_TRAP,
+            waiting_count: count,
+            unused: 0,
+            waiting,
+        })
+    }
+}
+
+/// Returns the reasons with which a guest asks to wait: as the programs' keys have them, with whose table it is in the top byte.
+fn waiting(arm: bool) -> ([u64; MAX_WAITING], u32) {
+    let mut list = [0; MAX_WAITING];
+    let mut count = 0u32;
+    let all = candidates(arm).into_iter();
+    let all = all.filter(|(_, reason)| reason.is_waiting());
+    for (slot, (code, _)) in list.iter_mut().zip(all) {
+        *slot = code;
+        count += 1;
+    }
+    (list, count)
+}
+
+/// Reasons of the tables that this architecture has, with their codes.
+fn candidates(arm: bool) -> Vec<(u64, ExitReason)> {
+    let of = |table: u8, code: u64| u64::from(table) << 56 | code;
+    let x86 = |table, isa| {
+        let codes = (0..0x1000u32).chain(0x8000_0000..0x8000_1000);
+        codes.map(move |code| (of(table, code.into()), ExitReason { isa, code }))
+    };
+    let arm64 = |class: u32| {
+        let code = u64::from(class) << 32 | u64::from(ARM_EXCEPTION_TRAP);
+        let reason = ExitReason::arm64(ARM_EXCEPTION_TRAP, class);
+        (of(kind::ARM64, code), reason)
+    };
+    match arm {
+        true => (0..64).map(arm64).collect(),
+        false => x86(kind::VMX, Isa::Vmx)
+            .chain(x86(kind::SVM, Isa::Svm))
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_reasons_that_wait_have_room() {
+        for arm in [false, true] {
+            let all = candidates(arm).into_iter();
+            let all = all.filter(|(_, reason)| reason.is_waiting());
+            let (list, count) = waiting(arm);
+            assert_eq!(all.count(), count as usize, "{list:?}");
+            assert!(count > 0);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/*!
+What vCPUs do, counted inside the kernel while they do it.
+
+[`Live`] loads BPF programs that follow every vCPU through its states, and add up its exits, accesses, halts and waits for a CPU,
+by the rules by which `model` and `analysis` count recordings. [`Live::snapshot`] returns the sums; what two snapshots
+differ by ([`Snapshot::since`]) is what happened between them.
+
+The programs stand in `bpf/`; `bpf/build` compiles them with Debian's clang into `bpf/live.bpf.o`, which is committed. They
+know no struct of KVM's: an exit's reason is read out of its record, at the place that the running kernel's format says.
+*/
+#![deny(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
+
+mod error;
+mod layout;
+mod load;
+mod named;
+#[allow(
+    unsafe_code,
+    reason = "says of the programs' structs that they are plain numbers"
+)]
+mod raw;
+mod read;
+#[cfg(test)]
+mod replay;
+mod snapshot;
+
+pub use error::Error;
+pub use load::{Live, Options, Seed};
+pub use named::{Choice, Named, NamedBehind, NamedRow, NamedVcpu, Table, Whose, named, seeds};
+pub use snapshot::{Behind, Dropped, Durations, Row, Snapshot, Vcpu, What};

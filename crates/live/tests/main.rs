@@ -1,0 +1,216 @@
+//! The programs in the running kernel. These tests need root, tracefs, KVM's events and a kernel that allows BPF; elsewhere they
+//! are skipped and say so, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+#![allow(
+    clippy::print_stderr,
+    reason = "who reads the tests' output is to see that nothing was tested"
+)]
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use live::{Error, Live, Options, Seed, Snapshot};
+use model::State;
+use rustix::process::setpriority_process;
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Starts counting, or says why it cannot.
+fn start(vcpus: Vec<Seed>, without_btf: bool) -> Option<Live> {
+    let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    let live = Live::start(&Options {
+        vcpus,
+        now_ns: now_ns(),
+        privileged: rustix::process::geteuid().is_root(),
+        without_btf,
+    });
+    match live {
+        Ok(live) => Some(live),
+        Err(error @ (Error::Bpf(_) | Error::Field { .. })) => panic!("{error}"),
+        Err(error) if required => panic!("TRAPLINE_REQUIRE_TOOLS is set: {error}"),
+        Err(error) => {
+            eprintln!("SKIPPED: BPF programs were not tested in this kernel: {error}");
+            None
+        }
+    }
+}
+
+fn stay_on_cpu_0() {
+    let mut cpus = CpuSet::new();
+    cpus.set(0);
+    sched_setaffinity(None, &cpus).expect("a thread may stay on CPU 0");
+}
+
+fn spin(time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// A thread that works and sleeps when it is told to, on CPU 0.
+struct Worker {
+    tid: i32,
+    go: Sender<()>,
+    done: Receiver<()>,
+}
+
+impl Worker {
+    fn new() -> Worker {
+        let (go, told) = channel();
+        let (tell, done) = channel();
+        let (tell_tid, tid) = channel();
+        thread::spawn(move || {
+            stay_on_cpu_0();
+            // So that it waits some milliseconds each time: what two clocks differ by at a switch is little beside that.
+            setpriority_process(None, 10).expect("a thread may wait longer");
+            tell_tid
+                .send(gettid().as_raw_nonzero().get())
+                .expect("somebody waits");
+            for () in told {
+                for _ in 0..100 {
+                    spin(Duration::from_micros(300));
+                    thread::sleep(Duration::from_millis(1));
+                }
+                if tell.send(()).is_err() {
+                    break;
+                }
+            }
+        });
+        Worker {
+            tid: tid.recv().expect("the thread tells"),
+            go,
+            done,
+        }
+    }
+
+    /// What the kernel counts of it: time on a CPU, time on a run queue, and how often it got a CPU.
+    fn schedstat(&self) -> [u64; 3] {
+        let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.tid));
+        let text = text.expect("the kernel has schedstat");
+        let mut numbers = text
+            .split_whitespace()
+            .map(|number| number.parse().expect("a number"));
+        [(); 3].map(|()| numbers.next().expect("three numbers"))
+    }
+
+    fn is_asleep(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/self/task/{}/stat", self.tid));
+        let stat = stat.expect("the thread is there");
+        let state = stat.rsplit(") ").next().expect("a state behind the name");
+        state.starts_with('S')
+    }
+
+    fn wait_until_asleep(&self) {
+        while !self.is_asleep() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Has a worker compete with a thread that spins, and returns what the programs and what the kernel itself count of it.
+fn compete(without_btf: bool) -> Option<(Snapshot, [u64; 3])> {
+    let worker = Worker::new();
+    worker.wait_until_asleep();
+    let seed = Seed {
+        tid: worker.tid,
+        pid: i32::try_from(std::process::id()).expect("ids are small"),
+        number: 7,
+    };
+    let live = start(vec![seed], without_btf)?;
+    assert_eq!(live.by_record(), without_btf);
+    let stop = AtomicBool::new(false);
+    let before = worker.schedstat();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            stay_on_cpu_0();
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        worker.go.send(()).expect("the worker waits");
+        worker.done.recv().expect("the worker tells");
+        stop.store(true, Ordering::Relaxed);
+    });
+    worker.wait_until_asleep();
+    let after = worker.schedstat();
+    let snapshot = live.snapshot(now_ns()).expect("maps can be read");
+    let [ran, waited, times] = [0, 1, 2].map(|at: usize| after[at] - before[at]);
+    Some((snapshot, [ran, waited, times]))
+}
+
+fn close(ours: u64, kernels: u64, what: &str) {
+    // Two clocks, read one after the other at every switch.
+    let most = kernels / 20 + 1_000_000;
+    assert!(
+        ours.abs_diff(kernels) <= most,
+        "{what}: {ours} ns, the kernel counts {kernels} ns"
+    );
+}
+
+fn waits_are_those_that_the_kernel_counts(without_btf: bool) {
+    let Some((snapshot, [ran, waited, times])) = compete(without_btf) else {
+        return;
+    };
+    let vcpu = &snapshot.vcpus[0];
+    assert_eq!((snapshot.vcpus.len(), vcpu.number), (1, Some(7)));
+    assert_eq!(
+        vcpu.times.total(),
+        snapshot.to_ns - snapshot.from_ns,
+        "times add up"
+    );
+    close(vcpu.times.get(State::Runnable), waited, "waited for a CPU");
+    let waits = &vcpu.woken;
+    assert!(waits.count >= 100, "it slept 100 times: {waits:?}");
+    let all = vcpu.woken.count + vcpu.preempted.count;
+    assert!(
+        all.abs_diff(times) <= 2,
+        "{all} waits; it got a CPU {times} times"
+    );
+    let total = vcpu.woken.total_ns + vcpu.preempted.total_ns;
+    // Where it was woken before the programs saw it asleep, nobody knows behind whom it waited.
+    let behind: u64 = snapshot.behind.iter().map(|one| one.ns).sum();
+    assert!(behind <= total, "{behind} of {total}");
+    close(behind, total, "waited behind tasks");
+    assert!(ran > 0);
+    assert_eq!(snapshot.dropped, live::Dropped::default());
+    let names: Vec<_> = snapshot
+        .behind
+        .iter()
+        .filter_map(|one| one.comm.as_deref())
+        .collect();
+    assert!(!names.is_empty(), "tasks have names");
+}
+
+#[test]
+fn waits_are_those_that_the_kernel_counts_by_argument() {
+    waits_are_those_that_the_kernel_counts(false);
+}
+
+#[test]
+fn waits_are_those_that_the_kernel_counts_by_record() {
+    waits_are_those_that_the_kernel_counts(true);
+}
+
+#[test]
+fn two_snapshots_differ_by_what_was_between() {
+    let worker = Worker::new();
+    let Some(live) = start(Vec::new(), false) else {
+        return;
+    };
+    let first = live.snapshot(now_ns()).expect("maps can be read");
+    let second = live.snapshot(now_ns()).expect("maps can be read");
+    let between = second.since(&first);
+    assert_eq!(between.from_ns, first.to_ns);
+    assert!(
+        between.vcpus.iter().all(|vcpu| vcpu.tid != worker.tid),
+        "it is no vCPU"
+    );
+}

@@ -1,0 +1,42 @@
+//! The end of the walk: what every vCPU was last seen doing.
+
+use super::Machine;
+use crate::span::SpanSink;
+use crate::track::{Sched, Track};
+
+impl Machine {
+    /// Returns up to when what a vCPU was last seen doing is what it did: where the recording was cut off and holds its events
+    /// CPU by CPU, up to the last event of the CPU that it ran on; one that had none may have gone on anywhere, so up to when
+    /// every CPU's events are there.
+    fn known_until(&self, track: &Track, end: u64) -> u64 {
+        let Some(from) = self.uneven_from.filter(|_| track.ended.is_none()) else {
+            return end;
+        };
+        let cpu = usize::try_from(track.cpu)
+            .ok()
+            .filter(|_| track.sched == Sched::Running);
+        let last = cpu
+            .and_then(|cpu| self.cpus.get(cpu))
+            .map_or(0, |cpu| cpu.last);
+        from.max(last).max(track.at).min(end)
+    }
+
+    /// Ends the walk: what every vCPU was last seen doing, it did until the last event, as far as that can be known.
+    pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
+        for vcpu in 0..self.tracks.len() as u32 {
+            let track = &self.tracks[vcpu as usize];
+            // What the recorder tells of a thread's end may be later than the last event.
+            let end = track.ended.unwrap_or(self.end).min(self.end);
+            let known = self.known_until(track, end);
+            if track.sched == Sched::Runnable {
+                self.close_wait(vcpu, known);
+            } else {
+                self.tracks[vcpu as usize].advance(known);
+            }
+            if known < end {
+                self.tracks[vcpu as usize].gap(end);
+            }
+            self.tracks[vcpu as usize].flush(vcpu, spans);
+        }
+    }
+}

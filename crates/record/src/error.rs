@@ -1,0 +1,69 @@
+//! What keeps a recording from being made.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What keeps a recording from being made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// tracefs is not mounted where it is looked for.
+    #[error(
+        "tracefs is not mounted, so the kernel's events cannot be named: mount it with 'mount -t tracefs nodev /sys/kernel/tracing', as root"
+    )]
+    NoTracefs,
+    /// A file of the kernel cannot be read.
+    #[error("{path}: cannot be read: {error}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// An event cannot be opened.
+    #[error("event {name} cannot be opened on CPU {cpu}: {why}")]
+    Open {
+        /// The event.
+        name: String,
+        /// The CPU.
+        cpu: u32,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// The process may not have as many open files as there are events and CPUs.
+    #[error(
+        "{files} files are needed, one for each event on each CPU, and the process may open {allowed}: raise the limit with 'ulimit -n {files}'"
+    )]
+    Files {
+        /// Files that are needed.
+        files: u64,
+        /// Files that may be open.
+        allowed: u64,
+    },
+    /// A ring cannot be made.
+    #[error("the ring buffer of CPU {cpu}, {kib} KiB, cannot be made: {why}")]
+    Ring {
+        /// The CPU.
+        cpu: u32,
+        /// Its size.
+        kib: usize,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A filter is refused.
+    #[error("the kernel refuses the filter of {name}, '{filter}': {error}")]
+    Filter {
+        /// The event.
+        name: String,
+        /// The filter.
+        filter: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The recording cannot be written.
+    #[error("the recording cannot be written: {0}")]
+    Write(#[source] io::Error),
+    /// The kernel cannot wait for its own events.
+    #[error("waiting for events failed: {0}")]
+    Wait(#[source] io::Error),
+}

@@ -1,0 +1,177 @@
+//! The flight recorder: keeps the last seconds in memory, and writes them when something has happened.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::time::Duration;
+
+use rings::Written;
+
+use crate::Error;
+use crate::file::{Described, Features, PerfFile, ROUND, in_memory};
+use crate::live::{Live, Summary};
+use crate::opened::Opened;
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// What is older goes.
+    pub time: Duration,
+    /// Bytes of records at most: where there are more in that time, less of it is kept.
+    pub bytes: usize,
+}
+
+/// What one look at the rings found.
+#[derive(Debug)]
+struct Round {
+    /// When that was, on the caller's clock.
+    at: Duration,
+    records: Vec<u8>,
+}
+
+/// A recording of which only the last seconds are kept.
+#[derive(Debug)]
+pub struct Flight {
+    live: Live,
+    events: Vec<Described>,
+    features: Features,
+    side: Vec<u8>,
+    keep: Keep,
+    rounds: VecDeque<Round>,
+    bytes: usize,
+    /// Since when nothing was let go.
+    since: Duration,
+}
+
+impl Flight {
+    /// Begins. `side` are records that stand before those of the kernel ([`crate::tasks`]); `now` is the caller's clock, which may begin
+    /// anywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wait`] where events cannot be enabled.
+    pub fn begin(
+        opened: Opened,
+        features: Features,
+        side: Vec<u8>,
+        keep: Keep,
+        now: Duration,
+    ) -> Result<Flight, Error> {
+        let events = opened.described();
+        Ok(Flight {
+            live: Live::begin(opened)?,
+            events,
+            features,
+            side,
+            keep,
+            rounds: VecDeque::new(),
+            bytes: 0,
+            since: now,
+        })
+    }
+
+    /// Waits at most for a time, and takes over what the rings have. Returns whether there was anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wait`].
+    pub fn turn(
+        &mut self,
+        at_most: Duration,
+        now: impl FnOnce() -> Duration,
+    ) -> Result<bool, Error> {
+        self.live.wait(at_most)?;
+        // The memory of a round that went is used again.
+        let mut records = self.forget();
+        let written = self.live.written();
+        let had: Vec<usize> = written.iter().map(Written::len).collect();
+        let samples = written.iter().map(Written::samples).sum();
+        for one in &written {
+            records.extend_from_slice(one.first);
+            records.extend_from_slice(one.second);
+        }
+        let any = !records.is_empty();
+        self.live.take(&had, records.len() as u64, samples);
+        if any {
+            records.extend(ROUND);
+            self.bytes += records.len();
+            self.rounds.push_back(Round { at: now(), records });
+        }
+        Ok(any)
+    }
+
+    /// Lets go what is too old or too much, and returns the memory of one round of it.
+    fn forget(&mut self) -> Vec<u8> {
+        let mut spare = Vec::new();
+        let newest = self.rounds.back().map_or(self.since, |round| round.at);
+        let old = newest.saturating_sub(self.keep.time);
+        // A round holds what came since the one before, so it is too old when the next one is.
+        while self.bytes > self.keep.bytes && self.rounds.len() > 1
+            || self.rounds.get(1).is_some_and(|next| next.at < old)
+        {
+            let Some(round) = self.rounds.pop_front() else {
+                break;
+            };
+            self.since = round.at;
+            self.bytes -= round.records.len();
+            spare = round.records;
+        }
+        spare.clear();
+        spare
+    }
+
+    /// Returns how many bytes of records are kept.
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// Returns since when, on the caller's clock, everything is kept.
+    pub fn since(&self) -> Duration {
+        self.since
+    }
+
+    /// Returns what the last two looks at the rings found, as a recording of its own: the older of them, which may have been in order
+    /// with the newer, and that one. The first has the names of threads.
+    pub fn recent(&self) -> Vec<u8> {
+        let first = self.rounds.len().saturating_sub(2);
+        let rounds = self.rounds.iter().skip(first);
+        let mut records: Vec<&[u8]> = vec![&self.side];
+        records.extend(rounds.map(|round| round.records.as_slice()));
+        in_memory(&self.events, &self.features, &records)
+    }
+
+    /// Writes all that is kept to an empty file, and begins to keep anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`].
+    pub fn write(&mut self, file: File) -> Result<u64, Error> {
+        let written = self.write_to(file);
+        if written.is_ok() {
+            self.since = self.rounds.back().map_or(self.since, |round| round.at);
+            self.rounds.clear();
+            self.bytes = 0;
+        }
+        written.map_err(Error::Write)
+    }
+
+    fn write_to(&self, file: File) -> std::io::Result<u64> {
+        let mut file = PerfFile::begin(file, &self.events, self.features.clone())?;
+        file.append(&[&self.side])?;
+        for round in &self.rounds {
+            file.append(&[&round.records])?;
+        }
+        let bytes = file.written();
+        file.finish()?;
+        Ok(bytes)
+    }
+
+    /// Stops the events, and returns what there was in all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wait`].
+    pub fn stop(&mut self) -> Result<Summary, Error> {
+        self.live.stop()?;
+        self.live.summary()
+    }
+}

@@ -1,0 +1,66 @@
+//! A new folder for a recording.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, fstat, mkdirat, openat};
+use rustix::process::geteuid;
+
+/// A folder that was made for a recording. Everything in it is made new and opened by the folder itself: whoever else may write where
+/// it stands cannot put a link in its place.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    folder: OwnedFd,
+}
+
+impl Folder {
+    /// Makes a folder that only its owner may look into: a recording names what ran on a host.
+    ///
+    /// # Errors
+    ///
+    /// AlreadyExists where there is something of that name, be it a link that leads nowhere; else those of mkdir(2) and open(2).
+    pub fn create(path: &Path) -> io::Result<Folder> {
+        mkdirat(CWD, path, Mode::RWXU)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(CWD, path, flags, Mode::empty())?;
+        // Who may write to the folder above could have put another in its place meanwhile.
+        if fstat(&folder)?.st_uid != geteuid().as_raw() {
+            return Err(io::Error::other(
+                "another user has put a folder in its place",
+            ));
+        }
+        Ok(Folder {
+            path: path.to_owned(),
+            folder,
+        })
+    }
+
+    /// Returns where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a file in it.
+    ///
+    /// # Errors
+    ///
+    /// AlreadyExists where there is something of that name; those of open(2).
+    pub fn file(&self, name: &str) -> io::Result<File> {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(File::from(file))
+    }
+}
+
+/// Returns whether a file still has a name: what is written to one that was removed is gone when it is closed.
+///
+/// # Errors
+///
+/// Those of fstat(2).
+pub fn has_name(file: &File) -> io::Result<bool> {
+    Ok(fstat(file)?.st_nlink > 0)
+}

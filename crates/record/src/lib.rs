@@ -1,0 +1,44 @@
+/*!
+Records the events of a host that its guests' time is explained by: opens them on every CPU, and writes what the kernel says to a
+perf.data file that can be read at any moment.
+
+A [`Plan`] says what is wanted, [`Opened::open`] opens it, a [`Recorder`] writes. This crate talks to the kernel, since that is what it is
+for; its system calls stand in `rings`. It prints nothing.
+*/
+#![forbid(unsafe_code)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
+
+mod error;
+pub mod file;
+mod flight;
+mod folder;
+mod live;
+pub mod machine;
+pub mod mappings;
+mod opened;
+mod plan;
+mod probes;
+mod questions;
+mod reasons;
+mod recorder;
+mod side;
+mod target;
+pub mod tasks;
+mod tracefs;
+pub mod tracing_data;
+
+pub use error::Error;
+pub use flight::{Flight, Keep};
+pub use folder::{Folder, has_name};
+pub use live::{EventCount, Summary};
+pub use opened::{Missing, Opened};
+pub use plan::{Plan, Wanted};
+pub use probes::Probes;
+pub use questions::{Question, events};
+pub use recorder::Recorder;
+pub use target::{Target, narrow};
+pub use tracefs::{Tracefs, Tracepoint};

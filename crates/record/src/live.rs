@@ -1,0 +1,190 @@
+//! Events that are being recorded, and what the kernel says of them.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rings::Written;
+
+use crate::Error;
+use crate::opened::Opened;
+
+/// What became of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventCount {
+    /// Its name.
+    pub name: String,
+    /// The filter that chose its records.
+    pub filter: Option<String>,
+    /// Whether it is not recorded each time: then its count is no number of records.
+    pub sampled: bool,
+    /// How often the kernel counted it, on all CPUs: what a filter left out is not in it.
+    pub count: u64,
+    /// How many of these found no room in a ring; `None` where the kernel does not say (before 6.0).
+    pub lost: Option<u64>,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Bytes of records.
+    pub bytes: u64,
+    /// Events that were taken out of the rings.
+    pub samples: u64,
+    /// Events, as the kernel counted them.
+    pub events: Vec<EventCount>,
+    /// Records that found no room in the ring of a CPU, by CPU, where any did.
+    pub lost_by_cpu: Vec<(u32, u64)>,
+}
+
+impl Summary {
+    /// Returns how many records were lost; `None` where the kernel does not say.
+    pub fn lost(&self) -> Option<u64> {
+        self.events.iter().map(|one| one.lost).sum()
+    }
+
+    /// Returns how many events the kernel counted and neither wrote nor counted as lost; `None` where it does not say what was lost, or
+    /// samples were taken too, whose number is not known.
+    ///
+    /// Kernels since February 2026 (stable ones too: 6.18.44 does it) count an event before they look whether it may be written, which
+    /// it may not while its CPU's events are being put on and off (`perf_swevent_event` in `kernel/events/core.c`).
+    pub fn withheld(&self) -> Option<u64> {
+        if self.events.iter().any(|one| one.sampled) {
+            return None;
+        }
+        let count = self
+            .events
+            .iter()
+            .fold(0u64, |sum, one| sum.saturating_add(one.count));
+        Some(
+            count
+                .saturating_sub(self.lost()?)
+                .saturating_sub(self.samples),
+        )
+    }
+}
+
+/// Events that are being recorded.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) opened: Opened,
+    bytes: u64,
+    samples: u64,
+}
+
+impl Live {
+    /// Lets the events be recorded.
+    pub(crate) fn begin(opened: Opened) -> Result<Live, Error> {
+        opened.enable(true).map_err(Error::Wait)?;
+        Ok(Live {
+            opened,
+            bytes: 0,
+            samples: 0,
+        })
+    }
+
+    /// Waits until a ring has enough to be worth a look, at most for a time.
+    pub(crate) fn wait(&self, at_most: Duration) -> Result<(), Error> {
+        let files: Vec<_> = self
+            .opened
+            .rings
+            .iter()
+            .map(|one| one.ring.as_fd())
+            .collect();
+        rings::wait_for(&files, at_most).map_err(Error::Wait)?;
+        Ok(())
+    }
+
+    /// Returns what the rings have, as pieces of whole records: ring after ring.
+    pub(crate) fn written(&self) -> Vec<Written<'_>> {
+        let rings = self.opened.rings.iter();
+        rings.map(|one| one.ring.written()).collect()
+    }
+
+    /// Lets the kernel write again where the first so many bytes of [`Live::written`] are, as long as these rings had them: `had`
+    /// says how many each had.
+    pub(crate) fn take(&mut self, had: &[usize], bytes: u64, samples: u64) {
+        self.bytes += bytes;
+        self.samples += samples;
+        let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+        for (one, had) in self.opened.rings.iter_mut().zip(had) {
+            let of_ring = left.min(*had);
+            one.ring.take(of_ring);
+            left -= of_ring;
+        }
+    }
+
+    /// Returns a record for each event and CPU of which the kernel lost some, as perf 6.1 and later write them at the end: the rings
+    /// themselves say a loss only with the next record that has room.
+    pub(crate) fn losses(&self) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::new();
+        for event in &self.opened.events {
+            for (cpu, one) in &event.on {
+                let counts = one.counts().map_err(Error::Wait)?;
+                if let Some(lost @ 1..) = counts.lost {
+                    lost_samples(&mut out, lost, *cpu, one.id());
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Stops the events: what is in the rings stays there.
+    pub(crate) fn stop(&self) -> Result<(), Error> {
+        self.opened.enable(false).map_err(Error::Wait)
+    }
+
+    /// Returns what was recorded so far.
+    pub(crate) fn summary(&self) -> Result<Summary, Error> {
+        self.counted().map_err(Error::Wait)
+    }
+
+    fn counted(&self) -> io::Result<Summary> {
+        let mut summary = Summary {
+            bytes: self.bytes,
+            samples: self.samples,
+            ..Summary::default()
+        };
+        for event in &self.opened.events {
+            let mut sum = EventCount {
+                name: event.name.clone(),
+                filter: event.filter.clone(),
+                sampled: event.attr.frequency,
+                count: 0,
+                lost: Some(0),
+            };
+            for (cpu, one) in &event.on {
+                let counts = one.counts()?;
+                sum.count += counts.value;
+                sum.lost = sum.lost.zip(counts.lost).map(|(sum, one)| sum + one);
+                let lost = counts.lost.unwrap_or(0);
+                match summary.lost_by_cpu.iter_mut().find(|(of, _)| of == cpu) {
+                    Some((_, sum)) => *sum += lost,
+                    None => summary.lost_by_cpu.push((*cpu, lost)),
+                }
+            }
+            summary.events.push(sum);
+        }
+        summary.lost_by_cpu.retain(|(_, lost)| *lost > 0);
+        summary.lost_by_cpu.sort_unstable();
+        Ok(summary)
+    }
+}
+
+/// Bytes of a record of losses: header, count, and thread, time, CPU and id as all events have them behind records that are no samples.
+const LOST_BYTES: u16 = 8 + 8 + 4 * 8;
+/// `PERF_RECORD_LOST_SAMPLES`.
+const LOST_SAMPLES: u32 = 13;
+
+fn lost_samples(out: &mut Vec<u8>, lost: u64, cpu: u32, id: u64) {
+    out.extend(LOST_SAMPLES.to_ne_bytes());
+    out.extend(0u16.to_ne_bytes());
+    out.extend(LOST_BYTES.to_ne_bytes());
+    // No thread and no time: a record without a time is read where it stands.
+    for word in [lost, 0, 0] {
+        out.extend(word.to_ne_bytes());
+    }
+    out.extend(cpu.to_ne_bytes());
+    out.extend(0u32.to_ne_bytes());
+    out.extend(id.to_ne_bytes());
+}

@@ -1,0 +1,286 @@
+//! Events that are open on every CPU.
+
+use std::io;
+
+use cpuset::CpuSet;
+use rings::{Attr, Event, Of, Ring, format, sample};
+
+use crate::file::Described;
+use crate::plan::{Plan, Wanted};
+use crate::tracefs::{Tracefs, Tracepoint};
+use crate::{Error, machine, reasons};
+
+/// What samples of call chains hold beside what all records do.
+const CHAIN: u64 = sample::IP | sample::CALLCHAIN | sample::PERIOD;
+/// A ring's reader is woken when a part of so many is full.
+const WAKE_PART: usize = 4;
+/// Files beside those of events.
+const OTHER_FILES: u64 = 256;
+
+/// An event, as it is open on some CPUs.
+#[derive(Debug)]
+pub(crate) struct OpenEvent {
+    /// Its name, as perf has it.
+    pub name: String,
+    pub attr: Attr,
+    pub filter: Option<String>,
+    /// On which CPUs it is open.
+    pub on: Vec<(u32, Event)>,
+}
+
+/// The ring of a CPU.
+#[derive(Debug)]
+pub(crate) struct CpuRing {
+    pub cpu: u32,
+    pub ring: Ring,
+}
+
+/// An event that was asked for and is not recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Events that are open on every CPU, and nothing written yet.
+#[derive(Debug)]
+pub struct Opened {
+    pub(crate) rings: Vec<CpuRing>,
+    pub(crate) events: Vec<OpenEvent>,
+    pub(crate) tracepoints: Vec<Tracepoint>,
+    pub(crate) missing: Vec<Missing>,
+    pub(crate) ring_bytes: usize,
+    pub(crate) flight: bool,
+}
+
+/// What an event is to be opened as.
+struct ToOpen {
+    name: String,
+    attr: Attr,
+    filter: Option<String>,
+    cpus: Option<CpuSet>,
+}
+
+impl Opened {
+    /// Opens the events of a plan. They begin disabled.
+    ///
+    /// # Errors
+    ///
+    /// Fails where an event cannot be opened on a CPU that is on line, or a ring cannot be made. That the kernel does not have an event
+    /// is no error: it is [`Opened::missing`].
+    pub fn open(plan: &Plan, tracefs: &Tracefs) -> Result<Opened, Error> {
+        let on_line = machine::cpus("online");
+        let mut missing = Vec::new();
+        let mut tracepoints = Vec::new();
+        let mut to_open = Vec::new();
+        for wanted in &plan.events {
+            match tracefs.event(&wanted.system, &wanted.name)? {
+                Some(tracepoint) => {
+                    to_open.push(of_tracepoint(wanted, &tracepoint));
+                    tracepoints.push(tracepoint);
+                }
+                None => missing.push(Missing {
+                    name: format!("{}:{}", wanted.system, wanted.name),
+                    why: reasons::no_event(&wanted.system),
+                }),
+            }
+        }
+        let files = (to_open.len() as u64 + 2) * on_line.len() as u64 + OTHER_FILES;
+        let allowed = rings::more_files(files).map_err(Error::Wait)?;
+        if allowed < files {
+            return Err(Error::Files { files, allowed });
+        }
+        let ring_bytes = plan.ring(on_line.len(), machine::memory_kib());
+        let mut opened = Opened {
+            rings: rings_of(&on_line, ring_bytes, plan.flight)?,
+            events: Vec::new(),
+            tracepoints,
+            missing,
+            ring_bytes,
+            flight: plan.flight,
+        };
+        if let Some(hz) = plan.samples_hz {
+            to_open.extend(opened.sampler(hz));
+        }
+        for one in to_open {
+            opened.add(one)?;
+        }
+        Ok(opened)
+    }
+
+    /// Returns events that were asked for and are not recorded.
+    pub fn missing(&self) -> &[Missing] {
+        &self.missing
+    }
+
+    /// Returns whether call chains are recorded.
+    pub fn has_chains(&self) -> bool {
+        self.events
+            .iter()
+            .any(|one| one.attr.sample & sample::CALLCHAIN != 0)
+    }
+
+    /// Returns the tracepoints that are open: their formats belong into the recording.
+    pub fn tracepoints(&self) -> &[Tracepoint] {
+        &self.tracepoints
+    }
+
+    /// Returns the bytes of each ring.
+    pub fn ring_bytes(&self) -> usize {
+        self.ring_bytes
+    }
+
+    /// Returns how samples of call chains are taken here: by cycles where the machine counts them, else by timers.
+    fn sampler(&self, hz: u64) -> Option<ToOpen> {
+        let cpu = self.rings.first()?.cpu;
+        let attr = |of| Attr {
+            period: hz,
+            frequency: true,
+            sample: CHAIN | sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
+            read: format::ID | format::LOST,
+            backward: self.flight,
+            ..Attr::each(of)
+        };
+        let cycles = attr(Of::Cycles);
+        let counted = Event::open(&cycles, i32::try_from(cpu).ok()?).is_ok();
+        let (attr, name) = match counted {
+            true => (cycles, "cycles"),
+            false => (attr(Of::CpuClock), "cpu-clock"),
+        };
+        Some(ToOpen {
+            name: name.to_owned(),
+            attr,
+            filter: None,
+            cpus: None,
+        })
+    }
+
+    /// Opens an event on its CPUs.
+    fn add(&mut self, one: ToOpen) -> Result<(), Error> {
+        let attr = Attr {
+            backward: self.flight,
+            ..one.attr
+        };
+        let mut on = Vec::new();
+        for of_cpu in &self.rings {
+            if one
+                .cpus
+                .as_ref()
+                .is_some_and(|cpus| !cpus.contains(of_cpu.cpu))
+            {
+                continue;
+            }
+            let failed = |error: &io::Error| Error::Open {
+                name: one.name.clone(),
+                cpu: of_cpu.cpu,
+                why: reasons::not_opened(error),
+            };
+            let cpu = i32::try_from(of_cpu.cpu).unwrap_or(i32::MAX);
+            let event = Event::open(&attr, cpu).map_err(|error| failed(&error))?;
+            event
+                .write_to(of_cpu.ring.event())
+                .map_err(|error| failed(&error))?;
+            if let Some(filter) = &one.filter {
+                event.filter(filter).map_err(|error| Error::Filter {
+                    name: one.name.clone(),
+                    filter: filter.clone(),
+                    error,
+                })?;
+            }
+            on.push((of_cpu.cpu, event));
+        }
+        let read = on
+            .first()
+            .map_or(attr.read, |(_, event)| event.read_format());
+        self.events.push(OpenEvent {
+            name: one.name,
+            attr: Attr { read, ..attr },
+            filter: one.filter,
+            on,
+        });
+        Ok(())
+    }
+
+    /// Returns the events as a file describes them: that of the rings themselves first, which carries names of threads.
+    pub(crate) fn described(&self) -> Vec<Described> {
+        let tasks = Described {
+            name: "dummy:u".to_owned(),
+            attr: of_rings(self.ring_bytes, self.flight).bytes(),
+            ids: self.rings.iter().map(|one| one.ring.event().id()).collect(),
+        };
+        let events = self.events.iter().map(|one| Described {
+            name: one.name.clone(),
+            attr: one.attr.bytes(),
+            ids: one.on.iter().map(|(_, event)| event.id()).collect(),
+        });
+        std::iter::once(tasks).chain(events).collect()
+    }
+
+    /// Lets all events be recorded, or stops them.
+    pub(crate) fn enable(&self, on: bool) -> io::Result<()> {
+        let tasks = self.rings.iter().map(|one| one.ring.event());
+        let events = self.events.iter().flat_map(|one| &one.on);
+        let mut all = tasks.chain(events.map(|(_, event)| event));
+        if !on {
+            return self
+                .events
+                .iter()
+                .flat_map(|one| &one.on)
+                .try_for_each(|(_, event)| event.enable(on));
+        }
+        all.try_for_each(|event| event.enable(on))
+    }
+}
+
+fn of_tracepoint(wanted: &Wanted, tracepoint: &Tracepoint) -> ToOpen {
+    let each = Attr::each(Of::Tracepoint(tracepoint.id));
+    let chain = if wanted.stack { CHAIN } else { 0 };
+    ToOpen {
+        name: tracepoint.full_name(),
+        attr: Attr {
+            sample: each.sample | chain,
+            // Where a thread waits is the kernel's; its own code would be a long chain more for each switch.
+            no_user_chain: wanted.stack,
+            read: format::ID | format::LOST,
+            ..each
+        },
+        filter: wanted.filter.clone(),
+        cpus: wanted.cpus.clone(),
+    }
+}
+
+/// Returns the event whose ring a CPU's events are written to.
+fn of_rings(bytes: usize, flight: bool) -> Attr {
+    let wake = u32::try_from(bytes / WAKE_PART).unwrap_or(u32::MAX);
+    Attr {
+        sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
+        tasks: true,
+        wake_after: if flight { 0 } else { wake },
+        backward: flight,
+        ..Attr::each(Of::Nothing)
+    }
+}
+
+fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, Error> {
+    let attr = of_rings(bytes, flight);
+    let mut rings = Vec::new();
+    for cpu in cpus.iter() {
+        let number = i32::try_from(cpu).unwrap_or(i32::MAX);
+        let event = Event::open(&attr, number).map_err(|error| Error::Open {
+            name: "dummy".to_owned(),
+            cpu,
+            why: reasons::not_opened(&error),
+        })?;
+        let pages = bytes / rings::page_size();
+        let ring = Ring::of(event, pages, flight);
+        let ring = ring.map_err(|error| Error::Ring {
+            cpu,
+            kib: bytes / 1024,
+            why: reasons::no_ring(&error),
+        })?;
+        rings.push(CpuRing { cpu, ring });
+    }
+    Ok(rings)
+}

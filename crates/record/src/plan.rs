@@ -1,0 +1,82 @@
+//! What is to be recorded.
+
+use cpuset::CpuSet;
+
+/// An event that is to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its subsystem, as `kvm`.
+    pub system: String,
+    /// Its name, as `kvm_exit`.
+    pub name: String,
+    /// Which of its records are wanted: an expression over its fields, as tracefs takes it.
+    pub filter: Option<String>,
+    /// On which CPUs; `None`: on all that are on line.
+    pub cpus: Option<CpuSet>,
+    /// Whether its records hold the call chain.
+    pub stack: bool,
+}
+
+impl Wanted {
+    /// Returns an event all of whose records are wanted.
+    pub fn all(system: &str, name: &str) -> Wanted {
+        Wanted {
+            system: system.to_owned(),
+            name: name.to_owned(),
+            filter: None,
+            cpus: None,
+            stack: false,
+        }
+    }
+}
+
+/// What is to be recorded.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// Events. Those that this kernel does not have are left out and listed.
+    pub events: Vec<Wanted>,
+    /// Samples of call chains a second on each CPU, where they are wanted.
+    pub samples_hz: Option<u64>,
+    /// Bytes of each CPU's ring; 0: what suits the machine.
+    pub ring_bytes: usize,
+    /// Whether the rings go on over what is old, and are written only when somebody asks.
+    pub flight: bool,
+}
+
+/// Bytes of a ring where nothing is said, and what all rings together may take of the machine's memory: a part of so many.
+const RING: usize = 4 << 20;
+const PART_OF_MEMORY: u64 = 32;
+/// A ring is not made smaller than this.
+const SMALLEST: usize = 256 << 10;
+
+impl Plan {
+    /// Returns how many bytes the ring of each of so many CPUs has: a power of two.
+    pub(crate) fn ring(&self, cpus: usize, memory_kib: u64) -> usize {
+        if self.ring_bytes > 0 {
+            return self.ring_bytes.next_power_of_two();
+        }
+        let all = memory_kib.saturating_mul(1024) / PART_OF_MEMORY;
+        let each = usize::try_from(all).unwrap_or(usize::MAX) / cpus.max(1);
+        let below = each.checked_ilog2().map_or(1, |bits| 1 << bits);
+        below.clamp(SMALLEST, RING)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_take_a_part_of_the_memory() {
+        let plan = Plan::default();
+        let gib = 1 << 20;
+        assert_eq!(plan.ring(2, 24 * gib), 4 << 20);
+        assert_eq!(plan.ring(64, gib), 512 << 10);
+        assert_eq!(plan.ring(256, gib), 256 << 10);
+        let asked = Plan {
+            ring_bytes: 3 << 20,
+            ..Plan::default()
+        };
+        assert_eq!(asked.ring(64, gib), 4 << 20);
+    }
+}

@@ -1,0 +1,91 @@
+//! Records to a file until it is told to stop.
+
+use std::fs::File;
+use std::time::Duration;
+
+use rings::Written;
+
+use crate::Error;
+use crate::file::{Feature, Features, PerfFile, ROUND};
+use crate::live::{Live, Summary};
+use crate::opened::Opened;
+
+/// A recording that is being made.
+#[derive(Debug)]
+pub struct Recorder {
+    live: Live,
+    file: PerfFile,
+}
+
+impl Recorder {
+    /// Begins a recording in an empty file, and lets the events be recorded. `side` are records that stand before those of the
+    /// kernel: names of threads that are there already ([`crate::tasks`]).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`], and [`Error::Wait`] where events cannot be enabled.
+    pub fn begin(
+        opened: Opened,
+        file: File,
+        features: Features,
+        side: &[u8],
+    ) -> Result<Recorder, Error> {
+        let file = PerfFile::begin(file, &opened.described(), features);
+        let mut file = file.map_err(Error::Write)?;
+        file.append(&[side]).map_err(Error::Write)?;
+        let live = Live::begin(opened)?;
+        Ok(Recorder { live, file })
+    }
+
+    /// Waits until rings have enough to be worth a write, at most for a time, and writes what they have.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`]: what was written before stays readable, and what is in the rings stays there.
+    pub fn turn(&mut self, at_most: Duration) -> Result<(), Error> {
+        self.live.wait(at_most)?;
+        self.drain()
+    }
+
+    /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes.
+    fn drain(&mut self) -> Result<(), Error> {
+        let written = self.live.written();
+        let had: Vec<usize> = written.iter().map(Written::len).collect();
+        let bytes: u64 = had.iter().map(|bytes| *bytes as u64).sum();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let pieces = written.iter().flat_map(|one| [one.first, one.second]);
+        let pieces: Vec<&[u8]> = pieces.chain([&ROUND[..]]).collect();
+        let before = (self.file.written(), self.file.samples());
+        let ended = self.file.append(&pieces);
+        // Where it failed, what is in the file is not to come again.
+        let appended = self.file.written() - before.0;
+        let samples = self.file.samples() - before.1;
+        self.live.take(&had, appended.min(bytes), samples);
+        ended.map_err(Error::Write)
+    }
+
+    /// Stops the events, writes what is left in the rings, and returns what was recorded; [`Recorder::finish`] ends the file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`].
+    pub fn stop(&mut self) -> Result<Summary, Error> {
+        self.live.stop()?;
+        self.drain()?;
+        let losses = self.live.losses()?;
+        self.file.append(&[&losses]).map_err(Error::Write)?;
+        self.live.summary()
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`]: the file is readable all the same.
+    pub fn finish(mut self, said: Vec<Feature>) -> Result<(), Error> {
+        said.into_iter().for_each(|one| self.file.set(one));
+        self.file.finish().map_err(Error::Write)
+    }
+}

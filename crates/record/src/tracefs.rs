@@ -1,0 +1,164 @@
+//! The kernel's list of events: their numbers and formats.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// Bytes of a file of tracefs that are read at most. A format has a few thousand.
+const MAX_FILE: usize = 1 << 20;
+/// Bytes that are asked for at first: more than any of them has.
+const FIRST_READ: usize = 64 << 10;
+
+/// Where the kernel lists its events.
+#[derive(Debug, Clone)]
+pub struct Tracefs {
+    root: PathBuf,
+}
+
+/// A tracepoint of the running kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracepoint {
+    /// Its subsystem, as `kvm`.
+    pub system: String,
+    /// Its name, as `kvm_exit`.
+    pub name: String,
+    /// Its number.
+    pub id: u32,
+    /// Its format, as the kernel writes it.
+    pub format: Vec<u8>,
+}
+
+impl Tracepoint {
+    /// Returns its whole name, as `kvm:kvm_exit`.
+    pub fn full_name(&self) -> String {
+        format!("{}:{}", self.system, self.name)
+    }
+
+    /// Returns whether its records have a field of this name.
+    pub fn has_field(&self, name: &str) -> bool {
+        let text = String::from_utf8_lossy(&self.format);
+        let fields = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("field:"));
+        let mut names = fields.filter_map(|field| {
+            let declared = field.split(';').next()?;
+            let last = declared.rsplit([' ', '*']).next()?;
+            last.split('[').next()
+        });
+        names.any(|field| field == name)
+    }
+}
+
+impl Tracefs {
+    /// Returns the one that is mounted, at its own place or at its old one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTracefs`], and [`Error::Read`] where the process may not look into it.
+    pub fn find() -> Result<Tracefs, Error> {
+        Tracefs::among(&["/sys/kernel/tracing", "/sys/kernel/debug/tracing"])
+    }
+
+    /// Returns the first of these folders that has events.
+    fn among(places: &[&str]) -> Result<Tracefs, Error> {
+        for root in places.iter().map(PathBuf::from) {
+            let events = root.join("events");
+            match fs::metadata(&events) {
+                Ok(_) => return Ok(Tracefs { root }),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(Error::Read {
+                        path: events,
+                        error,
+                    });
+                }
+                Err(_) => {}
+            }
+        }
+        Err(Error::NoTracefs)
+    }
+
+    /// Returns one whose files stand below a folder.
+    pub fn at(root: impl Into<PathBuf>) -> Tracefs {
+        Tracefs { root: root.into() }
+    }
+
+    /// Returns the folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns a tracepoint; `None` where this kernel has none of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Read`] where it is there and cannot be read.
+    pub fn event(&self, system: &str, name: &str) -> Result<Option<Tracepoint>, Error> {
+        let folder = self.root.join("events").join(system).join(name);
+        let id = match self.read(&folder.join("id")) {
+            Err(Error::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            other => other?,
+        };
+        let id = String::from_utf8_lossy(&id).trim().parse();
+        let Ok(id) = id else {
+            return Ok(None);
+        };
+        let format = self.read(&folder.join("format"))?;
+        Ok(Some(Tracepoint {
+            system: system.to_owned(),
+            name: name.to_owned(),
+            id,
+            format,
+        }))
+    }
+
+    /// Returns the names of a subsystem's events, sorted; none where it has none.
+    pub fn events_of(&self, system: &str) -> Vec<String> {
+        let folder = self.root.join("events").join(system);
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().join("id").exists());
+        let mut names: Vec<String> = folders
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Reads a file of tracefs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Read`].
+    pub fn read(&self, path: &Path) -> Result<Vec<u8>, Error> {
+        let path = self.root.join(path);
+        whole(&path).map_err(|error| Error::Read { path, error })
+    }
+}
+
+/// Reads a file by as few reads as there can be. `header_page` and `header_event` answer one read and then say that they are at their end,
+/// however little that one asked for (`show_header` in `kernel/trace/trace_events.c`), and `fs::read` begins with 32 bytes where a file has
+/// no size.
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = vec![0; FIRST_READ];
+    let mut length = 0;
+    loop {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if length == bytes.len() {
+            if length == MAX_FILE {
+                break;
+            }
+            bytes.resize((2 * length).min(MAX_FILE), 0);
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}

@@ -1,0 +1,346 @@
+//! What is counted live, in the text format that Prometheus reads
+//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>, version 0.0.4).
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use live::{Durations, Named, Whose};
+use model::State;
+
+/// The type of the text.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Buckets of waits that are told: those that end at 2^10 ns (1 us), 2^12 ns and so on, up to 2^34 ns (17 s).
+const BUCKETS: std::ops::RangeInclusive<usize> = 10..=34;
+
+const STATES: [(&str, State); State::COUNT] = [
+    ("guest", State::Guest),
+    ("kernel", State::Kernel),
+    ("kernel_blocked", State::KernelBlocked),
+    ("user", State::User),
+    ("user_blocked", State::UserBlocked),
+    ("poll", State::Poll),
+    ("halted", State::Halted),
+    ("runnable", State::Runnable),
+    ("unknown", State::Unknown),
+];
+
+/// Makes the text. It remembers what it told, since counters never fall: the time of a halt that is not over is first KVM's own,
+/// and polling or halted once it is over.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    told: HashMap<(Whose, State), u64>,
+}
+
+/// A label's value, as the format has it.
+fn label(text: &str) -> String {
+    let text = crate::clean(text);
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+fn labels(whose: &Whose) -> String {
+    let name = whose.vm_name.as_deref().unwrap_or_default();
+    let mut out = format!("vm=\"{}\",pid=\"{}\"", label(name), whose.vm_pid);
+    if let Some(vcpu) = whose.vcpu {
+        let _ = write!(out, ",vcpu=\"{vcpu}\"");
+    }
+    if let Some(tid) = whose.tid {
+        let _ = write!(out, ",tid=\"{tid}\"");
+    }
+    out
+}
+
+/// Nanoseconds as seconds, exactly.
+fn seconds(ns: u64) -> String {
+    let (whole, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
+    match rest {
+        0 => whole.to_string(),
+        _ => format!("{whole}.{rest:09}")
+            .trim_end_matches('0')
+            .to_owned(),
+    }
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+impl Metrics {
+    /// Returns the text for what was counted since the beginning.
+    pub fn text(&mut self, named: &Named) -> String {
+        let mut out = String::new();
+        self.states(&mut out, named);
+        exits(&mut out, named);
+        accesses(&mut out, named);
+        waits(&mut out, named);
+        polls(&mut out, named);
+        head(
+            &mut out,
+            "trapline_dropped_total",
+            "counter",
+            "Events in no other metric, since tables are full.",
+        );
+        let dropped = named.dropped;
+        for (what, count) in [
+            ("vcpus", dropped.vcpus),
+            ("rows", dropped.rows),
+            ("behind", dropped.behind),
+        ] {
+            let _ = writeln!(out, "trapline_dropped_total{{what=\"{what}\"}} {count}");
+        }
+        out
+    }
+
+    fn states(&mut self, out: &mut String, named: &Named) {
+        let name = "trapline_vcpu_seconds_total";
+        head(out, name, "counter", "Time of a vCPU by what it did.");
+        for vcpu in &named.vcpus {
+            for (state_name, state) in STATES {
+                let ns = vcpu.vcpu.times.get(state);
+                let told = self.told.entry((vcpu.whose.clone(), state)).or_default();
+                *told = ns.max(*told);
+                let (labels, seconds) = (labels(&vcpu.whose), seconds(*told));
+                let _ = writeln!(out, "{name}{{{labels},state=\"{state_name}\"}} {seconds}");
+            }
+        }
+        let here = |whose: &Whose| named.vcpus.iter().any(|vcpu| vcpu.whose == *whose);
+        if self.told.len() > named.vcpus.len() * STATES.len() {
+            self.told.retain(|(whose, _), _| here(whose));
+        }
+    }
+}
+
+fn exits(out: &mut String, named: &Named) {
+    let rows = || named.rows.iter().filter(|row| row.table.name() == "vmexit");
+    let labels = |row: &live::NamedRow| {
+        let (whose, reason) = (labels(&row.whose), label(&row.key));
+        format!("{whose},reason=\"{reason}\",waiting=\"{}\"", row.waiting)
+    };
+    head(out, "trapline_exits_total", "counter", "Exits by reason.");
+    for row in rows() {
+        let _ = writeln!(
+            out,
+            "trapline_exits_total{{{}}} {}",
+            labels(row),
+            row.durations.count
+        );
+    }
+    let name = "trapline_exit_seconds_total";
+    head(out, name, "counter", "Time from exit to entry by reason.");
+    for row in rows() {
+        let _ = writeln!(
+            out,
+            "{name}{{{}}} {}",
+            labels(row),
+            seconds(row.durations.total_ns)
+        );
+    }
+    let name = "trapline_exits_to_vmm_total";
+    head(
+        out,
+        name,
+        "counter",
+        "Exits that the VMM handled, by reason.",
+    );
+    for row in rows() {
+        let _ = writeln!(out, "{name}{{{}}} {}", labels(row), row.user_count);
+    }
+}
+
+fn accesses(out: &mut String, named: &Named) {
+    let rows = || named.rows.iter().filter(|row| row.table.name() != "vmexit");
+    let labels = |row: &live::NamedRow| {
+        let (whose, key) = (labels(&row.whose), label(&row.key));
+        let device = label(row.name.as_deref().unwrap_or_default());
+        let (table, notifies) = (row.table.name(), row.is_notification());
+        format!(
+            "{whose},table=\"{table}\",key=\"{key}\",device=\"{device}\",notification=\"{notifies}\""
+        )
+    };
+    head(
+        out,
+        "trapline_accesses_total",
+        "counter",
+        "Accesses to ports, addresses and registers.",
+    );
+    for row in rows() {
+        let _ = writeln!(
+            out,
+            "trapline_accesses_total{{{}}} {}",
+            labels(row),
+            row.durations.count
+        );
+    }
+    let name = "trapline_access_seconds_total";
+    head(out, name, "counter", "Their time.");
+    for row in rows() {
+        let _ = writeln!(
+            out,
+            "{name}{{{}}} {}",
+            labels(row),
+            seconds(row.durations.total_ns)
+        );
+    }
+}
+
+fn waits(out: &mut String, named: &Named) {
+    let name = "trapline_cpu_wait_seconds";
+    head(
+        out,
+        name,
+        "histogram",
+        "Waits of a vCPU for a CPU, after it was woken or preempted.",
+    );
+    for vcpu in &named.vcpus {
+        for (after, durations) in [
+            ("woken", &vcpu.vcpu.woken),
+            ("preempted", &vcpu.vcpu.preempted),
+        ] {
+            let labels = format!("{},after=\"{after}\"", labels(&vcpu.whose));
+            histogram(out, name, &labels, durations);
+        }
+    }
+    let name = "trapline_cpu_wait_behind_seconds_total";
+    head(
+        out,
+        name,
+        "counter",
+        "Time that a vCPU waited for a CPU while another task had it.",
+    );
+    for one in &named.behind {
+        let (whose, comm) = (
+            labels(&one.whose),
+            label(one.comm.as_deref().unwrap_or_default()),
+        );
+        let by = one.by_tid.map(|tid| tid.to_string()).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{name}{{{whose},task=\"{comm}\",by_tid=\"{by}\"}} {}",
+            seconds(one.ns)
+        );
+    }
+}
+
+fn histogram(out: &mut String, name: &str, labels: &str, durations: &Durations) {
+    for bucket in BUCKETS.step_by(2) {
+        let within: u64 = durations.buckets.iter().take(bucket + 1).sum();
+        let end = seconds(1 << bucket);
+        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{end}\"}} {within}");
+    }
+    let _ = writeln!(
+        out,
+        "{name}_bucket{{{labels},le=\"+Inf\"}} {}",
+        durations.count
+    );
+    let _ = writeln!(
+        out,
+        "{name}_sum{{{labels}}} {}",
+        seconds(durations.total_ns)
+    );
+    let _ = writeln!(out, "{name}_count{{{labels}}} {}", durations.count);
+}
+
+fn polls(out: &mut String, named: &Named) {
+    let values = |vcpu: &live::Vcpu| {
+        let polls = vcpu.polls;
+        [
+            ("succeeded", polls.succeeded, polls.succeeded_ns),
+            ("failed", polls.failed, polls.failed_ns),
+        ]
+    };
+    head(
+        out,
+        "trapline_halt_polls_total",
+        "counter",
+        "Halts that KVM polled in.",
+    );
+    for vcpu in &named.vcpus {
+        for (outcome, count, _) in values(&vcpu.vcpu) {
+            let labels = labels(&vcpu.whose);
+            let _ = writeln!(
+                out,
+                "trapline_halt_polls_total{{{labels},outcome=\"{outcome}\"}} {count}"
+            );
+        }
+    }
+    let name = "trapline_halt_poll_seconds_total";
+    head(out, name, "counter", "Time polled in them.");
+    for vcpu in &named.vcpus {
+        for (outcome, _, ns) in values(&vcpu.vcpu) {
+            let labels = labels(&vcpu.whose);
+            let _ = writeln!(
+                out,
+                "{name}{{{labels},outcome=\"{outcome}\"}} {}",
+                seconds(ns)
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_exact() {
+        for (ns, text) in [
+            (0, "0"),
+            (1, "0.000000001"),
+            (1_500_000_000, "1.5"),
+            (u64::MAX, "18446744073.709551615"),
+        ] {
+            assert_eq!(seconds(ns), text);
+        }
+    }
+
+    #[test]
+    fn names_cannot_leave_their_label() {
+        assert_eq!(
+            label("a\"} 1\nb\\"),
+            "a\\\"} 1\\nb\\\\".replace("\\n", &label("\n"))
+        );
+        assert!(!label("a\nb").contains('\n'));
+    }
+
+    #[test]
+    fn counters_never_fall() {
+        let whose = Whose {
+            vm: "web".to_owned(),
+            vm_pid: 1,
+            vm_name: Some("web".to_owned()),
+            vcpu: Some(0),
+            tid: Some(2),
+        };
+        let mut named = Named::default();
+        let mut times = model::Times::default();
+        times.add(State::Kernel, 2_000_000_000);
+        named.vcpus.push(live::NamedVcpu {
+            whose,
+            vcpu: live::Vcpu {
+                tid: 2,
+                pid: 1,
+                number: Some(0),
+                ended: false,
+                times,
+                exits: 0,
+                before_first_entry: 0,
+                without_entry: 0,
+                polls: model::Polls::default(),
+                woken: Durations::default(),
+                preempted: Durations::default(),
+            },
+        });
+        let mut metrics = Metrics::default();
+        let line = "vcpu=\"0\",tid=\"2\",state=\"kernel\"} 2\n";
+        assert!(metrics.text(&named).contains(line));
+        named.vcpus[0]
+            .vcpu
+            .times
+            .shift(State::Kernel, State::Poll, 1_000_000_000);
+        let text = metrics.text(&named);
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("state=\"poll\"} 1\n"), "{text}");
+    }
+}

@@ -1,0 +1,365 @@
+//! What `trapline top` counted in an interval.
+
+use std::fmt::Write;
+
+use live::{Durations, Named, NamedBehind, NamedRow, NamedVcpu, Whose};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::table::{Table, Unit};
+use crate::times;
+use crate::{Layout, clean};
+
+/// Longest name of a VM on a terminal.
+const NAME: usize = 12;
+
+/// A row with the interval that it is of, for what there was of it in a second and in a whole.
+#[derive(Debug)]
+pub(crate) struct In<'r, R> {
+    row: &'r R,
+    interval_ns: u64,
+}
+
+fn rate(count: u64, interval_ns: u64) -> f64 {
+    count as f64 * 1e9 / interval_ns.max(1) as f64
+}
+
+fn part(ns: u64, whole_ns: u64) -> f64 {
+    ns as f64 / whole_ns.max(1) as f64
+}
+
+/// What a VM is called, as far as a column has room.
+fn vm(whose: &Whose) -> String {
+    let name = clean(&whose.vm);
+    match name.char_indices().nth(NAME) {
+        Some(_) => name.chars().take(NAME - 1).chain(['~']).collect(),
+        None => name,
+    }
+}
+
+fn whose<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &Whose) -> Table<'t, R> {
+    use Unit::{Number, Text};
+    table
+        .column("vm", Text, move |row| vm(of(row)))
+        .text_only()
+        .left("VM", NAME)
+        .column("vm_pid", Number, move |row| of(row).vm_pid)
+        .column("vm_name", Text, move |row| of(row).vm_name.clone())
+        .column("vcpu", Number, move |row| of(row).vcpu)
+        .heading("vCPU", 5)
+        .column("tid", Number, move |row| of(row).tid)
+}
+
+fn per_second<'t, R: 't>(table: Table<'t, R>, value: fn(&R) -> f64) -> Table<'t, R> {
+    table
+        .column("per_second", Unit::Value, value)
+        .heading("/s", 9)
+        .show(move |row, _| match value(row) {
+            few if few < 9.95 => format!("{few:.1}"),
+            many => format!("{many:.0}"),
+        })
+}
+
+fn waits<'t, R: 't>(
+    table: Table<'t, R>,
+    names: [&'static str; 5],
+    of: fn(&R) -> &Durations,
+) -> Table<'t, R> {
+    use Unit::{Count, Nanoseconds};
+    let [count, total, mean, p99, max] = names;
+    table
+        .column(count, Count, move |row| of(row).count)
+        .column(total, Nanoseconds, move |row| of(row).total_ns)
+        .column(mean, Nanoseconds, move |row| of(row).mean_ns())
+        .column(p99, Nanoseconds, move |row| of(row).at_most_ns(0.99))
+        .column(max, Nanoseconds, move |row| of(row).max_ns)
+}
+
+/// Columns of vCPUs.
+pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
+    use Unit::{Count, Flag, Nanoseconds};
+    type Row<'r> = In<'r, NamedVcpu>;
+    let table = whose(Table::new(), |v: &Row<'_>| &v.row.whose).column(
+        "observed_ns",
+        Nanoseconds,
+        |v: &Row<'_>| v.row.vcpu.times.total(),
+    );
+    let table = times::columns(table, |v| (v.row.vcpu.times, &[]))
+        .column("exits", Count, |v| v.row.vcpu.exits)
+        .column("exits_per_second", Unit::Value, |v| {
+            rate(v.row.vcpu.exits, v.interval_ns)
+        })
+        .heading("exits/s", 9)
+        .show(|v, _| format!("{:.0}", rate(v.row.vcpu.exits, v.interval_ns)))
+        .column("polls_succeeded", Count, |v| v.row.vcpu.polls.succeeded)
+        .column("polls_succeeded_ns", Nanoseconds, |v| {
+            v.row.vcpu.polls.succeeded_ns
+        })
+        .column("polls_failed", Count, |v| v.row.vcpu.polls.failed)
+        .column("polls_failed_ns", Nanoseconds, |v| {
+            v.row.vcpu.polls.failed_ns
+        });
+    let woken = [
+        "woken",
+        "woken_ns",
+        "woken_mean_ns",
+        "woken_p99_ns",
+        "woken_max_ns",
+    ];
+    let table = waits(table, woken, |v| &v.row.vcpu.woken)
+        .heading("wake max", 10)
+        .show(|v, layout| layout.time(v.row.vcpu.woken.max_ns));
+    let preempted = [
+        "preempted",
+        "preempted_ns",
+        "preempted_mean_ns",
+        "preempted_p99_ns",
+        "preempted_max_ns",
+    ];
+    waits(table, preempted, |v| &v.row.vcpu.preempted)
+        .heading("steal max", 10)
+        .show(|v, layout| layout.time(v.row.vcpu.preempted.max_ns))
+        .column("before_first_entry", Count, |v| {
+            v.row.vcpu.before_first_entry
+        })
+        .column("without_entry", Count, |v| v.row.vcpu.without_entry)
+        .column("ended", Flag, |v| v.row.vcpu.ended)
+}
+
+/// What a terminal shows of a vCPU.
+fn shown_of_vcpus() -> impl Iterator<Item = &'static str> {
+    let first = ["vm", "vcpu"].into_iter();
+    let last = ["exits_per_second", "woken_max_ns", "preempted_max_ns"];
+    first.chain(times::names(false)).chain(last)
+}
+
+/// Columns of exits and accesses.
+pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
+    use Unit::{Count, Flag, Nanoseconds, Share, Text};
+    type Row<'r> = In<'r, NamedRow>;
+    let table = Table::new().column("table", Text, |r: &Row<'_>| r.row.table.name());
+    let table = whose(table, |r| &r.row.whose)
+        .column("key", Text, |r| r.row.key.clone())
+        .left("exit or access", 22)
+        .gap("  ")
+        .column("name", Text, |r| r.row.name.clone())
+        .left("name", 0)
+        .gap("  ")
+        .show(|r, _| match (&r.row.name, r.row.waiting) {
+            (Some(name), _) => clean(name),
+            (None, true) => "(waiting)".to_owned(),
+            (None, false) => String::new(),
+        })
+        .column("waiting", Flag, |r| r.row.waiting)
+        .column("count", Count, |r| r.row.durations.count);
+    let table = per_second(table, |r| rate(r.row.durations.count, r.interval_ns))
+        .column("total_ns", Nanoseconds, |r| r.row.durations.total_ns)
+        .heading("total", 10)
+        .column("share", Share, |r| {
+            part(r.row.durations.total_ns, r.interval_ns)
+        })
+        .heading("%", 7)
+        .column("min_ns", Nanoseconds, |r| r.row.min_ns)
+        .column("mean_ns", Nanoseconds, |r| r.row.durations.mean_ns())
+        .heading("mean", 10)
+        .column("p50_ns", Nanoseconds, |r| r.row.durations.at_most_ns(0.5))
+        .column("p99_ns", Nanoseconds, |r| r.row.durations.at_most_ns(0.99))
+        .heading("p99 <=", 10)
+        .column("max_ns", Nanoseconds, |r| r.row.durations.max_ns)
+        .heading("max", 10)
+        .column("user_count", Count, |r| r.row.user_count)
+        .column("whole_ns", Nanoseconds, |r| r.row.whole_ns);
+    times::columns(table, |r| (r.row.times, &[]))
+}
+
+const EXITS: [&str; 10] = [
+    "vm",
+    "vcpu",
+    "per_second",
+    "total_ns",
+    "share",
+    "mean_ns",
+    "p99_ns",
+    "max_ns",
+    "key",
+    "name",
+];
+
+/// Columns of notifications.
+const NOTIFICATIONS: [&str; 6] = ["vm", "vcpu", "per_second", "mean_ns", "key", "name"];
+
+/// Columns of tasks that ran while vCPUs waited.
+pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
+    use Unit::{Count, Nanoseconds, Number, Share, Text};
+    type Row<'r> = In<'r, NamedBehind>;
+    whose(Table::new(), |b: &Row<'_>| &b.row.whose)
+        .column("comm", Text, |b| b.row.comm.clone())
+        .left("behind", 0)
+        .gap("  ")
+        .show(|b, _| match (&b.row.comm, b.row.by_tid, &b.row.vm) {
+            (_, Some(0), _) => "nothing: the CPU was idle".to_owned(),
+            (Some(comm), _, Some(vm)) => clean(&format!("{comm} of {vm}")),
+            (Some(comm), ..) => clean(comm),
+            (None, Some(tid), _) => format!(":{tid}"),
+            _ => "unknown".to_owned(),
+        })
+        .column("by_tid", Number, |b| b.row.by_tid)
+        .column("by_vm", Text, |b| b.row.vm.clone())
+        .column("count", Count, |b| b.row.count)
+        .heading("times", 8)
+        .column("ran_ns", Nanoseconds, |b| b.row.ns)
+        .heading("ran", 10)
+        .column("share", Share, |b| part(b.row.ns, b.interval_ns))
+        .heading("%", 7)
+}
+
+const BEHIND: [&str; 6] = ["vm", "vcpu", "ran_ns", "share", "count", "comm"];
+
+/// What found no room.
+#[derive(Debug, Serialize)]
+struct Dropped {
+    vcpus: u64,
+    rows: u64,
+    behind: u64,
+}
+
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    interval_ns: u64,
+    isa: Option<&'static str>,
+    vcpus: Value,
+    rows: Value,
+    notifications: Value,
+    behind: Value,
+    dropped: Dropped,
+}
+
+fn all<R>(rows: &[R], interval_ns: u64) -> impl Iterator<Item = In<'_, R>> {
+    rows.iter().map(move |row| In { row, interval_ns })
+}
+
+fn notifications(named: &Named) -> impl Iterator<Item = In<'_, NamedRow>> {
+    all(&named.rows, named.interval_ns).filter(|r| r.row.is_notification())
+}
+
+/// Returns the fields of a document.
+pub fn document(named: &Named) -> Document {
+    let ns = named.interval_ns;
+    Document {
+        interval_ns: ns,
+        isa: named.isa.map(event::Isa::name),
+        vcpus: vcpus().json(all(&named.vcpus, ns)),
+        rows: exits().json(all(&named.rows, ns)),
+        notifications: exits().json(notifications(named)),
+        behind: behind().json(all(&named.behind, ns)),
+        dropped: Dropped {
+            vcpus: named.dropped.vcpus,
+            rows: named.dropped.rows,
+            behind: named.dropped.behind,
+        },
+    }
+}
+
+/// Returns exits and accesses as CSV.
+pub fn csv(named: &Named) -> String {
+    exits().csv(all(&named.rows, named.interval_ns))
+}
+
+/// A part of what a terminal shows: headings, and a line for each row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What it is.
+    pub title: &'static str,
+    /// The headings of its columns.
+    pub head: String,
+    /// Its rows, in the order of [`Named`].
+    pub lines: Vec<String>,
+}
+
+/// Returns the parts: vCPUs, exits and accesses, notifications, tasks that ran while vCPUs waited.
+pub fn parts(named: &Named, layout: Layout) -> [Part; 4] {
+    let ns = named.interval_ns;
+    let (of_vcpus, of_exits, of_behind) = (vcpus(), exits(), behind());
+    let states = of_vcpus.view(shown_of_vcpus());
+    let rows = of_exits.view(EXITS);
+    let told = of_exits.view(NOTIFICATIONS);
+    let waits = of_behind.view(BEHIND);
+    let vcpus = all(&named.vcpus, ns).map(|row| states.line(&row, layout));
+    let exits = all(&named.rows, ns).map(|row| rows.line(&row, layout));
+    let notified = notifications(named).map(|row| told.line(&row, layout));
+    let behind = all(&named.behind, ns).map(|row| waits.line(&row, layout));
+    [
+        Part {
+            title: "vCPUs: per cent of time by state",
+            head: states.head(),
+            lines: vcpus.collect(),
+        },
+        Part {
+            title: "exits and accesses",
+            head: rows.head(),
+            lines: exits.collect(),
+        },
+        Part {
+            title: "virtio notifications",
+            head: told.head(),
+            lines: notified.collect(),
+        },
+        Part {
+            title: "who ran while vCPUs waited for a CPU",
+            head: waits.head(),
+            lines: behind.collect(),
+        },
+    ]
+}
+
+/// Returns the tables; each has as many rows as the layout's limit.
+pub fn table(named: &Named, layout: Layout) -> String {
+    let mut out = format!("top: {} counted\n", layout.time(named.interval_ns));
+    for part in parts(named, layout) {
+        if part.lines.is_empty() {
+            continue;
+        }
+        let _ = write!(out, "\n{}\n{}\n", part.title, part.head.trim_end());
+        for line in part.lines.iter().take(layout.limit) {
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        if part.lines.len() > layout.limit {
+            let _ = writeln!(out, "... and {} more", part.lines.len() - layout.limit);
+        }
+    }
+    out
+}
+
+/// Returns the warnings about what was counted in no row.
+pub fn warnings(named: &Named) -> Vec<String> {
+    let dropped = named.dropped;
+    let told = [
+        (
+            dropped.vcpus,
+            "events are of vCPUs beyond the most that are followed",
+        ),
+        (
+            dropped.rows,
+            "exits and accesses are of kinds beyond the most rows",
+        ),
+        (
+            dropped.behind,
+            "waits were behind tasks beyond the most that are told apart",
+        ),
+    ];
+    let told = told.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{count} {what}, and are counted nowhere else"))
+        .collect()
+}
+
+/// The views, for the description of columns.
+#[cfg(test)]
+pub(crate) fn views() -> [Vec<&'static str>; 4] {
+    [
+        shown_of_vcpus().collect(),
+        EXITS.to_vec(),
+        NOTIFICATIONS.to_vec(),
+        BEHIND.to_vec(),
+    ]
+}

@@ -1,0 +1,157 @@
+//! `struct perf_event_attr`: what is to be recorded of an event.
+
+/// Bytes of the structure as it is written here: `PERF_ATTR_SIZE_VER5`, which every kernel since 4.1 takes.
+pub const SIZE: usize = 112;
+
+/// `PERF_SAMPLE_*`: what a sample holds.
+pub mod sample {
+    /// The instruction pointer.
+    pub const IP: u64 = 1 << 0;
+    /// Process and thread.
+    pub const TID: u64 = 1 << 1;
+    /// When, on the clock of the event.
+    pub const TIME: u64 = 1 << 2;
+    /// The call chain.
+    pub const CALLCHAIN: u64 = 1 << 5;
+    /// The CPU.
+    pub const CPU: u64 = 1 << 7;
+    /// How much it stands for.
+    pub const PERIOD: u64 = 1 << 8;
+    /// The record of the tracepoint.
+    pub const RAW: u64 = 1 << 10;
+    /// The id of the event, first in a sample and last in other records.
+    pub const IDENTIFIER: u64 = 1 << 16;
+}
+
+/// `PERF_FORMAT_*`: what reading an event's counter gives beside its value.
+pub mod format {
+    /// How long it was enabled, ns.
+    pub const TOTAL_TIME_ENABLED: u64 = 1 << 0;
+    /// How long it ran, ns.
+    pub const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+    /// Its id.
+    pub const ID: u64 = 1 << 2;
+    /// Records that found no room in the ring. Linux 6.0 and later.
+    pub const LOST: u64 = 1 << 4;
+}
+
+/// What an event counts: `type` and `config`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Of {
+    /// A tracepoint, by the id that its `format` file has.
+    Tracepoint(u32),
+    /// CPU time by the kernel's high resolution timers (`PERF_COUNT_SW_CPU_CLOCK`).
+    CpuClock,
+    /// CPU cycles (`PERF_COUNT_HW_CPU_CYCLES`), where the machine counts them.
+    Cycles,
+    /// Nothing: it carries names and forks of threads (`PERF_COUNT_SW_DUMMY`).
+    Nothing,
+}
+
+impl Of {
+    /// Returns `type` and `config`.
+    fn numbers(self) -> (u32, u64) {
+        match self {
+            Of::Cycles => (0, 0),
+            Of::CpuClock => (1, 0),
+            Of::Nothing => (1, 9),
+            Of::Tracepoint(id) => (2, u64::from(id)),
+        }
+    }
+}
+
+/// What is to be recorded of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attr {
+    /// What it counts.
+    pub of: Of,
+    /// A sample after so many; of a frequency ([`Attr::frequency`]), so many a second.
+    pub period: u64,
+    /// Whether `period` is a frequency.
+    pub frequency: bool,
+    /// What samples hold ([`sample`]).
+    pub sample: u64,
+    /// What reading the counter gives ([`mod@format`]).
+    pub read: u64,
+    /// Whether names, mappings, forks and exits of threads are recorded with it.
+    pub tasks: bool,
+    /// Whether the kernel's part of call chains is left out, and user space's.
+    pub no_kernel_chain: bool,
+    /// See [`Attr::no_kernel_chain`].
+    pub no_user_chain: bool,
+    /// Bytes in the ring after which a reader is woken; 0: never.
+    pub wake_after: u32,
+    /// Whether the ring is written from its end to its beginning and goes on over what is old, for what keeps the last seconds.
+    pub backward: bool,
+}
+
+/// Bits of the flag word, from the lowest (the bit field behind `read_format`).
+mod flag {
+    pub(super) const DISABLED: u64 = 1 << 0;
+    pub(super) const MMAP: u64 = 1 << 8;
+    pub(super) const COMM: u64 = 1 << 9;
+    pub(super) const FREQ: u64 = 1 << 10;
+    pub(super) const TASK: u64 = 1 << 13;
+    pub(super) const WATERMARK: u64 = 1 << 14;
+    pub(super) const SAMPLE_ID_ALL: u64 = 1 << 18;
+    pub(super) const EXCLUDE_CALLCHAIN_KERNEL: u64 = 1 << 21;
+    pub(super) const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
+    pub(super) const MMAP2: u64 = 1 << 23;
+    pub(super) const COMM_EXEC: u64 = 1 << 24;
+    pub(super) const WRITE_BACKWARD: u64 = 1 << 27;
+}
+
+impl Attr {
+    /// Returns that of an event each of which is recorded.
+    pub fn each(of: Of) -> Attr {
+        Attr {
+            of,
+            period: 1,
+            frequency: false,
+            sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU | sample::RAW,
+            read: format::ID,
+            tasks: false,
+            no_kernel_chain: false,
+            no_user_chain: false,
+            wake_after: 0,
+            backward: false,
+        }
+    }
+
+    /// Returns the structure's bytes, in this machine's order: the kernel takes them, and a perf.data file holds them. The event
+    /// begins disabled.
+    pub fn bytes(&self) -> [u8; SIZE] {
+        let (kind, config) = self.of.numbers();
+        let mut flags = flag::DISABLED | flag::SAMPLE_ID_ALL;
+        for (wanted, bit) in [
+            (self.frequency, flag::FREQ),
+            (self.no_kernel_chain, flag::EXCLUDE_CALLCHAIN_KERNEL),
+            (self.no_user_chain, flag::EXCLUDE_CALLCHAIN_USER),
+            (self.wake_after > 0, flag::WATERMARK),
+            (self.backward, flag::WRITE_BACKWARD),
+            (
+                self.tasks,
+                flag::MMAP | flag::COMM | flag::TASK | flag::MMAP2 | flag::COMM_EXEC,
+            ),
+        ] {
+            if wanted {
+                flags |= bit;
+            }
+        }
+        if cfg!(target_endian = "big") {
+            // C compilers fill a bit field from the other end there.
+            flags = flags.reverse_bits();
+        }
+        let mut bytes = [0; SIZE];
+        let mut put = |at: usize, word: &[u8]| bytes[at..at + word.len()].copy_from_slice(word);
+        put(0, &kind.to_ne_bytes());
+        put(4, &u32::try_from(SIZE).unwrap_or(0).to_ne_bytes());
+        put(8, &config.to_ne_bytes());
+        put(16, &self.period.to_ne_bytes());
+        put(24, &self.sample.to_ne_bytes());
+        put(32, &self.read.to_ne_bytes());
+        put(40, &flags.to_ne_bytes());
+        put(48, &self.wake_after.to_ne_bytes());
+        bytes
+    }
+}

@@ -1,0 +1,27 @@
+/*!
+Events of the running kernel, and the ring buffers that it writes them to: `perf_event_open(2)`, its `ioctl`s and its maps.
+
+An [`Attr`] says what is to be recorded of an event, [`Event::open`] opens it on one CPU, and a [`Ring`] is what the kernel writes
+the records of all events of that CPU to ([`Ring::of`]). [`Ring::written`] is what waits there, in place: nothing is copied;
+[`Ring::take`] says that it was read.
+
+All system calls and all `unsafe` of recording stand in this crate, in `call.rs` and `map.rs`.
+
+Source: `include/uapi/linux/perf_event.h`, `kernel/events/core.c` and `ring_buffer.c` of Linux 6.1 to 6.18, perf_event_open(2).
+*/
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
+
+mod attr;
+mod call;
+mod event;
+mod map;
+mod ring;
+
+pub use attr::{Attr, Of, SIZE, format, sample};
+pub use call::{more_files, page_size, wait_for, write_at};
+pub use event::{Counts, Event};
+pub use ring::{Ring, Written};
