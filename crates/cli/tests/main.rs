@@ -56,6 +56,7 @@ mod polls_equal_kvms;
 mod printed_tables;
 mod progress;
 mod record_command;
+mod record_flight;
 mod report_page;
 mod report_real;
 mod report_web;

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::common::{json, run, tell, trapline};
 
@@ -18,7 +18,7 @@ const PATH: &str = "name = \"signals\"\nabout = \"From one signal to another.\"\
 [[step]]\nname = \"second\"\nevent = \"signal_generate\"\nwhere = \"sig == SECOND\"\njoin = \"thread = sender\"\n";
 
 /// Whether recording is possible here.
-fn possible() -> bool {
+pub(crate) fn possible() -> bool {
     let possible = fs::read_dir("/sys/kernel/tracing/events").is_ok();
     let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some();
     assert!(
@@ -32,7 +32,7 @@ fn possible() -> bool {
 }
 
 /// Returns a command that records signals beside what else is asked.
-fn record(folder: &Path, more: &[&str]) -> Command {
+pub(crate) fn record(folder: &Path, more: &[&str]) -> Command {
     let mut command = trapline();
     command.current_dir(folder).env("PATH", "/usr/bin:/bin");
     command.args(["record", "--event", "signal:signal_generate"]);
@@ -41,7 +41,7 @@ fn record(folder: &Path, more: &[&str]) -> Command {
 }
 
 /// Writes the path of two signals.
-fn write_path(folder: &Path, first: u32) -> PathBuf {
+pub(crate) fn write_path(folder: &Path, first: u32) -> PathBuf {
     let text = PATH.replace("FIRST", &first.to_string());
     let path = folder.join("signals.toml");
     fs::write(&path, text.replace("SECOND", &(first + 1).to_string())).expect("a file");
@@ -49,7 +49,7 @@ fn write_path(folder: &Path, first: u32) -> PathBuf {
 }
 
 /// A script that makes `count` instances at once, then one of `slow` seconds if that is not 0.
-fn signals(first: u32, count: u32, slow: &str) -> Vec<String> {
+pub(crate) fn signals(first: u32, count: u32, slow: &str) -> Vec<String> {
     let second = first + 1;
     let slow = match slow {
         "0" => String::new(),
@@ -61,7 +61,7 @@ fn signals(first: u32, count: u32, slow: &str) -> Vec<String> {
     ["bash", "-c", &script].map(str::to_owned).to_vec()
 }
 
-fn recorded(path: &Path, event: &str) -> u64 {
+pub(crate) fn recorded(path: &Path, event: &str) -> u64 {
     let info = json(&["info"], path).expect("a recording");
     let events = info["events"].as_array().cloned().unwrap_or_default();
     let one = events.iter().find(|one| one["name"] == event);
@@ -160,15 +160,20 @@ fn small_rings_lose_and_say_so() {
     }
 }
 
-/// Starts a recorder of a busy machine, and waits until it writes.
-fn started(folder: &Path, more: &[&str]) -> (Child, PathBuf) {
+/// Starts a recorder of a busy machine.
+fn spawned(folder: &Path, more: &[&str]) -> (Child, PathBuf) {
     let mut command = record(folder, &["--for", "sched", "-o", "out"]);
     command
         .args(more)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let child = command.spawn().expect("it starts");
-    let file = folder.join("out/perf.data");
+    (child, folder.join("out/perf.data"))
+}
+
+/// The same, and waits until it writes.
+fn started(folder: &Path, more: &[&str]) -> (Child, PathBuf) {
+    let (child, file) = spawned(folder, more);
     for _ in 0..500 {
         // What makes it a recording is written last.
         if fs::read(&file).is_ok_and(|there| there.starts_with(b"PERFILE2")) {
@@ -188,40 +193,54 @@ fn a_killed_recorder_leaves_a_recording() {
         .ok()
         .and_then(|n| n.parse().ok())
         .unwrap_or(6u64);
+    let mut opened = 0;
     for number in 0..times {
-        // Any moment: the numbers are spread over half a second.
-        let after = Duration::from_millis(number * 379 % 500);
+        // Any moment: of every second recorder from its first instruction on, of the others from when it writes on.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let after = u64::from(now.expect("a clock").subsec_nanos()) * 7919 % 600_000_000;
+        let kill = format!("kill {number}, after {} us", after / 1000);
         let folder = tempfile::tempdir().expect("a folder");
-        let (mut child, file) = started(folder.path(), &["--ring", "64"]);
+        let more = ["--ring", "64"];
         let mut busy = Command::new("bash");
         busy.args(["-c", "while true; do sleep 0.0005; done"]);
         let mut busy = busy.spawn().expect("bash");
-        sleep(after);
+        let (mut child, file) = match number % 2 {
+            0 => spawned(folder.path(), &more),
+            _ => started(folder.path(), &more),
+        };
+        sleep(Duration::from_nanos(after));
         child.kill().expect("it is there");
         let _ = child.wait();
         busy.kill().expect("it is there");
         let _ = busy.wait();
+        if !fs::read(&file).is_ok_and(|there| there.starts_with(b"PERFILE2")) {
+            // Nothing was recorded yet.
+            assert_eq!(number % 2, 0, "{kill}");
+            continue;
+        }
         let info = json(&["info"], &file);
-        let info = info.unwrap_or_else(|error| panic!("kill {number}: {error}"));
-        assert_eq!(info["quality"]["truncated"], true, "kill {number}");
+        let info = info.unwrap_or_else(|error| panic!("{kill}: {error}"));
+        assert_eq!(info["quality"]["truncated"], true, "{kill}");
         let warnings = info["quality"]["warnings"].to_string();
         assert!(
             warnings.contains("did not end in order"),
-            "kill {number}: {warnings}"
+            "{kill}: {warnings}"
         );
+        opened += 1;
         if let Ok(perf) = Command::new("perf")
             .args(["script", "-i"])
             .arg(&file)
             .output()
         {
             let errors = String::from_utf8_lossy(&perf.stderr);
-            assert!(perf.status.success(), "kill {number}: {errors}");
-            assert!(
-                !errors.contains("failed to process"),
-                "kill {number}: {errors}"
-            );
+            assert!(perf.status.success(), "{kill}: {errors}");
+            assert!(!errors.contains("failed to process"), "{kill}: {errors}");
         }
     }
+    tell(&format!(
+        "{times} recorders were killed, {opened} of them while they recorded"
+    ));
+    assert!(opened >= times / 2, "{opened}");
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(crate) mod number {
     pub(crate) const EVENT_DESC: u32 = 12;
     pub(crate) const SAMPLE_TIME: u32 = 21;
     pub(crate) const CLOCKID: u32 = 23;
+    /// `trapline record`'s own: perf passes over it.
+    pub(crate) const TRAPLINE: u32 = 200;
 }
 
 /// A file the recording saw, and the build id it had.
@@ -62,6 +64,8 @@ pub struct Info {
     pub sample_time: Option<(u64, u64)>,
     /// `clockid` the recording was asked to use.
     pub clockid_res_ns: Option<u64>,
+    /// What `trapline record` says of its own recording: JSON. Empty in those of others.
+    pub trapline: Vec<u8>,
     /// Build ids of the files that samples fell into.
     pub build_ids: Vec<BuildId>,
 }
@@ -95,6 +99,10 @@ pub(crate) fn read(
         number::TOTAL_MEM => set(&mut info.total_mem_kib, cursor.u64()),
         number::SAMPLE_TIME => set(&mut info.sample_time, cursor.u64().zip(cursor.u64())),
         number::CLOCKID => set(&mut info.clockid_res_ns, cursor.u64()),
+        number::TRAPLINE => {
+            info.trapline = data.to_vec();
+            Some(())
+        }
         number::CMDLINE => read_cmdline(&mut cursor, &mut info.cmdline),
         number::EVENT_DESC => read_event_desc(&mut cursor, attrs),
         _ => Some(()),

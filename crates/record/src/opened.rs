@@ -52,7 +52,16 @@ pub struct Opened {
     pub(crate) tracepoints: Vec<Tracepoint>,
     pub(crate) missing: Vec<Missing>,
     pub(crate) ring_bytes: usize,
+    /// What was wanted, where this user may not lock as much memory.
+    pub(crate) ring_wanted: Option<usize>,
     pub(crate) flight: bool,
+}
+
+/// Why there are no rings.
+enum NoRings {
+    /// They are more memory than this user may lock: smaller ones may do.
+    TooLarge(Error),
+    Else(Error),
 }
 
 /// What an event is to be opened as.
@@ -92,13 +101,26 @@ impl Opened {
         if allowed < files {
             return Err(Error::Files { files, allowed });
         }
-        let ring_bytes = plan.ring(on_line.len(), machine::memory_kib());
+        let wanted = plan.ring(on_line.len(), machine::memory_kib());
+        let mut ring_bytes = wanted;
+        let rings = loop {
+            match rings_of(&on_line, ring_bytes, plan.flight) {
+                Ok(rings) => break rings,
+                Err(NoRings::TooLarge(_))
+                    if !plan.ring_exact && ring_bytes > rings::page_size() =>
+                {
+                    ring_bytes /= 2;
+                }
+                Err(NoRings::TooLarge(error) | NoRings::Else(error)) => return Err(error),
+            }
+        };
         let mut opened = Opened {
-            rings: rings_of(&on_line, ring_bytes, plan.flight)?,
+            rings,
             events: Vec::new(),
             tracepoints,
             missing,
             ring_bytes,
+            ring_wanted: (wanted != ring_bytes).then_some(wanted),
             flight: plan.flight,
         };
         if let Some(hz) = plan.samples_hz {
@@ -130,6 +152,11 @@ impl Opened {
     /// Returns the bytes of each ring.
     pub fn ring_bytes(&self) -> usize {
         self.ring_bytes
+    }
+
+    /// Returns the bytes that each ring was to have, where this user may not lock as much memory and smaller ones were made.
+    pub fn ring_wanted(&self) -> Option<usize> {
+        self.ring_wanted
     }
 
     /// Returns how samples of call chains are taken here: by cycles where the machine counts them, else by timers.
@@ -263,22 +290,30 @@ fn of_rings(bytes: usize, flight: bool) -> Attr {
     }
 }
 
-fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, Error> {
+fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, NoRings> {
     let attr = of_rings(bytes, flight);
     let mut rings = Vec::new();
     for cpu in cpus.iter() {
         let number = i32::try_from(cpu).unwrap_or(i32::MAX);
-        let event = Event::open(&attr, number).map_err(|error| Error::Open {
-            name: "dummy".to_owned(),
-            cpu,
-            why: reasons::not_opened(&error),
+        let event = Event::open(&attr, number).map_err(|error| {
+            NoRings::Else(Error::Open {
+                name: "dummy".to_owned(),
+                cpu,
+                why: reasons::not_opened(&error),
+            })
         })?;
         let pages = bytes / rings::page_size();
         let ring = Ring::of(event, pages, flight);
-        let ring = ring.map_err(|error| Error::Ring {
-            cpu,
-            kib: bytes / 1024,
-            why: reasons::no_ring(&error),
+        let ring = ring.map_err(|error| {
+            let why = Error::Ring {
+                cpu,
+                kib: bytes / 1024,
+                why: reasons::no_ring(&error),
+            };
+            match error.kind() {
+                io::ErrorKind::PermissionDenied => NoRings::TooLarge(why),
+                _ => NoRings::Else(why),
+            }
         })?;
         rings.push(CpuRing { cpu, ring });
     }

@@ -39,6 +39,8 @@ pub struct Plan {
     pub samples_hz: Option<u64>,
     /// Bytes of each CPU's ring; 0: what suits the machine.
     pub ring_bytes: usize,
+    /// Whether smaller rings are no choice where this user may not lock as much memory: where the size was asked for.
+    pub ring_exact: bool,
     /// Whether the rings go on over what is old, and are written only when somebody asks.
     pub flight: bool,
 }

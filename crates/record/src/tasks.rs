@@ -9,18 +9,43 @@ const COMM: u32 = 3;
 /// Bytes of a name that the kernel keeps (`TASK_COMM_LEN`), with its end.
 const NAME: usize = 16;
 
+/// A thread that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// Its own number.
+    pub tid: u32,
+    /// Its name, up to 15 bytes.
+    pub name: Vec<u8>,
+}
+
 /// Returns a record for each thread's name. Threads that end meanwhile are left out.
 pub fn names() -> Vec<u8> {
+    records(&threads())
+}
+
+/// Returns the threads that are there now.
+pub fn threads() -> Vec<Thread> {
     let mut out = Vec::new();
     for pid in numbers("/proc") {
         for tid in numbers(&format!("/proc/{pid}/task")) {
             if let Ok(name) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
                 let name = name.trim_ascii_end();
-                let name = &name[..name.len().min(NAME - 1)];
-                let ids = [pid.to_ne_bytes(), tid.to_ne_bytes()].concat();
-                side::push(&mut out, COMM, 0, &[&ids], name);
+                let name = name[..name.len().min(NAME - 1)].to_vec();
+                out.push(Thread { pid, tid, name });
             }
         }
+    }
+    out
+}
+
+/// Returns a record for the name of each thread.
+pub fn records<'t>(threads: impl IntoIterator<Item = &'t Thread>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for thread in threads {
+        let ids = [thread.pid.to_ne_bytes(), thread.tid.to_ne_bytes()].concat();
+        side::push(&mut out, COMM, 0, &[&ids], &thread.name);
     }
     out
 }

@@ -3,7 +3,7 @@ Events of the running kernel, and the ring buffers that it writes them to: `perf
 
 An [`Attr`] says what is to be recorded of an event, [`Event::open`] opens it on one CPU, and a [`Ring`] is what the kernel writes
 the records of all events of that CPU to ([`Ring::of`]). [`Ring::written`] is what waits there, in place: nothing is copied;
-[`Ring::take`] says that it was read.
+[`Ring::take`] says that it was read. A ring that goes on over what is old is read while it is paused ([`Ring::pause`]).
 
 All system calls and all `unsafe` of recording stand in this crate, in `call.rs` and `map.rs`.
 
@@ -24,4 +24,4 @@ mod ring;
 pub use attr::{Attr, Of, SIZE, format, sample};
 pub use call::{more_files, page_size, wait_for, write_at};
 pub use event::{Counts, Event};
-pub use ring::{Ring, Written};
+pub use ring::{Paused, Place, Record, Records, Ring, Written};

@@ -81,7 +81,8 @@ impl Map {
 
     /// Returns the bytes from one position on, up to where the ring begins anew, at most so many.
     ///
-    /// The kernel must not be writing them: they lie before its head and behind the tail, or its output is paused.
+    /// The kernel must not be writing them: they lie before its head and behind the tail, or its output is paused, and they are not
+    /// the oldest, which a record that was begun before may still go over (`Paused`).
     pub(crate) fn bytes(&self, from: u64, length: usize) -> &[u8] {
         // The size is a power of two.
         let from = usize::try_from(from & (self.size as u64 - 1)).unwrap_or(0);

@@ -120,48 +120,193 @@ impl Ring {
         }
     }
 
-    /// Hands out what a ring that is written backward holds now, newest record first, while nothing is written to it. The oldest
-    /// record that was begun to be overwritten is left out.
+    /// Lets the kernel write nothing to a ring that is written backward as long as what is returned lives, so that it can be read.
     ///
     /// # Errors
     ///
-    /// Those of `take`, and of the kernel where it cannot pause.
-    pub fn look<E: From<io::Error>>(
-        &mut self,
-        take: impl FnOnce(Written<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Those of the kernel where it cannot pause, and InvalidInput for a ring that is written forward: of that one
+    /// [`Ring::written`] can be read at any time.
+    pub fn pause(&mut self) -> io::Result<Paused<'_>> {
+        if !self.backward {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         call::pause(self.event.as_fd(), true)?;
         let head = self.map.head();
-        let length = self.whole_records(head);
-        let first = self.map.bytes(head, length);
-        let second = self
-            .map
-            .bytes(head.wrapping_add(first.len() as u64), length - first.len());
-        let taken = take(Written { first, second });
-        call::pause(self.event.as_fd(), false)?;
-        taken
+        Ok(Paused {
+            ring: self,
+            head,
+            on: true,
+        })
+    }
+}
+
+/// A ring that is written backward, as it was when its output was paused. Its output goes on when this goes.
+///
+/// What happens meanwhile is counted as lost: the kernel says so in the ring, with the next record.
+#[derive(Debug)]
+pub struct Paused<'r> {
+    // Borrowed mutably, so that nobody reads what the kernel writes again.
+    ring: &'r mut Ring,
+    head: u64,
+    /// Whether it is paused yet.
+    on: bool,
+}
+
+/// What a record that was begun before the pause may still write over: a record's 16 bits of size, and no more than such a part of a small
+/// ring. The kernel says how far it has written when a record is complete.
+const UNDER_WAY: usize = 1 << 16;
+const PART_UNDER_WAY: usize = 4;
+
+impl Paused<'_> {
+    /// Returns the ring's event.
+    pub fn event(&self) -> &Event {
+        &self.ring.event
     }
 
-    /// Returns how many bytes from the head on are whole records. The head counts down from 0, and records lie above it, newest
-    /// first, until those that it has gone over.
-    fn whole_records(&self, head: u64) -> usize {
-        let size = self.map.size();
-        let written = usize::try_from(head.wrapping_neg()).unwrap_or(usize::MAX);
-        let limit = written.min(size);
-        let mut at = 0;
-        while at + HEADER <= limit {
-            let header = self.map.bytes(head.wrapping_add(at as u64), HEADER);
-            // Records are aligned to 8 bytes, so that a header does not wrap.
-            let Some(record) = header.get(SIZE_AT..HEADER) else {
-                break;
-            };
-            let record = usize::from(u16::from_ne_bytes([record[0], record[1]]));
-            if record < HEADER || at + record > limit {
-                break;
-            }
-            at += record;
+    /// Returns the bytes that the ring has.
+    pub fn size(&self) -> usize {
+        self.ring.map.size()
+    }
+
+    /// Returns whether more was written than can be read.
+    pub fn wrapped(&self) -> bool {
+        self.length() > self.readable()
+    }
+
+    /// Returns how many bytes were written since the beginning.
+    fn length(&self) -> usize {
+        usize::try_from(self.head.wrapping_neg()).unwrap_or(usize::MAX)
+    }
+
+    /// Returns how many bytes from the newest on may be read: not those where a record that is under way may still be written.
+    fn readable(&self) -> usize {
+        let size = self.size();
+        self.length()
+            .min(size - UNDER_WAY.min(size / PART_UNDER_WAY))
+    }
+
+    /// Returns the whole records, newest first.
+    ///
+    /// The head counts down from 0, and records lie above it, newest first, until those that it has gone over.
+    pub fn records(&self) -> Records<'_> {
+        let length = self.readable();
+        let first = self.ring.map.bytes(self.head, length);
+        let behind = self.head.wrapping_add(first.len() as u64);
+        let second = self.ring.map.bytes(behind, length - first.len());
+        Records {
+            pieces: Written { first, second },
+            at: 0,
         }
-        at
+    }
+
+    /// Returns the record at a place that [`Record::place`] told of this ring.
+    pub fn record(&self, place: Place) -> Option<Record<'_>> {
+        let at = (place.0 as usize).checked_mul(HEADER)?;
+        let mut records = self.records();
+        records.at = at;
+        records.next()
+    }
+
+    /// Lets the kernel write again.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the kernel refuses.
+    pub fn resume(mut self) -> io::Result<()> {
+        self.on = false;
+        call::pause(self.ring.event.as_fd(), false)
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        if self.on {
+            // It was paused, so it can go on.
+            let _ = call::pause(self.ring.event.as_fd(), false);
+        }
+    }
+}
+
+/// The records of a ring that is written backward, newest first.
+#[derive(Debug, Clone)]
+pub struct Records<'r> {
+    pieces: Written<'r>,
+    at: usize,
+}
+
+/// A record: two pieces where the ring begins anew within it. Its header is never cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'r> {
+    /// Its beginning.
+    pub first: &'r [u8],
+    /// The rest; often none.
+    pub second: &'r [u8],
+    place: Place,
+}
+
+/// Where a record stands in a ring that is paused: half as long as an address, since there is one of each record that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(u32);
+
+impl Record<'_> {
+    /// Returns where it stands.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Returns its number (`PERF_RECORD_*`).
+    pub fn kind(&self) -> u32 {
+        match self.first {
+            [a, b, c, d, ..] => u32::from_ne_bytes([*a, *b, *c, *d]),
+            _ => 0,
+        }
+    }
+
+    /// Returns its bytes, with its header.
+    pub fn len(&self) -> usize {
+        self.first.len() + self.second.len()
+    }
+
+    /// Returns whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the word of 8 bytes that stands at a place, a multiple of 8 as in all records.
+    pub fn word(&self, at: usize) -> Option<u64> {
+        let word = match at.checked_sub(self.first.len()) {
+            None => self.first.get(at..at + HEADER),
+            Some(at) => self.second.get(at..at + HEADER),
+        };
+        Some(u64::from_ne_bytes(word?.try_into().ok()?))
+    }
+}
+
+impl<'r> Iterator for Records<'r> {
+    type Item = Record<'r>;
+
+    fn next(&mut self) -> Option<Record<'r>> {
+        let Written { first, second } = self.pieces;
+        let left = (first.len() + second.len()).checked_sub(self.at)?;
+        // Records are aligned to 8 bytes, so that a header does not wrap.
+        let (piece, at, rest) = match self.at.checked_sub(first.len()) {
+            None => (first, self.at, second),
+            Some(at) => (second, at, &[][..]),
+        };
+        let header = piece.get(at..at + HEADER)?;
+        let size = usize::from(u16::from_ne_bytes([header[SIZE_AT], header[SIZE_AT + 1]]));
+        if size < HEADER || size > left {
+            return None;
+        }
+        // Rings of 32 GiB and more cannot be made.
+        let place = Place(u32::try_from(self.at / HEADER).ok()?);
+        self.at += size;
+        let here = size.min(piece.len() - at);
+        Some(Record {
+            first: &piece[at..at + here],
+            second: rest.get(..size - here)?,
+            place,
+        })
     }
 }
 
@@ -181,6 +326,44 @@ mod tests {
         bytes.extend(size.to_ne_bytes());
         bytes.resize(usize::from(size), 0xff);
         bytes
+    }
+
+    #[test]
+    fn records_are_walked_wherever_the_ring_cuts_them_up_to_one_that_is_not_whole() {
+        let sizes = [48, 24, 8, 56];
+        let all = sizes.map(|size| record(9, size)).concat();
+        for whole in (0..=all.len()).step_by(8) {
+            for cut in (0..=whole).step_by(8) {
+                let (first, second) = all[..whole].split_at(cut);
+                let walk = Records {
+                    pieces: Written { first, second },
+                    at: 0,
+                };
+                let found: Vec<usize> = walk.map(|one| one.len()).collect();
+                let mut end = 0;
+                let fits = |size: &&u16| {
+                    end += usize::from(**size);
+                    end <= whole
+                };
+                let expected: Vec<usize> = sizes
+                    .iter()
+                    .take_while(fits)
+                    .map(|size| usize::from(*size))
+                    .collect();
+                assert_eq!(found, expected, "{whole} bytes, cut at {cut}");
+            }
+        }
+        let (first, second) = all.split_at(32);
+        let mut walk = Records {
+            pieces: Written { first, second },
+            at: 0,
+        };
+        let one = walk.next().expect("a record");
+        assert_eq!((one.kind(), one.first.len(), one.second.len()), (9, 32, 16));
+        assert_eq!(
+            (one.word(24), one.word(40), one.word(48)),
+            (Some(u64::MAX), Some(u64::MAX), None)
+        );
     }
 
     #[test]

@@ -46,6 +46,7 @@ mod error;
 mod formats_dir;
 mod header;
 mod input;
+mod kept;
 mod layers;
 mod lines;
 mod map;

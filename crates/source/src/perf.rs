@@ -11,6 +11,7 @@ use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
 use tracefmt::{Endian, Formats};
 
 use crate::header::{Header, TimeUnit};
+use crate::kept;
 use crate::walked::{Outcome, Watch};
 
 /// A perf.data whose definitions are read.
@@ -172,6 +173,9 @@ impl<'r> PerfReader<'r> {
             uneven_from: totals.whole_until.filter(|_| cut),
             warnings: Vec::new(),
         };
+        if let Some(kept) = kept::told(&self.data.info().trapline) {
+            quality.warn(kept);
+        }
         for diagnostic in self.data.diagnostics().iter().chain(&totals.diagnostics) {
             quality.warn(format!("{}: {diagnostic}.", self.header.format));
         }

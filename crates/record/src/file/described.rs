@@ -10,3 +10,11 @@ pub struct Described {
     /// The ids that its records carry.
     pub ids: Vec<u64>,
 }
+
+impl Described {
+    /// Returns what its samples hold ([`rings::sample`]): a word of its attribute.
+    pub(crate) fn sample(&self) -> u64 {
+        let word = self.attr.get(24..32).and_then(|word| word.try_into().ok());
+        word.map_or(0, u64::from_ne_bytes)
+    }
+}

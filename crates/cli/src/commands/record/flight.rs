@@ -82,9 +82,7 @@ impl<'a> Recorder<'a> {
         let begun = self.begun;
         let until = self.args.seconds.map(|time| begun + time);
         if child.is_none() && until.is_none() {
-            let keep = u64::try_from(self.args.keep.unwrap_or_default().as_nanos());
-            let keep = words::duration::human(keep.unwrap_or(u64::MAX));
-            writeln!(io::stderr(), "keeping the last {keep}; Ctrl-C ends it")?;
+            say_keeping(self.args)?;
         }
         while !self.stop.load(Ordering::Relaxed) && self.written < self.args.times {
             if until.is_some_and(|until| Instant::now() >= until) {
@@ -154,9 +152,7 @@ impl<'a> Recorder<'a> {
 
     /// Writes what is kept.
     fn write(&mut self, why: &str) -> Result<()> {
-        let output = self.args.output.as_deref();
-        let output = output.map(|path| numbered(path, self.written + 1, self.args.times));
-        let folder = folder::make(output.as_deref())?;
+        let folder = folder(self.args, self.written + 1)?;
         folder.facts(self.facts)?;
         let kept = self.begun.elapsed().saturating_sub(self.flight.since());
         let room = self.args.disk.saturating_sub(self.bytes);
@@ -183,7 +179,7 @@ impl<'a> Recorder<'a> {
     fn end(&mut self) -> Result<()> {
         let summary = self.flight.stop()?;
         if self.written == 0 {
-            output::print("Nothing happened that was waited for: nothing was written.\n")?;
+            output::print(NOTHING)?;
         }
         if let (Some(watch), Some(until)) = (&self.watch, &self.args.until) {
             let seen = words::plural(watch.seen(), "instance");
@@ -200,7 +196,23 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Returns the folder of one of several recordings.
+/// What is said where nothing triggered.
+pub(super) const NOTHING: &str = "Nothing happened that was waited for: nothing was written.\n";
+
+/// Says that the recorder waits.
+pub(super) fn say_keeping(args: &RecordArgs) -> io::Result<()> {
+    let keep = u64::try_from(args.keep.unwrap_or_default().as_nanos());
+    let keep = words::duration::human(keep.unwrap_or(u64::MAX));
+    writeln!(io::stderr(), "keeping the last {keep}; Ctrl-C ends it")
+}
+
+/// Makes the folder of one of several recordings.
+pub(super) fn folder(args: &RecordArgs, number: u32) -> Result<folder::Made> {
+    let output = args.output.as_deref();
+    let output = output.map(|path| numbered(path, number, args.times));
+    folder::make(output.as_deref())
+}
+
 fn numbered(path: &Path, number: u32, of: u32) -> PathBuf {
     if of == 1 {
         return path.to_owned();

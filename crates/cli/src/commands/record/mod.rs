@@ -2,6 +2,7 @@
 
 mod flight;
 mod folder;
+mod overwriting;
 mod plan;
 
 use std::ffi::OsString;
@@ -45,6 +46,13 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     let before = before(&tracefs, &opened)?;
     let stop = asked_to_stop()?;
     let status = match args.keep {
+        Some(keep) if args.until.is_none() => {
+            let begun = overwriting::Recorder::begin(args, &facts, keep, opened, before, stop);
+            let mut recorder = begun?;
+            let mut child = start(&args.command)?;
+            recorder.run(&mut child)?;
+            None
+        }
         Some(keep) => {
             let begun = flight::Recorder::begin(args, &facts, keep, opened, before, stop);
             let mut recorder = begun?;

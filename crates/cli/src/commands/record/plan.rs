@@ -37,11 +37,19 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
             events.push(Wanted::all(system, name));
         }
     }
+    // Where no event triggers, nobody has to look at any before something has happened.
+    let overwriting = args.keep.filter(|_| args.until.is_none());
+    let ring_bytes = match (args.ring, overwriting) {
+        (Some(kib), _) => kib.saturating_mul(1024),
+        (None, Some(keep)) => record::ring_bytes(keep, args.memory),
+        (None, None) => 0,
+    };
     let mut plan = Plan {
         events,
         samples_hz: asked.iter().find_map(|one| one.samples_hz()),
-        ring_bytes: args.ring.unwrap_or(0).saturating_mul(1024),
-        flight: false,
+        ring_bytes,
+        ring_exact: args.ring.is_some(),
+        flight: overwriting.is_some(),
     };
     if let Some(vm) = vm(args, facts)? {
         record::narrow(&mut plan, &target(vm, facts));

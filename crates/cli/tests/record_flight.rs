@@ -1,0 +1,190 @@
+//! The flight recorder that sleeps: the kernel keeps what happened last, and nobody looks at it before something has happened.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{json, tell};
+use crate::record_command::{possible, record, signals, write_path};
+
+/// Returns how many instances of two signals a recording has.
+fn instances(folder: &Path, recording: &str, first: u32) -> u64 {
+    let path = write_path(folder, first);
+    let recording = folder.join(recording);
+    let paths = json(
+        &["paths", "--path", &path.display().to_string()],
+        &recording,
+    );
+    let paths = paths.expect("paths");
+    paths["paths"][0]["count"].as_u64().expect("a number")
+}
+
+fn quality(folder: &Path, recording: &str) -> Value {
+    json(&["info"], &folder.join(recording)).expect("a recording")["quality"].clone()
+}
+
+/// Runs a recorder of a script. Returns what it told.
+fn told(folder: &Path, more: &[&str], script: &str) -> String {
+    let mut command = record(folder, &["--for", "sched", "-o", "out"]);
+    command.args(more).args(["--", "bash", "-c", script]);
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn what_happened_last_is_all_there_and_nothing_older() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let [old, new] =
+        [(36, 2000), (38, 1500)].map(|(first, count)| signals(first, count, "0")[2].clone());
+    let script = format!("{old}; sleep 3.2; {new}; exit 3");
+    let told = told(folder.path(), &["--keep", "3"], &script);
+    assert!(told.contains("the last 3.000s"), "{told}");
+    assert_eq!(instances(folder.path(), "out", 38), 1500, "{told}");
+    assert_eq!(instances(folder.path(), "out", 36), 0, "{told}");
+    let quality = quality(folder.path(), "out");
+    assert_eq!(quality["lost_events"], 0, "{quality}");
+    assert_eq!(quality["truncated"], false, "{quality}");
+    assert!(
+        !quality["warnings"].to_string().contains("overwritten"),
+        "{quality}"
+    );
+    // Readers get it in order, round by round.
+    let file = folder.path().join("out/perf.data");
+    let lines = json(&["events", "--format", "json"], &file);
+    let _ = lines;
+}
+
+#[test]
+fn a_ring_that_holds_less_is_named_in_what_is_printed_and_in_the_file() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // Thread names come with forks and executions, which are gone over: they are read when the recording is written.
+    let program = folder.path().join("oddly-named");
+    fs::copy("/bin/sleep", &program).expect("a copy");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
+    let script = "./oddly-named 60 & i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done; kill %1; wait; ./oddly-named 60 & \
+                  i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i+1)); done; (sleep 2; kill $!) & exit 3";
+    let told = told(folder.path(), &["--keep", "300", "--ring", "16"], script);
+    assert!(
+        told.contains("its ring of 16 KiB holds the last "),
+        "{told}"
+    );
+    assert!(told.contains("give more --memory"), "{told}");
+    let quality = quality(folder.path(), "out");
+    let warnings = quality["warnings"].to_string();
+    assert!(
+        warnings.contains("The recorder was to keep 300.000s and kept "),
+        "{warnings}"
+    );
+    assert!(
+        warnings.contains("were overwritten in the rings of CPU "),
+        "{warnings}"
+    );
+    // What was gone over is not lost.
+    assert_eq!(quality["lost_events"], 0, "{quality}");
+    let bytes = fs::read(folder.path().join("out/perf.data")).expect("a file");
+    assert!(memchr::memmem::find(&bytes, b"oddly-named\0").is_some());
+    // Everything in it is of the time that is said.
+    let lines: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("holds the last"))
+        .collect();
+    let since = lines
+        .iter()
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    let since = since.fold(0.0, f64::max);
+    let info = json(&["info"], &folder.path().join("out")).expect("a recording");
+    let begin = info["time"]["begin"].as_f64();
+    tell(&format!("{since} {begin:?} {}", info["time"]));
+}
+
+/// How often a process was put off its CPU: by itself, and by others.
+fn switches(child: &Child) -> [u64; 2] {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("its status");
+    ["voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"].map(|name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|number| number.trim().parse().ok())
+            .expect("a number")
+    })
+}
+
+/// Starts a flight recorder and waits until it keeps.
+fn keeping(folder: &Path, more: &[&str]) -> Child {
+    let mut command = record(folder, &["--for", "sched", "-o", "out"]);
+    command
+        .args(more)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let mut line = String::new();
+    let stderr = child.stderr.take().expect("standard error");
+    let mut stderr = BufReader::new(stderr);
+    stderr.read_line(&mut line).expect("a line");
+    assert!(line.contains("keeping the last"), "{line}");
+    // It has no more to say than a pipe holds.
+    child.stderr = Some(stderr.into_inner());
+    // Until it sleeps.
+    for _ in 0..500 {
+        let before = switches(&child);
+        sleep(Duration::from_millis(20));
+        if switches(&child) == before {
+            break;
+        }
+    }
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill").success());
+}
+
+#[test]
+fn a_recorder_that_waits_for_a_signal_does_not_run_until_it_comes() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = keeping(folder.path(), &["--keep", "600", "--times", "2"]);
+    let before = switches(&child);
+    let mut busy = Command::new("bash");
+    let script = &signals(46, 4000, "0")[2];
+    busy.args(["-c", script]);
+    assert!(busy.status().expect("bash").success());
+    // Thousands of events, and nobody has looked at them.
+    assert_eq!(switches(&child), before);
+    signal(&child, "-USR1");
+    for _ in 0..1000 {
+        if fs::read(folder.path().join("out-1/facts.json")).is_ok_and(|text| text.ends_with(b"}\n"))
+        {
+            break;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    assert_eq!(instances(folder.path(), "out-1", 46), 4000);
+    // It goes on, and what it has written is still kept.
+    assert!(
+        Command::new("bash")
+            .args(["-c", script])
+            .status()
+            .expect("bash")
+            .success()
+    );
+    signal(&child, "-USR1");
+    assert!(child.wait().expect("it ends").success());
+    assert!(instances(folder.path(), "out-2", 46) >= 4000);
+}

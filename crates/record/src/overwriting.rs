@@ -1,0 +1,389 @@
+//! The flight recorder that nobody has to feed: the kernel itself goes over what is old, and the rings are read when something has happened.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use rings::{Paused, Place, Record, sample};
+use rustix::thread::{gettid, name, set_name};
+use serde::Serialize;
+
+use crate::file::{Described, Feature, Features, PerfFile, ROUND};
+use crate::live::{Live, Summary};
+use crate::opened::Opened;
+use crate::{Error, machine, tasks};
+
+/// Bytes of records that one CPU writes in a second at most, as far as is known: a million events of 64 bytes. A ring that takes longer to fill
+/// than what is kept is memory that nobody needs.
+const MOST_A_SECOND: u128 = 64 << 20;
+/// A ring is not made smaller than this.
+const SMALLEST: u64 = 256 << 10;
+/// What is written at once, about: records are put in order in so much memory.
+const ROUND_BYTES: usize = 1 << 20;
+/// What a recording is cut into at most.
+const MOST_ROUNDS: u64 = 1 << 14;
+
+/// `PERF_RECORD_COMM`, `PERF_RECORD_SAMPLE`.
+const COMM: u32 = 3;
+const SAMPLE: u32 = 9;
+/// Where the id of a sample's event and its time stand, and the time of other records, which end in thread, time, CPU and id.
+const ID_AT: usize = 8;
+const TIME_AT: usize = 24;
+const TIME_FROM_END: usize = 24;
+/// Where process and thread stand in a record of a name.
+const NAMED_AT: usize = 8;
+/// Among so many of a ring's newest records the recorder's own is looked for.
+const NEWEST: usize = 1 << 16;
+
+/// Returns how many bytes the ring of each CPU gets, so that all together take no more than `memory` bytes and each no more than it can fill in
+/// the time that is kept.
+pub fn ring_bytes(keep: Duration, memory: u64) -> usize {
+    each(keep, memory, machine::cpus("online").len())
+}
+
+fn each(keep: Duration, memory: u64, cpus: usize) -> usize {
+    let most = keep.as_millis() * MOST_A_SECOND / 1000;
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    let share = memory / u64::try_from(cpus.max(1)).unwrap_or(u64::MAX);
+    let bytes = share.min(most.checked_next_power_of_two().unwrap_or(u64::MAX));
+    let below = 1 << bytes.max(1).ilog2();
+    usize::try_from(below.max(SMALLEST)).unwrap_or(usize::MAX)
+}
+
+/// A recording of which only the last seconds are kept, in rings that the kernel goes on over.
+#[derive(Debug)]
+pub struct Overwriting {
+    live: Live,
+    events: Vec<Described>,
+    features: Features,
+    side: Vec<u8>,
+    keep: Duration,
+    /// When it began, on the caller's clock.
+    begun: Duration,
+}
+
+/// A CPU whose ring holds less than was to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Short {
+    /// The CPU.
+    pub cpu: u32,
+    /// Since when everything that happened on it is there, ns on the events' clock.
+    pub since_ns: u64,
+    /// The bytes of its ring.
+    pub ring_bytes: usize,
+}
+
+/// What a recording says of what was kept, in its own feature section.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Kept {
+    /// What was asked for.
+    asked_ns: u64,
+    /// From when to when everything is there, on the events' clock.
+    since_ns: u64,
+    until_ns: u64,
+    /// CPUs whose rings hold less than was asked for.
+    short: Vec<Short>,
+}
+
+/// What the rings hold: nothing is written to them as long as this lives.
+#[derive(Debug)]
+pub struct Held<'r> {
+    rings: Vec<OfCpu<'r>>,
+    times: Times,
+    events: &'r [Described],
+    features: Features,
+    /// Names and mappings of the beginning, and names of now.
+    side: [&'r [u8]; 1],
+    names: Vec<u8>,
+    kept: Kept,
+    bytes: u64,
+}
+
+/// The ring of a CPU, and where in it the records are that are kept.
+#[derive(Debug)]
+struct OfCpu<'r> {
+    ring: Paused<'r>,
+    /// Newest first.
+    places: Vec<Place>,
+}
+
+impl Overwriting {
+    /// Begins. `side` are records that stand before those of the kernel ([`crate::tasks`]); `now` is the caller's clock, which may begin
+    /// anywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wait`] where events cannot be enabled.
+    pub fn begin(
+        opened: Opened,
+        features: Features,
+        side: Vec<u8>,
+        keep: Duration,
+        now: Duration,
+    ) -> Result<Overwriting, Error> {
+        Ok(Overwriting {
+            events: opened.described(),
+            live: Live::begin(opened)?,
+            features,
+            side,
+            keep,
+            begun: now,
+        })
+    }
+
+    /// Lets the kernel write nothing for a while, and finds what is to be kept: the last seconds, and less where a ring holds less.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wait`] where a ring cannot be paused.
+    pub fn hold(&mut self, now: Duration) -> Result<Held<'_>, Error> {
+        // Names of threads whose record was gone over; read before, since what happens in a pause is lost.
+        let threads = tasks::threads();
+        let own = name_self_again();
+        let mut rings = Vec::new();
+        for one in &mut self.live.opened.rings {
+            let ring = one.ring.pause().map_err(Error::Wait)?;
+            rings.push((one.cpu, ring));
+        }
+        let times = Times::of_events(&self.events);
+        // Of one that was read before, the ring of another CPU may have an older record.
+        let own_time = own.and_then(|tid| {
+            rings
+                .iter()
+                .filter_map(|(_, ring)| times.of_name(ring, tid))
+                .max()
+        });
+        let newest = rings
+            .iter()
+            .filter_map(|(_, ring)| times.of(&ring.records().next()?));
+        let until_ns = own_time.or_else(|| newest.max()).unwrap_or(0);
+        let begun_ns = until_ns.saturating_sub(ns(now.saturating_sub(self.begun)));
+        let mut kept = Kept {
+            asked_ns: ns(self.keep),
+            since_ns: until_ns.saturating_sub(ns(self.keep)).max(begun_ns),
+            until_ns,
+            short: Vec::new(),
+        };
+        for (cpu, ring) in &rings {
+            if let Some(since_ns) = times.short(ring, kept.since_ns, until_ns) {
+                let ring_bytes = ring.size();
+                kept.short.push(Short {
+                    cpu: *cpu,
+                    since_ns,
+                    ring_bytes,
+                });
+            }
+        }
+        // Before the latest of them one CPU would be missing among others, and what its threads did be told wrong.
+        let latest = kept.short.iter().map(|one| one.since_ns).max();
+        kept.since_ns = latest.map_or(kept.since_ns, |latest| latest.max(kept.since_ns));
+        let mut bytes = 0;
+        // Who is given a name within this time has another one before.
+        let mut named = BTreeSet::new();
+        let rings = rings.into_iter().map(|(_, ring)| {
+            let mut places = Vec::new();
+            let records = ring
+                .records()
+                .take_while(|one| times.of(one) >= Some(kept.since_ns));
+            for record in records {
+                bytes += record.len() as u64;
+                places.push(record.place());
+                if record.kind() == COMM {
+                    named.extend(thread_of_name(&record).filter(|tid| Some(*tid) != own));
+                }
+            }
+            OfCpu { ring, places }
+        });
+        let rings = rings.collect();
+        let mut features = self.features.clone();
+        let said = serde_json::to_vec(&serde_json::json!({ "kept": &kept }));
+        features.set(Feature::Trapline(said.unwrap_or_default()));
+        Ok(Held {
+            rings,
+            times,
+            events: &self.events,
+            features,
+            side: [&self.side],
+            names: tasks::records(threads.iter().filter(|one| !named.contains(&one.tid))),
+            kept,
+            bytes,
+        })
+    }
+
+    /// Stops the events, and returns how often each was counted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wait`].
+    pub fn stop(&mut self) -> Result<Summary, Error> {
+        self.live.stop()?;
+        self.live.summary()
+    }
+}
+
+impl Held<'_> {
+    /// Returns how many bytes of records are kept.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns how much time they are of.
+    pub fn time(&self) -> Duration {
+        Duration::from_nanos(self.kept.until_ns - self.kept.since_ns.min(self.kept.until_ns))
+    }
+
+    /// Returns the CPUs whose rings hold less than was to be kept: why the time is shorter.
+    pub fn short(&self) -> &[Short] {
+        &self.kept.short
+    }
+
+    /// Returns until when, on the events' clock, everything is there.
+    pub fn until_ns(&self) -> u64 {
+        self.kept.until_ns
+    }
+
+    /// Writes it to an empty file, and lets the kernel write again. Returns how many bytes of records were written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`]; [`Error::Wait`] where the kernel does not go on.
+    pub fn write(self, file: File) -> Result<u64, Error> {
+        let mut file =
+            PerfFile::begin(file, self.events, self.features.clone()).map_err(Error::Write)?;
+        file.append(&self.side).map_err(Error::Write)?;
+        file.append(&[&self.names]).map_err(Error::Write)?;
+        self.rounds(&mut file).map_err(Error::Write)?;
+        let bytes = file.written();
+        for one in self.rings {
+            one.ring.resume().map_err(Error::Wait)?;
+        }
+        file.finish().map_err(Error::Write)?;
+        Ok(bytes)
+    }
+
+    /// Writes the records, oldest first, in rounds: each has what all CPUs did in a part of the time, so that readers never hold much.
+    fn rounds(&self, file: &mut PerfFile) -> io::Result<()> {
+        let Kept {
+            since_ns, until_ns, ..
+        } = self.kept;
+        let rounds = (self.bytes / ROUND_BYTES as u64).clamp(1, MOST_ROUNDS);
+        let part = until_ns.saturating_sub(since_ns) / rounds;
+        let mut left: Vec<usize> = self.rings.iter().map(|one| one.places.len()).collect();
+        let mut records = Vec::new();
+        for round in 1..=rounds {
+            let end = match round == rounds {
+                true => u64::MAX,
+                false => since_ns.saturating_add(part.saturating_mul(round)),
+            };
+            for (one, left) in self.rings.iter().zip(&mut left) {
+                while let Some(place) = left.checked_sub(1).and_then(|at| one.places.get(at)) {
+                    let Some(record) = one.ring.record(*place) else {
+                        break;
+                    };
+                    if self.times.of(&record) >= Some(end) {
+                        break;
+                    }
+                    *left -= 1;
+                    records.extend_from_slice(record.first);
+                    records.extend_from_slice(record.second);
+                    if records.len() >= ROUND_BYTES {
+                        file.append(&[&records])?;
+                        records.clear();
+                    }
+                }
+            }
+            records.extend(ROUND);
+            file.append(&[&records])?;
+            records.clear();
+        }
+        Ok(())
+    }
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Gives this thread the name that it has, and returns its number: the kernel records that with its time, so that it is known what
+/// time it is on the events' clock.
+fn name_self_again() -> Option<u32> {
+    set_name(&name().ok()?).ok()?;
+    u32::try_from(gettid().as_raw_nonzero().get()).ok()
+}
+
+/// Returns whose name a record gives.
+fn thread_of_name(record: &Record<'_>) -> Option<u32> {
+    let [_, _, _, _, tid @ ..] = record.word(NAMED_AT)?.to_ne_bytes();
+    Some(u32::from_ne_bytes(tid))
+}
+
+/// Where records have their time.
+#[derive(Debug)]
+struct Times {
+    /// The ids of events whose samples have an address before it.
+    with_address: BTreeSet<u64>,
+}
+
+impl Times {
+    fn of_events(events: &[Described]) -> Times {
+        let with_address = events.iter().filter(|one| one.sample() & sample::IP != 0);
+        Times {
+            with_address: with_address
+                .flat_map(|one| one.ids.iter().copied())
+                .collect(),
+        }
+    }
+
+    /// Returns when a record was written.
+    fn of(&self, record: &Record<'_>) -> Option<u64> {
+        if record.kind() != SAMPLE {
+            return record.word(record.len().checked_sub(TIME_FROM_END)?);
+        }
+        let address =
+            !self.with_address.is_empty() && self.with_address.contains(&record.word(ID_AT)?);
+        record.word(if address { TIME_AT + 8 } else { TIME_AT })
+    }
+
+    /// Returns when a thread was last given a name, if that is among the newest records.
+    fn of_name(&self, ring: &Paused<'_>, tid: u32) -> Option<u64> {
+        let mut newest = ring.records().take(NEWEST);
+        let named = newest.find(|one| one.kind() == COMM && thread_of_name(one) == Some(tid));
+        self.of(&named?)
+    }
+
+    /// Returns since when a ring holds everything, if that is later than a time.
+    fn short(&self, ring: &Paused<'_>, since_ns: u64, until_ns: u64) -> Option<u64> {
+        if !ring.wrapped() {
+            return None;
+        }
+        let mut oldest = until_ns;
+        for record in ring.records() {
+            oldest = self.of(&record)?;
+            if oldest < since_ns {
+                return None;
+            }
+        }
+        Some(oldest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_take_what_they_may_and_no_more_than_can_come() {
+        let of = |seconds, memory: u64, cpus| {
+            each(Duration::from_millis(seconds), memory << 20, cpus) >> 10
+        };
+        // 256 MiB for two CPUs, for 16 and for 100.
+        assert_eq!(of(5000, 256, 2), 128 << 10);
+        assert_eq!(of(5000, 256, 16), 16 << 10);
+        assert_eq!(of(5000, 256, 100), 2 << 10);
+        // A second of one CPU, and half of one.
+        assert_eq!(of(1000, 4096, 2), 64 << 10);
+        assert_eq!(of(500, 4096, 2), 32 << 10);
+        assert_eq!(of(1, 0, 0), 256);
+    }
+}

@@ -1,0 +1,87 @@
+//! What a flight recorder says of the time that it could keep.
+
+use serde::Deserialize;
+
+/// The part of trapline's own section that is about it.
+#[derive(Debug, Deserialize)]
+struct Said {
+    kept: Kept,
+}
+
+/// What was asked for, and what is there.
+#[derive(Debug, Deserialize)]
+struct Kept {
+    asked_ns: u64,
+    since_ns: u64,
+    until_ns: u64,
+    short: Vec<Short>,
+}
+
+/// A CPU whose ring held less.
+#[derive(Debug, Deserialize)]
+struct Short {
+    cpu: u32,
+    since_ns: u64,
+    ring_bytes: u64,
+}
+
+/// CPUs that are listed at most.
+const MOST: usize = 8;
+
+/// Returns a sentence where less was kept than was asked for; none where all of it is there, or nothing is said of it.
+pub(crate) fn told(json: &[u8]) -> Option<String> {
+    let Said { kept } = serde_json::from_slice(json).ok()?;
+    if kept.short.is_empty() {
+        return None;
+    }
+    let held = words::duration::human(kept.until_ns.saturating_sub(kept.since_ns));
+    let asked = words::duration::human(kept.asked_ns);
+    let mut cpus: Vec<String> = kept.short.iter().take(MOST).map(of_cpu).collect();
+    if kept.short.len() > MOST {
+        let more = kept.short.len() - MOST;
+        cpus.push(words::plural(
+            u64::try_from(more).unwrap_or(u64::MAX),
+            "more CPU",
+        ));
+    }
+    Some(format!(
+        "The recorder was to keep {asked} and kept {held}: the events before were overwritten in the rings of {}. More --memory keeps more.",
+        words::list(&cpus)
+    ))
+}
+
+fn of_cpu(short: &Short) -> String {
+    format!(
+        "CPU {} ({} KiB, since {})",
+        short.cpu,
+        short.ring_bytes / 1024,
+        words::duration::seconds(short.since_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_overwritten_is_said_by_cpu() {
+        let json = br#"{"cost":1,"kept":{"asked_ns":5000000000,"since_ns":12500000000,"until_ns":15000000000,
+            "short":[{"cpu":3,"since_ns":12500000000,"ring_bytes":262144},{"cpu":5,"since_ns":11000000000,"ring_bytes":262144}]}}"#;
+        let told = told(json).expect("a sentence");
+        assert_eq!(
+            told,
+            "The recorder was to keep 5.000s and kept 2.500s: the events before were overwritten in the rings of CPU 3 (256 KiB, since \
+             12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
+        );
+    }
+
+    #[test]
+    fn where_all_is_there_nothing_is_said() {
+        assert_eq!(
+            told(br#"{"kept":{"asked_ns":5,"since_ns":1,"until_ns":6,"short":[]}}"#),
+            None
+        );
+        assert_eq!(told(b""), None);
+        assert_eq!(told(br#"{"kept":{"short":7}}"#), None);
+    }
+}
