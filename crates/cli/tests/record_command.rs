@@ -122,6 +122,83 @@ fn what_is_recorded_is_what_happened() {
 }
 
 #[test]
+fn perfs_reports_count_what_info_counts() {
+    if !possible() {
+        return;
+    }
+    let Ok(perf) = Command::new("perf").arg("--version").output() else {
+        tell("skipped: perf is not installed");
+        return;
+    };
+    assert!(perf.status.success());
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = record(folder.path(), &["-o", "out", "--"]);
+    command.args(signals(50, 1000, "0"));
+    assert!(command.output().expect("it runs").status.success());
+    let file = folder.path().join("out/perf.data");
+    let info = json(&["info"], &file).expect("a recording");
+    let events = info["events"].as_array().expect("events").iter();
+    let counts = events.filter_map(|one| Some((one["name"].as_str()?, one["count"].as_u64()?)));
+    let mut counts: Vec<(String, u64)> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| (name.to_owned(), count))
+        .collect();
+    counts.sort();
+    let of_perf = |arguments: &[&str]| {
+        let output = Command::new("perf")
+            .args(arguments)
+            .arg("-i")
+            .arg(&file)
+            .output();
+        let output = output.expect("perf");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        assert!(
+            !said.contains("expected type") && !said.contains("failed to"),
+            "{said}"
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+
+    // perf report has a heading for each event, with its count: each was recorded, so that there is nothing approximate in it.
+    let text = of_perf(&["report", "--stdio", "--sort", "comm"]);
+    let mut of_report = Vec::new();
+    let mut event = None;
+    for line in text.lines() {
+        if let Some((_, name)) = line.split_once("of event '") {
+            event = Some(name.trim_end_matches('\'').to_owned());
+        } else if let Some(count) = line.strip_prefix("# Event count (approx.): ") {
+            let count = count.parse().expect("a number");
+            of_report.push((event.take().expect("an event"), count));
+        }
+    }
+    of_report.retain(|(_, count)| *count > 0);
+    of_report.sort();
+    assert_eq!(of_report, counts);
+    let signals = counts
+        .iter()
+        .find(|(name, _)| name == "signal:signal_generate");
+    assert!(signals.expect("signals").1 >= 2000, "{counts:?}");
+
+    // perf kvm pairs exits with entries, so one of each vCPU may be open at the end.
+    let text = of_perf(&["kvm", "stat", "report", "--stdio"]);
+    let total = text
+        .split("Total Samples:")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next());
+    let total: u64 = total.expect("a sum").trim().parse().expect("a number");
+    let exits = counts
+        .iter()
+        .find(|(name, _)| name == "kvm:kvm_exit")
+        .map_or(0, |one| one.1);
+    let vcpus: u64 = info["vms"].as_array().expect("VMs").len() as u64 * 256;
+    assert!(
+        total <= exits && exits - total <= vcpus,
+        "{total} of {exits}"
+    );
+}
+
+#[test]
 fn small_rings_lose_and_say_so() {
     if !possible() {
         return;

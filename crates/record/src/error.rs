@@ -12,6 +12,14 @@ pub enum Error {
         "tracefs is not mounted, so the kernel's events cannot be named: mount it with 'mount -t tracefs nodev /sys/kernel/tracing', as root"
     )]
     NoTracefs,
+    /// tracefs is there, and this user may not read it.
+    #[error(
+        "{path}: this user may not read it, so the kernel's events cannot be named: record as root, or let a group of this user read it, as root: 'mount -o remount,gid=GROUP,mode=750 {path}'"
+    )]
+    Closed {
+        /// Where it is mounted.
+        path: PathBuf,
+    },
     /// A file of the kernel cannot be read.
     #[error("{path}: cannot be read: {error}")]
     Read {

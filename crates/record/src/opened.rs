@@ -72,6 +72,11 @@ struct ToOpen {
     cpus: Option<CpuSet>,
 }
 
+/// Returns how many files so many events take on so many CPUs, those of the rings and others with them.
+pub(crate) fn files(events: usize, cpus: usize) -> u64 {
+    (events as u64 + 2) * cpus as u64 + OTHER_FILES
+}
+
 impl Opened {
     /// Opens the events of a plan. They begin disabled.
     ///
@@ -96,7 +101,7 @@ impl Opened {
                 }),
             }
         }
-        let files = (to_open.len() as u64 + 2) * on_line.len() as u64 + OTHER_FILES;
+        let files = files(to_open.len(), on_line.len());
         let allowed = rings::more_files(files).map_err(Error::Wait)?;
         if allowed < files {
             return Err(Error::Files { files, allowed });

@@ -56,7 +56,7 @@ impl Tracefs {
     ///
     /// # Errors
     ///
-    /// [`Error::NoTracefs`], and [`Error::Read`] where the process may not look into it.
+    /// [`Error::NoTracefs`], and [`Error::Closed`] where the process may not look into it.
     pub fn find() -> Result<Tracefs, Error> {
         Tracefs::among(&["/sys/kernel/tracing", "/sys/kernel/debug/tracing"])
     }
@@ -68,10 +68,7 @@ impl Tracefs {
             match fs::metadata(&events) {
                 Ok(_) => return Ok(Tracefs { root }),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    return Err(Error::Read {
-                        path: events,
-                        error,
-                    });
+                    return Err(Error::Closed { path: root });
                 }
                 Err(_) => {}
             }
@@ -134,7 +131,12 @@ impl Tracefs {
     /// [`Error::Read`].
     pub fn read(&self, path: &Path) -> Result<Vec<u8>, Error> {
         let path = self.root.join(path);
-        whole(&path).map_err(|error| Error::Read { path, error })
+        whole(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => Error::Closed {
+                path: self.root.clone(),
+            },
+            _ => Error::Read { path, error },
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::common::Format;
 use super::values;
 
 /// `trapline record`.
@@ -72,9 +73,19 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PROBE")]
     pub probe: Vec<String>,
 
-    /// Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for.
+    /// Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for; with --keep and without
+    /// --until, what --memory has room for.
     #[arg(long, value_name = "KIB")]
     pub ring: Option<usize>,
+
+    /// Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that
+    /// are missing, and what works without them. The exit status is 1 where nothing can be recorded.
+    #[arg(long, conflicts_with_all = ["command", "seconds"])]
+    pub check: bool,
+
+    /// With --check: print a table for people, JSON, or comma-separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table, requires = "check")]
+    pub format: Format,
 }
 
 /// A path, and what its instances may take.
@@ -141,6 +152,7 @@ Examples:
   trapline record --keep 5 --until 'irqfd > 20ms'
                                            the 5 seconds around one slow interrupt
   trapline record --keep 10 -- ./test      the last 10 seconds if the test fails
+  trapline record --check                  what this machine and user lack
   trapline report trapline-1               what it says";
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `trapline record`: a recording of this host.
 
+mod check;
 mod flight;
 mod folder;
 mod overwriting;
@@ -32,11 +33,14 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     // Nothing is changed before it is known that there is something to record.
     let facts = host::collect(Path::new("/"));
     let mut plan = plan::plan(args, &facts)?;
-    let tracefs = Tracefs::find()?;
+    if args.check {
+        return check::run(args, &plan);
+    }
+    let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
     // They go after the events that use them.
     let (_probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
     plan.events.extend(events);
-    let opened = Opened::open(&plan, &tracefs)?;
+    let opened = Opened::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan))?;
     if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
         bail!(
             "this kernel has none of the events that were asked for: is KVM loaded ('modprobe kvm')?"

@@ -1,0 +1,95 @@
+//! `trapline record --check`: what recording lacks here.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use event::Quality;
+use record::Plan;
+use record::check::{Asked, Line, lines, look};
+use render::{csv, quality};
+use serde::Serialize;
+
+use crate::answer::Answer;
+use crate::args::RecordArgs;
+use crate::output;
+
+/// What JSON has.
+#[derive(Serialize)]
+struct Document<'l> {
+    checks: &'l [Line],
+}
+
+/// Prints the whole list.
+pub(super) fn run(args: &RecordArgs, plan: &Plan) -> Result<()> {
+    let lines = found(args, plan);
+    let inputs = [Path::new("/").display().to_string()];
+    let answer = Answer {
+        format: args.format,
+        command: "record",
+        inputs: &inputs,
+        quality: &Quality::default(),
+    };
+    answer.print(
+        || {
+            lines
+                .iter()
+                .map(|line| shown(line, output::width()))
+                .collect()
+        },
+        || Document { checks: &lines },
+        || table(&lines),
+    )?;
+    match lines.iter().find(|line| line.needed && !line.ok) {
+        Some(line) => bail!("nothing can be recorded: {}", line.found),
+        None => Ok(()),
+    }
+}
+
+/// Says what fails of the list, where recording could not begin.
+pub(super) fn say(args: &RecordArgs, plan: &Plan) {
+    let lines = found(args, plan).into_iter().filter(|line| !line.ok);
+    let text: String = lines.map(|line| shown(&line, output::width())).collect();
+    // Why recording fails is said behind it, whether this can be written or not.
+    let _ = write!(io::stderr(), "{text}");
+}
+
+fn found(args: &RecordArgs, plan: &Plan) -> Vec<Line> {
+    let output = args.output.as_deref().and_then(Path::parent);
+    let folder = match output {
+        Some(parent) if parent != Path::new("") => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    lines(&look(&Asked {
+        events: plan.events.len(),
+        ring_bytes: plan.ring_bytes,
+        folder,
+    }))
+}
+
+fn shown(line: &Line, width: usize) -> String {
+    let label = match line.ok {
+        true => format!("ok       {:<9}", line.name),
+        false => format!("missing  {:<9}", line.name),
+    };
+    let mut text = String::new();
+    quality::wrap(&mut text, &label, &line.sentence(), width);
+    text
+}
+
+fn table(lines: &[Line]) -> String {
+    let mut text = String::new();
+    csv::row(
+        &mut text,
+        ["name", "ok", "needed", "found", "remedy", "without"],
+    );
+    for line in lines {
+        let [ok, needed] = [line.ok, line.needed].map(|yes| yes.to_string());
+        let told = [&line.remedy, &line.without].map(|text| text.as_deref().unwrap_or_default());
+        csv::row(
+            &mut text,
+            [line.name, &ok, &needed, &line.found, told[0], told[1]],
+        );
+    }
+    text
+}

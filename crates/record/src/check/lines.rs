@@ -1,0 +1,471 @@
+//! What was found, as sentences.
+
+use super::{Access, Found, Line};
+
+/// Bytes that a disk should have room for: some tens of seconds of a busy host.
+const ROOM: u64 = 256 << 20;
+
+const NOTHING: &str = "nothing can be recorded";
+const NO_TOP: &str = "'trapline top' cannot count, and 'trapline record' records all the same";
+
+/// Returns a line for each thing that recording takes, those first without which there is none.
+pub fn lines(found: &Found) -> Vec<Line> {
+    vec![
+        events(found),
+        tracefs(found),
+        folder(found),
+        kvm(found),
+        kprobes(found),
+        uprobes(found),
+        symbols(found),
+        memory(found),
+        files(found),
+        bpf(found),
+        btf(found),
+    ]
+}
+
+fn good(name: &'static str, found: impl Into<String>) -> Line {
+    Line {
+        name,
+        ok: true,
+        needed: false,
+        found: found.into(),
+        remedy: None,
+        without: None,
+    }
+}
+
+fn bad(
+    name: &'static str,
+    found: impl Into<String>,
+    remedy: impl Into<String>,
+    without: impl Into<String>,
+) -> Line {
+    Line {
+        name,
+        ok: false,
+        needed: false,
+        found: found.into(),
+        remedy: Some(remedy.into()),
+        without: Some(without.into()),
+    }
+}
+
+fn needed(line: Line) -> Line {
+    Line {
+        needed: true,
+        ..line
+    }
+}
+
+fn events(found: &Found) -> Line {
+    let user = &found.user;
+    let name = "events";
+    let Some(paranoid) = found.paranoid else {
+        return needed(bad(
+            name,
+            "this kernel has no perf events",
+            "it takes one that was built with CONFIG_PERF_EVENTS",
+            NOTHING,
+        ));
+    };
+    let allowed = user.perfmon || user.sys_admin || paranoid < 0;
+    match &found.refused {
+        _ if !allowed => needed(bad(
+            name,
+            format!(
+                "kernel.perf_event_paranoid is {paranoid}, and this process has no CAP_PERFMON"
+            ),
+            "run it as root, give it CAP_PERFMON, or 'sysctl kernel.perf_event_paranoid=-1' for all users",
+            NOTHING,
+        )),
+        Some(why) => needed(bad(
+            name,
+            format!(
+                "the kernel refuses to open an event though this process has the capability: {why}"
+            ),
+            "a container's seccomp profile may forbid perf_event_open, and lockdown the rest: record on the host itself",
+            NOTHING,
+        )),
+        None => {
+            let by = match (user.uid, user.perfmon || user.sys_admin) {
+                (0, true) => "as root",
+                (_, true) => "by CAP_PERFMON",
+                _ => "by kernel.perf_event_paranoid",
+            };
+            needed(good(name, format!("events can be opened, {by}")))
+        }
+    }
+}
+
+fn tracefs(found: &Found) -> Line {
+    let name = "tracefs";
+    needed(match &found.tracefs {
+        Access::Yes(path) => good(name, format!("{} can be read", path.display())),
+        Access::Denied(path) => bad(
+            name,
+            format!("{} is there, and this user may not read it", path.display()),
+            format!(
+                "let a group of this user read it, as root: 'mount -o remount,gid=GROUP,mode=750 {}'",
+                path.display()
+            ),
+            NOTHING,
+        ),
+        Access::Missing => bad(
+            name,
+            "tracefs is not mounted",
+            "as root: 'mount -t tracefs nodev /sys/kernel/tracing'",
+            NOTHING,
+        ),
+    })
+}
+
+fn folder(found: &Found) -> Line {
+    let name = "folder";
+    let shown = found.folder.display();
+    let line = match (found.writable, found.free_bytes) {
+        (false, _) => needed(bad(
+            name,
+            format!("no folder can be made in {shown}"),
+            "name another place with -o",
+            NOTHING,
+        )),
+        (true, Some(free)) if free < ROOM => bad(
+            name,
+            format!("{shown} has room for {} MiB", free >> 20),
+            "name a place with more with -o",
+            "the recording ends where the disk is full, and what was written until then can be read",
+        ),
+        (true, Some(free)) => good(name, format!("{shown} has room for {} MiB", free >> 20)),
+        (true, None) => good(name, format!("a folder can be made in {shown}")),
+    };
+    needed(line)
+}
+
+fn kvm(found: &Found) -> Line {
+    match (&found.tracefs, found.kvm) {
+        (Access::Yes(_), true) => good("kvm", "the kernel has KVM's events"),
+        (Access::Yes(_), false) => bad(
+            "kvm",
+            "the kernel has no events of KVM",
+            "load its module: 'modprobe kvm_intel' or 'modprobe kvm_amd'; on arm64 KVM is a part of the kernel",
+            "switches, wake-ups and call chains of the host are recorded (--for sched, --for stacks)",
+        ),
+        _ => bad(
+            "kvm",
+            "whether the kernel has KVM's events cannot be seen without tracefs",
+            "see there",
+            NOTHING,
+        ),
+    }
+}
+
+fn probes(name: &'static str, access: &Access, [file, option]: [&str; 2], without: &str) -> Line {
+    match access {
+        Access::Yes(path) => good(name, format!("{} can be written", path.display())),
+        Access::Denied(path) => bad(
+            name,
+            format!(
+                "{} is there, and this user may not write it",
+                path.display()
+            ),
+            "run it as root",
+            without,
+        ),
+        Access::Missing => bad(
+            name,
+            format!("tracefs has no {file}"),
+            format!("it takes a kernel that was built with {option}"),
+            without,
+        ),
+    }
+}
+
+fn kprobes(found: &Found) -> Line {
+    probes(
+        "kprobes",
+        &found.kprobes,
+        ["kprobe_events", "CONFIG_KPROBE_EVENTS"],
+        "paths begin at KVM's own events: irqfd_wakeup, irqfd_inject, tun_get_user and handle_tx are not recorded, and --probe takes no functions of the kernel",
+    )
+}
+
+fn uprobes(found: &Found) -> Line {
+    probes(
+        "uprobes",
+        &found.uprobes,
+        ["uprobe_events", "CONFIG_UPROBE_EVENTS"],
+        "only --probe of programs does not work",
+    )
+}
+
+fn symbols(found: &Found) -> Line {
+    if found.addresses {
+        return good("symbols", "/proc/kallsyms shows addresses");
+    }
+    let setting = match found.kptr_restrict {
+        Some(value) => format!(" (kernel.kptr_restrict is {value})"),
+        None => String::new(),
+    };
+    bad(
+        "symbols",
+        format!("/proc/kallsyms shows this user no addresses{setting}"),
+        "record as root or with CAP_SYSLOG, after 'sysctl kernel.kptr_restrict=1' where it is 2",
+        "functions of the kernel have no names in call chains, and all else is recorded",
+    )
+}
+
+fn memory(found: &Found) -> Line {
+    let name = "memory";
+    let wanted = found.ring_bytes / 1024;
+    let unlimited = found.user.ipc_lock || found.paranoid.is_some_and(|paranoid| paranoid < 0);
+    let (false, Some(limit)) = (unlimited, found.mlock_kib) else {
+        return good(name, format!("each CPU can have a ring of {wanted} KiB"));
+    };
+    // Each ring has a page before it.
+    let room = limit.saturating_sub(found.page_bytes as u64 / 1024);
+    let most = room.checked_ilog2().map_or(0, |bits| 1u64 << bits);
+    if most >= wanted as u64 {
+        return good(name, format!("each CPU can have a ring of {wanted} KiB"));
+    }
+    bad(
+        name,
+        format!("kernel.perf_event_mlock_kb is {limit}, and rings of {wanted} KiB are wanted"),
+        format!(
+            "'sysctl kernel.perf_event_mlock_kb={}', or give the process CAP_IPC_LOCK",
+            wanted + found.page_bytes / 1024
+        ),
+        format!("rings have {most} KiB, or what 'ulimit -l' adds to it, and lose events sooner"),
+    )
+}
+
+fn files(found: &Found) -> Line {
+    let Found {
+        files,
+        files_now,
+        files_most,
+        ..
+    } = *found;
+    let enough = files_most >= files || found.user.sys_resource;
+    if enough {
+        return good("files", format!("{files} files can be opened"));
+    }
+    bad(
+        "files",
+        format!(
+            "{files} files are opened, one for each event on each CPU, and this process may open {}",
+            files_now.max(files_most)
+        ),
+        format!("'ulimit -n {files}', as root, or LimitNOFILE= of its service"),
+        "fewer events can be asked for: --for exits",
+    )
+}
+
+fn bpf(found: &Found) -> Line {
+    let user = &found.user;
+    if !found.bpf {
+        return bad(
+            "bpf",
+            "this kernel takes no BPF programs",
+            "it takes one that was built with CONFIG_BPF_SYSCALL",
+            NO_TOP,
+        );
+    }
+    match user.sys_admin || user.bpf && user.perfmon {
+        true => good("bpf", "BPF programs can be loaded, for 'trapline top'"),
+        false => bad(
+            "bpf",
+            "BPF programs need root or the capabilities CAP_BPF and CAP_PERFMON, which this process lacks",
+            "run it as root, or give it both",
+            NO_TOP,
+        ),
+    }
+}
+
+fn btf(found: &Found) -> Line {
+    match found.btf {
+        true => good("btf", "the kernel describes its types, for 'trapline top'"),
+        false => bad(
+            "btf",
+            "/sys/kernel/btf/vmlinux is missing",
+            "it takes a kernel that was built with CONFIG_DEBUG_INFO_BTF",
+            "'trapline top' reads the scheduler's events as records, which costs more",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::check::User;
+
+    /// A machine where everything is there, and its user root.
+    fn whole() -> Found {
+        let file = |name: &str| Access::Yes(PathBuf::from("/sys/kernel/tracing").join(name));
+        Found {
+            user: User {
+                uid: 0,
+                sys_admin: true,
+                perfmon: true,
+                bpf: true,
+                ipc_lock: true,
+                sys_resource: true,
+            },
+            paranoid: Some(2),
+            refused: None,
+            tracefs: Access::Yes(PathBuf::from("/sys/kernel/tracing")),
+            kvm: true,
+            kprobes: file("kprobe_events"),
+            uprobes: file("uprobe_events"),
+            addresses: true,
+            kptr_restrict: Some(1),
+            mlock_kib: Some(516),
+            ring_bytes: 4 << 20,
+            page_bytes: 4096,
+            files: 500,
+            files_now: 1024,
+            files_most: 524_288,
+            bpf: true,
+            btf: true,
+            folder: PathBuf::from("/home/me"),
+            writable: true,
+            free_bytes: Some(8 << 30),
+        }
+    }
+
+    /// Returns the lines that fail, by name.
+    fn failing(found: &Found) -> Vec<(&'static str, String)> {
+        let lines = lines(found).into_iter().filter(|line| !line.ok);
+        lines.map(|line| (line.name, line.sentence())).collect()
+    }
+
+    #[test]
+    fn nothing_fails_where_everything_is_there() {
+        assert_eq!(failing(&whole()), []);
+        assert_eq!(lines(&whole()).len(), 11);
+    }
+
+    #[test]
+    fn each_thing_that_is_missing_is_one_line_with_its_remedy() {
+        let denied = || Access::Denied(PathBuf::from("/sys/kernel/tracing/x"));
+        type Break = fn(&mut Found);
+        let cases: [(Break, &str, &str); 10] = [
+            (|f| f.paranoid = None, "events", "CONFIG_PERF_EVENTS"),
+            (
+                |f| f.refused = Some("EPERM".to_owned()),
+                "events",
+                "seccomp",
+            ),
+            (|f| f.writable = false, "folder", "-o"),
+            (|f| f.free_bytes = Some(5 << 20), "folder", "room for 5 MiB"),
+            (|f| f.kvm = false, "kvm", "modprobe kvm_amd"),
+            (
+                |f| f.kprobes = Access::Missing,
+                "kprobes",
+                "CONFIG_KPROBE_EVENTS",
+            ),
+            (
+                |f| f.uprobes = Access::Missing,
+                "uprobes",
+                "CONFIG_UPROBE_EVENTS",
+            ),
+            (
+                |f| f.addresses = false,
+                "symbols",
+                "kernel.kptr_restrict is 1",
+            ),
+            (|f| f.bpf = false, "bpf", "CONFIG_BPF_SYSCALL"),
+            (|f| f.btf = false, "btf", "CONFIG_DEBUG_INFO_BTF"),
+        ];
+        for (change, name, said) in cases {
+            let mut found = whole();
+            change(&mut found);
+            let failing = failing(&found);
+            let [(failed, sentence)] = failing.as_slice() else {
+                panic!("{name}: {failing:?}");
+            };
+            assert_eq!(*failed, name);
+            assert!(
+                sentence.contains(said) && sentence.contains("; without it "),
+                "{sentence}"
+            );
+        }
+        let mut found = whole();
+        (found.kprobes, found.uprobes) = (denied(), denied());
+        let failing = failing(&found);
+        assert!(
+            failing
+                .iter()
+                .all(|(_, text)| text.contains("run it as root")),
+            "{failing:?}"
+        );
+        assert_eq!(failing.len(), 2);
+    }
+
+    #[test]
+    fn tracefs_that_is_roots_own_is_said_with_the_way_to_share_it() {
+        let mut found = whole();
+        found.tracefs = Access::Denied(PathBuf::from("/sys/kernel/tracing"));
+        found.kvm = false;
+        let failing = failing(&found);
+        let names: Vec<_> = failing.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["tracefs", "kvm"]);
+        assert!(
+            failing[0]
+                .1
+                .contains("'mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing'")
+        );
+        found.tracefs = Access::Missing;
+        let line = &lines(&found)[1];
+        assert!(line.needed && line.sentence().contains("mount -t tracefs nodev"));
+    }
+
+    #[test]
+    fn an_ordinary_user_lacks_what_capabilities_give() {
+        let mut found = whole();
+        found.user = User {
+            uid: 1000,
+            ..User::default()
+        };
+        let names =
+            |found: &Found| -> Vec<&str> { failing(found).iter().map(|one| one.0).collect() };
+        assert_eq!(names(&found), ["events", "memory", "bpf"]);
+        found.user.perfmon = true;
+        assert_eq!(names(&found), ["memory", "bpf"]);
+        let memory = &lines(&found)[7];
+        assert!(
+            memory
+                .sentence()
+                .contains("'sysctl kernel.perf_event_mlock_kb=4100'")
+        );
+        assert!(memory.sentence().contains("rings have 512 KiB"));
+        found.user.bpf = true;
+        found.mlock_kib = Some(4100);
+        assert_eq!(names(&found), [""; 0]);
+        // Without any capability, where the kernel lets everybody.
+        found.user = User {
+            uid: 1000,
+            ..User::default()
+        };
+        found.paranoid = Some(-1);
+        assert_eq!(names(&found), ["bpf"]);
+    }
+
+    #[test]
+    fn files_may_be_raised_up_to_the_hard_limit_or_beyond_it() {
+        let mut found = whole();
+        (found.files, found.files_now, found.files_most) = (6000, 1024, 4096);
+        assert_eq!(failing(&found), []);
+        found.user.sys_resource = false;
+        let failing = failing(&found);
+        assert_eq!(failing[0].0, "files");
+        assert!(
+            failing[0].1.contains("'ulimit -n 6000'") && failing[0].1.contains("may open 4096")
+        );
+        found.files_most = 524_288;
+        assert!(lines(&found).iter().all(|line| line.ok));
+    }
+}

@@ -1,0 +1,118 @@
+//! Asks the machine.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use rings::{Attr, Event, Of};
+use rustix::fs::{Access as Mode, AtFlags, CWD, accessat, statvfs};
+use rustix::process::{Resource, geteuid, getrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::{Access, Asked, Found, User};
+use crate::{Error, Plan, Tracefs, machine, opened};
+
+/// Bytes of /proc/kallsyms that are looked at: its first lines say whether it shows addresses.
+const SYMBOLS: u64 = 4096;
+
+/// Asks the machine what it lets a recorder do. Nothing is changed.
+pub fn look(asked: &Asked) -> Found {
+    let tracefs = Tracefs::find();
+    let root = tracefs.as_ref().ok().map(|found| found.root().to_owned());
+    let tracefs = match tracefs {
+        // The folder may be open and its files not.
+        Ok(found) => match found.read(Path::new("events/header_page")) {
+            Err(Error::Closed { path }) => Access::Denied(path),
+            _ => Access::Yes(found.root().to_owned()),
+        },
+        Err(Error::Closed { path }) => Access::Denied(path),
+        Err(_) => Access::Missing,
+    };
+    let probes = |name: &str| {
+        let file = root.as_ref().map(|root| root.join(name));
+        file.map_or(Access::Missing, writable)
+    };
+    let plan = Plan {
+        ring_bytes: asked.ring_bytes,
+        ..Plan::default()
+    };
+    let on_line = machine::cpus("online");
+    let open = Event::open(
+        &Attr::each(Of::Nothing),
+        on_line
+            .iter()
+            .next()
+            .map_or(0, |cpu| i32::try_from(cpu).unwrap_or(0)),
+    );
+    let limit = getrlimit(Resource::Nofile);
+    Found {
+        user: user(),
+        paranoid: setting("/proc/sys/kernel/perf_event_paranoid"),
+        refused: open.err().map(|error| error.to_string()),
+        kvm: root
+            .as_ref()
+            .is_some_and(|root| root.join("events/kvm/kvm_exit").exists()),
+        tracefs,
+        kprobes: probes("kprobe_events"),
+        uprobes: probes("uprobe_events"),
+        addresses: addresses(),
+        kptr_restrict: setting("/proc/sys/kernel/kptr_restrict"),
+        mlock_kib: setting("/proc/sys/kernel/perf_event_mlock_kb"),
+        ring_bytes: plan.ring(on_line.len(), machine::memory_kib()),
+        page_bytes: rings::page_size(),
+        files: opened::files(asked.events, on_line.len()),
+        files_now: limit.current.unwrap_or(u64::MAX),
+        files_most: limit.maximum.unwrap_or(u64::MAX),
+        // The setting is there where the system call is.
+        bpf: Path::new("/proc/sys/kernel/unprivileged_bpf_disabled").exists(),
+        btf: Path::new("/sys/kernel/btf/vmlinux").exists(),
+        writable: may(&asked.folder, Mode::WRITE_OK | Mode::EXEC_OK).is_ok(),
+        free_bytes: statvfs(&asked.folder)
+            .ok()
+            .map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
+        folder: asked.folder.clone(),
+    }
+}
+
+/// Asks whether the effective user may use a file so.
+fn may(path: &Path, how: Mode) -> io::Result<()> {
+    Ok(accessat(CWD, path, how, AtFlags::EACCESS)?)
+}
+
+fn writable(path: PathBuf) -> Access {
+    match may(&path, Mode::WRITE_OK) {
+        Ok(()) => Access::Yes(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Access::Missing,
+        Err(_) => Access::Denied(path),
+    }
+}
+
+fn setting<N: std::str::FromStr>(path: &str) -> Option<N> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn addresses() -> bool {
+    let mut text = Vec::new();
+    let read =
+        File::open("/proc/kallsyms").and_then(|file| file.take(SYMBOLS).read_to_end(&mut text));
+    let mut lines = text.split(|byte| *byte == b'\n');
+    // Symbols of each CPU's own data begin at 0.
+    read.is_ok()
+        && lines.any(|line| {
+            line.iter()
+                .take_while(|byte| **byte != b' ')
+                .any(|digit| *digit != b'0')
+        })
+}
+
+fn user() -> User {
+    let has = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    User {
+        uid: geteuid().as_raw(),
+        sys_admin: has.contains(CapabilitySet::SYS_ADMIN),
+        perfmon: has.contains(CapabilitySet::PERFMON),
+        bpf: has.contains(CapabilitySet::BPF),
+        ipc_lock: has.contains(CapabilitySet::IPC_LOCK),
+        sys_resource: has.contains(CapabilitySet::SYS_RESOURCE),
+    }
+}
