@@ -57,6 +57,7 @@ mod printed_tables;
 mod progress;
 mod record_command;
 mod record_flight;
+mod record_user;
 mod report_page;
 mod report_real;
 mod report_web;

@@ -144,12 +144,9 @@ fn perfs_reports_count_what_info_counts() {
         .map(|(name, count)| (name.to_owned(), count))
         .collect();
     counts.sort();
-    let of_perf = |arguments: &[&str]| {
-        let output = Command::new("perf")
-            .args(arguments)
-            .arg("-i")
-            .arg(&file)
-            .output();
+    let of_perf = |before: &str, behind: &[&str]| {
+        let mut perf = Command::new("perf");
+        let output = perf.arg(before).arg("-i").arg(&file).args(behind).output();
         let output = output.expect("perf");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");
@@ -157,11 +154,12 @@ fn perfs_reports_count_what_info_counts() {
             !said.contains("expected type") && !said.contains("failed to"),
             "{said}"
         );
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        // perf kvm prints its table as messages.
+        said + &String::from_utf8_lossy(&output.stdout)
     };
 
     // perf report has a heading for each event, with its count: each was recorded, so that there is nothing approximate in it.
-    let text = of_perf(&["report", "--stdio", "--sort", "comm"]);
+    let text = of_perf("report", &["--stdio", "--sort", "comm"]);
     let mut of_report = Vec::new();
     let mut event = None;
     for line in text.lines() {
@@ -181,7 +179,7 @@ fn perfs_reports_count_what_info_counts() {
     assert!(signals.expect("signals").1 >= 2000, "{counts:?}");
 
     // perf kvm pairs exits with entries, so one of each vCPU may be open at the end.
-    let text = of_perf(&["kvm", "stat", "report", "--stdio"]);
+    let text = of_perf("kvm", &["stat", "report"]);
     let total = text
         .split("Total Samples:")
         .nth(1)

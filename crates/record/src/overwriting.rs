@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::file::{Described, Feature, Features, PerfFile, ROUND};
 use crate::live::{Live, Summary};
 use crate::opened::Opened;
-use crate::{Error, machine, tasks};
+use crate::{Error, machine, mappings, tasks};
 
 /// Bytes of records that one CPU writes in a second at most, as far as is known: a million events of 64 bytes. A ring that takes longer to fill
 /// than what is kept is memory that nobody needs.
@@ -93,9 +93,9 @@ pub struct Held<'r> {
     times: Times,
     events: &'r [Described],
     features: Features,
-    /// Names and mappings of the beginning, and names of now.
+    /// Names and mappings of the beginning, and those of now.
     side: [&'r [u8]; 1],
-    names: Vec<u8>,
+    now: [Vec<u8>; 2],
     kept: Kept,
     bytes: u64,
 }
@@ -140,6 +140,11 @@ impl Overwriting {
     pub fn hold(&mut self, now: Duration) -> Result<Held<'_>, Error> {
         // Names of threads whose record was gone over; read before, since what happens in a pause is lost.
         let threads = tasks::threads();
+        // The same of code that processes have mapped: call chains are addresses in it.
+        let mappings = match self.live.opened.has_chains() {
+            true => mappings::processes(),
+            false => Vec::new(),
+        };
         let own = name_self_again();
         let mut rings = Vec::new();
         for one in &mut self.live.opened.rings {
@@ -199,13 +204,14 @@ impl Overwriting {
         let mut features = self.features.clone();
         let said = serde_json::to_vec(&serde_json::json!({ "kept": &kept }));
         features.set(Feature::Trapline(said.unwrap_or_default()));
+        let names = tasks::records(threads.iter().filter(|one| !named.contains(&one.tid)));
         Ok(Held {
             rings,
             times,
             events: &self.events,
             features,
             side: [&self.side],
-            names: tasks::records(threads.iter().filter(|one| !named.contains(&one.tid))),
+            now: [mappings, names],
             kept,
             bytes,
         })
@@ -252,7 +258,8 @@ impl Held<'_> {
         let mut file =
             PerfFile::begin(file, self.events, self.features.clone()).map_err(Error::Write)?;
         file.append(&self.side).map_err(Error::Write)?;
-        file.append(&[&self.names]).map_err(Error::Write)?;
+        let [mappings, names] = &self.now;
+        file.append(&[mappings, names]).map_err(Error::Write)?;
         self.rounds(&mut file).map_err(Error::Write)?;
         let bytes = file.written();
         for one in self.rings {

@@ -128,6 +128,11 @@ impl Probes {
         (probes, wanted, missing)
     }
 
+    /// Returns whether none was made.
+    pub fn is_empty(&self) -> bool {
+        self.made.is_empty()
+    }
+
     fn open(&self, list: List) -> io::Result<File> {
         let path = self.root.join(list.file());
         OpenOptions::new().append(true).open(path)

@@ -8,21 +8,21 @@ const ROOM: u64 = 256 << 20;
 const NOTHING: &str = "nothing can be recorded";
 const NO_TOP: &str = "'trapline top' cannot count, and 'trapline record' records all the same";
 
-/// Returns a line for each thing that recording takes, those first without which there is none.
+/// Returns a line for each thing that recording takes, those first without which there is none. What stands in tracefs is left out where that
+/// cannot be read.
 pub fn lines(found: &Found) -> Vec<Line> {
-    vec![
-        events(found),
-        tracefs(found),
-        folder(found),
-        kvm(found),
-        kprobes(found),
-        uprobes(found),
+    let mut lines = vec![events(found), tracefs(found), folder(found)];
+    if matches!(found.tracefs, Access::Yes(_)) {
+        lines.extend([kvm(found), kprobes(found), uprobes(found)]);
+    }
+    lines.extend([
         symbols(found),
         memory(found),
         files(found),
         bpf(found),
         btf(found),
-    ]
+    ]);
+    lines
 }
 
 fn good(name: &'static str, found: impl Into<String>) -> Line {
@@ -125,18 +125,20 @@ fn folder(found: &Found) -> Line {
     let name = "folder";
     let shown = found.folder.display();
     let line = match (found.writable, found.free_bytes) {
-        (false, _) => needed(bad(
+        (false, _) => bad(
             name,
             format!("no folder can be made in {shown}"),
             "name another place with -o",
             NOTHING,
-        )),
-        (true, Some(free)) if free < ROOM => bad(
-            name,
-            format!("{shown} has room for {} MiB", free >> 20),
-            "name a place with more with -o",
-            "the recording ends where the disk is full, and what was written until then can be read",
         ),
+        (true, Some(free)) if free < ROOM => {
+            return bad(
+                name,
+                format!("{shown} has room for {} MiB", free >> 20),
+                "name a place with more with -o",
+                "the recording ends where the disk is full, and what was written until then can be read",
+            );
+        }
         (true, Some(free)) => good(name, format!("{shown} has room for {} MiB", free >> 20)),
         (true, None) => good(name, format!("a folder can be made in {shown}")),
     };
@@ -144,19 +146,13 @@ fn folder(found: &Found) -> Line {
 }
 
 fn kvm(found: &Found) -> Line {
-    match (&found.tracefs, found.kvm) {
-        (Access::Yes(_), true) => good("kvm", "the kernel has KVM's events"),
-        (Access::Yes(_), false) => bad(
+    match found.kvm {
+        true => good("kvm", "the kernel has KVM's events"),
+        false => bad(
             "kvm",
             "the kernel has no events of KVM",
             "load its module: 'modprobe kvm_intel' or 'modprobe kvm_amd'; on arm64 KVM is a part of the kernel",
             "switches, wake-ups and call chains of the host are recorded (--for sched, --for stacks)",
-        ),
-        _ => bad(
-            "kvm",
-            "whether the kernel has KVM's events cannot be seen without tracefs",
-            "see there",
-            NOTHING,
         ),
     }
 }
@@ -223,20 +219,28 @@ fn memory(found: &Found) -> Line {
     let (false, Some(limit)) = (unlimited, found.mlock_kib) else {
         return good(name, format!("each CPU can have a ring of {wanted} KiB"));
     };
-    // Each ring has a page before it.
-    let room = limit.saturating_sub(found.page_bytes as u64 / 1024);
-    let most = room.checked_ilog2().map_or(0, |bits| 1u64 << bits);
+    let Some(memlock) = found.memlock_bytes else {
+        return good(name, format!("each CPU can have a ring of {wanted} KiB"));
+    };
+    // Each ring has a page before it. What all of them take beyond the first limit is taken off the second.
+    let page = found.page_bytes as u64 / 1024;
+    let room = limit.saturating_add(memlock / 1024 / found.cpus.max(1));
+    let most = room.saturating_sub(page);
+    let most = most.checked_ilog2().map_or(0, |bits| 1u64 << bits);
     if most >= wanted as u64 {
         return good(name, format!("each CPU can have a ring of {wanted} KiB"));
     }
     bad(
         name,
-        format!("kernel.perf_event_mlock_kb is {limit}, and rings of {wanted} KiB are wanted"),
+        format!(
+            "kernel.perf_event_mlock_kb is {limit} and 'ulimit -l' {}, too little for rings of {wanted} KiB",
+            memlock / 1024
+        ),
         format!(
             "'sysctl kernel.perf_event_mlock_kb={}', or give the process CAP_IPC_LOCK",
-            wanted + found.page_bytes / 1024
+            wanted as u64 + page
         ),
-        format!("rings have {most} KiB, or what 'ulimit -l' adds to it, and lose events sooner"),
+        format!("rings have {most} KiB at most, and lose events sooner"),
     )
 }
 
@@ -323,6 +327,8 @@ mod tests {
             addresses: true,
             kptr_restrict: Some(1),
             mlock_kib: Some(516),
+            memlock_bytes: Some(64 << 10),
+            cpus: 2,
             ring_bytes: 4 << 20,
             page_bytes: 4096,
             files: 500,
@@ -410,9 +416,11 @@ mod tests {
         let mut found = whole();
         found.tracefs = Access::Denied(PathBuf::from("/sys/kernel/tracing"));
         found.kvm = false;
+        found.kprobes = Access::Missing;
         let failing = failing(&found);
+        // Of what is in it nothing is known.
         let names: Vec<_> = failing.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["tracefs", "kvm"]);
+        assert_eq!(names, ["tracefs"]);
         assert!(
             failing[0]
                 .1
@@ -441,7 +449,16 @@ mod tests {
                 .sentence()
                 .contains("'sysctl kernel.perf_event_mlock_kb=4100'")
         );
-        assert!(memory.sentence().contains("rings have 512 KiB"));
+        assert!(memory.sentence().contains("rings have 512 KiB at most"));
+        // 4 MiB for each of two CPUs, and their first pages.
+        found.memlock_bytes = Some(8 << 20);
+        assert_eq!(names(&found), ["bpf"]);
+        found.memlock_bytes = Some(4 << 20);
+        let memory = &lines(&found)[7];
+        assert!(
+            memory.sentence().contains("rings have 2048 KiB at most"),
+            "{memory:?}"
+        );
         found.user.bpf = true;
         found.mlock_kib = Some(4100);
         assert_eq!(names(&found), [""; 0]);

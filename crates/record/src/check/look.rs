@@ -58,6 +58,8 @@ pub fn look(asked: &Asked) -> Found {
         addresses: addresses(),
         kptr_restrict: setting("/proc/sys/kernel/kptr_restrict"),
         mlock_kib: setting("/proc/sys/kernel/perf_event_mlock_kb"),
+        memlock_bytes: getrlimit(Resource::Memlock).current,
+        cpus: on_line.len() as u64,
         ring_bytes: plan.ring(on_line.len(), machine::memory_kib()),
         page_bytes: rings::page_size(),
         files: opened::files(asked.events, on_line.len()),

@@ -46,6 +46,10 @@ pub struct Found {
     pub kptr_restrict: Option<i32>,
     /// `kernel.perf_event_mlock_kb`.
     pub mlock_kib: Option<u64>,
+    /// Bytes that the process may lock beside (`ulimit -l`); `None`: any number.
+    pub memlock_bytes: Option<u64>,
+    /// CPUs that are on line.
+    pub cpus: u64,
     /// Bytes of the ring of each CPU, as they are wanted.
     pub ring_bytes: usize,
     /// Bytes of a page.

@@ -14,6 +14,9 @@ use crate::answer::Answer;
 use crate::args::RecordArgs;
 use crate::output;
 
+/// What 'trapline top' alone takes.
+const OF_TOP: [&str; 2] = ["bpf", "btf"];
+
 /// What JSON has.
 #[derive(Serialize)]
 struct Document<'l> {
@@ -48,10 +51,21 @@ pub(super) fn run(args: &RecordArgs, plan: &Plan) -> Result<()> {
 
 /// Says what fails of the list, where recording could not begin.
 pub(super) fn say(args: &RecordArgs, plan: &Plan) {
-    let lines = found(args, plan).into_iter().filter(|line| !line.ok);
+    let lines = found(args, plan).into_iter();
+    let lines = lines.filter(|line| !line.ok && !OF_TOP.contains(&line.name));
     let text: String = lines.map(|line| shown(&line, output::width())).collect();
     // Why recording fails is said behind it, whether this can be written or not.
     let _ = write!(io::stderr(), "{text}");
+}
+
+/// Refuses to keep what could not be written later.
+pub(super) fn folder(args: &RecordArgs, plan: &Plan) -> Result<()> {
+    let lines = found(args, plan).into_iter();
+    let mut failing = lines.filter(|line| line.name == "folder" && line.needed && !line.ok);
+    match failing.next() {
+        Some(line) => bail!("{}", line.sentence()),
+        None => Ok(()),
+    }
 }
 
 fn found(args: &RecordArgs, plan: &Plan) -> Vec<Line> {
@@ -60,6 +74,7 @@ fn found(args: &RecordArgs, plan: &Plan) -> Vec<Line> {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         _ => PathBuf::from("."),
     };
+    let folder = folder.canonicalize().unwrap_or(folder);
     lines(&look(&Asked {
         events: plan.events.len(),
         ring_bytes: plan.ring_bytes,

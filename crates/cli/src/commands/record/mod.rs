@@ -5,6 +5,7 @@ mod flight;
 mod folder;
 mod overwriting;
 mod plan;
+mod privileges;
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,6 +25,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::RecordArgs;
 use crate::output;
+use privileges::Later;
 
 /// How long a turn lasts where no ring fills: what is in the rings when the recorder is killed is lost.
 const TURN: Duration = Duration::from_millis(250);
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     }
     let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
     // They go after the events that use them.
-    let (_probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
+    let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
     plan.events.extend(events);
     let opened = Opened::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan))?;
     if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
@@ -49,6 +51,16 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     missing.extend_from_slice(opened.missing());
     let before = before(&tracefs, &opened)?;
     let stop = asked_to_stop()?;
+    say_rings(&opened)?;
+    let later = Later {
+        probes: !probes.is_empty(),
+        folders: args.keep.is_some(),
+        mappings: args.keep.is_some() && opened.has_chains(),
+    };
+    if args.keep.is_some() {
+        check::folder(args, &plan)?;
+        privileges::give_away(later)?;
+    }
     let status = match args.keep {
         Some(keep) if args.until.is_none() => {
             let begun = overwriting::Recorder::begin(args, &facts, keep, opened, before, stop);
@@ -64,7 +76,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             recorder.run(&mut child)?;
             None
         }
-        None => to_file(args, &facts, opened, before, &stop)?,
+        None => to_file(args, &facts, opened, before, (&stop, later))?,
     };
     say_missing(&missing)?;
     match status {
@@ -81,13 +93,14 @@ fn to_file(
     facts: &Facts,
     opened: Opened,
     (features, side): (Features, Vec<u8>),
-    stop: &AtomicBool,
+    (stop, later): (&AtomicBool, Later),
 ) -> Result<Option<ExitStatus>> {
     let folder = folder::make(args.output.as_deref())?;
     let shown = folder.shown();
     folder.facts(facts)?;
     let file = folder.file("perf.data")?;
     let kept = file.try_clone()?;
+    privileges::give_away(later)?;
     let mut recorder = Recorder::begin(opened, file, features, &side)?;
     let mut child = start(&args.command)?;
     if child.is_none() && args.seconds.is_none() {
@@ -173,6 +186,22 @@ fn watch(
         recorder.turn(left.map_or(TURN, |left| left.min(TURN)))?;
     }
     Ok(None)
+}
+
+/// Says where rings are smaller than they should be.
+fn say_rings(opened: &Opened) -> io::Result<()> {
+    let Some(wanted) = opened.ring_wanted() else {
+        return Ok(());
+    };
+    let sentence = format!(
+        "each CPU's ring has {} KiB instead of {}, as much as kernel.perf_event_mlock_kb lets this user lock: \
+         'trapline record --check' says how to get more",
+        opened.ring_bytes() / 1024,
+        wanted / 1024
+    );
+    let mut text = String::new();
+    quality::wrap(&mut text, "warning: ", &sentence, output::width());
+    write!(io::stderr(), "{text}")
 }
 
 /// Says what is not recorded, by reason.

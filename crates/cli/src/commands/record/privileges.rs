@@ -1,0 +1,41 @@
+//! What the recorder may do, given away as soon as it is not needed any more.
+
+use std::io::{self, Write};
+
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+/// What is still to be done when everything is open.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Later {
+    /// Probes are to be removed: a file of tracefs is written.
+    pub probes: bool,
+    /// Folders are to be made, maybe where they belong to another user.
+    pub folders: bool,
+    /// Mappings of other users' processes are to be read.
+    pub mappings: bool,
+}
+
+/// Gives all capabilities away that are not needed any more, those that a started program would inherit too. Enabling, reading and pausing
+/// events takes none: that the files are open is enough.
+///
+/// A program that root starts has root's capabilities again, by capabilities(7); one that another user starts has none.
+///
+/// This is before there is a second thread: capabilities are a thread's own.
+pub(super) fn give_away(later: Later) -> io::Result<()> {
+    let mut keep = CapabilitySet::empty();
+    keep.set(CapabilitySet::DAC_OVERRIDE, later.probes || later.folders);
+    keep.set(CapabilitySet::SYS_PTRACE, later.mappings);
+    let given = capabilities(None).and_then(|has| {
+        let sets = CapabilitySets {
+            effective: has.effective & keep,
+            permitted: has.permitted & keep,
+            inheritable: CapabilitySet::empty(),
+        };
+        set_capabilities(None, sets)
+    });
+    // Recording works all the same.
+    if let Err(error) = given {
+        writeln!(io::stderr(), "capabilities cannot be given away: {error}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,307 @@
+//! Who records: what root gives away, what a user with CAP_PERFMON alone can record, and what a recorder without permission says.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{json, tell, trapline};
+use crate::record_command::{possible, record, recorded};
+
+/// Whoever owns nothing.
+const NOBODY: u32 = 65534;
+
+/// Prints the capabilities of the recorder, and those of the command itself.
+const CAPABILITIES: &str = "sed -n 's/^Cap/recorder Cap/p' /proc/$PPID/task/*/status; sed -n 's/^Cap/own Cap/p' /proc/self/status";
+
+/// Returns the numbers of a set that somebody was found to have.
+fn sets(output: &Output, who: &str, set: &str) -> Vec<u64> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let prefix = format!("{who} {set}:");
+    let lines = text.lines().filter_map(|line| line.strip_prefix(&prefix));
+    let sets: Vec<u64> = lines
+        .map(|hex| u64::from_str_radix(hex.trim(), 16).expect("a set"))
+        .collect();
+    assert!(!sets.is_empty(), "{output:?}");
+    sets
+}
+
+/// Lets the tests' own files be used by everybody, in a file system of their own, and tracefs be read by everybody, from a copy of it: the
+/// machine's own stays as it is. What follows is run by nobody, with these capabilities.
+const SETUP: &str = "set -e; capabilities=$1; shift; mkdir -p copy; mount -t tmpfs none copy; mkdir copy/events
+here=$PWD; cd /sys/kernel/tracing/events
+cp --parents -t \"$here/copy/events\" header_page header_event {kvm,sched,irq,workqueue,signal}/*/{id,format} 2> /dev/null || true
+cd \"$here\"; chmod -R a+rX copy; mount --bind copy /sys/kernel/tracing
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all$capabilities --ambient-caps=-all$capabilities \"$@\"";
+
+/// A folder where nobody may write, with the program.
+fn folder_of_nobody() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("trapline");
+    fs::copy(trapline().get_program(), &program).expect("a copy");
+    for path in [folder.path(), &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("its owner");
+    }
+    (folder, program)
+}
+
+/// Runs the program as nobody with capabilities, such as `,+perfmon`.
+fn as_nobody(folder: &Path, capabilities: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("unshare");
+    command
+        .current_dir(folder)
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
+    command.args(["-m", "bash", "-c", SETUP, "bash", capabilities]);
+    command.arg(folder.join("trapline")).args(arguments);
+    command.output().expect("unshare")
+}
+
+fn error(output: &Output) -> String {
+    // Lines are broken at the width of a terminal.
+    let text = String::from_utf8_lossy(&output.stderr);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether mounts and capabilities are there to test with.
+fn possible_as_nobody(folder: &Path) -> bool {
+    let output = as_nobody(folder, "", &["--version"]);
+    let possible = output.status.success();
+    let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some();
+    assert!(possible || !required, "{output:?}");
+    if !possible {
+        tell("skipped: this machine has no setpriv, or nothing can be mounted");
+    }
+    possible
+}
+
+#[test]
+fn root_gives_away_what_it_needs_no_more_and_the_command_has_it_all() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let status = fs::read_to_string("/proc/self/status").expect("its status");
+    let own = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let own = u64::from_str_radix(own.expect("a set").trim(), 16).expect("a set");
+
+    let command = [
+        "-o",
+        "out",
+        "--for",
+        "sched",
+        "--",
+        "bash",
+        "-c",
+        CAPABILITIES,
+    ];
+    let output = record(folder.path(), &command).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    for set in ["CapEff", "CapPrm", "CapInh", "CapAmb"] {
+        assert!(
+            sets(&output, "recorder", set).iter().all(|set| *set == 0),
+            "{output:?}"
+        );
+    }
+    assert_eq!(sets(&output, "own", "CapEff"), [own]);
+
+    // What writes later may write where the folder is another user's, and nothing else.
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("its owner");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("permissions");
+    let script = format!("{CAPABILITIES}; exit 3");
+    let command = [
+        "-o", "late", "--for", "sched", "--keep", "9", "--", "bash", "-c", &script,
+    ];
+    let output = record(folder.path(), &command).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let dac_override = 1 << 1;
+    let left = sets(&output, "recorder", "CapPrm");
+    assert!(left.iter().all(|set| *set == dac_override), "{left:?}");
+    assert!(json(&["info"], &folder.path().join("late")).is_ok());
+}
+
+#[test]
+fn a_user_with_cap_perfmon_records_all_but_probes() {
+    if !possible() {
+        return;
+    }
+    let (folder, _program) = folder_of_nobody();
+    if !possible_as_nobody(folder.path()) {
+        return;
+    }
+    let signals = "trap '' 34; i=0; while [ $i -lt 500 ]; do kill -34 $$; i=$((i+1)); done";
+    for question in ["exits", "sched", "paths", "stacks"] {
+        let script = format!("{CAPABILITIES}; {signals}");
+        let arguments = [
+            "record",
+            "--for",
+            question,
+            "--event",
+            "signal:signal_generate",
+            "-o",
+            question,
+            "--",
+            "bash",
+            "-c",
+            &script,
+        ];
+        let output = as_nobody(folder.path(), ",+perfmon", &arguments);
+        assert!(output.status.success(), "{question}: {output:?}");
+        let file = folder.path().join(question).join("perf.data");
+        assert!(
+            recorded(&file, "signal:signal_generate") >= 500,
+            "{question}: {output:?}"
+        );
+        // The command has what nobody has.
+        for (who, set) in [
+            ("recorder", "CapPrm"),
+            ("own", "CapEff"),
+            ("own", "CapAmb"),
+            ("own", "CapInh"),
+        ] {
+            assert!(
+                sets(&output, who, set).iter().all(|set| *set == 0),
+                "{output:?}"
+            );
+        }
+        match question {
+            "paths" => assert!(
+                error(&output).contains("not recorded: probe irqfd_wakeup"),
+                "{output:?}"
+            ),
+            _ => assert!(
+                !error(&output).contains("not recorded: probe"),
+                "{output:?}"
+            ),
+        }
+    }
+    assert!(
+        recorded(&folder.path().join("stacks/perf.data"), "cpu-clock") > 0
+            || recorded(&folder.path().join("stacks/perf.data"), "cycles") > 0
+    );
+
+    // The flight recorder as well; its rings are as large as this user may lock.
+    let script = format!("{signals}; exit 3");
+    let arguments = [
+        "record",
+        "--keep",
+        "60",
+        "--event",
+        "signal:signal_generate",
+        "-o",
+        "kept",
+        "--",
+        "bash",
+        "-c",
+        &script,
+    ];
+    let output = as_nobody(folder.path(), ",+perfmon", &arguments);
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        error(&output).contains("as much as kernel.perf_event_mlock_kb lets this user lock"),
+        "{output:?}"
+    );
+    assert!(
+        recorded(
+            &folder.path().join("kept/perf.data"),
+            "signal:signal_generate"
+        ) >= 500
+    );
+
+    // The list says the same beforehand.
+    let output = as_nobody(
+        folder.path(),
+        ",+perfmon",
+        &["record", "--check", "--format", "json"],
+    );
+    assert!(output.status.success(), "{output:?}");
+    let lines: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let lines = lines["checks"].as_array().expect("a list").iter();
+    let ok = |name: &str| {
+        lines
+            .clone()
+            .find(|line| line["name"] == name)
+            .expect("a line")["ok"]
+            .clone()
+    };
+    assert_eq!(["events", "tracefs", "folder"].map(ok), [true, true, true]);
+    assert_eq!(["kprobes", "uprobes", "bpf"].map(ok), [false, false, false]);
+}
+
+#[test]
+fn a_user_without_permission_is_told_what_is_missing() {
+    if !possible() {
+        return;
+    }
+    let (folder, program) = folder_of_nobody();
+    if !possible_as_nobody(folder.path()) {
+        return;
+    }
+    let output = as_nobody(folder.path(), "", &["record", "-o", "none", "--", "true"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = error(&output);
+    assert!(
+        said.contains("missing events kernel.perf_event_paranoid is "),
+        "{said}"
+    );
+    assert!(said.contains("give it CAP_PERFMON"), "{said}");
+    assert!(!said.contains("ok tracefs"), "{said}");
+    assert!(!folder.path().join("none").exists());
+
+    // Where tracefs is root's own.
+    if fs::metadata("/sys/kernel/tracing")
+        .expect("tracefs")
+        .permissions()
+        .mode()
+        & 0o5
+        == 0
+    {
+        let mut command = Command::new("setpriv");
+        command.current_dir(folder.path()).args([
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+        ]);
+        command.args(["--inh-caps=-all,+perfmon", "--ambient-caps=-all,+perfmon"]);
+        let output = command
+            .arg(program)
+            .args(["record", "--check"])
+            .output()
+            .expect("setpriv");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("'mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing'"),
+            "{text}"
+        );
+        assert!(
+            error(&output).contains("nothing can be recorded"),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_flight_recorder_that_could_not_write_does_not_begin() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = record(
+        folder.path(),
+        &["--keep", "5", "-o", "not/there", "--", "false"],
+    )
+    .output();
+    let output = output.expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        error(&output).contains("no folder can be made in not"),
+        "{output:?}"
+    );
+}
