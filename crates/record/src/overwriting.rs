@@ -17,8 +17,12 @@ use crate::{Error, machine, mappings, tasks};
 /// Bytes of records that one CPU writes in a second at most, as far as is known: a million events of 64 bytes. A ring that takes longer to fill
 /// than what is kept is memory that nobody needs.
 const MOST_A_SECOND: u128 = 64 << 20;
-/// A ring is not made smaller than this.
+/// A ring is not made smaller than this, nor larger: the kernel keeps a list of its pages in 4 MiB at most, which also has a head (`rb_alloc` in
+/// `kernel/events/ring_buffer.c`).
 const SMALLEST: u64 = 256 << 10;
+const LARGEST: u64 = 1 << 30;
+/// All rings together take no more of the machine's memory than a part of so many: their pages cannot be swapped.
+const PART_OF_MEMORY: u64 = 4;
 /// What is written at once, about: records are put in order in so much memory.
 const ROUND_BYTES: usize = 1 << 20;
 /// What a recording is cut into at most.
@@ -37,8 +41,13 @@ const NAMED_AT: usize = 8;
 const NEWEST: usize = 1 << 16;
 
 /// Returns how many bytes the ring of each CPU gets, so that all together take no more than `memory` bytes and each no more than it can fill in
-/// the time that is kept.
+/// the time that is kept. A quarter of the machine's memory is never gone beyond.
 pub fn ring_bytes(keep: Duration, memory: u64) -> usize {
+    let of_machine = machine::memory_kib().saturating_mul(1024) / PART_OF_MEMORY;
+    let memory = match of_machine {
+        0 => memory,
+        most => memory.min(most),
+    };
     each(keep, memory, machine::cpus("online").len())
 }
 
@@ -48,7 +57,7 @@ fn each(keep: Duration, memory: u64, cpus: usize) -> usize {
     let share = memory / u64::try_from(cpus.max(1)).unwrap_or(u64::MAX);
     let bytes = share.min(most.checked_next_power_of_two().unwrap_or(u64::MAX));
     let below = 1 << bytes.max(1).ilog2();
-    usize::try_from(below.max(SMALLEST)).unwrap_or(usize::MAX)
+    usize::try_from(below.clamp(SMALLEST, LARGEST)).unwrap_or(usize::MAX)
 }
 
 /// A recording of which only the last seconds are kept, in rings that the kernel goes on over.
@@ -392,5 +401,6 @@ mod tests {
         assert_eq!(of(1000, 4096, 2), 64 << 10);
         assert_eq!(of(500, 4096, 2), 32 << 10);
         assert_eq!(of(1, 0, 0), 256);
+        assert_eq!(of(u64::MAX, 1 << 30, 2), 1 << 20);
     }
 }
