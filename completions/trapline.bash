@@ -1155,7 +1155,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --probe --ring --color --help"
+            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --probe --ring --check --format --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1219,6 +1219,10 @@ _trapline() {
                     ;;
                 --ring)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
                     return 0
                     ;;
                 --color)

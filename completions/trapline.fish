@@ -368,10 +368,14 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l disk -d 'Wi
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l vm -d 'Record this VM only, by its name: events that its vCPUs make, and the scheduler\'s on CPUs where its threads may run' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l pid -d 'The same, by the process of its VMM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l probe -d 'Probe a function too, as tracefs takes it: \'FUNCTION\', \'p:NAME MODULE:FUNCTION ARGUMENTS\', or \'/FILE:0xOFFSET\' for a program. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start' -r
-complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for; with --keep and without --until, what --memory has room for' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l format -d 'With --check: print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l check -d 'Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that are missing, and what works without them. The exit status is 1 where nothing can be recorded'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
