@@ -22,7 +22,7 @@ pub(crate) fn not_opened(error: &io::Error) -> String {
             let paranoid = setting("/proc/sys/kernel/perf_event_paranoid");
             let paranoid = paranoid.unwrap_or_else(|| "unknown".to_owned());
             format!(
-                "permission denied: run it as root or with CAP_PERFMON (kernel.perf_event_paranoid is {paranoid})"
+                "permission denied: run it as root, or with CAP_PERFMON where kernel.perf_event_paranoid is 2 or less (it is {paranoid})"
             )
         }
         _ => match error.raw_os_error() {

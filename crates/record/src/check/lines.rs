@@ -80,6 +80,14 @@ fn events(found: &Found) -> Line {
             "run it as root, give it CAP_PERFMON, or 'sysctl kernel.perf_event_paranoid=-1' for all users",
             NOTHING,
         )),
+        Some(_) if paranoid > 2 && !user.sys_admin => needed(bad(
+            name,
+            format!(
+                "kernel.perf_event_paranoid is {paranoid}, where kernels of Debian and Ubuntu let CAP_SYS_ADMIN alone open events"
+            ),
+            "run it as root, or 'sysctl kernel.perf_event_paranoid=2', where CAP_PERFMON is enough",
+            NOTHING,
+        )),
         Some(why) => needed(bad(
             name,
             format!(
@@ -459,6 +467,14 @@ mod tests {
             memory.sentence().contains("rings have 2048 KiB at most"),
             "{memory:?}"
         );
+        // Debian's kernels have a level of their own, at which CAP_PERFMON is not looked at.
+        (found.paranoid, found.refused) = (Some(3), Some("EACCES".to_owned()));
+        let events = lines(&found)[0].sentence();
+        assert!(
+            events.contains("'sysctl kernel.perf_event_paranoid=2'"),
+            "{events}"
+        );
+        (found.paranoid, found.refused) = (Some(2), None);
         found.user.bpf = true;
         found.mlock_kib = Some(4100);
         assert_eq!(names(&found), [""; 0]);
