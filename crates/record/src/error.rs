@@ -66,4 +66,10 @@ pub enum Error {
     /// The kernel cannot wait for its own events.
     #[error("waiting for events failed: {0}")]
     Wait(#[source] io::Error),
+    /// What an event costs cannot be measured.
+    #[error("what an event costs cannot be measured: {why}")]
+    NotMeasured {
+        /// Why, and what to do.
+        why: String,
+    },
 }

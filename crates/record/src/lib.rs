@@ -12,6 +12,7 @@ for; its system calls stand in `rings`. It prints nothing.
     clippy::cast_sign_loss
 )]
 
+pub mod cost;
 mod error;
 pub mod file;
 mod flight;
