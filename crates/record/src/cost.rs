@@ -117,7 +117,9 @@ pub fn stay_on(cpu: u32) -> Result<(), Error> {
     if number < CpuSet::MAX_CPU {
         only.set(number);
     }
-    sched_setaffinity(Some(gettid()), &only).map_err(|error| Error::Wait(error.into()))
+    sched_setaffinity(Some(gettid()), &only).map_err(|_| Error::NotMeasured {
+        why: "the CPU is off line, or this process may not run there".to_owned(),
+    })
 }
 
 /// Returns what a signal's event costs the thread that makes it, ns.
