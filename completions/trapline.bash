@@ -46,6 +46,9 @@ _trapline() {
             trapline,irqs)
                 cmd="trapline__subcmd__irqs"
                 ;;
+            trapline,overhead)
+                cmd="trapline__subcmd__overhead"
+                ;;
             trapline,paths)
                 cmd="trapline__subcmd__paths"
                 ;;
@@ -97,6 +100,9 @@ _trapline() {
             trapline__subcmd__help,irqs)
                 cmd="trapline__subcmd__help__subcmd__irqs"
                 ;;
+            trapline__subcmd__help,overhead)
+                cmd="trapline__subcmd__help__subcmd__overhead"
+                ;;
             trapline__subcmd__help,paths)
                 cmd="trapline__subcmd__help__subcmd__paths"
                 ;;
@@ -125,7 +131,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help"
+            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -693,7 +699,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched record export top facts help"
+            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -833,6 +839,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__irqs)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__overhead)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1051,6 +1071,32 @@ _trapline() {
                     ;;
                 --time)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__overhead)
+            opts="-h --cpu --format --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
                     return 0
                     ;;
                 --color)

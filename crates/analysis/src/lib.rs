@@ -27,6 +27,7 @@ mod analysis;
 mod chosen;
 mod console;
 mod continuity;
+mod cost;
 mod counts;
 mod exits;
 mod faults;
@@ -61,6 +62,7 @@ pub use analysis::{Analysis, Context, Needs, Note, Notes, States, Turn, Walked, 
 pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
+pub use cost::{CostReport, recording_cost};
 pub use counts::{Counts, CpuCount};
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use devices::Names;
-use event::{Isa, Quality};
+use event::{Isa, Quality, RecordingCost};
 use model::{Access, State, guesses};
 use paths::{PathReport, Paths};
 use symbols::Functions;
@@ -40,6 +40,8 @@ pub struct About {
     pub cpu: Option<String>,
     /// The tool that recorded: `perf`, `trace-cmd`.
     pub recorder: Option<String>,
+    /// What recording cost, where the recorder measured it.
+    pub cost: Option<RecordingCost>,
     /// Whether it lists the kinds of events that were recorded and never happened, as perf.data does. A text has only
     /// what happened.
     pub lists_events: bool,

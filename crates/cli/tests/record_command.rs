@@ -480,3 +480,70 @@ fn a_failed_command_is_what_the_flight_recorder_waits_for_too() {
     );
     assert!(folder.path().join("bad/perf.data").exists() && !folder.path().join("good").exists());
 }
+
+#[test]
+fn what_it_cost_is_in_the_recording() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = record(folder.path(), &["-o", "out", "--for", "exits", "--"]);
+    let output = command
+        .args(signals(60, 5000, "0"))
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let out = folder.path().join("out");
+    let report = json(&["report"], &out).expect("a report");
+    let cost = &report["recordings"][0]["recording_cost"];
+    let number = |name: &str| cost[name].as_u64().unwrap_or(0);
+    // A system call takes longer than nothing, and no event takes a tenth of a millisecond.
+    assert!((1..100_000).contains(&number("event_ns")), "{cost}");
+    assert!(number("recorder_ns") > 0, "{cost}");
+    let share = (number("event_ns") * number("events")) as f64 / number("span_ns") as f64;
+    let told = cost["share"].as_f64().expect("a share");
+    assert!((share.min(1.0) - told).abs() < 1e-9, "{share}: {cost}");
+    assert!(
+        number("events") <= recorded(&out, "signal:signal_generate"),
+        "{cost}"
+    );
+    let info = run(["info".as_ref(), out.as_os_str()]).text();
+    assert!(info.contains("recorder  trapline "), "{info}");
+
+    // What it measured before it began is there if it is killed; what it took is not known then.
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut child, out) = started(folder.path(), &[]);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let bytes = fs::read(&out).expect("a file");
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("{\"cost\":{"), "the cost was written first");
+    assert!(!text.contains("recorder_ns"));
+}
+
+#[test]
+fn symbols_are_recorded_where_records_hold_addresses() {
+    let shown = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    if !possible() || shown.starts_with("0000000000000000") || shown.is_empty() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (event, symbols) in [
+        ("workqueue:workqueue_execute_start", true),
+        ("sched:sched_switch", false),
+    ] {
+        let name = event.replace(':', "-");
+        let mut command = trapline();
+        command.current_dir(folder.path());
+        command.args(["record", "--for", "exits", "--event", event, "-o", &name]);
+        let output = command
+            .args(["--", "sleep", "0.1"])
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        let bytes = fs::read(folder.path().join(name).join("perf.data")).expect("a file");
+        let text = String::from_utf8_lossy(&bytes);
+        assert_eq!(text.contains(" __schedule\n"), symbols, "{event}");
+        assert_eq!(text.contains("[kernel.kallsyms]_text"), symbols, "{event}");
+    }
+}

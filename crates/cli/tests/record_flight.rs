@@ -103,6 +103,8 @@ fn a_ring_that_holds_less_is_named_in_what_is_printed_and_in_the_file() {
     assert_eq!(quality["lost_events"], 0, "{quality}");
     let bytes = fs::read(folder.path().join("out/perf.data")).expect("a file");
     assert!(memchr::memmem::find(&bytes, b"oddly-named\0").is_some());
+    // What an event costs is said beside what was kept.
+    assert!(memchr::memmem::find(&bytes, b"{\"cost\":{\"event_ns\":").is_some());
     // Everything in it is of the time that is said.
     let lines: Vec<&str> = told
         .lines()

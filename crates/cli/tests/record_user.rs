@@ -195,6 +195,8 @@ fn a_user_with_cap_perfmon_records_all_but_probes() {
         "record",
         "--keep",
         "60",
+        "--for",
+        "exits",
         "--event",
         "signal:signal_generate",
         "-o",
@@ -214,7 +216,8 @@ fn a_user_with_cap_perfmon_records_all_but_probes() {
         recorded(
             &folder.path().join("kept/perf.data"),
             "signal:signal_generate"
-        ) >= 500
+        ) >= 500,
+        "{output:?}"
     );
 
     // The list says the same beforehand.

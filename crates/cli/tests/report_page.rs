@@ -375,8 +375,18 @@ fn a_page_begins_with_the_sentence_of_its_screen() {
             folded.contains(" of ") && folded.contains("could not be checked"),
             || format!("{name}: {folded:?}"),
         );
+        let diagnosis = run(["diagnose".as_ref(), path.as_os_str()]).text();
+        let words: Vec<&str> = diagnosis.split_whitespace().collect();
+        let told = words.join(" ");
+        let record = told.split("'trapline record ").nth(1);
+        let record = record.and_then(|rest| rest.split('\'').next());
+        let record = record.unwrap_or("is named by no line");
+        failures.check(
+            page.contains(&format!("<code>trapline record {record}</code>")),
+            || format!("{name}: {record}"),
+        );
     }
-    failures.finish(6);
+    failures.finish(9);
 }
 
 /// What filters leave out is no lack of the recording, and what a reader would take for a contradiction is explained.

@@ -392,6 +392,9 @@ fn ranges_links_and_groups() {
         return;
     };
     page.browser.click("#first-link");
+    // A browser tells of a new place in the address a while after the click.
+    let followed = "return trapline.timelines[0].view.span < 2e8";
+    page.browser.wait(followed);
     let begin = BEGIN as f64;
     near(page.view()[0], 101e9 - begin, 1.0);
     near(page.view()[1], 101.1e9 - begin, 1.0);
@@ -407,6 +410,7 @@ fn ranges_links_and_groups() {
     // The same link again, after moving away.
     page.browser.keys("0");
     page.run("document.querySelector('#first-link').click()");
+    page.browser.wait(followed);
     near(page.view()[1] - page.view()[0], 1e8, 2.0);
     // As an address, of the second recording, with a lane that is below others; and as an address that changes.
     page.open("#t=110.5,110.6&lane=tid-2700,cpu-1&rec=1");

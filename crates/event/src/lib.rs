@@ -19,6 +19,7 @@ This crate does no I/O and knows no container.
 )]
 
 mod chain;
+mod cost;
 mod define;
 mod fields;
 mod kvm;
@@ -36,6 +37,7 @@ mod vocabulary;
 mod workqueue;
 
 pub use chain::CallChain;
+pub use cost::RecordingCost;
 pub use fields::{FieldReader, FieldValue};
 pub use kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,

@@ -22,9 +22,12 @@ pub(crate) mod number {
     pub(crate) const EVENT_DESC: u32 = 12;
     pub(crate) const SAMPLE_TIME: u32 = 21;
     pub(crate) const CLOCKID: u32 = 23;
-    /// `trapline record`'s own: perf passes over it.
+    /// trapline's own (`record`), far from perf's: perf 6.18 has 32, and passes over those that it does not know.
     pub(crate) const TRAPLINE: u32 = 200;
 }
+
+/// Bytes of what trapline says that are read at most: it has a few hundred.
+const MAX_JSON: usize = 64 << 10;
 
 /// A file the recording saw, and the build id it had.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +67,8 @@ pub struct Info {
     pub sample_time: Option<(u64, u64)>,
     /// `clockid` the recording was asked to use.
     pub clockid_res_ns: Option<u64>,
-    /// What `trapline record` says of its own recording: JSON. Empty in those of others.
-    pub trapline: Vec<u8>,
+    /// What trapline's own recorder says of the recording: JSON, as it stands in the file.
+    pub trapline: Option<String>,
     /// Build ids of the files that samples fell into.
     pub build_ids: Vec<BuildId>,
 }
@@ -99,11 +102,12 @@ pub(crate) fn read(
         number::TOTAL_MEM => set(&mut info.total_mem_kib, cursor.u64()),
         number::SAMPLE_TIME => set(&mut info.sample_time, cursor.u64().zip(cursor.u64())),
         number::CLOCKID => set(&mut info.clockid_res_ns, cursor.u64()),
+        number::CMDLINE => read_cmdline(&mut cursor, &mut info.cmdline),
         number::TRAPLINE => {
-            info.trapline = data.to_vec();
+            let text = &data[..data.len().min(MAX_JSON)];
+            info.trapline = Some(String::from_utf8_lossy(text).into_owned());
             Some(())
         }
-        number::CMDLINE => read_cmdline(&mut cursor, &mut info.cmdline),
         number::EVENT_DESC => read_event_desc(&mut cursor, attrs),
         _ => Some(()),
     };

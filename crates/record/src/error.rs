@@ -70,8 +70,14 @@ pub enum Error {
     },
     /// The recording cannot be written.
     #[error("the recording cannot be written: {0}")]
-    Write(#[source] io::Error),
+    Write(io::Error),
     /// The kernel cannot wait for its own events.
     #[error("waiting for events failed: {0}")]
-    Wait(#[source] io::Error),
+    Wait(io::Error),
+    /// What an event costs cannot be measured.
+    #[error("what an event costs cannot be measured: {why}")]
+    NotMeasured {
+        /// Why, and what to do.
+        why: String,
+    },
 }

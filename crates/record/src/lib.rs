@@ -13,6 +13,7 @@ for; its system calls stand in `rings`. It prints nothing.
 )]
 
 pub mod check;
+pub mod cost;
 mod error;
 pub mod file;
 mod flight;

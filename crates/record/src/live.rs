@@ -16,6 +16,8 @@ pub struct EventCount {
     pub name: String,
     /// The filter that chose its records.
     pub filter: Option<String>,
+    /// Whether its records hold the call chain.
+    pub chain: bool,
     /// Whether it is not recorded each time: then its count is no number of records.
     pub sampled: bool,
     /// How often the kernel counted it, on all CPUs: what a filter left out is not in it.
@@ -149,6 +151,7 @@ impl Live {
             let mut sum = EventCount {
                 name: event.name.clone(),
                 filter: event.filter.clone(),
+                chain: event.attr.sample & rings::sample::CALLCHAIN != 0 && !event.attr.frequency,
                 sampled: event.attr.frequency,
                 count: 0,
                 lost: Some(0),

@@ -33,6 +33,11 @@ fn cpu_id(cpuinfo: &str) -> Option<String> {
     ))
 }
 
+/// Returns the CPUs that are on line.
+pub fn online() -> CpuSet {
+    cpus("online")
+}
+
 /// Returns the CPUs of one of the kernel's lists, such as `online`.
 pub(crate) fn cpus(list: &str) -> CpuSet {
     let path = Path::new("/sys/devices/system/cpu").join(list);

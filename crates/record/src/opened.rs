@@ -149,6 +149,12 @@ impl Opened {
             .any(|one| one.attr.sample & sample::CALLCHAIN != 0)
     }
 
+    /// Returns whether records hold addresses of the kernel's code, which its symbols name: call chains, or a field that the kernel
+    /// prints as a function's name.
+    pub fn has_code(&self) -> bool {
+        self.has_chains() || self.tracepoints.iter().any(Tracepoint::prints_functions)
+    }
+
     /// Returns the tracepoints that are open: their formats belong into the recording.
     pub fn tracepoints(&self) -> &[Tracepoint] {
         &self.tracepoints

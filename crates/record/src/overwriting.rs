@@ -23,6 +23,8 @@ const SMALLEST: u64 = 256 << 10;
 const LARGEST: u64 = 1 << 30;
 /// All rings together take no more of the machine's memory than a part of so many: their pages cannot be swapped.
 const PART_OF_MEMORY: u64 = 4;
+/// CPUs whose rings are too short that a recording lists at most.
+const MOST_SHORT: usize = 256;
 /// What is written at once, about: records are put in order in so much memory.
 const ROUND_BYTES: usize = 1 << 20;
 /// What a recording is cut into at most.
@@ -211,7 +213,11 @@ impl Overwriting {
         });
         let rings = rings.collect();
         let mut features = self.features.clone();
-        let said = serde_json::to_vec(&serde_json::json!({ "kept": &kept }));
+        let said = Kept {
+            short: kept.short.iter().copied().take(MOST_SHORT).collect(),
+            ..kept
+        };
+        let said = serde_json::to_vec(&serde_json::json!({ "kept": said }));
         features.set(Feature::Trapline(said.unwrap_or_default()));
         let names = tasks::records(threads.iter().filter(|one| !named.contains(&one.tid)));
         Ok(Held {

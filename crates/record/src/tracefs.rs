@@ -36,6 +36,14 @@ impl Tracepoint {
         format!("{}:{}", self.system, self.name)
     }
 
+    /// Returns whether it prints an address as the function that lies there: `%ps` and its like
+    /// (Documentation/core-api/printk-formats.rst), as `workqueue_execute_start` has it.
+    pub fn prints_functions(&self) -> bool {
+        const NAMES: [&[u8]; 5] = [b"%ps", b"%pS", b"%pf", b"%pF", b"%pB"];
+        let mut pieces = self.format.windows(3);
+        pieces.any(|piece| NAMES.contains(&piece))
+    }
+
     /// Returns whether its records have a field of this name.
     pub fn has_field(&self, name: &str) -> bool {
         let text = String::from_utf8_lossy(&self.format);

@@ -11,6 +11,7 @@ pub mod compare_each;
 pub mod console;
 #[cfg(test)]
 mod contract;
+pub mod cost;
 pub mod csv;
 pub mod diagnose;
 pub mod exit_list;
@@ -28,6 +29,7 @@ mod layout;
 pub mod markdown;
 pub mod metrics;
 pub mod neutral;
+pub mod overhead;
 pub mod paths;
 pub mod paths_instance;
 pub mod perf_kvm;
@@ -153,6 +155,10 @@ fn live_tables() -> Vec<(&'static str, String)> {
         (
             "`top`: `behind`",
             top::behind().described(&[&top::views()[3]]),
+        ),
+        (
+            "`overhead`: `rows`",
+            overhead::columns().described(&[&overhead::SHOWN]),
         ),
     ]
 }

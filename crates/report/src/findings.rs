@@ -40,6 +40,14 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         );
         let lacks = diagnosis.lacks.iter();
         out.list(lacks.map(|lack| format!("{}: {}", lack.rule.id, lack.what)));
+        if let Some(command) = diagnosis.to_record() {
+            // It is for the host, and none of those that print this page's numbers.
+            let _ = writeln!(
+                out.html,
+                "<p>On the host, this records what these need: <code>{}</code></p>",
+                escape(&command)
+            );
+        }
         out.markup("</details>\n");
     }
     if !diagnosis.clear.is_empty() {

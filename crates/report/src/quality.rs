@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use render::html::escape;
-use render::{info, vcpus};
+use render::{cost, info, vcpus};
 use words::{duration, share};
 
 use crate::Recording;
@@ -142,7 +142,9 @@ fn recorder(recording: &Recording<'_>) -> Vec<String> {
         text.push('.');
         said.push(text);
     }
-    if let Some(most) = recorder.event_at_most_ns() {
+    if let Some(report) = analysis::recording_cost(picture) {
+        said.extend(cost::sentences(&report));
+    } else if let Some(most) = recorder.event_at_most_ns() {
         said.push(format!(
             "Recording an event took its thread {} at most, by the shortest gaps between events.",
             time(most)

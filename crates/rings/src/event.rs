@@ -37,14 +37,27 @@ impl Event {
     /// Fails as perf_event_open(2) says: EACCES and EPERM without CAP_PERFMON (or CAP_SYS_ADMIN), ENODEV and EINVAL where the CPU is
     /// off line, ENOENT where there is no such event, EMFILE where the process may have no more files.
     pub fn open(attr: &Attr, cpu: i32) -> io::Result<Event> {
+        Event::of(attr, -1, cpu)
+    }
+
+    /// Opens an event of the calling thread, on whatever CPU it runs. It begins disabled.
+    ///
+    /// # Errors
+    ///
+    /// As [`Event::open`].
+    pub fn open_own(attr: &Attr) -> io::Result<Event> {
+        Event::of(attr, 0, -1)
+    }
+
+    fn of(attr: &Attr, pid: i32, cpu: i32) -> io::Result<Event> {
         let mut read = attr.read;
-        let opened = match call::open(&attr.bytes(), cpu) {
+        let opened = match call::open(&attr.bytes(), pid, cpu) {
             // Kernels before 6.0 do not count what is lost.
             Err(error)
                 if error.raw_os_error() == Some(libc::EINVAL) && read & format::LOST != 0 =>
             {
                 read &= !format::LOST;
-                call::open(&Attr { read, ..*attr }.bytes(), cpu)?
+                call::open(&Attr { read, ..*attr }.bytes(), pid, cpu)?
             }
             other => other?,
         };

@@ -275,6 +275,7 @@ fn about(header: &Header, picture: &Picture) -> About {
         cpus: header.cpus,
         cpu: header.cpu_desc.clone(),
         recorder: recorder.map(str::to_owned),
+        cost: header.cost,
         lists_events: lists,
     }
 }

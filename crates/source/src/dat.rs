@@ -199,6 +199,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
         },
         guests,
         unthreaded: false,
+        cost: None,
         more,
     }
 }

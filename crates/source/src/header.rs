@@ -1,5 +1,7 @@
 //! What a recording tells of itself, whatever its container.
 
+use event::RecordingCost;
+
 /// What the recording's time stamps count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeUnit {
@@ -38,6 +40,8 @@ pub struct Header {
     pub nine_digits: bool,
     /// Recorder and version.
     pub recorder: Option<String>,
+    /// What recording cost, where the recorder measured it.
+    pub cost: Option<RecordingCost>,
     /// The recording command.
     pub command: Option<String>,
     /// Names of the ring buffers, the main one first; empty where there is only one.

@@ -29,8 +29,8 @@ struct Short {
 const MOST: usize = 8;
 
 /// Returns a sentence where less was kept than was asked for; none where all of it is there, or nothing is said of it.
-pub(crate) fn told(json: &[u8]) -> Option<String> {
-    let Said { kept } = serde_json::from_slice(json).ok()?;
+pub(crate) fn told(json: &str) -> Option<String> {
+    let Said { kept } = serde_json::from_str(json).ok()?;
     if kept.short.is_empty() {
         return None;
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_was_overwritten_is_said_by_cpu() {
-        let json = br#"{"cost":1,"kept":{"asked_ns":5000000000,"since_ns":12500000000,"until_ns":15000000000,
+        let json = r#"{"cost":1,"kept":{"asked_ns":5000000000,"since_ns":12500000000,"until_ns":15000000000,
             "short":[{"cpu":3,"since_ns":12500000000,"ring_bytes":262144},{"cpu":5,"since_ns":11000000000,"ring_bytes":262144}]}}"#;
         let told = told(json).expect("a sentence");
         assert_eq!(
@@ -78,10 +78,10 @@ mod tests {
     #[test]
     fn where_all_is_there_nothing_is_said() {
         assert_eq!(
-            told(br#"{"kept":{"asked_ns":5,"since_ns":1,"until_ns":6,"short":[]}}"#),
+            told(r#"{"kept":{"asked_ns":5,"since_ns":1,"until_ns":6,"short":[]}}"#),
             None
         );
-        assert_eq!(told(b""), None);
-        assert_eq!(told(br#"{"kept":{"short":7}}"#), None);
+        assert_eq!(told(""), None);
+        assert_eq!(told(r#"{"kept":{"short":7}}"#), None);
     }
 }

@@ -4,8 +4,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use event::{
-    Body, CallBranches, CallChain, Event, EventType, LostKind, Order, Place, Quality, Sample, Side,
-    Sink, UserStack,
+    Body, CallBranches, CallChain, Event, EventType, LostKind, Order, Place, Quality,
+    RecordingCost, Sample, Side, Sink, UserStack,
 };
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
 use tracefmt::{Endian, Formats};
@@ -13,6 +13,26 @@ use tracefmt::{Endian, Formats};
 use crate::header::{Header, TimeUnit};
 use crate::kept;
 use crate::walked::{Outcome, Watch};
+
+/// Returns who recorded: perf says its version alone.
+fn recorder(version: &str) -> String {
+    match version.starts_with("trapline ") {
+        true => version.to_owned(),
+        false => format!("perf {version}"),
+    }
+}
+
+/// Returns what trapline's own recorder says of the recording's cost.
+fn cost(json: &str) -> Option<RecordingCost> {
+    let said: serde_json::Value = serde_json::from_str(json).ok()?;
+    let number = |name: &str| said["cost"][name].as_u64();
+    Some(RecordingCost {
+        event_ns: number("event_ns")?,
+        mean_ns: number("mean_ns"),
+        cpu: number("cpu").and_then(|cpu| u32::try_from(cpu).ok())?,
+        recorder_ns: number("recorder_ns"),
+    })
+}
 
 /// A perf.data whose definitions are read.
 #[derive(Debug)]
@@ -42,7 +62,8 @@ impl<'r> PerfReader<'r> {
             time_unit: TimeUnit::Nanoseconds,
             seconds: true,
             resolution_ns: 1,
-            recorder: info.perf_version.as_ref().map(|v| format!("perf {v}")),
+            recorder: info.perf_version.as_deref().map(recorder),
+            cost: info.trapline.as_deref().and_then(cost),
             command: (!info.cmdline.is_empty()).then(|| info.cmdline.join(" ")),
             ..Header::default()
         };
@@ -173,7 +194,7 @@ impl<'r> PerfReader<'r> {
             uneven_from: totals.whole_until.filter(|_| cut),
             warnings: Vec::new(),
         };
-        if let Some(kept) = kept::told(&self.data.info().trapline) {
+        if let Some(kept) = self.data.info().trapline.as_deref().and_then(kept::told) {
             quality.warn(kept);
         }
         for diagnostic in self.data.diagnostics().iter().chain(&totals.diagnostics) {

@@ -33,6 +33,7 @@ pub(crate) use report::ReportArgs;
 pub(crate) use rules::RulesArgs;
 pub(crate) use sched::{SchedArgs, SchedBy, SchedSort};
 pub(crate) use top::{TopArgs, TopBy};
+pub(crate) use values::cpus;
 pub(crate) use vcpus::VcpusArgs;
 
 use crate::colour::Colour;

@@ -63,7 +63,7 @@ fn parse_rule(id: &str) -> Result<String, String> {
 }
 
 /// Parses a CPU list as the kernel's files have it. None at all is no filter.
-pub(super) fn cpus(text: &str) -> Result<CpuSet, String> {
+pub(crate) fn cpus(text: &str) -> Result<CpuSet, String> {
     match text.parse::<CpuSet>() {
         Ok(set) if set.is_empty() => Err("expected a list of CPUs such as 0-3,8".to_owned()),
         Ok(set) => Ok(set),

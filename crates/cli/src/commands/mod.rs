@@ -14,6 +14,7 @@ pub(crate) mod flame;
 pub(crate) mod info;
 pub(crate) mod irqs;
 mod no_events;
+pub(crate) mod overhead;
 pub(crate) mod paths;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Sched(SchedArgs),
     /// Record a host's events with little disturbance, with its settings beside them.
     Record(RecordArgs),
+    /// Measure what recording an event costs on this machine, by CPU.
+    Overhead(overhead::OverheadArgs),
     /// Write a recording as a file for Perfetto, spreadsheets, tickets or scripts.
     Export(ExportArgs),
     /// Show what this host's vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel.
@@ -82,6 +85,7 @@ impl Command {
             Command::Export(args) => export::run(args),
             Command::Flame(args) => flame::run(args),
             Command::Irqs(args) => irqs::run(args),
+            Command::Overhead(args) => overhead::run(args),
             Command::Paths(args) => paths::run(args),
             Command::Record(args) => record::run(args),
             Command::Sched(args) => sched::run(args),

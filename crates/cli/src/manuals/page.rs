@@ -90,7 +90,7 @@ const OTHERS: [(&str, &[&str]); 8] = [
 ];
 
 /// Commands whose readers want another one next.
-const NEXT: [(&str, &[&str]); 13] = [
+const NEXT: [(&str, &[&str]); 15] = [
     ("report", &["diagnose", "compare"]),
     ("diagnose", &["rules", "compare", "facts"]),
     ("compare", &["diagnose"]),
@@ -104,6 +104,8 @@ const NEXT: [(&str, &[&str]); 13] = [
     ("sched", &["vcpus", "flame"]),
     ("flame", &["sched"]),
     ("top", &["exits", "vcpus"]),
+    ("record", &["overhead", "report"]),
+    ("overhead", &["record"]),
 ];
 
 /// Returns the variables that the pages name.

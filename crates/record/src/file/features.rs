@@ -50,7 +50,7 @@ pub enum Feature {
     CommandLine(Vec<String>),
     /// Times of the first and last record.
     SampleTime(u64, u64),
-    /// What trapline says of the recording, as JSON.
+    /// What trapline says of the recording: an object of JSON. Its members are put beside those that are there.
     Trapline(Vec<u8>),
 }
 
@@ -75,6 +75,14 @@ fn one_string(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     string(&mut out, text);
     out
+}
+
+/// Returns an object of JSON with the members of both; what is no object counts for nothing.
+fn both(before: &[u8], new: &[u8]) -> Vec<u8> {
+    let object = |bytes| serde_json::from_slice::<serde_json::Map<_, _>>(bytes).unwrap_or_default();
+    let mut all: serde_json::Map<String, serde_json::Value> = object(before);
+    all.extend(object(new));
+    serde_json::to_vec(&all).unwrap_or_default()
 }
 
 impl Features {
@@ -103,7 +111,11 @@ impl Features {
                 let both = [first, last].map(u64::to_ne_bytes);
                 (number::SAMPLE_TIME, both.concat())
             }
-            Feature::Trapline(json) => (number::TRAPLINE, json),
+            Feature::Trapline(json) => {
+                let before = self.contents.get(&number::TRAPLINE);
+                let all = before.map_or_else(|| json.clone(), |before| both(before, &json));
+                (number::TRAPLINE, all)
+            }
         };
         self.contents.insert(number, bytes);
         self.changed.push(number);
@@ -139,5 +151,24 @@ impl Features {
     pub(super) fn changed(&self, number: u32) -> Option<&[u8]> {
         let bytes = self.contents.get(&number)?;
         self.changed.contains(&number).then_some(bytes.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_several_say_of_a_recording_stands_together() {
+        let mut features = Features::default();
+        for text in [
+            r#"{"cost":{"event_ns":1}}"#,
+            r#"{"kept":2}"#,
+            r#"{"cost":3}"#,
+        ] {
+            features.set(Feature::Trapline(text.as_bytes().to_vec()));
+        }
+        let all = features.changed(number::TRAPLINE).expect("it was set");
+        assert_eq!(all, br#"{"cost":3,"kept":2}"#);
     }
 }

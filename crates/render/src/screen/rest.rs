@@ -7,7 +7,7 @@ use words::share;
 
 use super::input::Input;
 use super::line::{Line, Tone, wrapped};
-use crate::{info, perf_stat, sched};
+use crate::{cost, info, perf_stat, sched};
 
 /// Tasks and kinds of events that are listed where there are no exits.
 const ROWS: usize = 6;
@@ -113,6 +113,9 @@ pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line>
         false => "complete",
     };
     let mut text = format!("{lost}, {end}");
+    if let Some(report) = analysis::recording_cost(input.picture) {
+        text.push_str(&format!(", {}", cost::short(&report)));
+    }
     // What could not be timed is a few events at both ends as a rule.
     let grave = |text: &&String| !text.starts_with("Not timed");
     let warnings = &quality.warnings;

@@ -1,6 +1,6 @@
 //! What recording costs.
 
-use analysis::Role;
+use analysis::{CostReport, Role};
 use words::{duration::human, share};
 
 use crate::evidence::{Id, Ns, Of, Share, Thread, says};
@@ -21,6 +21,8 @@ pub(crate) static RULE: Rule = Rule {
         "Certain: the recorder's threads and helpers ([below](#who-is-the-recorder)) had {share} of the CPUs' time, or \
          vCPUs waited {waits} of theirs behind them. Confidence 0.9, also where the recorder says that it lost events: what \
          it ran around those is left out.",
+        "A recording of `trapline record` has the cost of an event in it, measured when it began: that times the events of \
+         the busiest CPU, from {share} on, with confidence 0.8. There is no bound then.",
         "A bound: what an event costs lies between its time stamp and that of the thread's next one. So the 1st \
          percentile of the gaps between events of a thread, on one CPU and with no other thread's between, times the \
          events of the busiest CPU, is what recording takes there *at most*: reported from {share} on as \"up to\", `low`, 0.4, \
@@ -108,14 +110,22 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     }
     let measured = Measured::of(case, span);
-    let bound = Bound::of(case, span, all);
-    let certain = bound.as_ref().is_some_and(|bound| bound.least >= SHARE);
-    let up_to = bound.as_ref().is_some_and(|bound| bound.most >= SHARE);
+    let told = analysis::recording_cost(case.picture);
+    // What the recorder measured is better than any bound.
+    let bound = match told {
+        Some(_) => None,
+        None => Bound::of(case, span, all),
+    };
+    let told = told.filter(|cost| cost.share >= SHARE && cost.events >= LEAST_EVENTS);
+    let certain = bound.as_ref().is_some_and(|bound| bound.least >= SHARE) || told.is_some();
+    let up_to = bound.as_ref().is_some_and(|bound| bound.most >= SHARE) || told.is_some();
     if !measured.tells() && !up_to {
         return Verdict::Clear;
     }
     let confidence = if measured.tells() {
         0.9
+    } else if told.is_some() {
+        0.8
     } else if certain {
         0.7
     } else {
@@ -130,6 +140,9 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, confidence);
     if measured.tells() {
         finding = measured.tell(case, span, finding);
+    }
+    if let Some(cost) = told {
+        finding = tell_cost(&cost, finding, !measured.tells());
     }
     if let Some(bound) = bound {
         finding = bound.tell(case, finding, !measured.tells(), certain);
@@ -232,6 +245,30 @@ impl Measured {
         }
         finding
     }
+}
+
+/// Says what the recorder measured an event to cost.
+fn tell_cost(cost: &CostReport, finding: Finding, title: bool) -> Finding {
+    let took = cost.events.saturating_mul(cost.event_ns).min(cost.span_ns);
+    let mut finding = finding;
+    if title {
+        finding = finding
+            .title(format!(
+                "Recording took {} of CPU {}'s time",
+                share::tenths(cost.share),
+                cost.cpu
+            ))
+            .cost(Cost::of(took, cost.span_ns, Base::Span));
+    }
+    finding.evidence(says!(
+        "CPU {cpu} recorded {events} events in {span}, and one cost {each} when the recorder measured it, with warm caches: \
+         {share} of its time, or more.",
+        cpu = Id(u64::from(cost.cpu)),
+        events = cost.events,
+        span = Ns(cost.span_ns),
+        each = Ns(cost.event_ns),
+        share = Share(cost.share),
+    ))
 }
 
 /// What events cost on the CPU that has most of them.

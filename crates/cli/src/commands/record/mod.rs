@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use facts::Facts;
+use record::cost::Cost;
 use record::file::{Feature, Features};
 use record::{Missing, Opened, Probes, Recorder, Summary, Tracefs};
 use render::quality;
@@ -49,7 +50,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         );
     }
     missing.extend_from_slice(opened.missing());
-    let before = before(&tracefs, &opened)?;
+    let cost = measure(&tracefs, &opened)?;
+    let before = before(&tracefs, &opened, cost)?;
     let stop = asked_to_stop()?;
     say_rings(&opened)?;
     let later = Later {
@@ -76,7 +78,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             recorder.run(&mut child)?;
             None
         }
-        None => to_file(args, &facts, opened, before, (&stop, later))?,
+        None => to_file(args, &facts, opened, (before, cost), (&stop, later))?,
     };
     say_missing(&missing)?;
     match status {
@@ -92,7 +94,7 @@ fn to_file(
     args: &RecordArgs,
     facts: &Facts,
     opened: Opened,
-    (features, side): (Features, Vec<u8>),
+    ((features, side), cost): ((Features, Vec<u8>), Option<Cost>),
     (stop, later): (&AtomicBool, Later),
 ) -> Result<Option<ExitStatus>> {
     let folder = folder::make(args.output.as_deref())?;
@@ -111,7 +113,10 @@ fn to_file(
     let summary = recorder.stop();
     // A recording that could not be written to its end is not ended in order, so that readers say that some is missing.
     let finished = match &summary {
-        Ok(_) => recorder.finish(Vec::new()),
+        Ok(summary) => {
+            let cost = cost.map(|cost| Feature::Trapline(cost.at_end(summary).said()));
+            recorder.finish(cost.into_iter().collect())
+        }
         Err(_) => Ok(()),
     };
     if !record::has_name(&kept)? {
@@ -125,13 +130,30 @@ fn to_file(
     Ok(status)
 }
 
+/// Measures what an event costs here: it is the one thing that a recording changes for certain.
+fn measure(tracefs: &Tracefs, opened: &Opened) -> io::Result<Option<Cost>> {
+    match Cost::here(tracefs, opened.has_chains()) {
+        Ok(cost) => Ok(Some(cost)),
+        Err(error) => {
+            writeln!(io::stderr(), "{error}")?;
+            Ok(None)
+        }
+    }
+}
+
 /// Returns what the file says of the machine and of the recording, and the records that stand before those of the kernel.
-fn before(tracefs: &Tracefs, opened: &Opened) -> Result<(Features, Vec<u8>)> {
-    let symbols = fs::read("/proc/kallsyms").unwrap_or_default();
+fn before(tracefs: &Tracefs, opened: &Opened, cost: Option<Cost>) -> Result<(Features, Vec<u8>)> {
+    // They are megabytes of each file, and take longer to read than all else.
+    let has_code = opened.has_code();
+    let read = |path: &str| match has_code {
+        true => fs::read(path).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let symbols = read("/proc/kallsyms");
     let functions = record::tracing_data::functions(&symbols);
     let formats = record::tracing_data::of(tracefs, opened.tracepoints(), &functions)?;
-    let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
-    let mut side = record::mappings::kernel(&symbols, &modules);
+    let modules = read("/proc/modules");
+    let mut side = record::mappings::kernel(&symbols, &String::from_utf8_lossy(&modules));
     side.extend(record::tasks::names());
     if opened.has_chains() {
         side.extend(record::mappings::processes());
@@ -145,6 +167,9 @@ fn before(tracefs: &Tracefs, opened: &Opened) -> Result<(Features, Vec<u8>)> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     features.set(Feature::CommandLine(words.collect()));
     features.set(Feature::TracingData(formats));
+    if let Some(cost) = cost {
+        features.set(Feature::Trapline(cost.said()));
+    }
     Ok((features, side))
 }
 

@@ -82,7 +82,7 @@ fn vm<'f>(args: &RecordArgs, facts: &'f Facts) -> Result<Option<&'f Vm>> {
     };
     let Some(found) = found else {
         let there = facts.vms.iter().map(|vm| {
-            let name = vm.name.as_deref().unwrap_or("without a name");
+            let name = vm.name.as_deref().unwrap_or("a VM without a name");
             let pid = vm
                 .pid
                 .map_or_else(String::new, |pid| format!(" (process {pid})"));

@@ -1,6 +1,6 @@
 //! The JSON document.
 
-use render::{diagnose, exits, info, paths, perf_stat, sched, vcpus};
+use render::{cost, diagnose, exits, info, paths, perf_stat, sched, vcpus};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,6 +29,9 @@ pub(super) struct Recording<'a> {
     /// Of what perf stat printed.
     #[serde(flatten)]
     counts: Option<perf_stat::Document>,
+    /// Where the recorder measured it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recording_cost: Option<cost::Document>,
     findings: Value,
 }
 
@@ -45,6 +48,9 @@ pub(super) fn recording(part: &Part) -> Recording<'_> {
         paths: (!picture.paths.is_empty()).then(|| paths::document(&picture.paths)),
         counts: counted
             .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),
+        recording_cost: analysis::recording_cost(picture)
+            .as_ref()
+            .map(cost::document),
         findings: diagnose::findings(&part.diagnosis.findings),
     }
 }

@@ -2,7 +2,7 @@
 
 use analysis::{ExitTable, Origin};
 use render::screen::{self, Input, Line};
-use render::{Layout, diagnose, exits, info, perf_stat, quality, sched, vcpus};
+use render::{Layout, cost, diagnose, exits, info, perf_stat, quality, sched, vcpus};
 
 use super::part::Part;
 use crate::output;
@@ -72,6 +72,12 @@ impl Part {
         }
         let quality = output::quality(&self.name, &picture.quality);
         out.push_str(&quality);
+        for sentence in analysis::recording_cost(picture)
+            .iter()
+            .flat_map(cost::sentences)
+        {
+            quality::wrap(&mut out, "cost: ", &sentence, output::width());
+        }
         out
     }
 

@@ -1,0 +1,81 @@
+//! What recording an event costs, by CPU.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::Layout;
+use crate::table::{Table, Unit};
+
+/// What an event costs the thread that makes it on a CPU, ns. What could not be measured is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverheadRow {
+    /// The CPU.
+    pub cpu: u32,
+    /// A tracepoint whose record goes to the ring.
+    pub event_ns: u64,
+    /// One with the kernel's call chain.
+    pub chain_ns: Option<u64>,
+    /// One that a filter leaves out.
+    pub filtered_ns: Option<u64>,
+    /// A probe of a kernel function (kprobe).
+    pub probe_ns: Option<u64>,
+}
+
+impl OverheadRow {
+    /// Returns how many events a second take a hundredth of the CPU.
+    fn per_cent(&self) -> u64 {
+        10_000_000 / self.event_ns.max(1)
+    }
+}
+
+/// Columns on a terminal.
+pub(crate) const SHOWN: [&str; 6] = [
+    "cpu",
+    "event_ns",
+    "chain_ns",
+    "filtered_ns",
+    "probe_ns",
+    "per_cent",
+];
+
+/// Columns of the table.
+pub(crate) fn columns<'r>() -> Table<'r, OverheadRow> {
+    use Unit::{Count, Nanoseconds, Number};
+    Table::new()
+        .column("cpu", Number, |r: &OverheadRow| r.cpu)
+        .heading("CPU", 5)
+        .column("event_ns", Nanoseconds, |r| r.event_ns)
+        .heading("event", 10)
+        .column("chain_ns", Nanoseconds, |r| r.chain_ns)
+        .heading("call chain", 12)
+        .column("filtered_ns", Nanoseconds, |r| r.filtered_ns)
+        .heading("filtered", 10)
+        .column("probe_ns", Nanoseconds, |r| r.probe_ns)
+        .heading("kprobe", 10)
+        .column("per_cent", Count, OverheadRow::per_cent)
+        .heading("events/s for 1 %", 18)
+}
+
+/// Returns the table for a terminal.
+pub fn table(rows: &[OverheadRow], layout: Layout) -> String {
+    let table = columns().view(SHOWN).text(rows.to_vec(), layout);
+    format!("overhead: what recording an event costs the thread that makes it\n{table}")
+}
+
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    rows: Value,
+}
+
+/// Returns the fields of a document.
+pub fn document(rows: &[OverheadRow]) -> Document {
+    Document {
+        rows: columns().json(rows.to_vec()),
+    }
+}
+
+/// Returns the rows as CSV.
+pub fn csv(rows: &[OverheadRow]) -> String {
+    columns().csv(rows.to_vec())
+}
