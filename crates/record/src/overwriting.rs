@@ -143,12 +143,13 @@ impl Overwriting {
         })
     }
 
-    /// Lets the kernel write nothing for a while, and finds what is to be kept: the last seconds, and less where a ring holds less.
+    /// Lets the kernel write nothing for a while, and finds what is to be kept: the last seconds, and less where a ring holds less. `now`
+    /// tells the caller's clock.
     ///
     /// # Errors
     ///
     /// [`Error::Wait`] where a ring cannot be paused.
-    pub fn hold(&mut self, now: Duration) -> Result<Held<'_>, Error> {
+    pub fn hold(&mut self, now: impl FnOnce() -> Duration) -> Result<Held<'_>, Error> {
         // Names of threads whose record was gone over; read before, since what happens in a pause is lost.
         let threads = tasks::threads();
         // The same of code that processes have mapped: call chains are addresses in it.
@@ -157,6 +158,9 @@ impl Overwriting {
             false => Vec::new(),
         };
         let own = name_self_again();
+        // Asked for behind that record: what was read before takes its time, and by an older answer what happened at the very beginning
+        // would seem to lie before it.
+        let now = now();
         let mut rings = Vec::new();
         for one in &mut self.live.opened.rings {
             let ring = one.ring.pause().map_err(Error::Wait)?;

@@ -113,7 +113,8 @@ impl<'a> Recorder<'a> {
     /// Writes what is kept.
     fn write(&mut self, why: &str) -> Result<()> {
         let room = self.args.disk.saturating_sub(self.bytes);
-        let held = self.flight.hold(self.begun.elapsed())?;
+        let begun = self.begun;
+        let held = self.flight.hold(|| begun.elapsed())?;
         if held.bytes() > room {
             bail!(
                 "{why}; the recording has {} MiB, and --disk leaves room for {} MiB: it was not written",
