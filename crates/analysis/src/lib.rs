@@ -37,6 +37,7 @@ mod irqs;
 mod moves;
 mod names;
 mod picture;
+mod pieces;
 mod profile;
 mod ratios;
 mod record;
@@ -64,7 +65,8 @@ pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use counts::{Counts, CpuCount};
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
-    MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, Unpaired, access_key,
+    MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired,
+    access_key,
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use info::{EventCount, Info, InfoReport};
@@ -73,6 +75,7 @@ pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, NamesOf, Origin, Picture};
+pub use pieces::{Piece, Pieces};
 pub use profile::{
     Beside, Doing, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
     ProfileRow, ProfileSums, ProfileThread, ProfileVm, SampleUnit, SampledTime, Spliced, Unit,

@@ -16,6 +16,7 @@ know no struct of KVM's: an exit's reason is read out of its record, at the plac
 )]
 
 mod error;
+mod events;
 mod layout;
 mod load;
 mod named;
@@ -27,9 +28,12 @@ mod raw;
 mod read;
 #[cfg(test)]
 mod replay;
+mod seeds;
 mod snapshot;
 
 pub use error::Error;
-pub use load::{Live, Options, Seed};
-pub use named::{Choice, Named, NamedBehind, NamedRow, NamedVcpu, Table, Whose, named, seeds};
-pub use snapshot::{Behind, Dropped, Durations, Row, Snapshot, Vcpu, What};
+pub use events::{EVENTS, Events};
+pub use load::{Live, Options};
+pub use named::{Choice, Named, NamedBehind, NamedRow, NamedVcpu, Table, Whose, named};
+pub use seeds::{Seed, ThreadRole, ThreadSeed, seeds, thread_seeds, threads_of_vms};
+pub use snapshot::{Behind, Dropped, Durations, Row, SEVERAL, Snapshot, Thread, Vcpu, What};
