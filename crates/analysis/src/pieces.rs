@@ -92,6 +92,27 @@ impl Sink for Piece<'_> {
     }
 
     fn side(&mut self, side: &Side<'_>) {
+        // What has a time has its place among the events; what has none stands before them.
+        if let Some(time) = time(side) {
+            let pieces = &mut *self.pieces;
+            pieces.newest = pieces.newest.max(time);
+            if time <= pieces.done || self.until < time {
+                return;
+            }
+        }
         self.study.side(side);
     }
+}
+
+fn time(side: &Side<'_>) -> Option<u64> {
+    let time = match *side {
+        Side::Comm { time, .. }
+        | Side::Fork { time, .. }
+        | Side::Exit { time, .. }
+        | Side::Mmap { time, .. }
+        | Side::Ksymbol { time, .. }
+        | Side::Lost { time, .. } => time,
+        _ => 0,
+    };
+    (time > 0).then_some(time)
 }

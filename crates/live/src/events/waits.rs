@@ -1,5 +1,7 @@
 //! How long vCPUs and other threads waited for a CPU, after what, and behind whom.
 
+use std::collections::VecDeque;
+
 use analysis::{Analysis, Context, Needs, States, Turn, Want};
 use event::{Data, Event, EventType, Kind};
 use model::{Follow, Machine, Span, State};
@@ -8,8 +10,8 @@ use stats::Stats;
 
 use crate::seeds::{Seed, ThreadSeed};
 
-/// Wake-ups of a thread that are remembered until its spans come.
-const WAKES: usize = 8;
+/// Wake-ups of a thread that are remembered until its spans come. The machine keeps fewer spans.
+const WAKES: usize = 256;
 
 /// What was counted of one thread.
 #[derive(Debug, Clone, Default)]
@@ -23,20 +25,22 @@ pub(super) struct Waited {
     was_woken: bool,
     /// The state before.
     last: Option<State>,
-    /// Times of the last wake-ups.
-    wakes: [u64; WAKES],
-    next_wake: usize,
+    /// Times of wake-ups, of which the spans are still to come.
+    wakes: VecDeque<u64>,
 }
 
 impl Waited {
     fn take(&mut self, span: &Span) {
+        while self.wakes.front().is_some_and(|at| *at < span.start) {
+            self.wakes.pop_front();
+        }
         if span.state != State::Runnable {
             self.close();
         } else {
             if self.wait_ns == 0 {
                 let slept = [State::Halted, State::KernelBlocked, State::UserBlocked];
                 self.was_woken = self.last.is_some_and(|last| slept.contains(&last))
-                    || self.wakes.contains(&span.start);
+                    || self.wakes.front() == Some(&span.start);
             }
             self.wait_ns += span.ns();
             let sum = self.behind.entry(span.behind).or_default();
@@ -155,10 +159,11 @@ impl Analysis for Waits {
         if let Data::SchedWakeup(wakeup) = data
             && let Some(vcpu) = context.machine.vcpu_of(wakeup.tid)
         {
-            let waited = self.waited(vcpu);
-            let next = waited.next_wake;
-            waited.wakes[next % WAKES] = event.time;
-            waited.next_wake = (next + 1) % WAKES;
+            let wakes = &mut self.waited(vcpu).wakes;
+            if wakes.len() == WAKES {
+                wakes.pop_front();
+            }
+            wakes.push_back(event.time);
         }
     }
 
