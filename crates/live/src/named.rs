@@ -122,11 +122,26 @@ pub struct NamedVcpu {
     pub vcpu: Vcpu,
 }
 
+/// How it was counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Way {
+    /// By BPF programs in the kernel.
+    #[default]
+    Bpf,
+    /// Out of events that the kernel wrote to rings.
+    Events {
+        /// Why not in the kernel; `None` where the user wanted it so.
+        why: Option<String>,
+    },
+}
+
 /// What was counted in an interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Named {
     /// How long it was, in nanoseconds.
     pub interval_ns: u64,
+    /// How it was counted.
+    pub way: Way,
     /// Whose table of reasons exits are of.
     pub isa: Option<Isa>,
     /// vCPUs, by VM and number.

@@ -1,6 +1,7 @@
 //! `trapline top`.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
@@ -30,6 +31,16 @@ pub(crate) struct TopArgs {
     /// Show exits of each vCPU, or of all vCPUs of a VM together.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = TopBy::Vcpu)]
     pub by: TopBy,
+
+    /// Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The
+    /// numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for.
+    #[arg(long)]
+    pub events: bool,
+
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from the defaults of QEMU's machines.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
 
     /// With --once: print tables for people, JSON, or exits and accesses as comma-separated values.
     #[arg(long, value_enum, default_value_t = Format::Table)]

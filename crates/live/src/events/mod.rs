@@ -109,7 +109,7 @@ impl Events {
             self.pieces.skip();
             self.from_ns = Some(self.pieces.done());
             self.begin();
-        } else if self.size() > MOST {
+        } else if self.size() > MOST || self.is_back() {
             self.follow_anew();
         }
         Ok(())
@@ -144,6 +144,12 @@ impl Events {
         let exits = self.study.get::<Exits>();
         let exits = exits.map_or(0, |exits| exits.by_thread().count());
         self.study.walked().machine.len() + waits + exits
+    }
+
+    /// Returns whether a vCPU has the number of a thread that ended before.
+    fn is_back(&self) -> bool {
+        let mut vcpus = self.study.walked().machine.vcpus();
+        !self.gone.is_empty() && vcpus.any(|one| !one.ended && self.gone.contains(&one.tid))
     }
 
     /// Keeps what was counted, and forgets all threads but those that are there.
