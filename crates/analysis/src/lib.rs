@@ -65,8 +65,7 @@ pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use counts::{Counts, CpuCount};
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
-    MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired,
-    access_key,
+    MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired, access_key,
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use info::{EventCount, Info, InfoReport};

@@ -313,8 +313,21 @@ mod tests {
         assert_eq!(size_of::<Row>(), 8 * (6 + STATES + BUCKETS));
         assert_eq!(size_of::<Durations>(), 8 * (3 + BUCKETS));
         assert_eq!(size_of::<Begun>(), 24);
-        let words =
-            1 + 2 + 3 + STATES + 10 + 2 * (3 + BUCKETS) + 2 + STATES + 4 * 3 + 5 + 8 + 6 + 2 + 1 + 1;
+        let words = 1
+            + 2
+            + 3
+            + STATES
+            + 10
+            + 2 * (3 + BUCKETS)
+            + 2
+            + STATES
+            + 4 * 3
+            + 5
+            + 8
+            + 6
+            + 2
+            + 1
+            + 1;
         assert_eq!(size_of::<Vcpu>(), 8 * words);
         assert_eq!(size_of::<BlameKey>(), 8);
         assert_eq!(size_of::<Blame>(), 32);

@@ -22,7 +22,9 @@ mod single;
 pub(crate) mod table;
 mod warnings;
 
-pub use rows::{ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow, access_key};
+pub use rows::{
+    ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow, access_key,
+};
 use rows::{Key, Rows, make_row};
 pub use single::SingleExit;
 use single::Singles;

@@ -296,7 +296,10 @@ impl Events {
 fn durations(stats: &Stats) -> Durations {
     let mut buckets = vec![0; BUCKETS];
     for (_, end, count) in stats.octaves() {
-        let bucket = end.saturating_sub(1).checked_ilog2().map_or(0, |bits| bits + 1);
+        let bucket = end
+            .saturating_sub(1)
+            .checked_ilog2()
+            .map_or(0, |bits| bits + 1);
         let bucket = (bucket as usize).min(BUCKETS - 1);
         buckets[bucket] += count;
     }

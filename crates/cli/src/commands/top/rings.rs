@@ -117,7 +117,10 @@ fn open() -> Result<Flight> {
     };
     let opened = Opened::open(&plan, &tracefs)?;
     let tracepoints = opened.tracepoints();
-    if !tracepoints.iter().any(|one| one.full_name() == "kvm:kvm_exit") {
+    if !tracepoints
+        .iter()
+        .any(|one| one.full_name() == "kvm:kvm_exit")
+    {
         bail!("the kernel has no KVM events: load the module kvm_intel or kvm_amd, or start a VM");
     }
     let mut features = Features::default();
@@ -128,7 +131,13 @@ fn open() -> Result<Flight> {
         time: Duration::ZERO,
         bytes: 0,
     };
-    Ok(Flight::begin(opened, features, Vec::new(), keep, Duration::ZERO)?)
+    Ok(Flight::begin(
+        opened,
+        features,
+        Vec::new(),
+        keep,
+        Duration::ZERO,
+    )?)
 }
 
 /// Reads the rings until it is told to stop.
