@@ -138,12 +138,18 @@ fn events_are_counted_as_the_programs_in_the_kernel_count() {
     for document in [&programs, &events] {
         let vcpus = of_vm(document, "vcpus", &vm);
         assert_eq!(vcpus.len(), 1, "{document}");
-        assert_eq!((&vcpus[0]["vm_name"], &vcpus[0]["vcpu"]), (&"both".into(), &3.into()));
+        assert_eq!(
+            (&vcpus[0]["vm_name"], &vcpus[0]["vcpu"]),
+            (&"both".into(), &3.into())
+        );
         let of = |name: &str| vcpus[0][name].as_u64().expect("a number");
         // It sleeps 2 ms each time, and is woken each time.
         assert!(of("woken") > 5, "{document}");
         let waits = of("woken_ns") + of("preempted_ns");
-        assert!(of("runnable_ns") <= waits + of("observed_ns") / 2, "{document}");
+        assert!(
+            of("runnable_ns") <= waits + of("observed_ns") / 2,
+            "{document}"
+        );
         let behind = of_vm(document, "behind", &vm);
         let behind: u64 = behind.iter().filter_map(|one| one["ran_ns"].as_u64()).sum();
         assert!(behind <= of("observed_ns"), "{document}");
@@ -177,7 +183,10 @@ fn where_bpf_is_not_allowed_events_are_counted_and_the_reason_is_said() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("CAP_BPF") && said.contains("CAP_PERFMON"), "{said}");
+    assert!(
+        said.contains("CAP_BPF") && said.contains("CAP_PERFMON"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -189,7 +198,10 @@ fn a_map_of_devices_has_to_be_one() {
     let output = output.expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("--mtree") && said.contains("mtree.txt"), "{said}");
+    assert!(
+        said.contains("--mtree") && said.contains("mtree.txt"),
+        "{said}"
+    );
 }
 
 #[test]

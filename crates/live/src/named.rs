@@ -342,10 +342,8 @@ pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &C
         (std::cmp::Reverse(busy), one.thread.tid)
     });
     let waiters = named.threads.iter().map(|one| {
-        let name = one
-            .comm
-            .clone()
-            .unwrap_or_else(|| format!(":{}", one.thread.tid));
+        let name = one.comm.clone();
+        let name = name.unwrap_or_else(|| format!(":{}", one.thread.tid));
         (one.thread.tid, (group(&one.whose), Some(name)))
     });
     let waiters: HashMap<i32, Waiter> = waiters.collect();
@@ -353,6 +351,20 @@ pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &C
         let vcpu = of(tid).map(|whose| (group(whose), None));
         vcpu.or_else(|| waiters.get(&tid).cloned())
     };
+    named.behind = behind(interval, &everyone, waiter);
+    if !choice.all_behind {
+        named.behind = listed(named.behind);
+    }
+    named.behind.sort_by_key(|one| std::cmp::Reverse(one.ns));
+    named
+}
+
+/// Returns behind whom vCPUs and threads waited, by who waited.
+fn behind(
+    interval: &Snapshot,
+    everyone: &HashMap<i32, Whose>,
+    waiter: impl Fn(i32) -> Option<Waiter>,
+) -> Vec<NamedBehind> {
     let mut behind: BTreeMap<By, (u64, u64)> = BTreeMap::new();
     for one in &interval.behind {
         let Some(waiter) = waiter(one.tid) else {
@@ -377,12 +389,7 @@ pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &C
             ns,
         },
     );
-    named.behind = match choice.all_behind {
-        true => behind.collect(),
-        false => listed(behind.collect()),
-    };
-    named.behind.sort_by_key(|one| std::cmp::Reverse(one.ns));
-    named
+    behind.collect()
 }
 
 /// Leaves of each that waited the tasks that ran longest, and sums up the rest in one row. Rows come by who waited.

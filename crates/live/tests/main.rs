@@ -251,8 +251,7 @@ fn what_has_ended_is_told_once_and_leaves_the_maps() {
     let snapshot = live.snapshot(now_ns()).expect("maps can be read");
     assert!(snapshot.vcpus[0].ended, "{snapshot:?}");
     assert_eq!(snapshot.ended().into_iter().collect::<Vec<_>>(), [tid]);
-    live.forget(&snapshot.ended())
-        .expect("maps can be changed");
+    live.forget(&snapshot.ended()).expect("maps can be changed");
     let snapshot = live.snapshot(now_ns()).expect("maps can be read");
     assert!(snapshot.vcpus.is_empty() && snapshot.behind.is_empty());
 }
