@@ -191,3 +191,26 @@ fn threads_of_a_vm_and_their_waits_have_names() {
         (Some(15), Some("db"))
     );
 }
+
+#[test]
+fn a_map_of_devices_names_addresses() {
+    let mut interval = interval();
+    let access = Access::Mmio {
+        gpa: 0xfebd_0010,
+        write: true,
+    };
+    interval.rows = vec![Row {
+        what: What::Access(access),
+        ..row(11, 0, 5)
+    }];
+    let mtree = "address-space: memory\n  \
+                 0000000000000000-ffffffffffffffff (prio 0, i/o): system\n    \
+                 00000000febd0000-00000000febd0fff (prio 1, i/o): my-device\n";
+    let name = |mtree| {
+        let named = named(&interval, &facts(), mtree, &Choice::default());
+        named.rows[0].name.clone()
+    };
+    assert_eq!(name(None), None);
+    let known = name(Some(mtree)).expect("the map has it");
+    assert!(known.contains("my-device"), "{known}");
+}
