@@ -1457,7 +1457,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__top)
-            opts="-h --once --interval --vm --pid --by --format --limit --prometheus --color --help"
+            opts="-h --once --interval --vm --pid --by --events --mtree --format --limit --prometheus --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1477,6 +1477,10 @@ _trapline() {
                     ;;
                 --by)
                     COMPREPLY=($(compgen -W "vcpu vm" -- "${cur}"))
+                    return 0
+                    ;;
+                --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --format)

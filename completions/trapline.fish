@@ -425,6 +425,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand top" -l vm -d 'Show th
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l pid -d 'Show the VM of this process alone' -r
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l by -d 'Show exits of each vCPU, or of all vCPUs of a VM together' -r -f -a "vcpu\t'One vCPU'
 vm\t'All vCPUs of a VM'"
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l format -d 'With --once: print tables for people, JSON, or exits and accesses as comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -434,6 +435,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand top" -l color -d 'Colo
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count for one interval, print it, and end'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l events -d 'Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l root -d 'Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'

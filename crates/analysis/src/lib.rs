@@ -38,6 +38,7 @@ mod irqs;
 mod moves;
 mod names;
 mod picture;
+mod pieces;
 mod profile;
 mod ratios;
 mod record;
@@ -66,7 +67,7 @@ pub use cost::{CostReport, recording_cost};
 pub use counts::{Counts, CpuCount};
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
-    MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, Unpaired, access_key,
+    MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired, access_key,
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use info::{EventCount, Info, InfoReport};
@@ -75,6 +76,7 @@ pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, NamesOf, Origin, Picture};
+pub use pieces::{Piece, Pieces};
 pub use profile::{
     Beside, Doing, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
     ProfileRow, ProfileSums, ProfileThread, ProfileVm, SampleUnit, SampledTime, Spliced, Unit,

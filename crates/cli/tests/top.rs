@@ -99,13 +99,108 @@ fn a_vm_is_counted_by_name() {
     assert!(interval >= 300_000_000);
     let text = top(&["--once", "--interval", "50ms"]).expect("it ran before");
     assert!(
-        text.contains("web") && text.contains("vCPUs: per cent of time by state"),
+        text.contains("web")
+            && text.contains("counted in the kernel, by BPF programs")
+            && text.contains("vCPUs: per cent of time by state"),
         "{text}"
     );
     let text = top(&["--once", "--interval", "50ms", "--format", "csv"]).expect("it ran before");
     assert!(
         text.starts_with("table,vm_pid,vm_name,vcpu,tid,key,name,"),
         "{text}"
+    );
+}
+
+/// Returns what of this test's VMs is under a name in a document, by a number that each has.
+fn of_vm<'d>(document: &'d Value, list: &str, vm: &Vm) -> Vec<&'d Value> {
+    let all = document[list].as_array().expect("a list").iter();
+    all.filter(|one| one["vm_pid"] == vm.0.id()).collect()
+}
+
+#[test]
+fn events_are_counted_as_the_programs_in_the_kernel_count() {
+    let vm = Vm::start("guest=both,debug-threads=on");
+    let once = ["--once", "--interval", "500ms", "--format", "json"];
+    // Both at once, over the same time but for their beginnings: what they count of the VM differs by little.
+    let programs = std::thread::spawn(move || top(&once));
+    let mut with = once.to_vec();
+    with.push("--events");
+    let events = top(&with);
+    let programs = programs.join().expect("it does not panic");
+    let (Some(programs), Some(events)) = (programs, events) else {
+        return;
+    };
+    let read = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    let (programs, events) = (read(&programs), read(&events));
+    assert_eq!(programs["counted_by"], "bpf");
+    assert_eq!(events["counted_by"], "events");
+    assert_eq!(events["counted_why"], Value::Null);
+    for document in [&programs, &events] {
+        let vcpus = of_vm(document, "vcpus", &vm);
+        assert_eq!(vcpus.len(), 1, "{document}");
+        assert_eq!(
+            (&vcpus[0]["vm_name"], &vcpus[0]["vcpu"]),
+            (&"both".into(), &3.into())
+        );
+        let of = |name: &str| vcpus[0][name].as_u64().expect("a number");
+        // It sleeps 2 ms each time, and is woken each time.
+        assert!(of("woken") > 5, "{document}");
+        let waits = of("woken_ns") + of("preempted_ns");
+        assert!(
+            of("runnable_ns") <= waits + of("observed_ns") / 2,
+            "{document}"
+        );
+        let behind = of_vm(document, "behind", &vm);
+        let behind: u64 = behind.iter().filter_map(|one| one["ran_ns"].as_u64()).sum();
+        assert!(behind <= of("observed_ns"), "{document}");
+    }
+}
+
+#[test]
+fn where_bpf_is_not_allowed_events_are_counted_and_the_reason_is_said() {
+    if top(&["--once", "--interval", "10ms", "--events"]).is_none() {
+        return;
+    }
+    let program = trapline().get_program().to_owned();
+    let run = |drops: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--inh-caps=-all", &format!("--bounding-set={drops}")]);
+        command.arg(&program);
+        command.args(["top", "--once", "--interval", "10ms", "--format", "json"]);
+        command.output()
+    };
+    let Ok(output) = run("-bpf,-sys_admin") else {
+        return tell("SKIPPED: no setpriv (util-linux) here");
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["counted_by"], "events");
+    let why = document["counted_why"].as_str().expect("a reason");
+    assert!(why.contains("CAP_BPF"), "{why}");
+    // Without the right to the events as well it says both.
+    let output = run("-bpf,-sys_admin,-perfmon").expect("it ran before");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.contains("CAP_BPF") && said.contains("CAP_PERFMON"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_map_of_devices_has_to_be_one() {
+    let place = tempfile::tempdir().expect("a folder");
+    let missing = place.path().join("mtree.txt");
+    let args = ["top", "--once", "--interval", "10ms", "--mtree"];
+    let output = trapline().args(args).arg(&missing).output();
+    let output = output.expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--mtree") && said.contains("mtree.txt"),
+        "{said}"
     );
 }
 

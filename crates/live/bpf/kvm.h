@@ -57,8 +57,8 @@ INLINE int is_waiting(u32 kind, u64 code)
 INLINE void on_exit(u32 kind, u64 code, s32 number)
 {
     u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
-    struct vcpu *v = find(id);
-    if (!v || v->ended)
+    struct vcpu *v = find_vcpu(id);
+    if (!v)
         v = make(id, now);
     if (!v)
         return;
@@ -101,8 +101,8 @@ INLINE void on_exit(u32 kind, u64 code, s32 number)
 INLINE void on_entry(void)
 {
     u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
-    struct vcpu *v = find(id);
-    if (!v || v->ended)
+    struct vcpu *v = find_vcpu(id);
+    if (!v)
         v = make(id, now);
     if (!v)
         return;
@@ -149,8 +149,8 @@ INLINE void on_entry(void)
 /* An event inside KVM_RUN: the vCPU is out of its guest, whether its exit was seen or not. */
 INLINE struct vcpu *in_kvm(u64 now)
 {
-    struct vcpu *v = find(bpf_get_current_pid_tgid());
-    if (!v || v->ended)
+    struct vcpu *v = find_vcpu(bpf_get_current_pid_tgid());
+    if (!v)
         return 0;
     begin(v);
     runs(v, now);
@@ -187,8 +187,8 @@ INLINE void on_fpu(int load)
         done(v);
         return;
     }
-    struct vcpu *v = find(bpf_get_current_pid_tgid());
-    if (!v || v->ended || v->sched != RUNNING)
+    struct vcpu *v = find_vcpu(bpf_get_current_pid_tgid());
+    if (!v || v->sched != RUNNING)
         return;
     begin(v);
     if (v->loaded_from != NO_PLACE) {
@@ -265,8 +265,8 @@ INLINE void on_mmio(u32 type, u64 gpa)
 INLINE void on_fast_mmio(u64 gpa)
 {
     u64 now = bpf_ktime_get_ns();
-    struct vcpu *v = find(bpf_get_current_pid_tgid());
-    if (!v || v->ended || !v->known)
+    struct vcpu *v = find_vcpu(bpf_get_current_pid_tgid());
+    if (!v || !v->known)
         return;
     access_begins(&v->fast, gpa, 1, now);
 }

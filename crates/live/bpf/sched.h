@@ -48,11 +48,15 @@ INLINE void behind(struct vcpu *v, u32 by, const void *comm, u64 now)
     struct blame *blame = bpf_map_lookup_elem(&blames, &key);
     if (!blame) {
         struct blame first = {};
-        if (bpf_map_update_elem(&blames, &key, &first, BPF_NOEXIST))
-            drops(DROPPED_BLAMES);
+        if (bpf_map_update_elem(&blames, &key, &first, BPF_NOEXIST)) {
+            key.by = MANY;
+            comm = 0;
+        }
         blame = bpf_map_lookup_elem(&blames, &key);
-        if (!blame)
+        if (!blame) {
+            drops(DROPPED_BLAMES);
             return;
+        }
     }
     if (comm && !blame->comm[0])
         bpf_probe_read_kernel(blame->comm, sizeof(blame->comm), comm);

@@ -1,4 +1,5 @@
-/* What is kept of every vCPU, and how its time is told: the rules of model's Machine, without spans. */
+/* What is kept of every vCPU, and how its time is told: the rules of model's Machine, without spans. Threads that work for a VM and
+ * never enter its guest are kept in the same way: they are always in user space, and events of KVM say nothing of them. */
 #pragma once
 #include "kernel.h"
 
@@ -150,10 +151,14 @@ struct vcpu {
     u8 knows_polled;
     /* Where it was when its last event, kvm_fpu: load, seemed to say that KVM_RUN begins; or NO_PLACE. */
     u8 loaded_from;
+    /* Whether it is no vCPU, but another thread that is followed. */
+    u8 other;
+    u8 unused[7];
     u64 changes;
 };
 
-/* Behind whom a vCPU waited. */
+/* Behind whom a vCPU waited. Those behind tasks that find no room are summed up in one of MANY. */
+#define MANY 0xffffffff
 struct blame_key {
     u32 tid;
     u32 by;
@@ -260,6 +265,13 @@ INLINE struct vcpu *find(u32 tid)
     return bpf_map_lookup_elem(&vcpus, &tid);
 }
 
+/* The vCPU that a thread is: none if it is followed as another thread, or has ended. */
+INLINE struct vcpu *find_vcpu(u32 tid)
+{
+    struct vcpu *v = find(tid);
+    return v && !v->ended && !v->other ? v : 0;
+}
+
 /* Not inlined where it is rare: a vCPU that was not known. */
 static __attribute__((noinline)) struct vcpu *make(u64 pid_tgid, u64 now)
 {
@@ -279,6 +291,9 @@ static __attribute__((noinline)) struct vcpu *make(u64 pid_tgid, u64 now)
     v->cpu = bpf_get_smp_processor_id();
     v->first = v->at = now;
     v->loaded_from = NO_PLACE;
+    struct blame_key key = {.tid = tid, .by = MANY};
+    struct blame none = {};
+    bpf_map_update_elem(&blames, &key, &none, BPF_NOEXIST);
     return v;
 }
 

@@ -3,7 +3,8 @@ What vCPUs do, counted inside the kernel while they do it.
 
 [`Live`] loads BPF programs that follow every vCPU through its states, and add up its exits, accesses, halts and waits for a CPU,
 by the rules by which `model` and `analysis` count recordings. [`Live::snapshot`] returns the sums; what two snapshots
-differ by ([`Snapshot::since`]) is what happened between them.
+differ by ([`Snapshot::since`]) is what happened between them. Where a kernel allows no BPF, [`Events`] makes the same sums out of
+events that somebody reads from the kernel's rings.
 
 The programs stand in `bpf/`; `bpf/build` compiles them with Debian's clang into `bpf/live.bpf.o`, which is committed. They
 know no struct of KVM's: an exit's reason is read out of its record, at the place that the running kernel's format says.
@@ -16,6 +17,7 @@ know no struct of KVM's: an exit's reason is read out of its record, at the plac
 )]
 
 mod error;
+mod events;
 mod layout;
 mod load;
 mod named;
@@ -27,9 +29,14 @@ mod raw;
 mod read;
 #[cfg(test)]
 mod replay;
+mod seeds;
 mod snapshot;
 
 pub use error::Error;
-pub use load::{Live, Options, Seed};
-pub use named::{Choice, Named, NamedBehind, NamedRow, NamedVcpu, Table, Whose, named, seeds};
-pub use snapshot::{Behind, Dropped, Durations, Row, Snapshot, Vcpu, What};
+pub use events::{EVENTS, Events};
+pub use load::{Live, Options};
+pub use named::{
+    Choice, Named, NamedBehind, NamedRow, NamedThread, NamedVcpu, Table, Way, Whose, named,
+};
+pub use seeds::{Seed, ThreadRole, ThreadSeed, seeds, thread_seeds, threads_of_vms};
+pub use snapshot::{Behind, Dropped, Durations, Row, SEVERAL, Snapshot, Thread, Vcpu, What};

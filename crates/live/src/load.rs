@@ -1,5 +1,7 @@
 //! Loads the programs, attaches them, and reads what they counted.
 
+use std::collections::{BTreeMap, HashSet};
+
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::programs::{BtfTracePoint, ProgramError, RawTracePoint, TracePoint};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
@@ -8,7 +10,8 @@ use crate::error::Error;
 use crate::layout::{Formats, Records};
 use crate::raw;
 use crate::read;
-use crate::snapshot::{Dropped, Snapshot};
+use crate::seeds::{Seed, ThreadSeed};
+use crate::snapshot::{Behind, Dropped, SEVERAL, Snapshot, Thread};
 
 /// The programs.
 pub(crate) static OBJECT: &[u8] = include_bytes_aligned!("../bpf/live.bpf.o");
@@ -19,23 +22,18 @@ const LEAST_VCPUS: u32 = 1024;
 const MOST_VCPUS: u32 = 16_384;
 /// Rows that there is room for, for each vCPU.
 const ROWS_EACH: u32 = 16;
-
-/// A thread that is known to be a vCPU before it does anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seed {
-    /// The thread.
-    pub tid: i32,
-    /// Its process.
-    pub pid: i32,
-    /// The vCPU's number.
-    pub number: u32,
-}
+/// Names of tasks that have ended, for each thread that waited behind them.
+const MOST_NAMES: usize = 256;
+/// `BPF_NOEXIST`.
+const NOEXIST: u64 = 1;
 
 /// What to count.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// vCPUs that are known already. Others are known from their first exit or entry on.
     pub vcpus: Vec<Seed>,
+    /// Other threads that are to be followed.
+    pub threads: Vec<ThreadSeed>,
     /// When counting begins, in nanoseconds of the kernel's monotonic clock.
     pub now_ns: u64,
     /// Whether the caller has the capabilities that loading takes; it decides what an error says.
@@ -73,6 +71,11 @@ pub struct Live {
     from_ns: u64,
     missing: Vec<String>,
     by_record: bool,
+    /// vCPUs and threads that there is room for, and how many threads found none.
+    room: u32,
+    dropped_threads: u64,
+    /// Behind whom threads waited, of tasks that have ended: by who waited and by name.
+    folded: BTreeMap<(i32, Option<String>), (u64, u64)>,
 }
 
 impl Live {
@@ -89,7 +92,8 @@ impl Live {
             true => None,
             false => Btf::from_sys_fs().ok(),
         };
-        let known = u32::try_from(options.vcpus.len()).unwrap_or(MOST_VCPUS);
+        let known = options.vcpus.len() + options.threads.len();
+        let known = u32::try_from(known).unwrap_or(MOST_VCPUS);
         let vcpus = known.saturating_mul(2).clamp(LEAST_VCPUS, MOST_VCPUS);
         let cpus = aya::util::nr_cpus().map_or(1024, |cpus| u32::try_from(cpus).unwrap_or(1024));
         let bpf = EbpfLoader::new()
@@ -106,8 +110,11 @@ impl Live {
             from_ns: options.now_ns,
             missing: Vec::new(),
             by_record: btf.is_none(),
+            room: vcpus,
+            dropped_threads: 0,
+            folded: BTreeMap::new(),
         };
-        live.seed(&options.vcpus, options)?;
+        live.follow(&options.vcpus, &options.threads, options.now_ns)?;
         // A vCPU's first switch is seen before its first exit.
         for name in OF_SCHED {
             live.attach_sched(name, btf.as_ref(), options)?;
@@ -170,16 +177,126 @@ impl Live {
         map.ok_or_else(|| Error::Bpf(format!("the programs have no map {name}")))
     }
 
-    fn seed(&mut self, vcpus: &[Seed], options: &Options) -> Result<(), Error> {
-        let map = self.bpf.map_mut("vcpus");
-        let map = map.ok_or_else(|| Error::Bpf("the programs have no map vcpus".to_owned()))?;
-        let wrong = |error| Error::of("vcpus", &error, options.privileged);
-        let mut map: HashMap<&mut MapData, u32, raw::Vcpu> = map.try_into().map_err(wrong)?;
-        for vcpu in vcpus.iter().take(MOST_VCPUS as usize) {
-            let tid = vcpu.tid.cast_unsigned();
+    /// Follows threads that are not followed yet, from `now_ns` on. Other threads than vCPUs take half of the room at most.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says if it does not hand out a map.
+    pub fn follow(
+        &mut self,
+        vcpus: &[Seed],
+        threads: &[ThreadSeed],
+        now_ns: u64,
+    ) -> Result<(), Error> {
+        let room = self.room as usize;
+        let mut map = self.hash_mut::<u32, raw::Vcpu>("vcpus")?;
+        let (mut known, mut others) = (HashSet::new(), HashSet::new());
+        for (tid, vcpu) in map.iter().flatten() {
+            match vcpu.other {
+                0 => known.insert(tid.cast_signed()),
+                _ => others.insert(tid.cast_signed()),
+            };
+        }
+        let wrong = |error| Error::of("vcpus", &error, true);
+        for vcpu in vcpus {
             let number = i32::try_from(vcpu.number).unwrap_or(-1);
-            let seed = raw::Vcpu::seed(tid, vcpu.pid.cast_unsigned(), number, options.now_ns);
-            map.insert(tid, seed, 0).map_err(wrong)?;
+            let (tid, pid) = (vcpu.tid.cast_unsigned(), vcpu.pid.cast_unsigned());
+            if !known.contains(&vcpu.tid) && known.len() + others.len() < room {
+                map.insert(tid, raw::Vcpu::seed(tid, pid, number, now_ns), 0)
+                    .map_err(wrong)?;
+                known.insert(vcpu.tid);
+                others.remove(&vcpu.tid);
+            }
+        }
+        let new = |tid: &i32| !known.contains(tid) && !others.contains(tid);
+        let new: Vec<&ThreadSeed> = threads.iter().filter(|one| new(&one.tid)).collect();
+        let most = (room / 2).saturating_sub(others.len());
+        for thread in new.iter().take(most) {
+            let (tid, vm) = (thread.tid.cast_unsigned(), thread.vm_pid.cast_unsigned());
+            let thread = raw::Vcpu::other(tid, vm, thread.asleep, thread.cpu, now_ns);
+            map.insert(tid, thread, 0).map_err(wrong)?;
+        }
+        let all = vcpus.iter().map(|one| one.tid);
+        let all: Vec<i32> = all.chain(threads.iter().map(|one| one.tid)).collect();
+        self.dropped_threads = new.len().saturating_sub(most) as u64;
+        // Those who wait behind too many tasks have a row that sums up what finds no room.
+        let mut blames = self.hash_mut::<raw::BlameKey, raw::Blame>("blames")?;
+        for tid in all {
+            let (tid, by) = (tid.cast_unsigned(), raw::MANY);
+            // It may be there already.
+            let _ = blames.insert(raw::BlameKey { tid, by }, raw::Blame::NONE, NOEXIST);
+        }
+        Ok(())
+    }
+
+    fn hash_mut<K: aya::Pod, V: aya::Pod>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<HashMap<&mut MapData, K, V>, Error> {
+        let map = self.bpf.map_mut(name);
+        let map = map.ok_or_else(|| Error::Bpf(format!("the programs have no map {name}")))?;
+        map.try_into()
+            .map_err(|error: aya::maps::MapError| Error::of(name, &error, true))
+    }
+
+    /// Forgets threads that have ended: their room is free for others.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says if it does not hand out a map.
+    pub fn forget(&mut self, tids: &HashSet<i32>) -> Result<(), Error> {
+        if tids.is_empty() {
+            return Ok(());
+        }
+        let is_gone = |tid: u32| tids.contains(&tid.cast_signed());
+        // What is to go may have gone by itself: a thread's number is used again.
+        let mut vcpus = self.hash_mut::<u32, raw::Vcpu>("vcpus")?;
+        for tid in tids {
+            let _ = vcpus.remove(&tid.cast_unsigned());
+        }
+        let mut rows = self.hash_mut::<raw::Key, raw::Row>("rows")?;
+        let keys: Vec<raw::Key> = rows.keys().flatten().collect();
+        for key in keys.into_iter().filter(|key| is_gone(key.tid)) {
+            let _ = rows.remove(&key);
+        }
+        let mut blames = self.hash_mut::<raw::BlameKey, raw::Blame>("blames")?;
+        let keys: Vec<raw::BlameKey> = blames.keys().flatten().collect();
+        for key in keys.into_iter().filter(|key| is_gone(key.tid)) {
+            let _ = blames.remove(&key);
+        }
+        self.folded.retain(|(tid, _), _| !tids.contains(tid));
+        Ok(())
+    }
+
+    /// Sums up by name behind whom threads waited, of tasks that are not there any more, if half of the room is taken.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says if it does not hand out a map.
+    pub fn fold(&mut self, is_there: impl Fn(i32) -> bool) -> Result<(), Error> {
+        let most = self.room as usize * ROWS_EACH as usize / 2;
+        let mut blames = self.hash_mut::<raw::BlameKey, raw::Blame>("blames")?;
+        let keys: Vec<raw::BlameKey> = blames.keys().flatten().collect();
+        if keys.len() <= most {
+            return Ok(());
+        }
+        let mut gone = Vec::new();
+        for key in keys {
+            if key.by != raw::MANY && !is_there(key.by.cast_signed()) {
+                if let Ok(blame) = blames.get(&key, 0) {
+                    gone.push(read::behind(&key, &blame));
+                }
+                let _ = blames.remove(&key);
+            }
+        }
+        for one in gone {
+            let names = self.folded.range((one.tid, None)..(one.tid + 1, None));
+            let full = names.count() >= MOST_NAMES;
+            let known = self.folded.contains_key(&(one.tid, one.comm.clone()));
+            let name = one.comm.filter(|_| known || !full);
+            let sum = self.folded.entry((one.tid, name)).or_default();
+            sum.0 += one.count;
+            sum.1 += one.ns;
         }
         Ok(())
     }
@@ -231,12 +348,18 @@ impl Live {
                 vcpus: dropped(raw::dropped::VCPUS),
                 rows: dropped(raw::dropped::ROWS),
                 behind: dropped(raw::dropped::BLAMES) + dropped(raw::dropped::WAITING),
+                threads: self.dropped_threads,
+                events: 0,
             },
             ..Snapshot::default()
         };
         for tid in vcpus.keys().flatten() {
             if let Some(vcpu) = whole(|| vcpus.get(&tid, 0).ok()) {
-                snapshot.vcpus.push(read::vcpu(&vcpu, now_ns));
+                let read = read::vcpu(&vcpu, now_ns);
+                match vcpu.other {
+                    0 => snapshot.vcpus.push(read),
+                    _ => snapshot.threads.push(Thread::of(read)),
+                }
             }
         }
         snapshot.rows.extend(
@@ -244,16 +367,28 @@ impl Live {
                 .flatten()
                 .map(|(key, row)| read::row(&key, &row)),
         );
-        let behind = blames
-            .iter()
-            .flatten()
-            .map(|(key, blame)| read::behind(&key, &blame));
-        snapshot.behind.extend(behind);
-        snapshot
-            .vcpus
-            .sort_by_key(|vcpu| (vcpu.pid, vcpu.number, vcpu.tid));
-        snapshot.rows.sort_by_key(|row| (row.tid, row.what));
-        snapshot.behind.sort_by_key(|one| (one.tid, one.by_tid));
+        let mut behind: BTreeMap<(i32, i32, Option<String>), Behind> = BTreeMap::new();
+        let folded = self.folded.iter().map(|((tid, comm), (count, ns))| Behind {
+            tid: *tid,
+            by_tid: SEVERAL,
+            comm: comm.clone(),
+            count: *count,
+            ns: *ns,
+        });
+        let kept = blames.iter().flatten();
+        let kept = kept.map(|(key, blame)| read::behind(&key, &blame));
+        for one in kept.chain(folded).filter(|one| one.count > 0) {
+            let key = (one.tid, one.by_tid, one.comm.clone());
+            match behind.get_mut(&key) {
+                Some(sum) => {
+                    sum.count += one.count;
+                    sum.ns += one.ns;
+                }
+                None => drop(behind.insert(key, one)),
+            }
+        }
+        snapshot.behind = behind.into_values().collect();
+        snapshot.sort();
         Ok(snapshot)
     }
 }

@@ -2,29 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use analysis::{ExitTable, access_key, builtin_names, name_access};
+use analysis::{ExitTable, LISTED, access_key, builtin_names, name_access};
 use event::{ExitReason, Isa};
 use facts::Facts;
 use model::{Access, Times};
 
-use crate::load::Seed;
-use crate::snapshot::{Dropped, Durations, Row, Snapshot, Vcpu, What};
-
-/// Returns the vCPUs that a host's facts tell.
-pub fn seeds(facts: &Facts) -> Vec<Seed> {
-    let vms = facts.vms.iter().filter_map(|vm| Some((vm.pid?, vm)));
-    let vcpus = vms.flat_map(|(pid, vm)| {
-        vm.vcpus.iter().map(move |vcpu| Seed {
-            tid: vcpu.tid,
-            pid,
-            number: vcpu.id,
-        })
-    });
-    vcpus.collect()
-}
+use crate::seeds::{ThreadRole, threads_of_vms};
+use crate::snapshot::{Dropped, Durations, Row, SEVERAL, Snapshot, Thread, Vcpu, What};
 
 /// Which vCPU, or which VM where vCPUs are added up.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Whose {
     /// What the VM is called: its name, or its process.
     pub vm: String,
@@ -94,12 +81,14 @@ impl NamedRow {
     }
 }
 
-/// Behind whom vCPUs waited.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Behind whom vCPUs and other threads waited.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedBehind {
-    /// Whose vCPU.
+    /// Whose vCPU; or of which VM the thread is that waited.
     pub whose: Whose,
-    /// The other task's name, if known.
+    /// The name of the thread that waited, where it is no vCPU.
+    pub thread: Option<String>,
+    /// The other task's name, if known; `None` with no thread: the sum of what is not listed.
     pub comm: Option<String>,
     /// Its thread; `None` where several of this name are added up. 0 is the idle task.
     pub by_tid: Option<i32>,
@@ -111,6 +100,19 @@ pub struct NamedBehind {
     pub ns: u64,
 }
 
+/// A thread that works for a VM, with its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedThread {
+    /// Of which VM.
+    pub whose: Whose,
+    /// Its name, if known.
+    pub comm: Option<String>,
+    /// As what it works.
+    pub role: ThreadRole,
+    /// What it did.
+    pub thread: Thread,
+}
+
 /// A vCPU with its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedVcpu {
@@ -120,18 +122,36 @@ pub struct NamedVcpu {
     pub vcpu: Vcpu,
 }
 
+/// How it was counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Way {
+    /// By BPF programs in the kernel.
+    #[default]
+    Bpf,
+    /// Out of events that the kernel wrote to rings.
+    Events {
+        /// Why not in the kernel; `None` where the user wanted it so.
+        why: Option<String>,
+    },
+}
+
 /// What was counted in an interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Named {
     /// How long it was, in nanoseconds.
     pub interval_ns: u64,
+    /// How it was counted.
+    pub way: Way,
     /// Whose table of reasons exits are of.
     pub isa: Option<Isa>,
     /// vCPUs, by VM and number.
     pub vcpus: Vec<NamedVcpu>,
+    /// Other threads that work for VMs, those first that ran or waited longest.
+    pub threads: Vec<NamedThread>,
     /// Exits and accesses, most time first.
     pub rows: Vec<NamedRow>,
-    /// Behind whom vCPUs waited, most time first.
+    /// Behind whom vCPUs and threads waited, most time first: of each at most [`LISTED`] rows, the last of which is the sum of the
+    /// others.
     pub behind: Vec<NamedBehind>,
     /// What found no room.
     pub dropped: Dropped,
@@ -146,6 +166,8 @@ pub struct Choice {
     pub pid: Option<i32>,
     /// Rows of a VM's vCPUs are added up.
     pub by_vm: bool,
+    /// All tasks that had a CPU meanwhile have a row, so that no sum ever falls.
+    pub all_behind: bool,
 }
 
 impl Choice {
@@ -178,41 +200,77 @@ fn row_key(what: What) -> (Table, String, Option<ExitReason>, Option<Access>) {
     }
 }
 
+/// What the VMs of a host are called.
+struct Vms<'f> {
+    names: HashMap<i32, &'f str>,
+}
+
+impl<'f> Vms<'f> {
+    fn of(facts: &'f Facts) -> Vms<'f> {
+        let names = facts
+            .vms
+            .iter()
+            .filter_map(|vm| Some((vm.pid?, vm.name.as_deref()?)));
+        Vms {
+            names: names.collect(),
+        }
+    }
+
+    fn whose(&self, vm_pid: i32, vcpu: Option<u32>, tid: i32) -> Whose {
+        let name = self.names.get(&vm_pid).copied();
+        let shared = |name: &str| self.names.values().filter(|other| **other == name).count() > 1;
+        let vm = match name {
+            Some(name) if shared(name) => format!("{name} ({vm_pid})"),
+            Some(name) => name.to_owned(),
+            None => vm_pid.to_string(),
+        };
+        Whose {
+            vm,
+            vm_pid,
+            vm_name: name.map(str::to_owned),
+            vcpu,
+            tid: Some(tid),
+        }
+    }
+}
+
 /// The vCPUs of a snapshot by their thread, with what they are called.
-fn whose(snapshot: &Snapshot, facts: &Facts) -> HashMap<i32, Whose> {
-    let names = facts
-        .vms
-        .iter()
-        .filter_map(|vm| Some((vm.pid?, vm.name.clone()?)));
-    let names: HashMap<i32, String> = names.collect();
+fn whose(snapshot: &Snapshot, facts: &Facts, vms: &Vms<'_>) -> HashMap<i32, Whose> {
     let numbers = facts.vms.iter().flat_map(|vm| &vm.vcpus);
     let numbers: HashMap<i32, u32> = numbers.map(|vcpu| (vcpu.tid, vcpu.id)).collect();
-    let shared = |name: &String| names.values().filter(|other| *other == name).count() > 1;
     let whose = snapshot.vcpus.iter().map(|vcpu| {
-        let name = names.get(&vcpu.pid).cloned();
-        let vm = match &name {
-            Some(name) if shared(name) => format!("{name} ({})", vcpu.pid),
-            Some(name) => name.clone(),
-            None => vcpu.pid.to_string(),
-        };
-        let whose = Whose {
-            vm,
-            vm_pid: vcpu.pid,
-            vm_name: name,
-            vcpu: numbers.get(&vcpu.tid).copied().or(vcpu.number),
-            tid: Some(vcpu.tid),
-        };
-        (vcpu.tid, whose)
+        let number = numbers.get(&vcpu.tid).copied().or(vcpu.number);
+        (vcpu.tid, vms.whose(vcpu.pid, number, vcpu.tid))
     });
     whose.collect()
 }
 
-/// Whose vCPU waited, the name of the task that ran meanwhile, and its thread where that is told apart.
-type By = (Whose, Option<String>, Option<i32>);
+/// The other threads of a snapshot.
+fn threads(snapshot: &Snapshot, facts: &Facts, vms: &Vms<'_>) -> Vec<NamedThread> {
+    let roles = threads_of_vms(facts).into_iter();
+    let roles: HashMap<i32, ThreadRole> = roles.map(|(tid, _, role)| (tid, role)).collect();
+    let threads = snapshot.threads.iter().map(|thread| {
+        let fact = facts.threads.get(&thread.tid);
+        NamedThread {
+            whose: vms.whose(thread.vm_pid, None, thread.tid),
+            comm: fact.and_then(|fact| fact.comm.clone()),
+            role: roles.get(&thread.tid).copied().unwrap_or(ThreadRole::Vmm),
+            thread: thread.clone(),
+        }
+    });
+    threads.collect()
+}
 
-/// Names what was counted in an interval.
-pub fn named(interval: &Snapshot, facts: &Facts, choice: &Choice) -> Named {
-    let everyone = whose(interval, facts);
+/// Who waited, the name of the task that ran meanwhile, and its thread where that is told apart.
+type By = (Waiter, Option<String>, Option<i32>);
+/// Whose vCPU, or whose thread of a name.
+type Waiter = (Whose, Option<String>);
+
+/// Names what was counted in an interval. `mtree` is the text of `info mtree` of QEMU's monitor, which names devices beside those that
+/// are known.
+pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &Choice) -> Named {
+    let vms = Vms::of(facts);
+    let everyone = whose(interval, facts, &vms);
     let of = |tid: i32| everyone.get(&tid).filter(|whose| choice.takes(whose));
     let group = |whose: &Whose| match choice.by_vm {
         true => Whose {
@@ -248,10 +306,13 @@ pub fn named(interval: &Snapshot, facts: &Facts, choice: &Choice) -> Named {
             std::collections::btree_map::Entry::Vacant(entry) => {
                 entry.insert(row.clone());
             }
-            std::collections::btree_map::Entry::Occupied(mut entry) => add(entry.get_mut(), row),
+            std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().add(row),
         }
     }
-    let devices = builtin_names(isa);
+    let mut devices = builtin_names(isa);
+    if let Some(mtree) = mtree {
+        devices = devices.with_mtree(mtree).0;
+    }
     named.rows = rows
         .into_iter()
         .map(|((whose, what), row)| {
@@ -274,152 +335,88 @@ pub fn named(interval: &Snapshot, facts: &Facts, choice: &Choice) -> Named {
         let order = b.durations.total_ns.cmp(&a.durations.total_ns);
         order.then_with(|| (a.table, &a.whose, &a.key).cmp(&(b.table, &b.whose, &b.key)))
     });
-    let mut behind: BTreeMap<By, (u64, u64)> = BTreeMap::new();
-    for one in &interval.behind {
-        let Some(whose) = of(one.tid) else { continue };
-        // Threads of one name are one row, but for vCPUs, which are called alike in all VMs.
-        let by = (one.by_tid == 0 || everyone.contains_key(&one.by_tid) || one.comm.is_none())
-            .then_some(one.by_tid);
-        let sum = behind
-            .entry((group(whose), one.comm.clone(), by))
-            .or_default();
-        sum.0 += one.count;
-        sum.1 += one.ns;
+    named.threads = threads(interval, facts, &vms);
+    named.threads.retain(|one| choice.takes(&one.whose));
+    named.threads.sort_by_key(|one| {
+        let busy = one.thread.ran_ns + one.thread.runnable_ns;
+        (std::cmp::Reverse(busy), one.thread.tid)
+    });
+    let waiters = named.threads.iter().map(|one| {
+        let name = one.comm.clone();
+        let name = name.unwrap_or_else(|| format!(":{}", one.thread.tid));
+        (one.thread.tid, (group(&one.whose), Some(name)))
+    });
+    let waiters: HashMap<i32, Waiter> = waiters.collect();
+    let waiter = |tid: i32| {
+        let vcpu = of(tid).map(|whose| (group(whose), None));
+        vcpu.or_else(|| waiters.get(&tid).cloned())
+    };
+    named.behind = behind(interval, &everyone, waiter);
+    if !choice.all_behind {
+        named.behind = listed(named.behind);
     }
-    named.behind = behind
-        .into_iter()
-        .map(|((whose, comm, by_tid), (count, ns))| NamedBehind {
-            vm: by_tid.and_then(|tid| Some(everyone.get(&tid)?.vm.clone())),
-            whose,
-            comm,
-            by_tid,
-            count,
-            ns,
-        })
-        .collect();
     named.behind.sort_by_key(|one| std::cmp::Reverse(one.ns));
     named
 }
 
-fn add(sum: &mut Row, row: &Row) {
-    sum.durations.merge(&row.durations);
-    sum.min_ns = sum.min_ns.zip(row.min_ns).map(|(a, b)| a.min(b));
-    sum.user_count += row.user_count;
-    sum.whole_ns += row.whole_ns;
-    sum.times.merge(&row.times);
+/// Returns behind whom vCPUs and threads waited, by who waited.
+fn behind(
+    interval: &Snapshot,
+    everyone: &HashMap<i32, Whose>,
+    waiter: impl Fn(i32) -> Option<Waiter>,
+) -> Vec<NamedBehind> {
+    let mut behind: BTreeMap<By, (u64, u64)> = BTreeMap::new();
+    for one in &interval.behind {
+        let Some(waiter) = waiter(one.tid) else {
+            continue;
+        };
+        // Threads of one name are one row, but for vCPUs, which are called alike in all VMs.
+        let apart = one.by_tid == 0 || everyone.contains_key(&one.by_tid) || one.comm.is_none();
+        let by = (apart && one.by_tid != SEVERAL).then_some(one.by_tid);
+        let sum = behind.entry((waiter, one.comm.clone(), by)).or_default();
+        sum.0 += one.count;
+        sum.1 += one.ns;
+    }
+    let behind = behind.into_iter();
+    let behind = behind.map(
+        |(((whose, thread), comm, by_tid), (count, ns))| NamedBehind {
+            vm: by_tid.and_then(|tid| Some(everyone.get(&tid)?.vm.clone())),
+            whose,
+            thread,
+            comm,
+            by_tid,
+            count,
+            ns,
+        },
+    );
+    behind.collect()
+}
+
+/// Leaves of each that waited the tasks that ran longest, and sums up the rest in one row. Rows come by who waited.
+fn listed(rows: Vec<NamedBehind>) -> Vec<NamedBehind> {
+    let mut out: Vec<NamedBehind> = Vec::new();
+    for of_one in rows.chunk_by(|a, b| a.whose == b.whose && a.thread == b.thread) {
+        let is_rest = |one: &NamedBehind| one.comm.is_none() && one.by_tid.is_none();
+        let mut told: Vec<NamedBehind> = of_one.to_vec();
+        told.sort_by_key(|one| (is_rest(one), std::cmp::Reverse(one.ns)));
+        if told.len() > LISTED {
+            let rest = told.split_off(LISTED - 1);
+            let mut sum = NamedBehind {
+                whose: rest[0].whose.clone(),
+                thread: rest[0].thread.clone(),
+                ..NamedBehind::default()
+            };
+            for one in &rest {
+                sum.count += one.count;
+                sum.ns += one.ns;
+            }
+            told.push(sum);
+        }
+        out.extend(told);
+    }
+    out
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::snapshot::Behind;
-
-    fn vcpu(pid: i32, tid: i32) -> Vcpu {
-        Vcpu {
-            tid,
-            pid,
-            number: None,
-            ended: false,
-            times: Times::default(),
-            exits: 0,
-            before_first_entry: 0,
-            without_entry: 0,
-            polls: model::Polls::default(),
-            woken: Durations::default(),
-            preempted: Durations::default(),
-        }
-    }
-
-    fn row(tid: i32, code: u32, ns: u64) -> Row {
-        Row {
-            tid,
-            what: What::Exit(ExitReason {
-                isa: Isa::Vmx,
-                code,
-            }),
-            durations: Durations {
-                count: 1,
-                total_ns: ns,
-                max_ns: ns,
-                buckets: vec![1],
-            },
-            min_ns: Some(ns),
-            user_count: 0,
-            whole_ns: 0,
-            times: Times::default(),
-        }
-    }
-
-    fn interval() -> Snapshot {
-        let behind = |tid, by_tid, comm: &str, ns| Behind {
-            tid,
-            by_tid,
-            comm: Some(comm.to_owned()),
-            count: 1,
-            ns,
-        };
-        Snapshot {
-            from_ns: 0,
-            to_ns: 1000,
-            vcpus: vec![vcpu(10, 11), vcpu(10, 12), vcpu(20, 21)],
-            rows: vec![row(11, 12, 5), row(12, 12, 7), row(21, 30, 9)],
-            behind: vec![
-                behind(11, 21, "CPU 0/KVM", 3),
-                behind(11, 70, "sh", 1),
-                behind(11, 71, "sh", 1),
-            ],
-            dropped: Dropped::default(),
-        }
-    }
-
-    fn facts() -> Facts {
-        let mut facts = Facts::default();
-        for (pid, name, tids) in [(10, "web", vec![11, 12]), (20, "db", vec![21])] {
-            let vcpus = tids.into_iter().zip(0..);
-            facts.vms.push(facts::Vm {
-                pid: Some(pid),
-                name: Some(name.to_owned()),
-                vcpus: vcpus.map(|(tid, id)| facts::Vcpu::new(id, tid)).collect(),
-                ..facts::Vm::default()
-            });
-        }
-        facts
-    }
-
-    #[test]
-    fn rows_have_the_names_of_vms_and_the_numbers_of_vcpus() {
-        let named = named(&interval(), &facts(), &Choice::default());
-        let rows = named.rows.iter();
-        let rows: Vec<_> = rows
-            .map(|row| (&*row.whose.vm, row.whose.vcpu, &*row.key, row.waiting))
-            .collect();
-        let expected = [
-            ("db", Some(0), "IO_INSTRUCTION", false),
-            ("web", Some(1), "HLT", true),
-            ("web", Some(0), "HLT", true),
-        ];
-        assert_eq!(rows, expected);
-        let behind = named.behind.iter();
-        let behind: Vec<_> = behind
-            .map(|one| (one.comm.as_deref(), one.vm.as_deref(), one.ns))
-            .collect();
-        assert_eq!(
-            behind,
-            [(Some("CPU 0/KVM"), Some("db"), 3), (Some("sh"), None, 2)]
-        );
-    }
-
-    #[test]
-    fn vcpus_of_a_vm_can_be_added_up_and_others_left_out() {
-        let choice = Choice {
-            vm: Some("web".to_owned()),
-            by_vm: true,
-            ..Choice::default()
-        };
-        let named = named(&interval(), &facts(), &choice);
-        assert_eq!(named.rows.len(), 1);
-        assert_eq!(named.rows[0].durations.total_ns, 12);
-        assert_eq!(named.rows[0].min_ns, Some(5));
-        assert_eq!(named.vcpus.len(), 2);
-    }
-}
+#[path = "named_tests.rs"]
+mod tests;

@@ -124,6 +124,8 @@ pub(crate) struct Vcpu {
     pub(crate) knows_poll: u8,
     pub(crate) knows_polled: u8,
     pub(crate) loaded_from: u8,
+    pub(crate) other: u8,
+    pub(crate) unused: [u8; 7],
     pub(crate) changes: u64,
 }
 
@@ -140,6 +142,15 @@ pub(crate) struct Blame {
     pub(crate) count: u64,
     pub(crate) ns: u64,
     pub(crate) comm: [u8; 16],
+}
+
+impl Blame {
+    /// Nothing yet.
+    pub(crate) const NONE: Blame = Blame {
+        count: 0,
+        ns: 0,
+        comm: [0; 16],
+    };
 }
 
 /// Positions in `dropped`.
@@ -175,8 +186,20 @@ pub(crate) struct Layout {
     pub(crate) waiting: [u64; MAX_WAITING],
 }
 
-/// `NO_PLACE` of `enum place`.
+/// Places (`enum place`).
+pub(crate) const GUEST: u8 = 1;
+pub(crate) const KERNEL: u8 = 2;
+pub(crate) const USER: u8 = 3;
+pub(crate) const USER_HALTED: u8 = 4;
 const NO_PLACE: u8 = 5;
+
+/// Whether a thread has a CPU (`enum sched`).
+pub(crate) const RUNNING: u8 = 0;
+pub(crate) const RUNNABLE: u8 = 1;
+const BLOCKED: u8 = 2;
+
+/// Stands for tasks that found no room (`MANY`).
+pub(crate) const MANY: u32 = u32::MAX;
 
 impl Vcpu {
     /// Returns a thread that is known to be a vCPU, and of which no event was seen.
@@ -249,7 +272,20 @@ impl Vcpu {
             knows_poll: 0,
             knows_polled: 0,
             loaded_from: NO_PLACE,
+            other: 0,
+            unused: [0; 7],
             changes: 0,
+        }
+    }
+
+    /// Returns a thread that is no vCPU, and what it did last.
+    pub(crate) fn other(tid: u32, vm: u32, asleep: bool, cpu: i32, now_ns: u64) -> Vcpu {
+        Vcpu {
+            other: 1,
+            place: USER,
+            sched: if asleep { BLOCKED } else { RUNNING },
+            cpu,
+            ..Vcpu::seed(tid, vm, -1, now_ns)
         }
     }
 }
@@ -277,8 +313,21 @@ mod tests {
         assert_eq!(size_of::<Row>(), 8 * (6 + STATES + BUCKETS));
         assert_eq!(size_of::<Durations>(), 8 * (3 + BUCKETS));
         assert_eq!(size_of::<Begun>(), 24);
-        let words =
-            1 + 2 + 3 + STATES + 10 + 2 * (3 + BUCKETS) + 2 + STATES + 4 * 3 + 5 + 8 + 6 + 2 + 1;
+        let words = 1
+            + 2
+            + 3
+            + STATES
+            + 10
+            + 2 * (3 + BUCKETS)
+            + 2
+            + STATES
+            + 4 * 3
+            + 5
+            + 8
+            + 6
+            + 2
+            + 1
+            + 1;
         assert_eq!(size_of::<Vcpu>(), 8 * words);
         assert_eq!(size_of::<BlameKey>(), 8);
         assert_eq!(size_of::<Blame>(), 32);

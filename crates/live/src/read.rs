@@ -25,12 +25,7 @@ fn durations(raw: &raw::Durations) -> Durations {
 
 /// The state that place and scheduling make: `state_of` of `bpf/state.h`.
 fn state(vcpu: &raw::Vcpu) -> State {
-    const GUEST: u8 = 1;
-    const KERNEL: u8 = 2;
-    const USER: u8 = 3;
-    const USER_HALTED: u8 = 4;
-    const RUNNING: u8 = 0;
-    const RUNNABLE: u8 = 1;
+    use raw::{GUEST, KERNEL, RUNNABLE, RUNNING, USER, USER_HALTED};
     match (vcpu.sched, vcpu.place) {
         (RUNNABLE, _) => State::Runnable,
         (RUNNING, GUEST) => State::Guest,

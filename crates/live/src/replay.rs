@@ -3,7 +3,7 @@
 
 mod interpreter;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,13 @@ use model::{Access, State, Times};
 use source::{ReaderOptions, Recording};
 use tracefmt::Format;
 
+use crate::events::Events;
 use crate::layout::Records;
 use crate::load::OBJECT;
 use crate::raw;
 use crate::read;
-use crate::snapshot::{Row, What};
+use crate::seeds::ThreadSeed;
+use crate::snapshot::{Behind, Row, Snapshot, Thread, What};
 use interpreter::{Kernel, Task};
 
 /// Count, total, shortest, longest, how many the VMM handled, time of whole exits for a port, and what vCPUs did.
@@ -236,7 +238,7 @@ fn behind(kernel: &Kernel, tid: i32) -> BTreeMap<i32, (u64, u64)> {
     let blames = blames
         .iter()
         .map(|(key, blame)| read::behind(&interpreter::read(key), &interpreter::read(blame)));
-    let of_vcpu = blames.filter(|one| one.tid == tid);
+    let of_vcpu = blames.filter(|one| one.tid == tid && one.count > 0);
     of_vcpu
         .map(|one| (one.by_tid, (one.count, one.ns)))
         .collect()
@@ -337,6 +339,135 @@ fn the_programs_say_of_recordings_what_analyses_say() {
         waits >= 12,
         "behind whom only {waits} vCPUs waited was compared"
     );
+}
+
+/// Threads that get a CPU in a recording, and the first event's time.
+#[derive(Default)]
+struct Seen {
+    tids: BTreeSet<i32>,
+    first: Option<u64>,
+}
+
+impl Sink for Seen {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        program(ty.kind, ty.name).is_some()
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        Order::Time
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.first.get_or_insert(event.time);
+        if let Data::SchedSwitch(switch) = event.data() {
+            self.tids.insert(switch.next_tid);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What was counted by the programs, in the form of the way that counts events.
+fn snapshot(kernel: &Kernel, to_ns: u64) -> Snapshot {
+    let mut snapshot = Snapshot {
+        to_ns,
+        rows: rows(kernel),
+        ..Snapshot::default()
+    };
+    snapshot.rows.retain(|row| row.durations.count > 0);
+    for (_, raw) in kernel.map("vcpus") {
+        let raw = interpreter::read::<raw::Vcpu>(&raw);
+        let mut vcpu = read::vcpu(&raw, to_ns);
+        // Records of trace-cmd do not tell the process, and facts tell the number.
+        (vcpu.number, vcpu.pid) = (None, 0);
+        match raw.other {
+            0 => snapshot.vcpus.push(vcpu),
+            _ => snapshot.threads.push(Thread::of(vcpu)),
+        }
+    }
+    for (key, blame) in kernel.map("blames") {
+        let one = read::behind(&interpreter::read(&key), &interpreter::read(&blame));
+        snapshot.behind.push(Behind { comm: None, ..one });
+    }
+    snapshot.behind.retain(|one| one.count > 0);
+    snapshot.sort();
+    snapshot
+}
+
+#[test]
+fn events_that_are_counted_say_what_the_programs_say() {
+    let (mut recordings, mut waits, mut threads) = (0, 0, 0);
+    for path in corpus() {
+        let name = path.display().to_string();
+        let Ok(recording) = Recording::open(&path) else {
+            continue;
+        };
+        let Ok(reader) = recording.reader(ReaderOptions::default()) else {
+            continue;
+        };
+        let layout = records(&reader).and_then(|records| records.layout().ok());
+        let Some(layout) = layout else { continue };
+        let mut study = Study::default().with(Vcpus::new(Window::default()));
+        let outcome = reader.walk(&mut study);
+        study.finish();
+        if !is_whole(&study, &outcome) {
+            continue;
+        }
+        let vcpus: BTreeSet<i32> = study.walked().machine.vcpus().map(|one| one.tid).collect();
+        let mut seen = Seen::default();
+        let _ = reader.walk(&mut seen);
+        let first = seen.first.expect("it has events");
+        // Some threads that are no vCPUs, as if they worked for a VM; of the first it is not known that it sleeps.
+        let others = seen.tids.difference(&vcpus).filter(|tid| **tid > 0).take(5);
+        let others: Vec<ThreadSeed> = others
+            .zip(0..)
+            .map(|(tid, at)| ThreadSeed {
+                tid: *tid,
+                vm_pid: 1,
+                asleep: at > 0,
+                cpu: -1,
+            })
+            .collect();
+        let mut kernel = Kernel::new(OBJECT, &layout, &[]);
+        for one in &others {
+            let tid = one.tid.cast_unsigned();
+            let thread = raw::Vcpu::other(tid, 1, one.asleep, -1, first);
+            kernel.insert("vcpus", &tid, &thread);
+        }
+        let mut replay = Replay { kernel, end: 0 };
+        let _ = reader.walk(&mut replay);
+        let mut events = Events::new(Vec::new(), others);
+        events.whole(&reader, first);
+        let mut counted = events.snapshot();
+        for vcpu in &mut counted.vcpus {
+            (vcpu.number, vcpu.pid) = (None, 0);
+        }
+        for thread in &mut counted.threads {
+            thread.vm_pid = 0;
+        }
+        counted.behind.iter_mut().for_each(|one| one.comm = None);
+        counted.sort();
+        let mut told = snapshot(&replay.kernel, counted.to_ns);
+        // A thread's end perf tells beside events, a little earlier than the scheduler.
+        let ended = counted.ended().union(&told.ended()).copied().collect();
+        counted.forget(&ended);
+        told.forget(&ended);
+        for (ours, theirs) in counted.vcpus.iter_mut().zip(&told.vcpus) {
+            if ours.times.get(State::Unknown) > 0 {
+                // As above.
+                ours.polls.unpolled_ns = theirs.polls.unpolled_ns;
+            }
+        }
+        assert_eq!(counted.vcpus, told.vcpus, "{name}");
+        assert_eq!(counted.threads, told.threads, "{name}");
+        assert_eq!(counted.rows, told.rows, "{name}");
+        assert_eq!(counted.behind, told.behind, "{name}");
+        recordings += 1;
+        waits += counted.behind.len();
+        threads += counted.threads.iter().filter(|one| one.ran_ns > 0).count();
+    }
+    assert!(recordings >= 12, "only {recordings} recordings");
+    assert!(waits >= 50, "only {waits} waits behind tasks");
+    assert!(threads >= 50, "only {threads} threads ran");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What was counted up to some time, and between two times.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
 use event::ExitReason;
 use model::{Access, Polls, State, Times};
 
@@ -122,6 +125,17 @@ pub struct Row {
     pub times: Times,
 }
 
+impl Row {
+    /// Adds another row of the same kind.
+    pub(crate) fn add(&mut self, row: &Row) {
+        self.durations.merge(&row.durations);
+        self.min_ns = self.min_ns.zip(row.min_ns).map(|(a, b)| a.min(b));
+        self.user_count += row.user_count;
+        self.whole_ns += row.whole_ns;
+        self.times.merge(&row.times);
+    }
+}
+
 /// One vCPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vcpu {
@@ -149,12 +163,76 @@ pub struct Vcpu {
     pub preempted: Durations,
 }
 
-/// For how long a vCPU waited for a CPU while another task had it.
+/// A thread that works for a VM and is no vCPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Thread {
+    /// The thread.
+    pub tid: i32,
+    /// The VM's process, which need not be its own.
+    pub vm_pid: i32,
+    /// Whether it has ended.
+    pub ended: bool,
+    /// For how long it had a CPU, in nanoseconds.
+    pub ran_ns: u64,
+    /// For how long it slept, in nanoseconds.
+    pub slept_ns: u64,
+    /// For how long it waited for a CPU, in nanoseconds.
+    pub runnable_ns: u64,
+    /// Time of which nobody knows what it did, in nanoseconds.
+    pub unknown_ns: u64,
+    /// Waits for a CPU after it was woken.
+    pub woken: Durations,
+    /// Waits for a CPU after it was preempted.
+    pub preempted: Durations,
+}
+
+impl Thread {
+    /// Returns a thread that was followed as vCPUs are: on a CPU in user space, asleep in user space.
+    pub(crate) fn of(vcpu: Vcpu) -> Thread {
+        let times = vcpu.times;
+        let (ran, slept) = (times.get(State::User), times.get(State::UserBlocked));
+        let runnable = times.get(State::Runnable);
+        Thread {
+            tid: vcpu.tid,
+            vm_pid: vcpu.pid,
+            ended: vcpu.ended,
+            ran_ns: ran,
+            slept_ns: slept,
+            runnable_ns: runnable,
+            unknown_ns: times.total().saturating_sub(ran + slept + runnable),
+            woken: vcpu.woken,
+            preempted: vcpu.preempted,
+        }
+    }
+
+    fn since(&self, before: &Thread) -> Thread {
+        Thread {
+            ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
+            slept_ns: self.slept_ns.saturating_sub(before.slept_ns),
+            runnable_ns: self.runnable_ns.saturating_sub(before.runnable_ns),
+            unknown_ns: self.unknown_ns.saturating_sub(before.unknown_ns),
+            woken: self.woken.since(&before.woken),
+            preempted: self.preempted.since(&before.preempted),
+            ..*self
+        }
+    }
+
+    /// Returns whether it had a CPU, or waited for one.
+    pub fn did_anything(&self) -> bool {
+        self.ran_ns > 0 || self.runnable_ns > 0
+    }
+}
+
+/// Stands for several tasks in [`Behind::by_tid`].
+pub const SEVERAL: i32 = -1;
+
+/// For how long a vCPU or another thread waited for a CPU while another task had it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behind {
-    /// The vCPU's thread.
+    /// The thread that waited.
     pub tid: i32,
-    /// The other's; 0 is the idle task: the CPU had yet to wake up.
+    /// The other's; 0 is the idle task: the CPU had yet to wake up. [`SEVERAL`]: tasks of one name that have ended, or, without a
+    /// name, all that found no room.
     pub by_tid: i32,
     /// The other's name, if known.
     pub comm: Option<String>,
@@ -171,8 +249,12 @@ pub struct Dropped {
     pub vcpus: u64,
     /// Exits and accesses of kinds beyond the most rows.
     pub rows: u64,
-    /// Waits behind tasks beyond the most that are told apart, or behind too many others.
+    /// Waits of which it is not known behind whom, since too many waited for one CPU.
     pub behind: u64,
+    /// Threads beyond the most that are followed, as they are now.
+    pub threads: u64,
+    /// Events that found no room in a ring, where they are counted out of the kernel's rings.
+    pub events: u64,
 }
 
 /// All that was counted.
@@ -184,9 +266,11 @@ pub struct Snapshot {
     pub to_ns: u64,
     /// The vCPUs, by process and thread.
     pub vcpus: Vec<Vcpu>,
+    /// Other threads that work for VMs, by process and thread.
+    pub threads: Vec<Thread>,
     /// Exits and accesses, by thread and kind.
     pub rows: Vec<Row>,
-    /// Behind whom vCPUs waited, by thread.
+    /// Behind whom they waited, by thread.
     pub behind: Vec<Behind>,
     /// What found no room.
     pub dropped: Dropped,
@@ -247,11 +331,10 @@ impl Snapshot {
                 ..*now
             }
         };
-        let mut others = earlier.behind.iter().peekable();
+        let others = earlier.behind.iter().map(|one| (one.key(), one));
+        let others: HashMap<_, _> = others.collect();
         let behind = |now: &Behind| {
-            let key = |one: &Behind| (one.tid, one.by_tid);
-            while others.next_if(|one| key(one) < key(now)).is_some() {}
-            let before = others.next_if(|one| key(one) == key(now));
+            let before = others.get(&now.key());
             let (count, ns) = before.map_or((0, 0), |before| (before.count, before.ns));
             Behind {
                 count: now.count.saturating_sub(count),
@@ -259,16 +342,24 @@ impl Snapshot {
                 ..now.clone()
             }
         };
+        let thread = |now: &Thread| {
+            let same = |before: &&Thread| (before.tid, before.vm_pid) == (now.tid, now.vm_pid);
+            let before = earlier.threads.iter().find(same);
+            before.map_or_else(|| now.clone(), |before| now.since(before))
+        };
         let mut since = Snapshot {
             from_ns: earlier.to_ns,
             to_ns: self.to_ns,
             vcpus: self.vcpus.iter().map(vcpu).collect(),
+            threads: self.threads.iter().map(thread).collect(),
             rows: self.rows.iter().map(row).collect(),
             behind: self.behind.iter().map(behind).collect(),
             dropped: Dropped {
                 vcpus: self.dropped.vcpus.saturating_sub(earlier.dropped.vcpus),
                 rows: self.dropped.rows.saturating_sub(earlier.dropped.rows),
                 behind: self.dropped.behind.saturating_sub(earlier.dropped.behind),
+                threads: self.dropped.threads,
+                events: self.dropped.events.saturating_sub(earlier.dropped.events),
             },
         };
         since
@@ -276,7 +367,102 @@ impl Snapshot {
             .retain(|row| row.durations.count > 0 || row.whole_ns > 0);
         since.behind.retain(|one| one.ns > 0);
         since.vcpus.retain(|vcpu| vcpu.times.total() > 0);
+        since.threads.retain(Thread::did_anything);
         since
+    }
+
+    /// Adds what was counted before, of the threads that are in both.
+    pub(crate) fn add(&mut self, before: &Snapshot) {
+        for vcpu in &mut self.vcpus {
+            let same = |one: &&Vcpu| (one.tid, one.pid) == (vcpu.tid, vcpu.pid);
+            let Some(one) = before.vcpus.iter().find(same) else {
+                continue;
+            };
+            vcpu.number = vcpu.number.or(one.number);
+            vcpu.times.merge(&one.times);
+            vcpu.exits += one.exits;
+            vcpu.before_first_entry += one.before_first_entry;
+            vcpu.without_entry += one.without_entry;
+            vcpu.polls.succeeded += one.polls.succeeded;
+            vcpu.polls.succeeded_ns += one.polls.succeeded_ns;
+            vcpu.polls.failed += one.polls.failed;
+            vcpu.polls.failed_ns += one.polls.failed_ns;
+            vcpu.polls.unpolled += one.polls.unpolled;
+            vcpu.polls.unpolled_ns += one.polls.unpolled_ns;
+            vcpu.woken.merge(&one.woken);
+            vcpu.preempted.merge(&one.preempted);
+        }
+        for thread in &mut self.threads {
+            let Some(one) = before.threads.iter().find(|one| one.tid == thread.tid) else {
+                continue;
+            };
+            thread.ran_ns += one.ran_ns;
+            thread.slept_ns += one.slept_ns;
+            thread.runnable_ns += one.runnable_ns;
+            thread.unknown_ns += one.unknown_ns;
+            thread.woken.merge(&one.woken);
+            thread.preempted.merge(&one.preempted);
+        }
+        self.dropped.rows += before.dropped.rows;
+        let rows = self.rows.drain(..).map(|row| ((row.tid, row.what), row));
+        let mut rows: BTreeMap<_, _> = rows.collect();
+        for row in &before.rows {
+            match rows.entry((row.tid, row.what)) {
+                Entry::Vacant(entry) => drop(entry.insert(row.clone())),
+                Entry::Occupied(mut entry) => entry.get_mut().add(row),
+            }
+        }
+        self.rows = rows.into_values().collect();
+        let others = self.behind.iter().zip(0..).map(|(one, at)| {
+            let (tid, by_tid, comm) = one.key();
+            ((tid, by_tid, comm.map(str::to_owned)), at)
+        });
+        let others: HashMap<(i32, i32, Option<String>), usize> = others.collect();
+        for one in &before.behind {
+            let (tid, by_tid, comm) = one.key();
+            let at = others.get(&(tid, by_tid, comm.map(str::to_owned)));
+            match at.and_then(|at| self.behind.get_mut(*at)) {
+                Some(sum) => {
+                    sum.count += one.count;
+                    sum.ns += one.ns;
+                }
+                None => self.behind.push(one.clone()),
+            }
+        }
+    }
+
+    /// Returns the vCPUs and threads that have ended.
+    pub fn ended(&self) -> HashSet<i32> {
+        let vcpus = self.vcpus.iter().filter(|vcpu| vcpu.ended);
+        let threads = self.threads.iter().filter(|thread| thread.ended);
+        let vcpus = vcpus.map(|vcpu| vcpu.tid);
+        vcpus.chain(threads.map(|thread| thread.tid)).collect()
+    }
+
+    /// Leaves out all that is of these threads.
+    pub fn forget(&mut self, tids: &HashSet<i32>) {
+        self.vcpus.retain(|vcpu| !tids.contains(&vcpu.tid));
+        self.threads.retain(|thread| !tids.contains(&thread.tid));
+        self.rows.retain(|row| !tids.contains(&row.tid));
+        self.behind.retain(|one| !tids.contains(&one.tid));
+    }
+
+    /// Puts everything in order: vCPUs by process and number, threads by process, the rest by thread.
+    pub(crate) fn sort(&mut self) {
+        self.vcpus
+            .sort_by_key(|vcpu| (vcpu.pid, vcpu.number, vcpu.tid));
+        self.threads
+            .sort_by_key(|thread| (thread.vm_pid, thread.tid));
+        self.rows.sort_by_key(|row| (row.tid, row.what));
+        self.behind.sort_by(|a, b| a.key().cmp(&b.key()));
+    }
+}
+
+impl Behind {
+    /// Whose wait, and behind whom: by name where several tasks are summed up.
+    fn key(&self) -> (i32, i32, Option<&str>) {
+        let comm = (self.by_tid == SEVERAL).then_some(self.comm.as_deref());
+        (self.tid, self.by_tid, comm.flatten())
     }
 }
 

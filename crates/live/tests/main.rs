@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use live::{Error, Live, Options, Seed, Snapshot};
+use live::{Error, Live, Options, Seed, Snapshot, ThreadSeed};
 use model::State;
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
@@ -23,10 +23,11 @@ fn now_ns() -> u64 {
 }
 
 /// Starts counting, or says why it cannot.
-fn start(vcpus: Vec<Seed>, without_btf: bool) -> Option<Live> {
+fn start(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>, without_btf: bool) -> Option<Live> {
     let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
     let live = Live::start(&Options {
         vcpus,
+        threads,
         now_ns: now_ns(),
         privileged: rustix::process::geteuid().is_root(),
         without_btf,
@@ -124,7 +125,7 @@ fn compete(without_btf: bool) -> Option<(Snapshot, [u64; 3])> {
         pid: i32::try_from(std::process::id()).expect("ids are small"),
         number: 7,
     };
-    let live = start(vec![seed], without_btf)?;
+    let live = start(vec![seed], Vec::new(), without_btf)?;
     assert_eq!(live.by_record(), without_btf);
     let stop = AtomicBool::new(false);
     let before = worker.schedstat();
@@ -200,9 +201,65 @@ fn waits_are_those_that_the_kernel_counts_by_record() {
 }
 
 #[test]
+fn a_thread_that_is_no_vcpu_runs_and_waits_as_the_kernel_counts() {
+    let worker = Worker::new();
+    worker.wait_until_asleep();
+    let vm_pid = i32::try_from(std::process::id()).expect("ids are small");
+    let seed = ThreadSeed {
+        tid: worker.tid,
+        vm_pid,
+        asleep: true,
+        cpu: 0,
+    };
+    let Some(live) = start(Vec::new(), vec![seed], false) else {
+        return;
+    };
+    let before = worker.schedstat();
+    worker.go.send(()).expect("the worker waits");
+    worker.done.recv().expect("the worker tells");
+    worker.wait_until_asleep();
+    let after = worker.schedstat();
+    let snapshot = live.snapshot(now_ns()).expect("maps can be read");
+    assert!(snapshot.vcpus.iter().all(|vcpu| vcpu.tid != worker.tid));
+    let thread = snapshot.threads.iter().find(|one| one.tid == worker.tid);
+    let thread = thread.expect("it is followed");
+    assert_eq!(thread.vm_pid, vm_pid);
+    close(thread.ran_ns, after[0] - before[0], "ran");
+    close(thread.runnable_ns, after[1] - before[1], "waited for a CPU");
+    assert_eq!(thread.unknown_ns, 0, "{thread:?}");
+    let all = thread.ran_ns + thread.runnable_ns + thread.slept_ns;
+    assert_eq!(all, snapshot.to_ns - snapshot.from_ns, "times add up");
+}
+
+#[test]
+fn what_has_ended_is_told_once_and_leaves_the_maps() {
+    let worker = Worker::new();
+    worker.wait_until_asleep();
+    let seed = Seed {
+        tid: worker.tid,
+        pid: i32::try_from(std::process::id()).expect("ids are small"),
+        number: 0,
+    };
+    let Some(mut live) = start(vec![seed], Vec::new(), false) else {
+        return;
+    };
+    let tid = worker.tid;
+    drop(worker);
+    while fs::exists(format!("/proc/self/task/{tid}")).expect("/proc can be read") {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let snapshot = live.snapshot(now_ns()).expect("maps can be read");
+    assert!(snapshot.vcpus[0].ended, "{snapshot:?}");
+    assert_eq!(snapshot.ended().into_iter().collect::<Vec<_>>(), [tid]);
+    live.forget(&snapshot.ended()).expect("maps can be changed");
+    let snapshot = live.snapshot(now_ns()).expect("maps can be read");
+    assert!(snapshot.vcpus.is_empty() && snapshot.behind.is_empty());
+}
+
+#[test]
 fn two_snapshots_differ_by_what_was_between() {
     let worker = Worker::new();
-    let Some(live) = start(Vec::new(), false) else {
+    let Some(live) = start(Vec::new(), Vec::new(), false) else {
         return;
     };
     let first = live.snapshot(now_ns()).expect("maps can be read");

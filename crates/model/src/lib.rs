@@ -21,7 +21,7 @@ mod track;
 mod vms;
 
 pub use by_number::ByNumber;
-pub use machine::{Halt, Machine, VcpuTimes};
+pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, vcpu_name, vm_names};
 pub use seen::Seen;
 pub use span::{Access, Cause, Span, SpanSink, State, Times};

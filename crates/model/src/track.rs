@@ -70,6 +70,8 @@ pub(crate) struct Track {
     pub thread: u32,
     /// Whether an event told the vCPU's number.
     pub numbered: bool,
+    /// Whether it is no vCPU, but another thread that is followed.
+    pub other: bool,
     pub place: Place,
     pub sched: Sched,
     pub cpu: i32,
@@ -111,6 +113,7 @@ impl Track {
             tid,
             thread,
             numbered: false,
+            other: false,
             place: Place::Lost,
             sched: Sched::Running,
             cpu,
@@ -234,17 +237,23 @@ impl Track {
     /// Hands out the spans of the exit that ended, or of the guest's run that did.
     #[inline]
     pub(crate) fn flush<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
-        for span in self.pending.drain(..) {
-            spans.span(&Span {
-                vcpu,
-                state: span.state,
-                start: span.start,
-                end: span.end,
-                cpu: span.cpu,
-                cause: self.cause,
-                behind: span.behind,
-            });
+        for span in self.kept(vcpu) {
+            spans.span(&span);
         }
+        self.pending.clear();
+    }
+
+    /// Returns the spans that are kept.
+    pub(crate) fn kept(&self, vcpu: u32) -> impl Iterator<Item = Span> + '_ {
+        self.pending.iter().map(move |span| Span {
+            vcpu,
+            state: span.state,
+            start: span.start,
+            end: span.end,
+            cpu: span.cpu,
+            cause: self.cause,
+            behind: span.behind,
+        })
     }
 
     /// `kvm_halt_poll_ns`: in the halt that ends KVM was set to poll for `old_ns`, and is from now on for `new_ns`.

@@ -165,6 +165,15 @@ impl Flight {
         Ok(bytes)
     }
 
+    /// Returns what there was so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Wait`].
+    pub fn so_far(&self) -> Result<Summary, Error> {
+        self.live.summary()
+    }
+
     /// Stops the events, and returns what there was in all.
     ///
     /// # Errors

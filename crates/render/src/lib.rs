@@ -153,8 +153,12 @@ fn live_tables() -> Vec<(&'static str, String)> {
             top::exits().described(&[&top::views()[1], &top::views()[2]]),
         ),
         (
+            "`top`: `threads`",
+            top::threads().described(&[&top::views()[3]]),
+        ),
+        (
             "`top`: `behind`",
-            top::behind().described(&[&top::views()[3]]),
+            top::behind().described(&[&top::views()[4]]),
         ),
         (
             "`overhead`: `rows`",

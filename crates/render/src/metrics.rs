@@ -75,6 +75,7 @@ impl Metrics {
         exits(&mut out, named);
         accesses(&mut out, named);
         waits(&mut out, named);
+        threads(&mut out, named);
         polls(&mut out, named);
         head(
             &mut out,
@@ -87,6 +88,7 @@ impl Metrics {
             ("vcpus", dropped.vcpus),
             ("rows", dropped.rows),
             ("behind", dropped.behind),
+            ("events", dropped.events),
         ] {
             let _ = writeln!(out, "trapline_dropped_total{{what=\"{what}\"}} {count}");
         }
@@ -207,7 +209,7 @@ fn waits(out: &mut String, named: &Named) {
         out,
         name,
         "counter",
-        "Time that a vCPU waited for a CPU while another task had it.",
+        "Time that a vCPU or another thread of a VM waited for a CPU while another task had it.",
     );
     for one in &named.behind {
         let (whose, comm) = (
@@ -215,11 +217,49 @@ fn waits(out: &mut String, named: &Named) {
             label(one.comm.as_deref().unwrap_or_default()),
         );
         let by = one.by_tid.map(|tid| tid.to_string()).unwrap_or_default();
+        let thread = one
+            .thread
+            .as_deref()
+            .map(|name| format!(",thread=\"{}\"", label(name)));
+        let thread = thread.unwrap_or_default();
         let _ = writeln!(
             out,
-            "{name}{{{whose},task=\"{comm}\",by_tid=\"{by}\"}} {}",
+            "{name}{{{whose}{thread},task=\"{comm}\",by_tid=\"{by}\"}} {}",
             seconds(one.ns)
         );
+    }
+}
+
+fn threads(out: &mut String, named: &Named) {
+    let labels = |one: &live::NamedThread| {
+        let (whose, name) = (labels(&one.whose), one.comm.as_deref().unwrap_or_default());
+        let (name, role) = (label(name), one.role.name());
+        format!("{whose},thread=\"{name}\",role=\"{role}\"")
+    };
+    let name = "trapline_thread_seconds_total";
+    let help = "Time of a thread that works for a VM and is no vCPU, by what it did.";
+    head(out, name, "counter", help);
+    for one in &named.threads {
+        let (labels, thread) = (labels(one), &one.thread);
+        for (state, ns) in [
+            ("running", thread.ran_ns),
+            ("runnable", thread.runnable_ns),
+            ("sleeping", thread.slept_ns),
+            ("unknown", thread.unknown_ns),
+        ] {
+            let seconds = seconds(ns);
+            let _ = writeln!(out, "{name}{{{labels},state=\"{state}\"}} {seconds}");
+        }
+    }
+    let name = "trapline_thread_cpu_wait_seconds";
+    let help = "Waits of such a thread for a CPU, after it was woken or preempted.";
+    head(out, name, "histogram", help);
+    for one in &named.threads {
+        let (woken, preempted) = (&one.thread.woken, &one.thread.preempted);
+        for (after, durations) in [("woken", woken), ("preempted", preempted)] {
+            let labels = format!("{},after=\"{after}\"", labels(one));
+            histogram(out, name, &labels, durations);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use live::{Durations, Named, NamedBehind, NamedRow, NamedVcpu, Whose};
+use live::{Durations, Named, NamedBehind, NamedRow, NamedThread, NamedVcpu, Way, Whose};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -60,6 +60,22 @@ fn per_second<'t, R: 't>(table: Table<'t, R>, value: fn(&R) -> f64) -> Table<'t,
         })
 }
 
+/// Columns of waits for a CPU, after a wake-up and after being preempted.
+const WOKEN: [&str; 5] = [
+    "woken",
+    "woken_ns",
+    "woken_mean_ns",
+    "woken_p99_ns",
+    "woken_max_ns",
+];
+const PREEMPTED: [&str; 5] = [
+    "preempted",
+    "preempted_ns",
+    "preempted_mean_ns",
+    "preempted_p99_ns",
+    "preempted_max_ns",
+];
+
 fn waits<'t, R: 't>(
     table: Table<'t, R>,
     names: [&'static str; 5],
@@ -99,24 +115,10 @@ pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
         .column("polls_failed_ns", Nanoseconds, |v| {
             v.row.vcpu.polls.failed_ns
         });
-    let woken = [
-        "woken",
-        "woken_ns",
-        "woken_mean_ns",
-        "woken_p99_ns",
-        "woken_max_ns",
-    ];
-    let table = waits(table, woken, |v| &v.row.vcpu.woken)
+    let table = waits(table, WOKEN, |v| &v.row.vcpu.woken)
         .heading("wake max", 10)
         .show(|v, layout| layout.time(v.row.vcpu.woken.max_ns));
-    let preempted = [
-        "preempted",
-        "preempted_ns",
-        "preempted_mean_ns",
-        "preempted_p99_ns",
-        "preempted_max_ns",
-    ];
-    waits(table, preempted, |v| &v.row.vcpu.preempted)
+    waits(table, PREEMPTED, |v| &v.row.vcpu.preempted)
         .heading("steal max", 10)
         .show(|v, layout| layout.time(v.row.vcpu.preempted.max_ns))
         .column("before_first_entry", Count, |v| {
@@ -132,6 +134,61 @@ fn shown_of_vcpus() -> impl Iterator<Item = &'static str> {
     let last = ["exits_per_second", "woken_max_ns", "preempted_max_ns"];
     first.chain(times::names(false)).chain(last)
 }
+
+/// Columns of threads that are no vCPUs.
+pub(crate) fn threads<'r>() -> Table<'r, In<'r, NamedThread>> {
+    use Unit::{Flag, Nanoseconds, Number, Share, Text};
+    type Row<'r> = In<'r, NamedThread>;
+    let table = Table::new()
+        .column("vm", Text, |t: &Row<'_>| vm(&t.row.whose))
+        .text_only()
+        .left("VM", NAME)
+        .column("vm_pid", Number, |t| t.row.whose.vm_pid)
+        .column("vm_name", Text, |t| t.row.whose.vm_name.clone())
+        .column("tid", Number, |t| t.row.thread.tid)
+        .heading("thread", 8)
+        .column("role", Text, |t| t.row.role.name())
+        .left("role", 5)
+        .gap("  ")
+        .column("comm", Text, |t| t.row.comm.clone())
+        .left("name", 0)
+        .gap("  ")
+        .show(|t, _| clean(t.row.comm.as_deref().unwrap_or_default()))
+        .column("ran_ns", Nanoseconds, |t| t.row.thread.ran_ns)
+        .heading("ran", 10)
+        .column("ran_share", Share, |t| {
+            part(t.row.thread.ran_ns, t.interval_ns)
+        })
+        .heading("%", 7)
+        .column("runnable_ns", Nanoseconds, |t| t.row.thread.runnable_ns)
+        .heading("waited", 10)
+        .column("runnable_share", Share, |t| {
+            part(t.row.thread.runnable_ns, t.interval_ns)
+        })
+        .heading("%", 7)
+        .column("slept_ns", Nanoseconds, |t| t.row.thread.slept_ns)
+        .column("unknown_ns", Nanoseconds, |t| t.row.thread.unknown_ns);
+    let table = waits(table, WOKEN, |t| &t.row.thread.woken)
+        .heading("wake max", 10)
+        .show(|t, layout| layout.time(t.row.thread.woken.max_ns));
+    waits(table, PREEMPTED, |t| &t.row.thread.preempted)
+        .heading("steal max", 10)
+        .show(|t, layout| layout.time(t.row.thread.preempted.max_ns))
+        .column("ended", Flag, |t| t.row.thread.ended)
+}
+
+const THREADS: [&str; 10] = [
+    "vm",
+    "tid",
+    "ran_ns",
+    "ran_share",
+    "runnable_ns",
+    "runnable_share",
+    "woken_max_ns",
+    "preempted_max_ns",
+    "role",
+    "comm",
+];
 
 /// Columns of exits and accesses.
 pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
@@ -188,11 +245,15 @@ const EXITS: [&str; 10] = [
 /// Columns of notifications.
 const NOTIFICATIONS: [&str; 6] = ["vm", "vcpu", "per_second", "mean_ns", "key", "name"];
 
-/// Columns of tasks that ran while vCPUs waited.
+/// Columns of tasks that ran while vCPUs and threads waited.
 pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
     use Unit::{Count, Nanoseconds, Number, Share, Text};
     type Row<'r> = In<'r, NamedBehind>;
     whose(Table::new(), |b: &Row<'_>| &b.row.whose)
+        .column("thread", Text, |b| b.row.thread.clone())
+        .left("or thread", 15)
+        .gap("  ")
+        .show(|b, _| clean(b.row.thread.as_deref().unwrap_or_default()))
         .column("comm", Text, |b| b.row.comm.clone())
         .left("behind", 0)
         .gap("  ")
@@ -201,7 +262,7 @@ pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
             (Some(comm), _, Some(vm)) => clean(&format!("{comm} of {vm}")),
             (Some(comm), ..) => clean(comm),
             (None, Some(tid), _) => format!(":{tid}"),
-            _ => "unknown".to_owned(),
+            _ => "others".to_owned(),
         })
         .column("by_tid", Number, |b| b.row.by_tid)
         .column("by_vm", Text, |b| b.row.vm.clone())
@@ -213,7 +274,7 @@ pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
         .heading("%", 7)
 }
 
-const BEHIND: [&str; 6] = ["vm", "vcpu", "ran_ns", "share", "count", "comm"];
+const BEHIND: [&str; 7] = ["vm", "vcpu", "thread", "ran_ns", "share", "count", "comm"];
 
 /// What found no room.
 #[derive(Debug, Serialize)]
@@ -221,14 +282,19 @@ struct Dropped {
     vcpus: u64,
     rows: u64,
     behind: u64,
+    threads: u64,
+    events: u64,
 }
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub struct Document {
     interval_ns: u64,
+    counted_by: &'static str,
+    counted_why: Option<String>,
     isa: Option<&'static str>,
     vcpus: Value,
+    threads: Value,
     rows: Value,
     notifications: Value,
     behind: Value,
@@ -248,8 +314,17 @@ pub fn document(named: &Named) -> Document {
     let ns = named.interval_ns;
     Document {
         interval_ns: ns,
+        counted_by: match named.way {
+            Way::Bpf => "bpf",
+            Way::Events { .. } => "events",
+        },
+        counted_why: match &named.way {
+            Way::Events { why } => why.as_deref().map(clean),
+            Way::Bpf => None,
+        },
         isa: named.isa.map(event::Isa::name),
         vcpus: vcpus().json(all(&named.vcpus, ns)),
+        threads: threads().json(all(&named.threads, ns)),
         rows: exits().json(all(&named.rows, ns)),
         notifications: exits().json(notifications(named)),
         behind: behind().json(all(&named.behind, ns)),
@@ -257,6 +332,8 @@ pub fn document(named: &Named) -> Document {
             vcpus: named.dropped.vcpus,
             rows: named.dropped.rows,
             behind: named.dropped.behind,
+            threads: named.dropped.threads,
+            events: named.dropped.events,
         },
     }
 }
@@ -277,10 +354,12 @@ pub struct Part {
     pub lines: Vec<String>,
 }
 
-/// Returns the parts: vCPUs, exits and accesses, notifications, tasks that ran while vCPUs waited.
-pub fn parts(named: &Named, layout: Layout) -> [Part; 4] {
+/// Returns the parts: vCPUs, exits and accesses, notifications, other threads, tasks that ran while vCPUs and threads waited.
+pub fn parts(named: &Named, layout: Layout) -> [Part; 5] {
     let ns = named.interval_ns;
     let (of_vcpus, of_exits, of_behind) = (vcpus(), exits(), behind());
+    let of_threads = threads();
+    let others = of_threads.view(THREADS);
     let states = of_vcpus.view(shown_of_vcpus());
     let rows = of_exits.view(EXITS);
     let told = of_exits.view(NOTIFICATIONS);
@@ -288,6 +367,7 @@ pub fn parts(named: &Named, layout: Layout) -> [Part; 4] {
     let vcpus = all(&named.vcpus, ns).map(|row| states.line(&row, layout));
     let exits = all(&named.rows, ns).map(|row| rows.line(&row, layout));
     let notified = notifications(named).map(|row| told.line(&row, layout));
+    let threads = all(&named.threads, ns).map(|row| others.line(&row, layout));
     let behind = all(&named.behind, ns).map(|row| waits.line(&row, layout));
     [
         Part {
@@ -306,16 +386,36 @@ pub fn parts(named: &Named, layout: Layout) -> [Part; 4] {
             lines: notified.collect(),
         },
         Part {
-            title: "who ran while vCPUs waited for a CPU",
+            title: "back ends and other threads of the VMs",
+            head: others.head(),
+            lines: threads.collect(),
+        },
+        Part {
+            title: "who ran while they waited for a CPU",
             head: waits.head(),
             lines: behind.collect(),
         },
     ]
 }
 
+/// Returns by whom it was counted, and why not in the kernel.
+pub fn way(named: &Named) -> String {
+    match &named.way {
+        Way::Bpf => "in the kernel, by BPF programs".to_owned(),
+        Way::Events { why: None } => "out of the kernel's events".to_owned(),
+        Way::Events { why: Some(why) } => {
+            format!("out of the kernel's events, since {}", clean(why))
+        }
+    }
+}
+
 /// Returns the tables; each has as many rows as the layout's limit.
 pub fn table(named: &Named, layout: Layout) -> String {
-    let mut out = format!("top: {} counted\n", layout.time(named.interval_ns));
+    let mut out = format!(
+        "top: {} counted {}\n",
+        layout.time(named.interval_ns),
+        way(named)
+    );
     for part in parts(named, layout) {
         if part.lines.is_empty() {
             continue;
@@ -345,21 +445,30 @@ pub fn warnings(named: &Named) -> Vec<String> {
         ),
         (
             dropped.behind,
-            "waits were behind tasks beyond the most that are told apart",
+            "waits were with too many others for one CPU, so that nobody knows behind whom",
         ),
     ];
     let told = told.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, what)| format!("{count} {what}, and are counted nowhere else"))
-        .collect()
+    let told = told.map(|(count, what)| format!("{count} {what}, and are counted nowhere else"));
+    let threads = (dropped.threads > 0).then(|| {
+        let threads = dropped.threads;
+        format!("{threads} threads of VMs are beyond the most that are followed")
+    });
+    let events = (dropped.events > 0).then(|| {
+        let events = words::plural(dropped.events, "event");
+        format!("{events} found no room in the kernel's rings and are counted nowhere")
+    });
+    told.chain(threads).chain(events).collect()
 }
 
 /// The views, for the description of columns.
 #[cfg(test)]
-pub(crate) fn views() -> [Vec<&'static str>; 4] {
+pub(crate) fn views() -> [Vec<&'static str>; 5] {
     [
         shown_of_vcpus().collect(),
         EXITS.to_vec(),
         NOTIFICATIONS.to_vec(),
+        THREADS.to_vec(),
         BEHIND.to_vec(),
     ]
 }

@@ -37,6 +37,15 @@ impl DeviceNames {
                 mtree: facts.all().mtree.clone(),
             });
         };
+        DeviceNames::read(path)
+    }
+
+    /// Reads the text of `info mtree`.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the file cannot be read, or is of another kind.
+    pub fn read(path: &Path) -> Result<DeviceNames, Error> {
         let wanted = Wanted::DeviceMap;
         let name = format!("--mtree {}", path.display());
         let text = source::read_beside(path, MAX_MTREE);
@@ -55,6 +64,11 @@ impl DeviceNames {
         }
         let text = shown(&text);
         Ok(DeviceNames { mtree: Some(text) })
+    }
+
+    /// Returns the text of `info mtree`, if there is one.
+    pub fn mtree(&self) -> Option<&str> {
+        self.mtree.as_deref()
     }
 
     /// Returns the names for a machine, and tells in `quality` what of the text was not understood.

@@ -22,7 +22,9 @@ mod single;
 pub(crate) mod table;
 mod warnings;
 
-pub use rows::{ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, access_key};
+pub use rows::{
+    ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow, access_key,
+};
 use rows::{Key, Rows, make_row};
 pub use single::SingleExit;
 use single::Singles;
@@ -435,6 +437,12 @@ impl Exits {
             },
             _ => {}
         }
+    }
+
+    /// Returns what is counted so far of each thread, where rows are told apart by vCPU.
+    pub fn by_thread(&self) -> impl Iterator<Item = ThreadRow<'_>> {
+        let tables = ExitTable::ALL.into_iter().zip(&self.tables);
+        tables.flat_map(|(table, rows)| rows.by_thread(table))
     }
 
     /// Returns the exits that could not be timed.

@@ -102,6 +102,25 @@ pub(super) struct Row {
     pub(super) whole: Taken,
 }
 
+/// What is counted so far of one thread's exits of a reason, or of its accesses to an address.
+#[derive(Debug, Clone)]
+pub struct ThreadRow<'r> {
+    /// The thread.
+    pub tid: i32,
+    /// The exit reason, in the `vmexit` table.
+    pub reason: Option<ExitReason>,
+    /// The access, in the other tables. Neither of both: what is beyond the most rows of a table, of whatever thread.
+    pub access: Option<Access>,
+    /// Count and durations.
+    pub stats: &'r Stats,
+    /// What the vCPU did in that time, if it was asked for.
+    pub times: Times,
+    /// How many of them the VMM handled.
+    pub user_count: u64,
+    /// In the table of ports: the time of the exits for this one, in nanoseconds.
+    pub whole_ns: u64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     pub(super) wanted: bool,
@@ -145,6 +164,26 @@ impl Rows {
         row
     }
 
+    /// Returns the rows as they are counted, if they are told apart by thread.
+    pub(super) fn by_thread(&self, table: ExitTable) -> impl Iterator<Item = ThreadRow<'_>> {
+        self.rows.iter().map(move |row| {
+            let (reason, access) = match row.key {
+                Key::Reason(reason) => (Some(reason), None),
+                Key::Access { address, write } => (None, access_of(table, address, write)),
+                Key::Others => (None, None),
+            };
+            ThreadRow {
+                tid: row.group,
+                reason,
+                access,
+                stats: &row.stats,
+                times: row.times,
+                user_count: row.user_count,
+                whole_ns: row.whole.ns,
+            }
+        })
+    }
+
     #[inline]
     pub(super) fn add(&mut self, row: u32, ns: u64, times: &Times, vmm: bool) {
         let row = &mut self.rows[row as usize];
@@ -152,6 +191,25 @@ impl Rows {
         row.times.merge(times);
         row.user_count += u64::from(vmm);
     }
+}
+
+/// Returns the access of a row; `None` where the table has no such.
+fn access_of(table: ExitTable, address: u64, write: bool) -> Option<Access> {
+    Some(match table {
+        ExitTable::Vmexit => return None,
+        ExitTable::Ioport => Access::Port {
+            port: u16::try_from(address).ok()?,
+            write,
+        },
+        ExitTable::Mmio => Access::Mmio {
+            gpa: address,
+            write,
+        },
+        ExitTable::Msr => Access::Msr {
+            msr: u32::try_from(address).ok()?,
+            write,
+        },
+    })
 }
 
 /// Returns what `perf kvm stat report` prints of an access in its first column.

@@ -1,6 +1,7 @@
 //! `trapline top`.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
@@ -30,6 +31,16 @@ pub(crate) struct TopArgs {
     /// Show exits of each vCPU, or of all vCPUs of a VM together.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = TopBy::Vcpu)]
     pub by: TopBy,
+
+    /// Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The
+    /// numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for.
+    #[arg(long)]
+    pub events: bool,
+
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from the defaults of QEMU's machines.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
 
     /// With --once: print tables for people, JSON, or exits and accesses as comma-separated values.
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -73,15 +84,18 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 const TOP_HELP: &str = "The kernel counts: programs of BPF follow every vCPU at its events and keep sums, which are read once \
 an interval. Nothing is recorded. They count as the other commands do: exits as 'trapline exits', states as 'trapline vcpus'. \
-An exit counts when it is over. Percentiles are bounds, at most twice the exact value.
+An exit counts when it is over. Percentiles are bounds, at most twice the exact value. Back ends of a VM (vhost, I/O threads and the rest of \
+its VMM) have the time that they ran and waited for a CPU.
 
-This needs Linux 5.8 or later, KVM's events (the module is loaded), tracefs, and root or CAP_BPF and CAP_PERFMON. On a terminal, \
-? shows the keys.
+This needs Linux 5.8 or later, KVM's events (the module is loaded), tracefs, and root or CAP_BPF and CAP_PERFMON. Without CAP_BPF, \
+or where the kernel allows no BPF, the same is counted out of events that the kernel writes to rings, which costs more; what it says \
+first is how it counts, and why. On a terminal, ? shows the keys.
 
 Examples:
   trapline top
   trapline top --vm web
   trapline top --once --interval 10s --by vm
+  trapline top --events --mtree mtree.txt
   trapline top --once --format json | jq '.vcpus[] | {vm_name, vcpu, runnable_ns}'
   trapline top --prometheus 9435";
 

@@ -204,6 +204,16 @@ impl Kernel {
             .expect("it runs to its end")
     }
 
+    /// Puts a value into a map.
+    pub(crate) fn insert<K: aya::Pod, V: aya::Pod>(&mut self, name: &str, key: &K, value: &V) {
+        let number = self.names.iter().position(|of| of == name);
+        WORLD.with_borrow_mut(|world| {
+            let map = &mut world.maps[number.expect("it is a map")];
+            let value = words(aya_bytes(value));
+            map.values.insert(aya_bytes(key).to_vec(), value);
+        });
+    }
+
     /// Returns the keys and values of a map.
     pub(crate) fn map(&self, name: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
         let number = self.names.iter().position(|of| of == name);

@@ -1,6 +1,7 @@
 //! The machine: which vCPU is in what state, on which CPU, and behind whom.
 
 mod end;
+mod follow;
 mod sched;
 
 use event::{Data, Event, EventType, Isa, Kind, KvmExit, KvmFpu, LostKind, MmioAccess, NONE, Side};
@@ -10,6 +11,8 @@ use crate::seen::Seen;
 use crate::span::{Access, Cause, SpanSink, State, Times};
 use crate::track::{Place, Polls, Sched, Track};
 use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
+
+pub use follow::Follow;
 
 /// CPUs beyond this are not followed: the kernel has fewer.
 const MAX_CPUS: usize = 1 << 16;
@@ -72,6 +75,10 @@ pub struct VcpuTimes {
     pub exits: u64,
     /// Halts and how KVM polled in them.
     pub polls: Polls,
+    /// Whether its thread has ended.
+    pub ended: bool,
+    /// Whether it is no vCPU, but another thread that is followed ([`Follow::Other`]).
+    pub other: bool,
 }
 
 /// Rebuilds what every vCPU does from the events that tell it.
@@ -183,18 +190,6 @@ impl Machine {
     /// Returns which kinds of events there are.
     pub fn seen(&self) -> Seen {
         self.seen
-    }
-
-    /// Returns the vCPUs, in the order they were first seen; a span's `vcpu` is a position in this list.
-    pub fn vcpus(&self) -> impl Iterator<Item = VcpuTimes> {
-        self.tracks.iter().map(|track| VcpuTimes {
-            tid: track.tid,
-            thread: track.thread,
-            from: track.first,
-            to: track.at,
-            exits: track.exits,
-            polls: track.polls,
-        })
     }
 
     /// Returns the time a vCPU spent in each state so far; reading it twice tells what was between.
@@ -458,7 +453,7 @@ impl Machine {
     /// An event that a vCPU's thread makes in KVM: makes the thread known as one, and it runs.
     #[inline]
     fn kvm(&mut self, event: &Event<'_>, number: Option<u32>) -> u32 {
-        let vcpu = match self.vcpu_of(event.tid) {
+        let vcpu = match self.known_vcpu(event.tid) {
             Some(vcpu) => vcpu,
             None => self.first_event(event, number),
         };
@@ -473,17 +468,23 @@ impl Machine {
 
     #[cold]
     fn first_event(&mut self, event: &Event<'_>, number: Option<u32>) -> u32 {
+        // If it was followed as another thread, it was taken for what it is not.
+        self.ends(event.tid, event.time);
         self.threads.vcpu_event(event, number);
         let thread = self.threads.acts(event.tid);
+        self.begin(Track::new(event.tid, thread, event.time, event.cpu))
+    }
+
+    /// Follows a thread from now on, and returns its number.
+    fn begin(&mut self, track: Track) -> u32 {
         let vcpu = self.tracks.len() as u32;
-        self.tracks
-            .push(Track::new(event.tid, thread, event.time, event.cpu));
-        let slot = thread as usize;
+        let slot = track.thread as usize;
         if self.vcpus.len() <= slot {
             self.vcpus.resize(slot + 1, NO_VCPU);
         }
         self.vcpus[slot] = vcpu;
-        *self.by_tid.entry(event.tid, || vcpu) = vcpu;
+        *self.by_tid.entry(track.tid, || vcpu) = vcpu;
+        self.tracks.push(track);
         vcpu
     }
 
@@ -519,7 +520,7 @@ impl Machine {
     /// An event inside `KVM_RUN`: the vCPU is out of its guest, whether its exit was seen or not.
     #[inline]
     fn in_kvm<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) -> Option<&mut Track> {
-        let vcpu = self.vcpu_of(event.tid)?;
+        let vcpu = self.known_vcpu(event.tid)?;
         self.runs(vcpu, event);
         let track = &mut self.tracks[vcpu as usize];
         if track.place == Place::Guest {
@@ -547,7 +548,7 @@ impl Machine {
     /// CPU. One right behind a load is another request's than `KVM_RUN`'s (`KVM_GET_MP_STATE` on some hosts), and
     /// the VMM goes on.
     fn unload<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) {
-        let Some(vcpu) = self.vcpu_of(event.tid) else {
+        let Some(vcpu) = self.known_vcpu(event.tid) else {
             return;
         };
         let track = &mut self.tracks[vcpu as usize];

@@ -21,11 +21,12 @@ pub(super) fn serve(mut watch: Watch, address: SocketAddr, choice: Choice) -> Re
     for request in server.incoming_requests() {
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
-            watch.look();
+            watch.look()?;
         }
         let answered = match (request.method(), request.url()) {
             (Method::Get, "/metrics") => {
-                let counted = live::named(&watch.total()?, watch.facts(), &choice);
+                let total = watch.total()?;
+                let counted = watch.named(&total, &choice);
                 answer(request, 200, CONTENT_TYPE, metrics.text(&counted))
             }
             (Method::Get, _) => answer(request, 404, "text/plain", "see /metrics\n".to_owned()),

@@ -1,6 +1,7 @@
 //! `trapline top`: what vCPUs do now.
 
 mod exporter;
+mod rings;
 mod screen;
 mod terminal;
 mod watch;
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
         vm: args.vm.clone(),
         pid: args.pid,
         by_vm: args.by == TopBy::Vm,
+        all_behind: args.prometheus.is_some(),
     };
     if !args.once && args.prometheus.is_none() {
         if args.format != Format::Table {
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
             bail!("standard output is no terminal: count one interval with --once");
         }
     }
-    let watch = Watch::start()?;
+    let watch = Watch::start(args)?;
     match args.prometheus {
         Some(address) => exporter::serve(watch, address, choice),
         None if args.once => once(watch, args, &choice),
@@ -49,10 +51,11 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
     watch.interval()?;
     thread::sleep(Duration::from_nanos(args.interval));
     let interval = watch.interval()?;
-    watch.look();
-    let named = live::named(&interval, watch.facts(), choice);
+    watch.look()?;
+    let named = watch.named(&interval, choice);
     let mut told = Quality {
         warnings: watch.warnings(),
+        lost_events: named.dropped.events,
         ..Quality::default()
     };
     for warning in top::warnings(&named) {

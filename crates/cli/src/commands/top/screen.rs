@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use live::{Named, NamedRow};
+use live::{Named, NamedRow, Way};
 use model::State;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Areas, Rect};
@@ -150,6 +150,7 @@ impl View {
         let wanted = |vm: &str| vm.contains(self.filter.as_str());
         named.vcpus.retain(|vcpu| wanted(&vcpu.whose.vm));
         named.rows.retain(|row| wanted(&row.whose.vm));
+        named.threads.retain(|one| wanted(&one.whose.vm));
         named.behind.retain(|one| wanted(&one.whose.vm));
         let time = |row: &NamedRow| row.durations.total_ns;
         match self.order {
@@ -192,6 +193,9 @@ impl View {
         if self.paused {
             status.push_str("  PAUSED");
         }
+        if named.way != Way::Bpf {
+            status.push_str(&format!("; counted {}", top::way(named)));
+        }
         status
     }
 
@@ -217,7 +221,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     };
     let parts = top::parts(&named, layout);
     let lines = |part: &top::Part| part.lines.len() as u16;
-    let [vcpus, exits, told, behind] = &parts;
+    let [vcpus, exits, told, threads, behind] = &parts;
     // vCPUs and what stands last have as much as they need up to a part of the screen, and exits the rest.
     let third = area.height / 3;
     let sized = |part: &top::Part, most: u16| match part.lines.is_empty() {
@@ -228,18 +232,20 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
         Constraint::Length(1),
         Constraint::Length(sized(vcpus, third)),
         Constraint::Min(3),
-        Constraint::Length(sized(told, area.height / 6)),
-        Constraint::Length(sized(behind, area.height / 6)),
+        Constraint::Length(sized(told, area.height / 8)),
+        Constraint::Length(sized(threads, area.height / 8)),
+        Constraint::Length(sized(behind, area.height / 8)),
         Constraint::Length(1),
     ]);
-    let [status, a, b, c, d, foot] = areas.areas(area);
+    let [status, a, b, c, d, e, foot] = areas.areas(area);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     frame.render_widget(Line::styled(view.status(&named), bold), status);
     for (part, area, from) in [
         (vcpus, a, 0),
         (exits, b, view.from),
         (told, c, 0),
-        (behind, d, 0),
+        (threads, d, 0),
+        (behind, e, 0),
     ] {
         table(frame, part, area, from);
     }
@@ -371,10 +377,9 @@ mod tests {
                 behind: vec![NamedBehind {
                     whose: whose("web", 0),
                     comm: Some("ksoftirqd/1".to_owned()),
-                    by_tid: None,
-                    vm: None,
                     count: 3,
                     ns: 250_000_000,
+                    ..NamedBehind::default()
                 }],
                 ..Named::default()
             },

@@ -38,7 +38,7 @@ fn show(
             let counted = watch.interval()?;
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                watch.look();
+                watch.look()?;
             }
             if !view.paused {
                 last = Some(counted);
@@ -46,7 +46,7 @@ fn show(
         }
         if let Some(counted) = &last {
             choice.by_vm = !view.expanded;
-            view.named = live::named(counted, watch.facts(), &choice);
+            view.named = watch.named(counted, &choice);
         }
         terminal.draw(|frame| draw(frame, &view))?;
         if event::poll(next.saturating_duration_since(Instant::now()))?

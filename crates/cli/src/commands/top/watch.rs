@@ -1,12 +1,18 @@
-//! Counting in the kernel, and who the vCPUs are.
+//! Counting, in the kernel or out of its rings, and who the vCPUs are.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use devices::Names;
 use facts::Facts;
-use live::{Live, Options, Snapshot};
+use live::{Choice, Error, Live, Named, Options, Snapshot, Way};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use rustix::time::{ClockId, clock_gettime};
+use session::DeviceNames;
+
+use super::rings::Rings;
+use crate::args::TopArgs;
 
 /// Returns the kernel's monotonic clock in nanoseconds, which the programs read too.
 fn now_ns() -> u64 {
@@ -16,37 +22,49 @@ fn now_ns() -> u64 {
     seconds * 1_000_000_000 + rest
 }
 
-/// Programs that count, and what is known of the host's VMs.
+/// Who counts.
+#[derive(Debug)]
+enum Counter {
+    Programs(Live),
+    Rings(Rings),
+}
+
+/// What counts, and what is known of the host's VMs.
 #[derive(Debug)]
 pub(super) struct Watch {
-    live: Live,
+    counter: Counter,
+    way: Way,
     facts: Facts,
+    devices: Option<DeviceNames>,
     last: Snapshot,
 }
 
 impl Watch {
     /// Begins to count. What the process may do and needs no more afterwards it gives away.
-    pub(super) fn start() -> Result<Watch> {
+    pub(super) fn start(args: &TopArgs) -> Result<Watch> {
+        let devices = args.mtree.as_deref().map(DeviceNames::read).transpose()?;
         let facts = host::collect(Path::new("/"));
         let capabilities = rustix::thread::capabilities(None).ok();
         let effective = capabilities.map_or(CapabilitySet::empty(), |sets| sets.effective);
         let of_bpf = CapabilitySet::BPF | CapabilitySet::PERFMON;
         let privileged = effective.contains(of_bpf) || effective.contains(CapabilitySet::SYS_ADMIN);
         let now_ns = now_ns();
-        let live = Live::start(&Options {
-            vcpus: live::seeds(&facts),
-            now_ns,
-            privileged,
-            without_btf: false,
-        })?;
-        if effective.contains(of_bpf) {
-            // Kernels before 5.19 look at CAP_BPF for each reading of a map. Whether giving the rest away succeeds or not,
-            // everything works.
+        let (counter, way) = match args.events {
+            true => (rings(&facts)?, Way::Events { why: None }),
+            false => count(&facts, now_ns, privileged)?,
+        };
+        let left = match counter {
+            // Kernels before 5.19 look at CAP_BPF for each reading of a map.
+            Counter::Programs(_) => CapabilitySet::BPF,
+            Counter::Rings(_) => CapabilitySet::empty(),
+        };
+        if effective.contains(left) {
+            // Whether giving the rest away succeeds or not, everything works.
             let _ = rustix::thread::set_capabilities(
                 None,
                 CapabilitySets {
-                    effective: CapabilitySet::BPF,
-                    permitted: CapabilitySet::BPF,
+                    effective: left,
+                    permitted: left,
                     inheritable: CapabilitySet::empty(),
                 },
             );
@@ -56,12 +74,31 @@ impl Watch {
             to_ns: now_ns,
             ..Snapshot::default()
         };
-        Ok(Watch { live, facts, last })
+        Ok(Watch {
+            counter,
+            way,
+            facts,
+            devices,
+            last,
+        })
     }
 
-    /// Looks again which VMs there are.
-    pub(super) fn look(&mut self) {
+    /// Looks again which VMs there are, and which of the threads that were followed.
+    pub(super) fn look(&mut self) -> Result<()> {
         self.facts = host::collect(Path::new("/"));
+        let vcpus = self.last.vcpus.iter().map(|vcpu| vcpu.tid);
+        let threads = self.last.threads.iter().map(|thread| thread.tid);
+        let gone = vcpus.chain(threads).filter(|tid| !is_there(*tid)).collect();
+        self.forget(&gone)?;
+        let (vcpus, threads) = (live::seeds(&self.facts), live::thread_seeds(&self.facts));
+        match &mut self.counter {
+            Counter::Programs(live) => {
+                live.follow(&vcpus, &threads, now_ns())?;
+                live.fold(is_there)?;
+            }
+            Counter::Rings(rings) => rings.follow(vcpus, threads)?,
+        }
+        Ok(())
     }
 
     /// Returns what is known of the host.
@@ -69,26 +106,94 @@ impl Watch {
         &self.facts
     }
 
+    fn forget(&mut self, gone: &HashSet<i32>) -> Result<()> {
+        match &mut self.counter {
+            Counter::Programs(live) => live.forget(gone)?,
+            Counter::Rings(rings) => rings.forget(gone)?,
+        }
+        self.last.forget(gone);
+        Ok(())
+    }
+
+    /// Returns what was counted since the beginning. What ended is told once.
+    pub(super) fn total(&mut self) -> Result<Snapshot> {
+        let now = match &mut self.counter {
+            Counter::Programs(live) => live.snapshot(now_ns())?,
+            Counter::Rings(rings) => rings.snapshot()?,
+        };
+        self.last = now.clone();
+        self.forget(&now.ended())?;
+        Ok(now)
+    }
+
     /// Returns what was counted since the last interval, or since the beginning.
     pub(super) fn interval(&mut self) -> Result<Snapshot> {
-        let now = self.live.snapshot(now_ns())?;
-        let interval = now.since(&self.last);
-        self.last = now;
-        Ok(interval)
+        let last = self.last.clone();
+        Ok(self.total()?.since(&last))
     }
 
-    /// Returns what was counted since the beginning.
-    pub(super) fn total(&self) -> Result<Snapshot> {
-        Ok(self.live.snapshot(now_ns())?)
+    /// Names what was counted.
+    pub(super) fn named(&self, counted: &Snapshot, choice: &Choice) -> Named {
+        let mtree = self.devices.as_ref().and_then(DeviceNames::mtree);
+        let mut named = live::named(counted, &self.facts, mtree, choice);
+        named.way = self.way.clone();
+        named
     }
 
-    /// Returns what this kernel does not tell.
+    /// Returns what this kernel does not tell, and what of the map of devices was not understood.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let missing = self.live.missing().iter();
-        missing
-            .map(|event| {
-                format!("this kernel's {event} says other things than expected, and is not counted")
-            })
-            .collect()
+        let mut warnings = Vec::new();
+        match &self.counter {
+            Counter::Programs(live) => {
+                let missing = live.missing().iter();
+                warnings.extend(missing.map(|event| {
+                    format!(
+                        "this kernel's {event} says other things than expected, and is not counted"
+                    )
+                }));
+            }
+            Counter::Rings(rings) if !rings.tells_losses() => warnings.push(
+                "this kernel does not say how many events found no room in its rings (Linux 6.0 does)"
+                    .to_owned(),
+            ),
+            Counter::Rings(_) => {}
+        }
+        if let Some(text) = self.devices.as_ref().and_then(DeviceNames::mtree) {
+            let (_, notes) = Names::builtin(devices::Arch::Other).with_mtree(text);
+            warnings.extend(notes.into_iter().map(|note| format!("info mtree: {note}")));
+        }
+        warnings
+    }
+}
+
+/// Returns whether a thread exists.
+fn is_there(tid: i32) -> bool {
+    Path::new(&format!("/proc/{tid}")).exists()
+}
+
+fn rings(facts: &Facts) -> Result<Counter> {
+    let rings = Rings::start(live::seeds(facts), live::thread_seeds(facts))?;
+    Ok(Counter::Rings(rings))
+}
+
+/// Begins to count in the kernel, or where that is not allowed out of its rings.
+fn count(facts: &Facts, now_ns: u64, privileged: bool) -> Result<(Counter, Way)> {
+    let started = Live::start(&Options {
+        vcpus: live::seeds(facts),
+        threads: live::thread_seeds(facts),
+        now_ns,
+        privileged,
+        without_btf: false,
+    });
+    let error = match started {
+        Ok(live) => return Ok((Counter::Programs(live), Way::Bpf)),
+        Err(error @ (Error::NoPermission | Error::NotAllowed(_) | Error::Bpf(_))) => error,
+        // What the kernel's events lack, its rings lack too.
+        Err(error) => return Err(error.into()),
+    };
+    let why = error.to_string();
+    match rings(facts) {
+        Ok(counter) => Ok((counter, Way::Events { why: Some(why) })),
+        Err(other) => Err(anyhow!("{why}; nor can its events be read: {other:#}")),
     }
 }

@@ -1,0 +1,182 @@
+//! Counting out of the kernel's rings, where it allows no BPF.
+
+use std::collections::HashSet;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use live::{EVENTS, Events, Seed, Snapshot, ThreadSeed};
+use record::file::{Feature, Features};
+use record::{Flight, Keep, Opened, Plan, Tracefs, Wanted};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+/// How long a look at the rings waits for more, where none fills.
+const TURN: Duration = Duration::from_millis(50);
+/// Looks after which everything that had happened when the first began is counted.
+const TURNS_BEHIND: usize = 2;
+/// What the reader is asked.
+enum Ask {
+    /// For what was counted, all that had happened when this was asked.
+    Snapshot(Sender<Snapshot>),
+    /// To follow these threads, unless they are followed already.
+    Follow(Vec<Seed>, Vec<ThreadSeed>),
+    /// To tell nothing any more of threads that have ended.
+    Forget(HashSet<i32>),
+}
+
+/// A thread that reads the rings and counts. It ends with this value.
+#[derive(Debug)]
+pub(super) struct Rings {
+    ask: Option<Sender<Ask>>,
+    reader: Option<JoinHandle<Result<()>>>,
+    /// Whether the kernel says how many events found no room.
+    tells_losses: bool,
+}
+
+impl Rings {
+    /// Opens the events and begins to count.
+    pub(super) fn start(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> Result<Rings> {
+        let (ask, asked) = channel();
+        let (tell, begun) = channel();
+        let reader = thread::Builder::new().name("trapline-rings".to_owned());
+        // Rings and analyses are the reader's own.
+        let reader = reader.spawn(move || read(Events::new(vcpus, threads), &asked, &tell))?;
+        let mut rings = Rings {
+            ask: Some(ask),
+            reader: Some(reader),
+            tells_losses: true,
+        };
+        match begun.recv() {
+            Ok(tells_losses) => rings.tells_losses = tells_losses,
+            Err(_) => return Err(rings.why()),
+        }
+        Ok(rings)
+    }
+
+    /// Returns why the reader has ended.
+    fn why(&mut self) -> anyhow::Error {
+        self.ask = None;
+        let ended = self.reader.take().map(JoinHandle::join);
+        match ended {
+            Some(Ok(Err(error))) => error,
+            _ => anyhow!("the thread that reads the kernel's rings has ended"),
+        }
+    }
+
+    fn ask(&mut self, what: Ask) -> Result<()> {
+        let asked = self.ask.as_ref().map(|ask| ask.send(what));
+        match asked {
+            Some(Ok(())) => Ok(()),
+            _ => Err(self.why()),
+        }
+    }
+
+    /// Returns what was counted, all that had happened when this was called.
+    pub(super) fn snapshot(&mut self) -> Result<Snapshot> {
+        let (tell, told) = channel();
+        self.ask(Ask::Snapshot(tell))?;
+        told.recv().map_err(|_| self.why())
+    }
+
+    /// Follows these threads, unless they are followed already.
+    pub(super) fn follow(&mut self, vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> Result<()> {
+        self.ask(Ask::Follow(vcpus, threads))
+    }
+
+    /// Tells nothing any more of threads that have ended.
+    pub(super) fn forget(&mut self, tids: &HashSet<i32>) -> Result<()> {
+        match tids.is_empty() {
+            true => Ok(()),
+            false => self.ask(Ask::Forget(tids.clone())),
+        }
+    }
+
+    /// Returns whether the kernel says how many events found no room in its rings.
+    pub(super) fn tells_losses(&self) -> bool {
+        self.tells_losses
+    }
+}
+
+impl Drop for Rings {
+    fn drop(&mut self) {
+        // Nobody can ask any more: that ends the reader.
+        self.ask = None;
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}
+
+fn open() -> Result<Flight> {
+    let tracefs = Tracefs::find()?;
+    let events = EVENTS.map(|(system, name)| Wanted::all(system, name));
+    let plan = Plan {
+        events: events.to_vec(),
+        ..Plan::default()
+    };
+    let opened = Opened::open(&plan, &tracefs)?;
+    let tracepoints = opened.tracepoints();
+    if !tracepoints
+        .iter()
+        .any(|one| one.full_name() == "kvm:kvm_exit")
+    {
+        bail!("the kernel has no KVM events: load the module kvm_intel or kvm_amd, or start a VM");
+    }
+    let mut features = Features::default();
+    let formats = record::tracing_data::of(&tracefs, tracepoints, &[])?;
+    features.set(Feature::TracingData(formats));
+    // Two rounds of reading are all that is needed: events of one may be out of order with those of the next.
+    let keep = Keep {
+        time: Duration::ZERO,
+        bytes: 0,
+    };
+    Ok(Flight::begin(
+        opened,
+        features,
+        Vec::new(),
+        keep,
+        Duration::ZERO,
+    )?)
+}
+
+/// Reads the rings until it is told to stop.
+fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Result<()> {
+    let mut flight = open()?;
+    // What is open needs no capability. Whether they can be given away or not, everything works.
+    let none = CapabilitySet::empty();
+    let _ = rustix::thread::set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    );
+    let start = Instant::now();
+    let turn = |flight: &mut Flight, events: &mut Events| -> Result<()> {
+        flight.turn(TURN, || start.elapsed())?;
+        let looked = events.look(flight.recent());
+        looked.map_err(|error| anyhow!("the kernel's events are not understood: {error}"))
+    };
+    turn(&mut flight, &mut events)?;
+    // Who waits for the beginning may be gone: then so is who asks.
+    let _ = begun.send(flight.so_far()?.lost().is_some());
+    loop {
+        turn(&mut flight, &mut events)?;
+        match asked.try_recv() {
+            Ok(Ask::Snapshot(tell)) => {
+                for _ in 0..TURNS_BEHIND {
+                    turn(&mut flight, &mut events)?;
+                }
+                let mut snapshot = events.snapshot();
+                snapshot.dropped.events = flight.so_far()?.lost().unwrap_or(0);
+                let _ = tell.send(snapshot);
+            }
+            Ok(Ask::Follow(vcpus, threads)) => events.follow(vcpus, threads),
+            Ok(Ask::Forget(tids)) => events.forget(&tids),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Ok(()),
+        }
+    }
+}

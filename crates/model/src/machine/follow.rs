@@ -1,0 +1,94 @@
+//! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of KVM tells that
+//! they are vCPUs, or though none ever will.
+
+use event::NONE;
+
+use super::{Machine, VcpuTimes};
+use crate::span::{Span, State, Times};
+use crate::track::{Place, Sched, Track};
+
+/// As what a thread is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// As a vCPU of which nobody knows what it does, with its number.
+    Vcpu(u32),
+    /// As a thread that never enters a guest, such as a back end's: on a CPU it is in [`State::User`], asleep in
+    /// [`State::UserBlocked`], and events of KVM that it makes say nothing of it.
+    Other {
+        /// Whether it sleeps now.
+        asleep: bool,
+        /// The CPU that it was on last.
+        cpu: i32,
+    },
+}
+
+impl Machine {
+    /// Follows a thread from `time` on, unless it is followed already. What it did before is not known.
+    pub fn follow(&mut self, tid: i32, pid: i32, time: u64, follow: Follow) {
+        if self.vcpu_of(tid).is_some() {
+            return;
+        }
+        let thread = self.threads.acts(tid);
+        let mut track = Track::new(tid, thread, time, NONE);
+        match follow {
+            Follow::Vcpu(number) => {
+                let known = self.threads.entry(tid);
+                known.pid = known.pid.or(Some(pid));
+                known.vcpu = known.vcpu.or(Some(number));
+            }
+            Follow::Other { asleep, cpu } => {
+                track.other = true;
+                track.cpu = cpu;
+                track.place = Place::User { halted: false };
+                if asleep {
+                    track.sched = Sched::Blocked;
+                }
+            }
+        }
+        self.begin(track);
+    }
+
+    /// Returns the vCPU that a thread is now: none if it is followed as another thread.
+    #[inline]
+    pub(super) fn known_vcpu(&mut self, tid: i32) -> Option<u32> {
+        let vcpu = self.vcpu_of(tid)?;
+        (!self.tracks[vcpu as usize].other).then_some(vcpu)
+    }
+
+    /// Returns the vCPUs, in the order they were first seen; a span's `vcpu` is a position in this list.
+    pub fn vcpus(&self) -> impl Iterator<Item = VcpuTimes> {
+        self.tracks.iter().map(|track| VcpuTimes {
+            tid: track.tid,
+            thread: track.thread,
+            from: track.first,
+            to: track.at,
+            exits: track.exits,
+            polls: track.polls,
+            ended: track.ended.is_some(),
+            other: track.other,
+        })
+    }
+
+    /// Returns the time a vCPU spent in each state up to a time that no event of it came after: since its last event it does what
+    /// that said, if its thread has not ended.
+    pub fn times_at(&self, vcpu: u32, time: u64) -> Times {
+        let Some(track) = self.tracks.get(vcpu as usize) else {
+            return Times::default();
+        };
+        let mut times = track.times;
+        if track.ended.is_none() {
+            let state = match track.lost {
+                true => State::Unknown,
+                false => track.state(),
+            };
+            times.add(state, time.saturating_sub(track.at));
+        }
+        times
+    }
+
+    /// Returns the spans of a vCPU that wait for its exit to end.
+    pub fn kept(&self, vcpu: u32) -> impl Iterator<Item = Span> + '_ {
+        let track = self.tracks.get(vcpu as usize);
+        track.into_iter().flat_map(move |track| track.kept(vcpu))
+    }
+}
