@@ -46,7 +46,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     let stop = asked_to_stop()?;
     let status = match args.keep {
         Some(keep) => {
-            let begun = flight::Recorder::begin(args, &facts, keep, opened, before, stop);
+            let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
+            let begun = flight::Recorder::begin(args, &facts, keep, opened, before, formats, stop);
             let mut recorder = begun?;
             let mut child = start(&args.command)?;
             recorder.run(&mut child)?;
