@@ -130,13 +130,14 @@ impl Flight {
     }
 
     /// Returns what the last two looks at the rings found, as a recording of its own: the older of them, which may have been in order
-    /// with the newer, and that one. The first has the names of threads.
-    pub fn recent(&self) -> Vec<u8> {
+    /// with the newer, and that one. `said` is what it says of the machine: the formats of events without the kernel's functions, which are
+    /// megabytes that each piece would be searched for anew.
+    pub fn recent(&self, said: &Features) -> Vec<u8> {
         let first = self.rounds.len().saturating_sub(2);
         let rounds = self.rounds.iter().skip(first);
         let mut records: Vec<&[u8]> = vec![&self.side];
         records.extend(rounds.map(|round| round.records.as_slice()));
-        in_memory(&self.events, &self.features, &records)
+        in_memory(&self.events, said, &records)
     }
 
     /// Writes all that is kept to an empty file, and begins to keep anew.

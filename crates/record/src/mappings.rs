@@ -22,10 +22,11 @@ const NO_PROCESS: u32 = u32::MAX;
 /// `symbols` is the text of /proc/kallsyms, `modules` that of /proc/modules.
 ///
 /// The names are those that perf uses (`perf_event__synthesize_kernel_mmap` and `perf_event__synthesize_modules` in
-/// `tools/perf/util/synthetic-events.c`): the kernel begins at `_text`, which its name says, and ends at `_edata` or `_etext`.
+/// `tools/perf/util/synthetic-events.c`): the kernel begins at `_text`, or at `_stext` where that is not in the list (arm64), which its
+/// name says, and ends at `_edata` or `_etext`. Without this record `perf report` says that addresses were hidden.
 pub fn kernel(symbols: &[u8], modules: &str) -> Vec<u8> {
     let mut out = Vec::new();
-    let (mut begin, mut end) = (0, 0);
+    let (mut text, mut start, mut end) = (0, 0, 0);
     for line in symbols.split(|byte| *byte == b'\n') {
         // A module's symbol has its name behind it.
         let line = std::str::from_utf8(line).unwrap_or_default();
@@ -37,19 +38,18 @@ pub fn kernel(symbols: &[u8], modules: &str) -> Vec<u8> {
         };
         let address = || u64::from_str_radix(address, 16).unwrap_or(0);
         match name {
-            "_text" => begin = address(),
+            "_text" => text = address(),
+            "_stext" => start = address(),
             "_etext" | "_edata" => end = end.max(address()),
             _ => {}
         }
     }
+    let (begin, name) = match text {
+        0 => (start, "[kernel.kallsyms]_stext"),
+        _ => (text, "[kernel.kallsyms]_text"),
+    };
     if begin > 0 && end > begin {
-        record(
-            &mut out,
-            begin,
-            end - begin,
-            begin,
-            "[kernel.kallsyms]_text",
-        );
+        record(&mut out, begin, end - begin, begin, name);
     }
     for line in modules.lines() {
         let mut words = line.split(' ');
@@ -124,6 +124,16 @@ mod tests {
         ffffffffc0000000 t _etext\t[tun]\n";
     const MODULES: &str =
         "tun 61440 2 vhost_net, Live 0xffffffffc0000000\nkvm 1 0 - Live 0x0000000000000000\n";
+
+    #[test]
+    fn the_kernel_may_begin_at_another_symbol() {
+        // So it is on arm64, Linux 6.1.
+        let list = b"ffffc6ab5fa10000 T _stext\nffffc6ab60700000 D _etext\n";
+        let all = kernel(list, "");
+        assert_eq!(all[16..24], 0xffff_c6ab_5fa1_0000_u64.to_ne_bytes());
+        assert_eq!(all[24..32], 0xcf_0000_u64.to_ne_bytes());
+        assert!(all[40..].starts_with(b"[kernel.kallsyms]_stext\0"));
+    }
 
     #[test]
     fn the_kernel_and_its_modules_have_a_record_each() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use facts::Facts;
-use record::file::Features;
+use record::file::{Feature, Features};
 use record::{Flight, Keep, Opened};
 use session::PathWatch;
 use signal_hook::consts::SIGUSR1;
@@ -19,7 +19,7 @@ use crate::args::RecordArgs;
 use crate::output;
 
 /// How long a turn lasts, as part of what is kept, and at least and at most: what a path took is known after two. Each turn reads formats
-/// and symbols anew, so shorter ones cost more.
+/// anew, so shorter ones cost more.
 const TURN_PART: u32 = 10;
 const SHORTEST_TURN: Duration = Duration::from_millis(50);
 const LONGEST_TURN: Duration = Duration::from_millis(500);
@@ -31,6 +31,8 @@ pub(super) struct Recorder<'a> {
     args: &'a RecordArgs,
     facts: &'a Facts,
     flight: Flight,
+    /// What pieces say that are watched: formats, and no functions.
+    said: Features,
     watch: Option<PathWatch>,
     begun: Instant,
     stop: Arc<AtomicBool>,
@@ -40,13 +42,14 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Begins.
+    /// Begins. `formats` are those of the events, without the kernel's functions.
     pub(super) fn begin(
         args: &'a RecordArgs,
         facts: &'a Facts,
         keep: Duration,
         opened: Opened,
         (features, side): (Features, Vec<u8>),
+        formats: Vec<u8>,
         stop: Arc<AtomicBool>,
     ) -> Result<Recorder<'a>> {
         let watch = match &args.until {
@@ -63,11 +66,14 @@ impl<'a> Recorder<'a> {
             bytes: usize::try_from(args.memory).unwrap_or(usize::MAX),
         };
         let begun = Instant::now();
+        let mut said = features.clone();
+        said.set(Feature::TracingData(formats));
         let flight = Flight::begin(opened, features, side, keep, Duration::ZERO)?;
         Ok(Recorder {
             args,
             facts,
             flight,
+            said,
             watch,
             begun,
             stop,
@@ -126,7 +132,7 @@ impl<'a> Recorder<'a> {
         let (Some(watch), Some(until)) = (&mut self.watch, &self.args.until) else {
             return Ok(None);
         };
-        let found = watch.look(self.flight.recent(), last)?;
+        let found = watch.look(self.flight.recent(&self.said), last)?;
         let longest = found.iter().max_by_key(|one| one.total_ns);
         Ok(longest.map(|one| {
             format!(

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             None
         }
         Some(keep) => {
-            let begun = flight::Recorder::begin(args, &facts, keep, opened, before, stop);
+            let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
+            let begun = flight::Recorder::begin(args, &facts, keep, opened, before, formats, stop);
             let mut recorder = begun?;
             let mut child = start(&args.command)?;
             recorder.run(&mut child)?;

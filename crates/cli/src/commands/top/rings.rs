@@ -108,7 +108,8 @@ impl Drop for Rings {
     }
 }
 
-fn open() -> Result<Flight> {
+/// Opens the events. Returns what is said of them with what the rings have: their formats.
+fn open() -> Result<(Flight, Features)> {
     let tracefs = Tracefs::find()?;
     let events = EVENTS.map(|(system, name)| Wanted::all(system, name));
     let plan = Plan {
@@ -131,18 +132,14 @@ fn open() -> Result<Flight> {
         time: Duration::ZERO,
         bytes: 0,
     };
-    Ok(Flight::begin(
-        opened,
-        features,
-        Vec::new(),
-        keep,
-        Duration::ZERO,
-    )?)
+    let said = features.clone();
+    let flight = Flight::begin(opened, features, Vec::new(), keep, Duration::ZERO)?;
+    Ok((flight, said))
 }
 
 /// Reads the rings until it is told to stop.
 fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Result<()> {
-    let mut flight = open()?;
+    let (mut flight, said) = open()?;
     // What is open needs no capability. Whether they can be given away or not, everything works.
     let none = CapabilitySet::empty();
     let _ = rustix::thread::set_capabilities(
@@ -156,7 +153,7 @@ fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Resu
     let start = Instant::now();
     let turn = |flight: &mut Flight, events: &mut Events| -> Result<()> {
         flight.turn(TURN, || start.elapsed())?;
-        let looked = events.look(flight.recent());
+        let looked = events.look(flight.recent(&said));
         looked.map_err(|error| anyhow!("the kernel's events are not understood: {error}"))
     };
     turn(&mut flight, &mut events)?;
