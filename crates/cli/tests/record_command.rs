@@ -430,7 +430,14 @@ fn the_flight_recorder_fires_on_what_is_slow_and_on_nothing_else() {
     assert!(told.contains("nothing was written"), "{told}");
     assert!(!folder.path().join("out").exists());
 
-    let output = record(folder.path(), &asked)
+    // The path's events are recorded without being named.
+    let mut command = trapline();
+    command
+        .current_dir(folder.path())
+        .env("PATH", "/usr/bin:/bin");
+    let output = command
+        .arg("record")
+        .args(asked)
         .args(signals(48, 300, "0.7"))
         .output()
         .expect("it runs");
@@ -545,5 +552,29 @@ fn symbols_are_recorded_where_records_hold_addresses() {
         let text = String::from_utf8_lossy(&bytes);
         assert_eq!(text.contains(" __schedule\n"), symbols, "{event}");
         assert_eq!(text.contains("[kernel.kallsyms]_text"), symbols, "{event}");
+    }
+}
+
+#[test]
+fn what_is_named_and_not_there_is_refused_before_anything_is_made() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (more, told) in [
+        (
+            &["--event", "signal:no_such_event"][..],
+            "--event 'signal:no_such_event'",
+        ),
+        (&["--probe", "no_such_function_at_all"][..], "--probe 'no_"),
+        (&["--", "/no/such/program"][..], "/no/such/program"),
+        (&["--", "no-such-program-in-path"][..], "no such program"),
+    ] {
+        let mut command = record(folder.path(), &["--for", "exits", "-o", "out"]);
+        let output = command.args(more).output().expect("it runs");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{more:?}: {error}");
+        assert!(error.contains(told), "{error}");
+        assert!(!folder.path().join("out").exists(), "{more:?}");
     }
 }

@@ -17,7 +17,7 @@ struct Vm(Child);
 impl Vm {
     fn start(name: &str) -> Vm {
         let script = "printf 'CPU 3/KVM' > /proc/self/comm; echo; while :; do i=0; \
-                      while [ $i -lt 2000 ]; do i=$((i+1)); done; read -t 0.002 <> <(:); done";
+                      while [ $i -lt 200 ]; do i=$((i+1)); done; read -t 0.002 <> <(:); done";
         let mut command = Command::new("bash");
         let start = "exec -a qemu-system-x86_64 bash -c \"$0\" \"$@\"";
         command.args(["-c", start, script, "-name", name]);
@@ -120,7 +120,7 @@ fn of_vm<'d>(document: &'d Value, list: &str, vm: &Vm) -> Vec<&'d Value> {
 #[test]
 fn events_are_counted_as_the_programs_in_the_kernel_count() {
     let vm = Vm::start("guest=both,debug-threads=on");
-    let once = ["--once", "--interval", "500ms", "--format", "json"];
+    let once = ["--once", "--interval", "1s", "--format", "json"];
     // Both at once, over the same time but for their beginnings: what they count of the VM differs by little.
     let programs = std::thread::spawn(move || top(&once));
     let mut with = once.to_vec();

@@ -120,6 +120,18 @@ impl Tracefs {
         }))
     }
 
+    /// Returns the subsystems, sorted.
+    pub fn systems(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.root.join("events"));
+        let entries = entries.into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().is_dir());
+        let mut names: Vec<String> = folders
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Returns the names of a subsystem's events, sorted; none where it has none.
     pub fn events_of(&self, system: &str) -> Vec<String> {
         let folder = self.root.join("events").join(system);

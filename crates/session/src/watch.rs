@@ -4,6 +4,7 @@ use analysis::{Pieces, SlowInstance, SlowInstances, Study};
 use facts::Facts;
 use paths::{Paths, lang};
 use source::{ReaderOptions, Recording};
+use tracefmt::Kallsyms;
 
 use crate::{Error, host_facts};
 
@@ -15,9 +16,24 @@ pub struct PathWatch {
 }
 
 impl PathWatch {
-    /// Watches a path for instances that take longer than `bound_ns`. `facts` name threads and VMs.
-    pub fn new(path: lang::Path, bound_ns: u64, facts: &Facts) -> PathWatch {
+    /// Watches a path for instances that take longer than `bound_ns`. `facts` name threads and VMs; `kallsyms` returns the text of
+    /// /proc/kallsyms, and is asked where the path names functions.
+    pub fn new(
+        path: lang::Path,
+        bound_ns: u64,
+        facts: &Facts,
+        kallsyms: impl FnOnce() -> Vec<u8>,
+    ) -> PathWatch {
         let mut paths = Paths::new(vec![path]);
+        let functions = paths.functions();
+        if !functions.is_empty() {
+            let symbols = Kallsyms::parse(&kallsyms());
+            for function in functions {
+                if let Some(range) = symbols.range(&function) {
+                    paths.function_at(&function, range);
+                }
+            }
+        }
         paths.list();
         let mut study = Study::default()
             .with(paths)

@@ -42,6 +42,22 @@ pub struct Path {
     pub chains: Vec<Chain>,
 }
 
+impl Path {
+    /// Returns the events that its steps may be, as subsystem, if told, and name; some more than once. Functions and names with
+    /// wildcards are left out.
+    pub fn events(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        let steps = self.chains.iter().flat_map(|chain| &chain.steps);
+        let alts = steps.flat_map(|step| &step.alts);
+        let patterns = alts.flat_map(|alt| &alt.events);
+        patterns.filter_map(|pattern| match pattern {
+            Pattern::Event { system, name } if !name.contains(['*', '?', '[']) => {
+                Some((system.as_deref(), name.as_str()))
+            }
+            _ => None,
+        })
+    }
+}
+
 /// What the instances of a path are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {

@@ -1,5 +1,6 @@
 //! The flight recorder: the last seconds, when something has happened.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -55,7 +56,8 @@ impl<'a> Recorder<'a> {
         let watch = match &args.until {
             Some(until) => {
                 let path = session::read_path(&until.path)?;
-                Some(PathWatch::new(path, until.bound_ns, facts))
+                let kallsyms = || fs::read("/proc/kallsyms").unwrap_or_default();
+                Some(PathWatch::new(path, until.bound_ns, facts, kallsyms))
             }
             None => None,
         };

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         );
     }
     missing.extend_from_slice(opened.missing());
+    plan::named_are_there(args, &missing)?;
     let cost = measure(&tracefs, &opened)?;
     let before = before(&tracefs, &opened, cost)?;
     let stop = asked_to_stop()?;
@@ -98,6 +99,7 @@ fn to_file(
     ((features, side), cost): ((Features, Vec<u8>), Option<Cost>),
     (stop, later): (&AtomicBool, Later),
 ) -> Result<Option<ExitStatus>> {
+    plan::command_is_there(&args.command)?;
     let folder = folder::make(args.output.as_deref())?;
     let shown = folder.shown();
     folder.facts(facts)?;

@@ -1,8 +1,12 @@
 //! What is to be recorded, by what the user asks.
 
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use facts::{Facts, Vm};
-use record::{Plan, Question, Target, Wanted};
+use record::{Missing, Plan, Question, Target, Tracefs, Wanted};
 
 use crate::args::{For, RecordArgs};
 
@@ -37,6 +41,14 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
             events.push(Wanted::all(system, name));
         }
     }
+    if let Some(until) = &args.until {
+        for one in of_path(&until.path)? {
+            let known = |there: &Wanted| (&there.system, &there.name) == (&one.system, &one.name);
+            if !events.iter().any(known) {
+                events.push(one);
+            }
+        }
+    }
     // Where no event triggers, nobody has to look at any before something has happened.
     let overwriting = args.keep.filter(|_| args.until.is_none());
     let ring_bytes = match (args.ring, overwriting) {
@@ -65,6 +77,65 @@ fn question(asked: For) -> Option<Question> {
         For::Stacks => Some(Question::Stacks),
         For::All => None,
     }
+}
+
+/// What the user named is recorded, or nothing is: who sees at the end that it was misspelt has to record again.
+pub(super) fn named_are_there(args: &RecordArgs, missing: &[Missing]) -> Result<()> {
+    let events = args
+        .event
+        .iter()
+        .map(|name| (name.clone(), "--event", name));
+    let probes = args.probe.iter();
+    let probes = probes.map(|text| (format!("probe {text}"), "--probe", text));
+    for (name, option, text) in events.chain(probes) {
+        if let Some(one) = missing.iter().find(|one| one.name == name) {
+            bail!("{option} '{text}': {}", one.why);
+        }
+    }
+    Ok(())
+}
+
+/// A command that is not there is said before a folder is made for its recording.
+pub(super) fn command_is_there(command: &[OsString]) -> Result<()> {
+    let Some(program) = command.first() else {
+        return Ok(());
+    };
+    let is_program = |path: &Path| {
+        let found = path.metadata();
+        found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    let there = if program.as_encoded_bytes().contains(&b'/') {
+        is_program(Path::new(program))
+    } else {
+        // Without PATH the system looks in places of its own.
+        std::env::var_os("PATH").is_none_or(|all| {
+            std::env::split_paths(&all).any(|folder| is_program(&folder.join(program)))
+        })
+    };
+    if !there {
+        bail!("{}: there is no such program", program.display());
+    }
+    Ok(())
+}
+
+/// Returns the events that a path is followed by, as far as this kernel has them: where they are not recorded it would never be slow.
+fn of_path(name: &str) -> Result<Vec<Wanted>> {
+    let path = session::read_path(name)?;
+    // Without tracefs recording fails later, and says why.
+    let Ok(tracefs) = Tracefs::find() else {
+        return Ok(Vec::new());
+    };
+    let systems = tracefs.systems();
+    let of_kernel = |(asked, name): (Option<&str>, &str)| {
+        let has = |system: &&String| {
+            let id = tracefs.root().join("events").join(system).join(name);
+            asked.is_none_or(|asked| asked == system.as_str()) && id.join("id").exists()
+        };
+        let system = systems.iter().find(has)?;
+        Some(Wanted::all(system, name))
+    };
+    let found: Vec<Wanted> = path.events().filter_map(of_kernel).collect();
+    Ok(found)
 }
 
 /// Returns the VM that was asked for.
