@@ -392,7 +392,7 @@ fn ranges_links_and_groups() {
         return;
     };
     page.browser.click("#first-link");
-    // A browser tells of a new place in the address a while after the click.
+    // A browser reports a new address a while after the click.
     let followed = "return trapline.timelines[0].view.span < 2e8";
     page.browser.wait(followed);
     let begin = BEGIN as f64;

@@ -332,7 +332,7 @@ pub enum Order {
     Time,
 }
 
-/// A place in a recording from which another walk can go on: what it pushes is what the walk that told of it had yet to push.
+/// A place in a recording from which another walk can go on: what it pushes is what the walk that noted it had yet to push.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Up to when everything has been pushed, but for what comes late.

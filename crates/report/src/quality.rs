@@ -22,7 +22,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     } else {
         if recording.is_filtered() {
             said.push(format!(
-                "What does not pass {} is left out of all numbers below; what vCPUs did is told of the whole time that was asked for.",
+                "What does not pass {} is left out of all numbers below; what vCPUs did is shown for all of the time that was asked for.",
                 recording.invocation.filters()
             ));
         }

@@ -82,7 +82,7 @@ pub(crate) fn id(event: BorrowedFd<'_>) -> io::Result<u64> {
 ///
 /// # Errors
 ///
-/// Fails when the kernel cannot wait, as for want of memory.
+/// Fails when the kernel cannot wait, such as where there is no memory.
 pub fn wait_for(files: &[BorrowedFd<'_>], at_most: Duration) -> io::Result<bool> {
     let mut polled: Vec<libc::pollfd> = files
         .iter()

@@ -169,7 +169,7 @@ impl<'r> Reader<'r> {
         outcome
     }
 
-    /// Pushes what an earlier walk had not pushed when it told of a place ([`Sink::place`]). The sink has to want all events, as that
+    /// Pushes what an earlier walk had not pushed when it noted a place ([`Sink::place`]). The sink has to want all events, as that
     /// one's did. Returns `false`, having pushed nothing,
     /// if that cannot be had: the recording tells no places, or the file was cut since. What the recording lacks was told by the
     /// earlier walk.

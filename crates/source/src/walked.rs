@@ -50,7 +50,7 @@ impl<'r> Watch<'r> {
         }
     }
 
-    /// Watches a walk over a part, which nobody is told of.
+    /// Watches a walk over a part, whose progress is not reported.
     pub(crate) fn of_part(recording: &'r Recording, length: usize) -> Watch<'r> {
         Watch {
             recording,
