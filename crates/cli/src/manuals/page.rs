@@ -26,8 +26,9 @@ struct Variable {
 }
 
 const FLAME: Option<&[&str]> = Some(&["flame"]);
+const RECORD: Option<&[&str]> = Some(&["record"]);
 
-const ENVIRONMENT: [Variable; 9] = [
+const ENVIRONMENT: [Variable; 10] = [
     Variable {
         name: "NO_COLOR",
         about: "If it is set and not empty, nothing is coloured, unless --color says so.",
@@ -48,6 +49,11 @@ const ENVIRONMENT: [Variable; 9] = [
         about: "The folder for recordings that are compressed or come through a pipe, as far as they are longer than 16 MiB. \
                 The file has no name there and is gone with the program. Default: /tmp.",
         of: None,
+    },
+    Variable {
+        name: "PATH",
+        about: "Where the command is found that is recorded.",
+        of: RECORD,
     },
     Variable {
         name: "HOME",
