@@ -13,7 +13,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Returns how much a value changed: `-61 %`, or `3.40 times` where it is more than doubled.
+/// Returns how much a value changed: `-61 %`, or `3.40 times` where it is doubled or more.
 pub fn change(a: f64, b: f64) -> String {
     if a == 0.0 {
         return if b == 0.0 { "none" } else { "new" }.to_owned();
@@ -60,7 +60,7 @@ mod tests {
         let to = |a: f64, b: f64| went(a, b, number, " in a second");
         assert_eq!(to(654.0, 654.0), "did not change: 654 in a second");
         assert_eq!(to(654.1, 654.2), "did not change: 654 in a second");
-        assert_eq!(to(500.0, 1000.0), "rose: 500 to 1000 in a second (+100 %)");
+        assert_eq!(to(500.0, 1000.0), "rose: 500 to 1000 in a second (2 times)");
         assert_eq!(to(1000.0, 500.0), "fell: 1000 to 500 in a second (-50 %)");
     }
 
