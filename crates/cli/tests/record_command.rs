@@ -551,7 +551,8 @@ fn symbols_are_recorded_where_records_hold_addresses() {
         let bytes = fs::read(folder.path().join(name).join("perf.data")).expect("a file");
         let text = String::from_utf8_lossy(&bytes);
         assert_eq!(text.contains(" __schedule\n"), symbols, "{event}");
-        assert_eq!(text.contains("[kernel.kallsyms]_text"), symbols, "{event}");
+        // Where the kernel lies is there: perf says otherwise that addresses are hidden.
+        assert!(text.contains("[kernel.kallsyms]_"), "{event}");
     }
 }
 

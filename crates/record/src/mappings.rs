@@ -2,6 +2,7 @@
 //! symbols.
 
 use std::fs;
+use std::io::Read;
 
 use crate::{side, tasks};
 
@@ -19,12 +20,13 @@ const NO_PROCESS: u32 = u32::MAX;
 
 /// Returns a record for the kernel, and one for each module; none where addresses are hidden from whoever reads them.
 ///
-/// `symbols` is the text of /proc/kallsyms, `modules` that of /proc/modules.
+/// `symbols` is the text of /proc/kallsyms, `modules` that of /proc/modules. `code_bytes` is how long the kernel's code is, for where
+/// the symbols do not reach to its end ([`first_symbols`], [`code_bytes`]).
 ///
 /// The names are those that perf uses (`perf_event__synthesize_kernel_mmap` and `perf_event__synthesize_modules` in
 /// `tools/perf/util/synthetic-events.c`): the kernel begins at `_text`, or at `_stext` where that is not in the list (arm64), which its
 /// name says, and ends at `_edata` or `_etext`. Without this record `perf report` says that addresses were hidden.
-pub fn kernel(symbols: &[u8], modules: &str) -> Vec<u8> {
+pub fn kernel(symbols: &[u8], modules: &str, code_bytes: u64) -> Vec<u8> {
     let mut out = Vec::new();
     let (mut text, mut start, mut end) = (0, 0, 0);
     for line in symbols.split(|byte| *byte == b'\n') {
@@ -48,6 +50,10 @@ pub fn kernel(symbols: &[u8], modules: &str) -> Vec<u8> {
         0 => (start, "[kernel.kallsyms]_stext"),
         _ => (text, "[kernel.kallsyms]_text"),
     };
+    let end = match end {
+        0 => begin.saturating_add(code_bytes),
+        end => end,
+    };
     if begin > 0 && end > begin {
         record(&mut out, begin, end - begin, begin, name);
     }
@@ -66,6 +72,43 @@ pub fn kernel(symbols: &[u8], modules: &str) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Bytes of the kernel's list of symbols that are read at most, and at once, to find its first one.
+const MOST: usize = 1 << 20;
+const PIECE: usize = 16 << 10;
+
+/// Returns the text of /proc/kallsyms up to the symbol that the kernel begins with: all of it takes longer to read than all else that a
+/// recording begins with.
+pub fn first_symbols() -> Vec<u8> {
+    let mut text = Vec::new();
+    let Ok(mut file) = fs::File::open("/proc/kallsyms") else {
+        return text;
+    };
+    let has = |text: &[u8], name: &[u8]| text.windows(name.len()).any(|piece| piece == name);
+    while text.len() < MOST {
+        let begin = text.len();
+        text.resize(begin + PIECE, 0);
+        let read = file.read(&mut text[begin..]).unwrap_or(0);
+        text.truncate(begin + read);
+        let tail = &text[begin.saturating_sub(PIECE)..];
+        if read == 0 || has(tail, b" _text\n") || has(tail, b" _stext\n") {
+            break;
+        }
+    }
+    text
+}
+
+/// Returns how long the kernel's code is by the text of /proc/iomem; 0 where that does not say, as to those who may not see addresses.
+pub fn code_bytes(iomem: &str) -> u64 {
+    let code = iomem.lines().find_map(|line| {
+        let (range, name) = line.split_once(" : ")?;
+        let (begin, end) = range.trim().split_once('-')?;
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        (name == "Kernel code").then_some(hex(end)?.checked_sub(hex(begin)?)?)
+    });
+    // A range has its last byte in it.
+    code.filter(|last| *last > 0).map_or(0, |last| last + 1)
 }
 
 fn record(out: &mut Vec<u8>, begin: u64, length: u64, offset: u64, name: &str) {
@@ -129,7 +172,7 @@ mod tests {
     fn the_kernel_may_begin_at_another_symbol() {
         // So it is on arm64, Linux 6.1.
         let list = b"ffffc6ab5fa10000 T _stext\nffffc6ab60700000 D _etext\n";
-        let all = kernel(list, "");
+        let all = kernel(list, "", 0);
         assert_eq!(all[16..24], 0xffff_c6ab_5fa1_0000_u64.to_ne_bytes());
         assert_eq!(all[24..32], 0xcf_0000_u64.to_ne_bytes());
         assert!(all[40..].starts_with(b"[kernel.kallsyms]_stext\0"));
@@ -137,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_kernel_and_its_modules_have_a_record_each() {
-        let all = kernel(SYMBOLS, MODULES);
+        let all = kernel(SYMBOLS, MODULES, 0);
         let word = |at: usize| {
             let bytes = all[at..at + 8].try_into().expect("a word");
             u64::from_ne_bytes(bytes)
@@ -155,6 +198,29 @@ mod tests {
         let second = usize::from(u16::from_ne_bytes([all[size + 6], all[size + 7]]));
         assert_eq!(all.len(), size + second);
         assert!(all.len().is_multiple_of(8));
-        assert!(kernel(b"0000000000000000 T _text\n0000000000000000 T _etext\n", "").is_empty());
+        assert!(
+            kernel(
+                b"0000000000000000 T _text\n0000000000000000 T _etext\n",
+                "",
+                0
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn without_all_symbols_the_kernel_is_as_long_as_its_code() {
+        let iomem = "00001000-0009ffff : System RAM\n  01000000-01ffffff : Kernel code\n  02000000-027fffff : Kernel data\n";
+        assert_eq!(code_bytes(iomem), 0x100_0000);
+        assert_eq!(code_bytes("00000000-00000000 : Kernel code\n"), 0);
+        assert_eq!(code_bytes("01000000-zz : Kernel code\n"), 0);
+        let first = b"ffffffff81000000 T _stext\nffffffff81000000 T _text\n";
+        let all = kernel(first, "", 0x100_0000);
+        let length = all[24..32].try_into().expect("a word");
+        assert_eq!(u64::from_ne_bytes(length), 0x100_0000);
+        assert!(
+            kernel(first, "", 0).is_empty(),
+            "nobody knows where it ends"
+        );
     }
 }

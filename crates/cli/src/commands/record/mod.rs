@@ -155,8 +155,18 @@ fn before(tracefs: &Tracefs, opened: &Opened, cost: Option<Cost>) -> Result<(Fea
     let symbols = read("/proc/kallsyms");
     let functions = record::tracing_data::functions(&symbols);
     let formats = record::tracing_data::of(tracefs, opened.tracepoints(), &functions)?;
-    let modules = read("/proc/modules");
-    let mut side = record::mappings::kernel(&symbols, &String::from_utf8_lossy(&modules));
+    let modules = fs::read("/proc/modules").unwrap_or_default();
+    // perf says that addresses are hidden where the kernel's place is not there, whether it has to name any or not.
+    let (first, code_bytes) = match has_code {
+        true => (symbols, 0),
+        false => {
+            let iomem = fs::read_to_string("/proc/iomem").unwrap_or_default();
+            let code_bytes = record::mappings::code_bytes(&iomem);
+            (record::mappings::first_symbols(), code_bytes)
+        }
+    };
+    let modules = String::from_utf8_lossy(&modules);
+    let mut side = record::mappings::kernel(&first, &modules, code_bytes);
     side.extend(record::tasks::names());
     if opened.has_chains() {
         side.extend(record::mappings::processes());
