@@ -77,7 +77,7 @@ impl Worker {
                 .expect("somebody waits");
             for () in told {
                 for _ in 0..100 {
-                    spin(Duration::from_micros(300));
+                    spin(Duration::from_millis(1));
                     thread::sleep(Duration::from_millis(1));
                 }
                 if tell.send(()).is_err() {
@@ -114,6 +114,29 @@ impl Worker {
             thread::sleep(Duration::from_millis(1));
         }
     }
+
+    /// Has it work while another thread spins on its CPU, and returns what the kernel counted of it meanwhile.
+    ///
+    /// It waits for its CPU for hundreds of milliseconds in all, so that a CPU that is taken away between the kernel's look at
+    /// its clock and the programs' is little beside them.
+    fn work_beside_another(&self) -> [u64; 3] {
+        let stop = AtomicBool::new(false);
+        let before = self.schedstat();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                stay_on_cpu_0();
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            self.go.send(()).expect("the worker waits");
+            self.done.recv().expect("the worker tells");
+            stop.store(true, Ordering::Relaxed);
+        });
+        self.wait_until_asleep();
+        let after = self.schedstat();
+        [0, 1, 2].map(|at: usize| after[at] - before[at])
+    }
 }
 
 /// Has a worker compete with a thread that spins, and returns what the programs and what the kernel itself count of it.
@@ -127,24 +150,9 @@ fn compete(without_btf: bool) -> Option<(Snapshot, [u64; 3])> {
     };
     let live = start(vec![seed], Vec::new(), without_btf)?;
     assert_eq!(live.by_record(), without_btf);
-    let stop = AtomicBool::new(false);
-    let before = worker.schedstat();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            stay_on_cpu_0();
-            while !stop.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        });
-        worker.go.send(()).expect("the worker waits");
-        worker.done.recv().expect("the worker tells");
-        stop.store(true, Ordering::Relaxed);
-    });
-    worker.wait_until_asleep();
-    let after = worker.schedstat();
+    let counted = worker.work_beside_another();
     let snapshot = live.snapshot(now_ns()).expect("maps can be read");
-    let [ran, waited, times] = [0, 1, 2].map(|at: usize| after[at] - before[at]);
-    Some((snapshot, [ran, waited, times]))
+    Some((snapshot, counted))
 }
 
 fn close(ours: u64, kernels: u64, what: &str) {
@@ -214,18 +222,14 @@ fn a_thread_that_is_no_vcpu_runs_and_waits_as_the_kernel_counts() {
     let Some(live) = start(Vec::new(), vec![seed], false) else {
         return;
     };
-    let before = worker.schedstat();
-    worker.go.send(()).expect("the worker waits");
-    worker.done.recv().expect("the worker tells");
-    worker.wait_until_asleep();
-    let after = worker.schedstat();
+    let [ran, waited, _] = worker.work_beside_another();
     let snapshot = live.snapshot(now_ns()).expect("maps can be read");
     assert!(snapshot.vcpus.iter().all(|vcpu| vcpu.tid != worker.tid));
     let thread = snapshot.threads.iter().find(|one| one.tid == worker.tid);
     let thread = thread.expect("it is followed");
     assert_eq!(thread.vm_pid, vm_pid);
-    close(thread.ran_ns, after[0] - before[0], "ran");
-    close(thread.runnable_ns, after[1] - before[1], "waited for a CPU");
+    close(thread.ran_ns, ran, "ran");
+    close(thread.runnable_ns, waited, "waited for a CPU");
     assert_eq!(thread.unknown_ns, 0, "{thread:?}");
     let all = thread.ran_ns + thread.runnable_ns + thread.slept_ns;
     assert_eq!(all, snapshot.to_ns - snapshot.from_ns, "times add up");
