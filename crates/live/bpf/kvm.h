@@ -2,18 +2,51 @@
 #pragma once
 #include "sched.h"
 
-INLINE struct row *row_of(const struct key *key)
+/* A row that its vCPU does not have yet. */
+static __attribute__((noinline)) struct row *new_row(const struct key *key, u32 *place)
 {
-    struct row *row = bpf_map_lookup_elem(&rows, key);
-    if (row)
-        return row;
-    u32 zero = 0;
+    u32 zero = 0, slot = 0;
     struct blank *from = bpf_map_lookup_elem(&blank, &zero);
-    if (!from)
+    if (!from || !key || !place)
         return 0;
-    if (bpf_map_update_elem(&rows, key, &from->row, BPF_NOEXIST))
+    if (bpf_map_pop_elem(&free_rows, &slot)) {
         drops(DROPPED_ROWS);
-    return bpf_map_lookup_elem(&rows, key);
+        return 0;
+    }
+    bpf_map_update_elem(&rows, &slot, &from->row, BPF_ANY);
+    struct row *row = bpf_map_lookup_elem(&rows, &slot);
+    if (!row)
+        return 0;
+    row->key = *key;
+    *place = slot + 1;
+    return row;
+}
+
+static __attribute__((noinline)) struct row *row_of(struct vcpu *v, u32 table, u32 kind, u64 code)
+{
+    if (!v)
+        return 0;
+    u32 slot = v->slot;
+    struct index *index = bpf_map_lookup_elem(&indexes, &slot);
+    if (!index)
+        return 0;
+    /* The top bits of a product with 2^64 divided by the golden ratio are spread evenly (Knuth, volume 3, 6.4). */
+    u64 hash = (code ^ (u64)table << 40 ^ (u64)kind << 48) * 0x9e3779b97f4a7c15ull;
+    u32 at = hash >> 56;
+#pragma unroll
+    for (int i = 0; i < PROBES; i++) {
+        u32 *place = &index->row[(at + i) % INDEX];
+        if (!*place) {
+            struct key key = {.tid = v->tid, .table = table, .kind = kind, .code = code};
+            return new_row(&key, place);
+        }
+        u32 number = *place - 1;
+        struct row *row = bpf_map_lookup_elem(&rows, &number);
+        if (row && row->key.code == code && row->key.table == table && row->key.kind == kind)
+            return row;
+    }
+    drops(DROPPED_ROWS);
+    return 0;
 }
 
 INLINE void add(struct row *row, u64 ns, u32 vmm)
@@ -35,8 +68,7 @@ static __attribute__((noinline)) int access_ends(struct vcpu *v, struct begun *b
 {
     if (!v || !begun)
         return 0;
-    struct key key = {.tid = v->tid, .table = table, .kind = begun->write, .code = begun->code};
-    struct row *row = row_of(&key);
+    struct row *row = row_of(v, table, begun->write, begun->code);
     if (row)
         add(row, minus(now, begun->at), v->vmm);
     begun->at = 0;
@@ -89,9 +121,7 @@ INLINE void on_exit(u32 kind, u64 code, s32 number)
     v->exit_at = now;
     v->exit_kind = kind;
     v->exit_code = code;
-#pragma unroll
-    for (int i = 0; i < STATES; i++)
-        v->exit_times[i] = v->times[i];
+    v->touched = 0;
     v->mmio.at = now;
     v->mmio.has_key = 0;
     done(v);
@@ -117,8 +147,7 @@ INLINE void on_entry(void)
     v->known = 1;
     v->entries += 1;
     if (v->first_port_is && v->open) {
-        struct key key = {.tid = v->tid, .table = TABLE_PIO, .kind = v->first_port_is - 1, .code = v->first_port};
-        struct row *row = row_of(&key);
+        struct row *row = row_of(v, TABLE_PIO, v->first_port_is - 1, v->first_port);
         if (row)
             row->whole += minus(now, v->exit_at);
     }
@@ -132,13 +161,14 @@ INLINE void on_entry(void)
     if (v->fast.at)
         access_ends(v, &v->fast, TABLE_FAST_MMIO, now);
     if (v->exit_at) {
-        struct key key = {.tid = v->tid, .table = TABLE_EXIT, .kind = v->exit_kind, .code = v->exit_code};
-        struct row *row = row_of(&key);
+        struct row *row = row_of(v, TABLE_EXIT, v->exit_kind, v->exit_code);
         if (row) {
             add(row, minus(now, v->exit_at), v->vmm);
 #pragma unroll
-            for (int i = 0; i < STATES; i++)
-                row->times[i] += minus(v->times[i], v->exit_times[i]);
+            for (int i = 0; i < STATES; i++) {
+                if (v->touched & 1u << i)
+                    row->times[i] += minus(v->times[i], v->exit_times[i]);
+            }
         }
         v->exit_at = 0;
     }

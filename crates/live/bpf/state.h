@@ -41,6 +41,8 @@ struct key {
 };
 
 struct row {
+    /* Of whom and what; a tid of 0 where the row is free. */
+    struct key key;
     u64 count;
     u64 total;
     u64 min;
@@ -108,7 +110,7 @@ struct vcpu {
     /* Waits for a CPU, after it was woken and after it was preempted. */
     struct durations woken;
     struct durations preempted;
-    /* The exit under way: since when (0: none that counts), why, and what it had done before. */
+    /* The exit under way: since when (0: none that counts), why, and what it had done before, of the states in `touched`. */
     u64 exit_at;
     u64 exit_code;
     u64 exit_times[STATES];
@@ -154,6 +156,10 @@ struct vcpu {
     /* Whether it is no vCPU, but another thread that is followed. */
     u8 other;
     u8 unused[7];
+    /* States of which it got some time since the exit under way, a bit each: of those, and of no other, exit_times tells. */
+    u32 touched;
+    /* Its place in `vcpus`. */
+    u32 slot;
     u64 changes;
 };
 
@@ -173,7 +179,8 @@ struct blame {
 #define WAITING 8
 struct cpu {
     u32 current;
-    u32 unused;
+    /* One more than the place of the vCPU that was found here last; it may be another one's by now. */
+    u32 found;
     u32 waiting[WAITING];
 };
 
@@ -205,20 +212,56 @@ struct layout {
 };
 const volatile struct layout layout = {};
 
-/* Sizes of these maps are set when they are loaded. */
+/* What events change is kept in arrays, as an element of an array is found in a tenth of the instructions that a hash takes. Places in
+ * them are handed out from stacks, which user space fills, and gives back to what is forgotten. Sizes of maps are set when they are
+ * loaded. */
 struct {
-    MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+    MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
     MAP_NUMBER(max_entries, 1024);
     MAP_TYPE(key, u32);
     MAP_TYPE(value, struct vcpu);
 } vcpus SEC(".maps");
 
+/* A thread's place in `vcpus`. */
 struct {
     MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+    MAP_NUMBER(max_entries, 1024);
+    MAP_TYPE(key, u32);
+    MAP_TYPE(value, u32);
+} slots SEC(".maps");
+
+struct {
+    MAP_NUMBER(type, BPF_MAP_TYPE_STACK);
+    MAP_NUMBER(max_entries, 1024);
+    MAP_TYPE(value, u32);
+} free_vcpus SEC(".maps");
+
+struct {
+    MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
     MAP_NUMBER(max_entries, 16384);
-    MAP_TYPE(key, struct key);
+    MAP_TYPE(key, u32);
     MAP_TYPE(value, struct row);
 } rows SEC(".maps");
+
+struct {
+    MAP_NUMBER(type, BPF_MAP_TYPE_STACK);
+    MAP_NUMBER(max_entries, 16384);
+    MAP_TYPE(value, u32);
+} free_rows SEC(".maps");
+
+/* A vCPU's rows, by its place: a hash table of one more than the row's place, 0 where there is none. A row is within PROBES of where its
+ * key belongs. Only the vCPU's own thread changes it. */
+#define INDEX 256
+#define PROBES 8
+struct index {
+    u32 row[INDEX];
+};
+struct {
+    MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+    MAP_NUMBER(max_entries, 1024);
+    MAP_TYPE(key, u32);
+    MAP_TYPE(value, struct index);
+} indexes SEC(".maps");
 
 struct {
     MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
@@ -262,35 +305,56 @@ INLINE void drops(u32 what)
 
 INLINE struct vcpu *find(u32 tid)
 {
-    return bpf_map_lookup_elem(&vcpus, &tid);
+    u32 *slot = bpf_map_lookup_elem(&slots, &tid);
+    return slot ? bpf_map_lookup_elem(&vcpus, slot) : 0;
 }
 
-/* The vCPU that a thread is: none if it is followed as another thread, or has ended. */
-INLINE struct vcpu *find_vcpu(u32 tid)
+/* The vCPU that the running thread is: none if it is followed as another thread, or has ended. */
+INLINE struct vcpu *find_vcpu(u64 pid_tgid)
 {
-    struct vcpu *v = find(tid);
+    u32 tid = pid_tgid, here = bpf_get_smp_processor_id();
+    struct cpu *cpu = bpf_map_lookup_elem(&cpus, &here);
+    struct vcpu *v = 0;
+    if (cpu && cpu->found) {
+        u32 slot = cpu->found - 1;
+        v = bpf_map_lookup_elem(&vcpus, &slot);
+    }
+    if (!v || v->tid != tid) {
+        v = find(tid);
+        if (v && cpu)
+            cpu->found = v->slot + 1;
+    }
     return v && !v->ended && !v->other ? v : 0;
 }
 
 /* Not inlined where it is rare: a vCPU that was not known. */
 static __attribute__((noinline)) struct vcpu *make(u64 pid_tgid, u64 now)
 {
-    u32 tid = pid_tgid, zero = 0;
+    u32 tid = pid_tgid, zero = 0, slot = 0;
     struct blank *from = bpf_map_lookup_elem(&blank, &zero);
     if (!from)
         return 0;
-    bpf_map_update_elem(&vcpus, &tid, &from->vcpu, BPF_ANY);
-    struct vcpu *v = find(tid);
-    if (!v) {
+    u32 *had = bpf_map_lookup_elem(&slots, &tid);
+    if (had) {
+        /* A thread with this number ended, or was no vCPU. */
+        slot = *had;
+    } else if (bpf_map_pop_elem(&free_vcpus, &slot)) {
         drops(DROPPED_VCPUS);
         return 0;
     }
+    bpf_map_update_elem(&vcpus, &slot, &from->vcpu, BPF_ANY);
+    struct vcpu *v = bpf_map_lookup_elem(&vcpus, &slot);
+    if (!v)
+        return 0;
     v->tid = tid;
     v->tgid = pid_tgid >> 32;
     v->number = -1;
     v->cpu = bpf_get_smp_processor_id();
     v->first = v->at = now;
     v->loaded_from = NO_PLACE;
+    v->slot = slot;
+    if (!had && bpf_map_update_elem(&slots, &tid, &slot, BPF_NOEXIST))
+        drops(DROPPED_VCPUS);
     struct blame_key key = {.tid = tid, .by = MANY};
     struct blame none = {};
     bpf_map_update_elem(&blames, &key, &none, BPF_NOEXIST);
@@ -326,12 +390,23 @@ INLINE u32 state_of(const struct vcpu *v)
     return place == USER ? T_USER_BLOCKED : T_UNKNOWN;
 }
 
+/* The time of a state is about to change. */
+INLINE void touch(struct vcpu *v, u32 state)
+{
+    u32 bit = 1u << state;
+    if (!(v->touched & bit)) {
+        v->touched |= bit;
+        v->exit_times[state] = v->times[state];
+    }
+}
+
 INLINE void tell(struct vcpu *v, u32 state, u64 now)
 {
     if (now <= v->at)
         return;
     if (state >= STATES)
         state = T_UNKNOWN;
+    touch(v, state);
     v->times[state] += now - v->at;
     v->at = now;
     if (state == T_UNKNOWN)
@@ -356,6 +431,8 @@ INLINE void shift(struct vcpu *v, u32 from, u32 to, u64 ns)
 {
     if (ns > v->times[from])
         ns = v->times[from];
+    touch(v, from);
+    touch(v, to);
     v->times[from] -= ns;
     v->times[to] += ns;
 }

@@ -68,6 +68,13 @@ impl Records {
         })
     }
 
+    /// Returns whether an exit's reason is in the arguments of its tracepoint, the first two, as its record has them: on arm64
+    /// (`arch/arm64/kvm/trace_arm.h`, since `ret` is there). On x86 it is made from the vCPU when the record is.
+    pub(crate) fn exit_by_argument(&self) -> bool {
+        let own = self.exit.own_fields().iter().take(2);
+        own.map(|field| field.name.as_str()).eq(["ret", "esr_ec"])
+    }
+
     /// Returns the layout.
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let at = |format: &Format, name: &str| {

@@ -21,6 +21,7 @@ mod events;
 mod layout;
 mod load;
 mod named;
+mod places;
 #[allow(
     unsafe_code,
     reason = "says of the programs' structs that they are plain numbers"

@@ -8,6 +8,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
 use crate::error::Error;
 use crate::layout::{Formats, Records};
+use crate::places::Places;
 use crate::raw;
 use crate::read;
 use crate::seeds::{Seed, ThreadSeed};
@@ -100,7 +101,11 @@ impl Live {
             .btf(btf.as_ref())
             .override_global("layout", &layout, true)
             .map_max_entries("vcpus", vcpus)
+            .map_max_entries("slots", vcpus)
+            .map_max_entries("free_vcpus", vcpus)
+            .map_max_entries("indexes", vcpus)
             .map_max_entries("rows", vcpus * ROWS_EACH)
+            .map_max_entries("free_rows", vcpus * ROWS_EACH)
             .map_max_entries("blames", vcpus * ROWS_EACH)
             .map_max_entries("cpus", cpus)
             .load(OBJECT)
@@ -114,6 +119,7 @@ impl Live {
             dropped_threads: 0,
             folded: BTreeMap::new(),
         };
+        Places::of(&mut live.bpf).fill(vcpus, vcpus * ROWS_EACH)?;
         live.follow(&options.vcpus, &options.threads, options.now_ns)?;
         // A vCPU's first switch is seen before its first exit.
         for name in OF_SCHED {
@@ -134,10 +140,18 @@ impl Live {
             });
             attached.map_err(|error| Error::of(name, &error, options.privileged))?;
         }
-        let attached = live.program::<TracePoint>("kvm_exit").and_then(|program| {
-            program.load()?;
-            program.attach("kvm", "kvm_exit")
-        });
+        let attached = match records.exit_by_argument() {
+            true => live
+                .program::<RawTracePoint>("kvm_exit_by_argument")
+                .and_then(|program| {
+                    program.load()?;
+                    program.attach("kvm_exit").map(drop)
+                }),
+            false => live.program::<TracePoint>("kvm_exit").and_then(|program| {
+                program.load()?;
+                program.attach("kvm", "kvm_exit").map(drop)
+            }),
+        };
         attached.map_err(|error| Error::of("kvm_exit", &error, options.privileged))?;
         Ok(live)
     }
@@ -189,21 +203,19 @@ impl Live {
         now_ns: u64,
     ) -> Result<(), Error> {
         let room = self.room as usize;
-        let mut map = self.hash_mut::<u32, raw::Vcpu>("vcpus")?;
         let (mut known, mut others) = (HashSet::new(), HashSet::new());
-        for (tid, vcpu) in map.iter().flatten() {
+        let places = Places::of(&mut self.bpf);
+        for (tid, vcpu) in places.threads()? {
             match vcpu.other {
-                0 => known.insert(tid.cast_signed()),
-                _ => others.insert(tid.cast_signed()),
+                0 => known.insert(tid),
+                _ => others.insert(tid),
             };
         }
-        let wrong = |error| Error::of("vcpus", &error, true);
         for vcpu in vcpus {
             let number = i32::try_from(vcpu.number).unwrap_or(-1);
             let (tid, pid) = (vcpu.tid.cast_unsigned(), vcpu.pid.cast_unsigned());
             if !known.contains(&vcpu.tid) && known.len() + others.len() < room {
-                map.insert(tid, raw::Vcpu::seed(tid, pid, number, now_ns), 0)
-                    .map_err(wrong)?;
+                Places::of(&mut self.bpf).put(raw::Vcpu::seed(tid, pid, number, now_ns))?;
                 known.insert(vcpu.tid);
                 others.remove(&vcpu.tid);
             }
@@ -214,7 +226,7 @@ impl Live {
         for thread in new.iter().take(most) {
             let (tid, vm) = (thread.tid.cast_unsigned(), thread.vm_pid.cast_unsigned());
             let thread = raw::Vcpu::other(tid, vm, thread.asleep, thread.cpu, now_ns);
-            map.insert(tid, thread, 0).map_err(wrong)?;
+            Places::of(&mut self.bpf).put(thread)?;
         }
         let all = vcpus.iter().map(|one| one.tid);
         let all: Vec<i32> = all.chain(threads.iter().map(|one| one.tid)).collect();
@@ -249,15 +261,8 @@ impl Live {
             return Ok(());
         }
         let is_gone = |tid: u32| tids.contains(&tid.cast_signed());
-        // What is to go may have gone by itself: a thread's number is used again.
-        let mut vcpus = self.hash_mut::<u32, raw::Vcpu>("vcpus")?;
         for tid in tids {
-            let _ = vcpus.remove(&tid.cast_unsigned());
-        }
-        let mut rows = self.hash_mut::<raw::Key, raw::Row>("rows")?;
-        let keys: Vec<raw::Key> = rows.keys().flatten().collect();
-        for key in keys.into_iter().filter(|key| is_gone(key.tid)) {
-            let _ = rows.remove(&key);
+            Places::of(&mut self.bpf).free(*tid)?;
         }
         let mut blames = self.hash_mut::<raw::BlameKey, raw::Blame>("blames")?;
         let keys: Vec<raw::BlameKey> = blames.keys().flatten().collect();
@@ -330,10 +335,6 @@ impl Live {
     /// What the kernel says if it does not hand out a map.
     pub fn snapshot(&self, now_ns: u64) -> Result<Snapshot, Error> {
         let wrong = |error| Error::of("reading the maps", &error, true);
-        let vcpus: HashMap<&MapData, u32, raw::Vcpu> =
-            self.map("vcpus")?.try_into().map_err(wrong)?;
-        let rows: HashMap<&MapData, raw::Key, raw::Row> =
-            self.map("rows")?.try_into().map_err(wrong)?;
         let blames: HashMap<&MapData, raw::BlameKey, raw::Blame> =
             self.map("blames")?.try_into().map_err(wrong)?;
         let dropped: PerCpuArray<&MapData, u64> = self.map("dropped")?.try_into().map_err(wrong)?;
@@ -353,20 +354,15 @@ impl Live {
             },
             ..Snapshot::default()
         };
-        for tid in vcpus.keys().flatten() {
-            if let Some(vcpu) = whole(|| vcpus.get(&tid, 0).ok()) {
-                let read = read::vcpu(&vcpu, now_ns);
-                match vcpu.other {
-                    0 => snapshot.vcpus.push(read),
-                    _ => snapshot.threads.push(Thread::of(read)),
-                }
+        let places = Places::of(&self.bpf);
+        for (_, vcpu) in places.threads()? {
+            snapshot.rows.extend(places.rows(&vcpu)?);
+            let read = read::vcpu(&vcpu, now_ns);
+            match vcpu.other {
+                0 => snapshot.vcpus.push(read),
+                _ => snapshot.threads.push(Thread::of(read)),
             }
         }
-        snapshot.rows.extend(
-            rows.iter()
-                .flatten()
-                .map(|(key, row)| read::row(&key, &row)),
-        );
         let mut behind: BTreeMap<(i32, i32, Option<String>), Behind> = BTreeMap::new();
         let folded = self.folded.iter().map(|((tid, comm), (count, ns))| Behind {
             tid: *tid,
@@ -391,18 +387,4 @@ impl Live {
         snapshot.sort();
         Ok(snapshot)
     }
-}
-
-/// Reads a vCPU again if it was changing while it was copied.
-fn whole(read: impl Fn() -> Option<raw::Vcpu>) -> Option<raw::Vcpu> {
-    const TRIES: usize = 8;
-    let mut last = None;
-    for _ in 0..TRIES {
-        let vcpu = read()?;
-        if vcpu.finished == vcpu.changes {
-            return Some(vcpu);
-        }
-        last = Some(vcpu);
-    }
-    last
 }

@@ -6,6 +6,8 @@ use aya::Pod;
 pub(crate) const STATES: usize = 9;
 /// Buckets of durations.
 pub(crate) const BUCKETS: usize = 40;
+/// Rows that a vCPU has at most.
+pub(crate) const INDEX: usize = 256;
 /// Reasons that [`Layout`] has room for.
 pub(crate) const MAX_WAITING: usize = 8;
 
@@ -38,6 +40,7 @@ pub(crate) struct Key {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
+    pub(crate) key: Key,
     pub(crate) count: u64,
     pub(crate) total: u64,
     pub(crate) min: u64,
@@ -126,7 +129,27 @@ pub(crate) struct Vcpu {
     pub(crate) loaded_from: u8,
     pub(crate) other: u8,
     pub(crate) unused: [u8; 7],
+    pub(crate) touched: u32,
+    pub(crate) slot: u32,
     pub(crate) changes: u64,
+}
+
+/// A vCPU's rows: one more than each one's place, 0 where there is none.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Index {
+    pub(crate) rows: [u32; INDEX],
+}
+
+impl Index {
+    /// No row.
+    pub(crate) const EMPTY: Index = Index { rows: [0; INDEX] };
+
+    /// Returns the places of the rows.
+    pub(crate) fn places(&self) -> impl Iterator<Item = u32> {
+        let rows = self.rows.into_iter();
+        rows.filter_map(|row| row.checked_sub(1))
+    }
 }
 
 #[repr(C)]
@@ -274,6 +297,8 @@ impl Vcpu {
             loaded_from: NO_PLACE,
             other: 0,
             unused: [0; 7],
+            touched: 0,
+            slot: 0,
             changes: 0,
         }
     }
@@ -295,6 +320,8 @@ unsafe impl Pod for Key {}
 // SAFETY: as above.
 unsafe impl Pod for Row {}
 // SAFETY: as above.
+unsafe impl Pod for Index {}
+// SAFETY: as above.
 unsafe impl Pod for Vcpu {}
 // SAFETY: as above.
 unsafe impl Pod for BlameKey {}
@@ -310,7 +337,7 @@ mod tests {
     #[test]
     fn structs_have_no_padding() {
         assert_eq!(size_of::<Key>(), 4 + 4 + 8);
-        assert_eq!(size_of::<Row>(), 8 * (6 + STATES + BUCKETS));
+        assert_eq!(size_of::<Row>(), 8 * (2 + 6 + STATES + BUCKETS));
         assert_eq!(size_of::<Durations>(), 8 * (3 + BUCKETS));
         assert_eq!(size_of::<Begun>(), 24);
         let words = 1
@@ -325,7 +352,7 @@ mod tests {
             + 5
             + 8
             + 6
-            + 2
+            + 3
             + 1
             + 1;
         assert_eq!(size_of::<Vcpu>(), 8 * words);

@@ -101,7 +101,8 @@ fn what(key: &raw::Key) -> What {
 }
 
 /// Returns a row.
-pub(crate) fn row(key: &raw::Key, raw: &raw::Row) -> Row {
+pub(crate) fn row(raw: &raw::Row) -> Row {
+    let key = &raw.key;
     Row {
         tid: key.tid.cast_signed(),
         what: what(key),

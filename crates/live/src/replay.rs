@@ -28,8 +28,20 @@ type Sum = (u64, u64, u64, u64, u64, u64, Times);
 /// Runs the programs on events.
 struct Replay {
     kernel: Kernel,
+    /// Whether exits are taken from their arguments.
+    exit_by_argument: bool,
     /// Time of the last event.
     end: u64,
+}
+
+impl Replay {
+    fn new(kernel: Kernel) -> Replay {
+        Replay {
+            kernel,
+            exit_by_argument: false,
+            end: 0,
+        }
+    }
 }
 
 impl Sink for Replay {
@@ -81,6 +93,10 @@ impl Sink for Replay {
             Data::KvmVcpuWakeup(_) => vec![field("ns"), field("waited")],
             _ if name == "kvm_fast_mmio" => vec![field("gpa")],
             _ => Vec::new(),
+        };
+        let (name, arguments) = match self.exit_by_argument && name == "kvm_exit" {
+            true => ("kvm_exit_by_argument", vec![field("ret"), field("esr_ec")]),
+            false => (name, arguments),
         };
         let by_record = name == "kvm_exit" || name.starts_with("record_");
         let context: Vec<u8> = match by_record {
@@ -226,10 +242,9 @@ fn is_whole(study: &Study, outcome: &source::Outcome) -> bool {
 
 fn rows(kernel: &Kernel) -> Vec<Row> {
     let rows = kernel.map("rows");
-    let rows = rows
-        .iter()
-        .map(|(key, row)| read::row(&interpreter::read(key), &interpreter::read(row)));
-    rows.collect()
+    let rows = rows.iter().map(|(_, row)| interpreter::read(row));
+    let rows = rows.filter(|row: &raw::Row| row.key.tid != 0);
+    rows.map(|row| read::row(&row)).collect()
 }
 
 /// What ran while a vCPU waited, by thread.
@@ -299,7 +314,7 @@ fn vcpus_agree(replay: &Replay, study: &Study, name: &str) -> usize {
 
 #[test]
 fn the_programs_say_of_recordings_what_analyses_say() {
-    let (mut recordings, mut waits) = (0, 0);
+    let (mut recordings, mut waits, mut by_argument) = (0, 0, 0);
     for path in corpus() {
         let name = path.display().to_string();
         let Ok(recording) = Recording::open(&path) else {
@@ -326,15 +341,23 @@ fn the_programs_say_of_recordings_what_analyses_say() {
         if !is_whole(&study, &outcome) {
             continue;
         }
-        let kernel = Kernel::new(OBJECT, &layout, &[]);
-        let mut replay = Replay { kernel, end: 0 };
+        let mut replay = Replay::new(Kernel::new(OBJECT, &layout, &[]));
         let _ = reader.walk(&mut replay);
         let told = told_by_programs(&rows(&replay.kernel));
         assert_eq!(told, told_by_analysis(&study), "{name}");
         waits += vcpus_agree(&replay, &study, &name);
         recordings += 1;
+        if records.exit_by_argument() {
+            let rows_by_record = rows(&replay.kernel);
+            let mut replay = Replay::new(Kernel::new(OBJECT, &layout, &[]));
+            replay.exit_by_argument = true;
+            let _ = reader.walk(&mut replay);
+            assert_eq!(rows(&replay.kernel), rows_by_record, "{name}");
+            by_argument += 1;
+        }
     }
     assert!(recordings >= 12, "only {recordings} recordings have it all");
+    assert!(by_argument >= 3, "only {by_argument} say it in arguments");
     assert!(
         waits >= 12,
         "behind whom only {waits} vCPUs waited was compared"
@@ -376,6 +399,9 @@ fn snapshot(kernel: &Kernel, to_ns: u64) -> Snapshot {
     snapshot.rows.retain(|row| row.durations.count > 0);
     for (_, raw) in kernel.map("vcpus") {
         let raw = interpreter::read::<raw::Vcpu>(&raw);
+        if raw.tid == 0 {
+            continue;
+        }
         let mut vcpu = read::vcpu(&raw, to_ns);
         // Records of trace-cmd do not tell the process, and facts tell the number.
         (vcpu.number, vcpu.pid) = (None, 0);
@@ -431,9 +457,9 @@ fn events_that_are_counted_say_what_the_programs_say() {
         for one in &others {
             let tid = one.tid.cast_unsigned();
             let thread = raw::Vcpu::other(tid, 1, one.asleep, -1, first);
-            kernel.insert("vcpus", &tid, &thread);
+            kernel.follow(thread);
         }
-        let mut replay = Replay { kernel, end: 0 };
+        let mut replay = Replay::new(kernel);
         let _ = reader.walk(&mut replay);
         let mut events = Events::new(Vec::new(), others);
         events.whole(&reader, first);
@@ -483,10 +509,7 @@ fn what_finds_no_room_is_counted() {
         .layout()
         .expect("they are x86's");
     let full = |most: &[(&str, usize)]| {
-        let mut replay = Replay {
-            kernel: Kernel::new(OBJECT, &layout, most),
-            end: 0,
-        };
+        let mut replay = Replay::new(Kernel::new(OBJECT, &layout, most));
         let _ = reader.walk(&mut replay);
         let counted: u64 = rows(&replay.kernel)
             .iter()
@@ -502,7 +525,7 @@ fn what_finds_no_room_is_counted() {
     };
     let (all, none) = full(&[]);
     assert_eq!(none, [0; 4]);
-    let (some, dropped) = full(&[("rows", 3)]);
+    let (some, dropped) = full(&[("free_rows", 3)]);
     assert!(some < all, "{some} of {all}");
     // A port's row is looked up once more, for the whole exit.
     let lost = dropped[raw::dropped::ROWS as usize];
@@ -511,7 +534,7 @@ fn what_finds_no_room_is_counted() {
         "{lost} of {}",
         all - some
     );
-    let (_, dropped) = full(&[("vcpus", 1)]);
+    let (_, dropped) = full(&[("free_vcpus", 1)]);
     assert!(dropped[raw::dropped::VCPUS as usize] > 0);
     let (_, dropped) = full(&[("blames", 1)]);
     assert!(dropped[raw::dropped::BLAMES as usize] > 0);

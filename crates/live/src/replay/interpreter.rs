@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aya_obj::Object;
 
-use crate::raw::Layout;
+use crate::raw::{Layout, Vcpu};
 
 /// Where and as whom a program runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,6 +37,13 @@ struct World {
     task: Task,
     maps: Vec<Map>,
 }
+
+/// Elements that a map has at most: recordings need no more, and all of an array are made.
+const MOST: usize = 1024;
+/// Kinds of maps (`enum bpf_map_type`).
+const ARRAY: u32 = 2;
+const PER_CPU_ARRAY: u32 = 6;
+const STACK: u32 = 23;
 
 thread_local! {
     /// Helpers are plain functions, so what they work on is found here.
@@ -91,6 +98,18 @@ fn update(map: u64, key: u64, value: u64, flags: u64, _: u64) -> u64 {
     })
 }
 
+fn pop(map: u64, to: u64, _: u64, _: u64, _: u64) -> u64 {
+    WORLD.with_borrow_mut(|world| {
+        let map = &mut world.maps[map as usize];
+        let Some((_, value)) = map.values.pop_first() else {
+            return u64::MAX;
+        };
+        // SAFETY: as in `bytes`.
+        unsafe { (to as *mut u32).write_unaligned(value[0] as u32) };
+        0
+    })
+}
+
 fn now(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     WORLD.with_borrow(|world| world.task.now_ns)
 }
@@ -133,17 +152,22 @@ impl Kernel {
             Map {
                 key_bytes: map.key_size() as usize,
                 value_bytes: map.value_size() as usize,
-                most: most.map_or(map.max_entries() as usize, |(_, most)| *most),
+                most: most.map_or((map.max_entries() as usize).min(MOST), |(_, most)| *most),
                 values: BTreeMap::new(),
             }
         });
         let mut maps: Vec<Map> = maps.collect();
         for (map, name) in maps.iter_mut().zip(&names) {
-            if ["cpus", "dropped", "blank"].contains(&name.as_str()) {
-                for key in 0..map.most as u32 {
-                    let value = vec![0; map.value_bytes.div_ceil(8)].into_boxed_slice();
-                    map.values.insert(key.to_ne_bytes().to_vec(), value);
-                }
+            // Arrays have all their elements from the beginning, and user space puts all places on stacks.
+            let kind = object.maps[name].map_type();
+            for key in 0..map.most as u32 {
+                let value = match kind {
+                    ARRAY | PER_CPU_ARRAY => vec![0; map.value_bytes.div_ceil(8)],
+                    STACK => vec![key.into()],
+                    _ => break,
+                };
+                let value = value.into_boxed_slice();
+                map.values.insert(key.to_ne_bytes().to_vec(), value);
             }
         }
         WORLD.set(World {
@@ -183,14 +207,18 @@ impl Kernel {
     pub(crate) fn run(&mut self, name: &str, task: Task, context: &[u8]) -> u64 {
         WORLD.with_borrow_mut(|world| world.task = task);
         let mut vm = rbpf::EbpfVmRaw::new(Some(&self.programs[name])).expect("it is a program");
-        let helpers: [(u32, rbpf::ebpf::Helper); 6] = [
+        let helpers: [(u32, rbpf::ebpf::Helper); 7] = [
             (1, lookup),
             (2, update),
             (5, now),
             (8, cpu),
             (14, pid_tgid),
+            (88, pop),
             (113, probe_read),
         ];
+        // A quarter of 512 bytes for each function: as much as the kernel allows in all, for calls as deep as there are.
+        vm.set_stack_usage_calculator(|_, _, _| 128, Box::new(()))
+            .expect("functions are found");
         for (number, helper) in helpers {
             vm.register_helper(number, helper)
                 .expect("it has a number of its own");
@@ -204,13 +232,19 @@ impl Kernel {
             .expect("it runs to its end")
     }
 
-    /// Puts a value into a map.
-    pub(crate) fn insert<K: aya::Pod, V: aya::Pod>(&mut self, name: &str, key: &K, value: &V) {
-        let number = self.names.iter().position(|of| of == name);
+    /// Follows a thread, as `Places::put` does.
+    pub(crate) fn follow(&mut self, mut vcpu: Vcpu) {
+        let number = |of: &str| self.names.iter().position(|name| name == of);
+        let [vcpus, slots, free] =
+            ["vcpus", "slots", "free_vcpus"].map(|name| number(name).expect("it is a map"));
         WORLD.with_borrow_mut(|world| {
-            let map = &mut world.maps[number.expect("it is a map")];
-            let value = words(aya_bytes(value));
-            map.values.insert(aya_bytes(key).to_vec(), value);
+            let (slot, _) = world.maps[free].values.pop_first().expect("there is room");
+            vcpu.slot = read(&slot);
+            let mut put = |map: usize, key: &[u8], value: &[u8]| {
+                world.maps[map].values.insert(key.to_vec(), words(value));
+            };
+            put(vcpus, &slot, aya_bytes(&vcpu));
+            put(slots, aya_bytes(&vcpu.tid), &slot);
         });
     }
 
