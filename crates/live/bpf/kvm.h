@@ -3,16 +3,23 @@
 #include "sched.h"
 
 /* A row that its vCPU does not have yet. */
-static __attribute__((noinline)) struct row *new_row(const struct key *key, u32 *place)
+static __attribute__((noinline)) struct row *new_row(const struct key *key, struct index *index, u32 *place)
 {
     u32 zero = 0, slot = 0;
     struct blank *from = bpf_map_lookup_elem(&blank, &zero);
-    if (!from || !key || !place)
+    if (!from || !key || !index || !place)
         return 0;
-    if (bpf_map_pop_elem(&free_rows, &slot)) {
-        drops(DROPPED_ROWS);
-        return 0;
+    if (!index->left) {
+        if (bpf_map_pop_elem(&free_rows, &slot)) {
+            drops(DROPPED_ROWS);
+            return 0;
+        }
+        index->next = slot;
+        index->left = ROWS_AT_ONCE;
     }
+    slot = index->next;
+    index->next += 1;
+    index->left -= 1;
     bpf_map_update_elem(&rows, &slot, &from->row, BPF_ANY);
     struct row *row = bpf_map_lookup_elem(&rows, &slot);
     if (!row)
@@ -38,7 +45,7 @@ static __attribute__((noinline)) struct row *row_of(struct vcpu *v, u32 table, u
         u32 *place = &index->row[(at + i) % INDEX];
         if (!*place) {
             struct key key = {.tid = v->tid, .table = table, .kind = kind, .code = code};
-            return new_row(&key, place);
+            return new_row(&key, index, place);
         }
         u32 number = *place - 1;
         struct row *row = bpf_map_lookup_elem(&rows, &number);

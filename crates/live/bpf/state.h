@@ -245,9 +245,12 @@ struct {
 
 struct {
     MAP_NUMBER(type, BPF_MAP_TYPE_STACK);
-    MAP_NUMBER(max_entries, 16384);
+    MAP_NUMBER(max_entries, 1024);
     MAP_TYPE(value, u32);
 } free_rows SEC(".maps");
+
+/* Rows are handed out by as many at once. `free_rows` has the first of each. */
+#define ROWS_AT_ONCE 16
 
 /* A vCPU's rows, by its place: a hash table of one more than the row's place, 0 where there is none. A row is within PROBES of where its
  * key belongs. Only the vCPU's own thread changes it. */
@@ -255,6 +258,9 @@ struct {
 #define PROBES 8
 struct index {
     u32 row[INDEX];
+    /* Places that it has been handed out and has not used: the first, and how many. */
+    u32 next;
+    u32 left;
 };
 struct {
     MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);

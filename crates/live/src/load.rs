@@ -105,7 +105,7 @@ impl Live {
             .map_max_entries("free_vcpus", vcpus)
             .map_max_entries("indexes", vcpus)
             .map_max_entries("rows", vcpus * ROWS_EACH)
-            .map_max_entries("free_rows", vcpus * ROWS_EACH)
+            .map_max_entries("free_rows", vcpus * ROWS_EACH / raw::ROWS_AT_ONCE)
             .map_max_entries("blames", vcpus * ROWS_EACH)
             .map_max_entries("cpus", cpus)
             .load(OBJECT)

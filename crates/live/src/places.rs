@@ -1,6 +1,7 @@
 //! Places in the programs' arrays, and what is there.
 
 use std::borrow::{Borrow, BorrowMut};
+use std::collections::BTreeSet;
 
 use aya::maps::{Array, HashMap, MapData, MapError, Stack};
 use aya::{Ebpf, Pod};
@@ -83,10 +84,13 @@ impl<B: BorrowMut<Ebpf>> Places<B> {
 
     /// Makes all places free, of maps that are new.
     pub(crate) fn fill(&mut self, vcpus: u32, rows: u32) -> Result<(), Error> {
-        for (name, most) in [("free_vcpus", vcpus), ("free_rows", rows)] {
+        for (name, most, each) in [
+            ("free_vcpus", vcpus, 1),
+            ("free_rows", rows, raw::ROWS_AT_ONCE),
+        ] {
             let mut stack = self.stack(name)?;
-            for place in (0..most).rev() {
-                stack.push(place, 0).map_err(wrong)?;
+            for place in (0..most / each).rev() {
+                stack.push(place * each, 0).map_err(wrong)?;
             }
         }
         Ok(())
@@ -123,7 +127,9 @@ impl<B: BorrowMut<Ebpf>> Places<B> {
         self.set("vcpus", slot, raw::Vcpu::seed(0, 0, -1, 0))?;
         self.set("indexes", slot, raw::Index::EMPTY)?;
         let mut rows = self.stack("free_rows")?;
-        for place in index.places() {
+        let first = |place: u32| place - place % raw::ROWS_AT_ONCE;
+        let taken: BTreeSet<u32> = index.places().map(first).collect();
+        for place in taken {
             rows.push(place, 0).map_err(wrong)?;
         }
         self.stack("free_vcpus")?.push(slot, 0).map_err(wrong)

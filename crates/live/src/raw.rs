@@ -8,6 +8,8 @@ pub(crate) const STATES: usize = 9;
 pub(crate) const BUCKETS: usize = 40;
 /// Rows that a vCPU has at most.
 pub(crate) const INDEX: usize = 256;
+/// Rows that are handed out at once (`ROWS_AT_ONCE`).
+pub(crate) const ROWS_AT_ONCE: u32 = 16;
 /// Reasons that [`Layout`] has room for.
 pub(crate) const MAX_WAITING: usize = 8;
 
@@ -139,11 +141,17 @@ pub(crate) struct Vcpu {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Index {
     pub(crate) rows: [u32; INDEX],
+    pub(crate) next: u32,
+    pub(crate) left: u32,
 }
 
 impl Index {
     /// No row.
-    pub(crate) const EMPTY: Index = Index { rows: [0; INDEX] };
+    pub(crate) const EMPTY: Index = Index {
+        rows: [0; INDEX],
+        next: 0,
+        left: 0,
+    };
 
     /// Returns the places of the rows.
     pub(crate) fn places(&self) -> impl Iterator<Item = u32> {
@@ -338,6 +346,7 @@ mod tests {
     fn structs_have_no_padding() {
         assert_eq!(size_of::<Key>(), 4 + 4 + 8);
         assert_eq!(size_of::<Row>(), 8 * (2 + 6 + STATES + BUCKETS));
+        assert_eq!(size_of::<Index>(), 4 * (INDEX + 2));
         assert_eq!(size_of::<Durations>(), 8 * (3 + BUCKETS));
         assert_eq!(size_of::<Begun>(), 24);
         let words = 1

@@ -525,7 +525,7 @@ fn what_finds_no_room_is_counted() {
     };
     let (all, none) = full(&[]);
     assert_eq!(none, [0; 4]);
-    let (some, dropped) = full(&[("free_rows", 3)]);
+    let (some, dropped) = full(&[("free_rows", 1)]);
     assert!(some < all, "{some} of {all}");
     // A port's row is looked up once more, for the whole exit.
     let lost = dropped[raw::dropped::ROWS as usize];

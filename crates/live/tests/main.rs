@@ -5,6 +5,7 @@
     reason = "who reads the tests' output is to see that nothing was tested"
 )]
 
+use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -274,4 +275,37 @@ fn two_snapshots_differ_by_what_was_between() {
         between.vcpus.iter().all(|vcpu| vcpu.tid != worker.tid),
         "it is no vCPU"
     );
+}
+
+#[test]
+fn room_is_given_back() {
+    let Some(mut live) = start(Vec::new(), Vec::new(), false) else {
+        return;
+    };
+    let empty = live.snapshot(now_ns()).expect("maps can be read");
+    let before: Vec<i32> = empty.vcpus.iter().map(|vcpu| vcpu.tid).collect();
+    let mut found = Vec::new();
+    for round in 1..=3 {
+        // Numbers that no thread has (PID_MAX_LIMIT is 2^22), and more than there is room for.
+        let tids = 5_000_000 * round..5_000_000 * round + 2000;
+        let seed = |tid| Seed {
+            tid,
+            pid: 1,
+            number: 0,
+        };
+        let seeds: Vec<Seed> = tids.clone().map(seed).collect();
+        live.follow(&seeds, &[], now_ns())
+            .expect("maps can be changed");
+        let snapshot = live.snapshot(now_ns()).expect("maps can be read");
+        let followed = snapshot.vcpus.iter().map(|vcpu| vcpu.tid);
+        let followed: HashSet<i32> = followed.filter(|tid| tids.contains(tid)).collect();
+        found.push(followed.len());
+        live.forget(&followed).expect("maps can be changed");
+        let snapshot = live.snapshot(now_ns()).expect("maps can be read");
+        assert!(snapshot.vcpus.iter().all(|vcpu| !tids.contains(&vcpu.tid)));
+    }
+    assert!(found[0] >= 1000 && found[0] < 2000, "{found:?}");
+    if before.is_empty() {
+        assert_eq!(found, [found[0]; 3], "as many as at first");
+    }
 }

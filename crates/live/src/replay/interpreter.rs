@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aya_obj::Object;
 
-use crate::raw::{Layout, Vcpu};
+use crate::raw::{Layout, ROWS_AT_ONCE, Vcpu};
 
 /// Where and as whom a program runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -149,10 +149,14 @@ impl Kernel {
         let maps = names.iter().map(|name| {
             let map = &object.maps[name];
             let most = most.iter().find(|(of, _)| of == name);
+            let limit = match name.as_str() {
+                "free_rows" => MOST / ROWS_AT_ONCE as usize,
+                _ => MOST,
+            };
             Map {
                 key_bytes: map.key_size() as usize,
                 value_bytes: map.value_size() as usize,
-                most: most.map_or((map.max_entries() as usize).min(MOST), |(_, most)| *most),
+                most: most.map_or((map.max_entries() as usize).min(limit), |(_, most)| *most),
                 values: BTreeMap::new(),
             }
         });
@@ -163,6 +167,7 @@ impl Kernel {
             for key in 0..map.most as u32 {
                 let value = match kind {
                     ARRAY | PER_CPU_ARRAY => vec![0; map.value_bytes.div_ceil(8)],
+                    STACK if name == "free_rows" => vec![u64::from(key * ROWS_AT_ONCE)],
                     STACK => vec![key.into()],
                     _ => break,
                 };
