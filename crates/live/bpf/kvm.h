@@ -70,14 +70,16 @@ INLINE void add(struct row *row, u64 ns, u32 vmm)
         row->buckets[n] += 1;
 }
 
-/* An access that has begun is over. */
-static __attribute__((noinline)) int access_ends(struct vcpu *v, struct begun *begun, u32 table, u64 now)
+/* An access that has begun is over, in an exit that was made for it and took `whole` ns, or 0. */
+static __attribute__((noinline)) int access_ends(struct vcpu *v, struct begun *begun, u32 table, u64 now, u64 whole)
 {
     if (!v || !begun)
         return 0;
     struct row *row = row_of(v, table, begun->write, begun->code);
-    if (row)
+    if (row) {
         add(row, minus(now, begun->at), v->vmm);
+        row->whole += whole;
+    }
     begun->at = 0;
     return 0;
 }
@@ -153,20 +155,23 @@ INLINE void on_entry(void)
     v->waiting = 0;
     v->known = 1;
     v->entries += 1;
-    if (v->first_port_is && v->open) {
-        struct row *row = row_of(v, TABLE_PIO, v->first_port_is - 1, v->first_port);
+    u64 whole = v->first_port_is && v->open ? minus(now, v->exit_at) : 0;
+    u32 write = v->first_port_is - 1;
+    if (whole && (!v->pio.at || v->pio.code != v->first_port || v->pio.write != write)) {
+        struct row *row = row_of(v, TABLE_PIO, write, v->first_port);
         if (row)
-            row->whole += minus(now, v->exit_at);
+            row->whole += whole;
+        whole = 0;
     }
     v->first_port_is = 0;
     if (v->pio.at)
-        access_ends(v, &v->pio, TABLE_PIO, now);
+        access_ends(v, &v->pio, TABLE_PIO, now, whole);
     if (v->mmio.at && v->mmio.has_key)
-        access_ends(v, &v->mmio, TABLE_MMIO, now);
+        access_ends(v, &v->mmio, TABLE_MMIO, now, 0);
     if (v->msr.at)
-        access_ends(v, &v->msr, TABLE_MSR, now);
+        access_ends(v, &v->msr, TABLE_MSR, now, 0);
     if (v->fast.at)
-        access_ends(v, &v->fast, TABLE_FAST_MMIO, now);
+        access_ends(v, &v->fast, TABLE_FAST_MMIO, now, 0);
     if (v->exit_at) {
         struct row *row = row_of(v, TABLE_EXIT, v->exit_kind, v->exit_code);
         if (row) {
@@ -293,7 +298,7 @@ INLINE void on_mmio(u32 type, u64 gpa)
             v->mmio.code = gpa;
             v->mmio.write = 0;
         }
-        access_ends(v, &v->mmio, TABLE_MMIO, now);
+        access_ends(v, &v->mmio, TABLE_MMIO, now, 0);
     }
     done(v);
 }
