@@ -10,7 +10,8 @@ struct Chunk {
     runs: u32,
 }
 
-/// The pieces that are still needed, numbered from 1 in the order of the stream.
+/// The pieces that are still needed, numbered from 1 in the order of the stream. Behind the highest number comes 1 again: what is
+/// recorded for months has more pieces than there are numbers.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     /// Number of the first piece in the list.
@@ -38,12 +39,17 @@ impl Chunks {
     pub(crate) fn begin(&mut self, data: &Arc<Vec<u8>>) -> u32 {
         self.held += data.capacity();
         let place = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+        let number = self.first.wrapping_add(place);
         self.list.push_back(Chunk {
             data: Arc::clone(data),
             runs: 0,
         });
         self.cutting = true;
-        self.first.saturating_add(place)
+        // None has the number 0.
+        match number < self.first {
+            true => number.wrapping_add(1),
+            false => number,
+        }
     }
 
     /// The piece added last is cut: it goes when no run lies in it.
@@ -83,7 +89,13 @@ impl Chunks {
     }
 
     fn index(&self, number: u32) -> Option<usize> {
-        number.checked_sub(self.first).map(|at| at as usize)
+        let at = number.wrapping_sub(self.first);
+        let at = match number < self.first {
+            // The number 0 was passed over.
+            true => at.wrapping_sub(1),
+            false => at,
+        };
+        (number > 0).then_some(at as usize)
     }
 
     /// Gives the bytes of a piece back if nothing needs them.
@@ -98,7 +110,7 @@ impl Chunks {
             match self.list.front() {
                 Some(front) if front.runs == 0 => {
                     self.list.pop_front();
-                    self.first += 1;
+                    self.first = self.first.wrapping_add(1).max(1);
                 }
                 _ => break,
             }
@@ -135,5 +147,30 @@ mod tests {
         chunks.end();
         assert_eq!((three, chunks.held()), (3, 0), "without any run");
         assert!(chunks.list.is_empty());
+    }
+
+    #[test]
+    fn behind_the_highest_number_comes_the_first() {
+        let mut chunks = Chunks {
+            first: u32::MAX - 1,
+            ..Chunks::default()
+        };
+        let numbers: Vec<u32> = (1..=5usize)
+            .map(|len| {
+                let number = chunks.begin(&Arc::new(vec![0; len]));
+                chunks.used(number);
+                chunks.end();
+                number
+            })
+            .collect();
+        assert_eq!(numbers, [u32::MAX - 1, u32::MAX, 1, 2, 3]);
+        assert!(chunks.get(0).is_none());
+        for (number, len) in numbers.iter().zip(1..) {
+            assert_eq!(chunks.get(*number).map(|data| data.len()), Some(len));
+            chunks.unused(*number);
+            assert!(chunks.get(*number).is_none_or(|data| data.is_empty()));
+        }
+        assert!(chunks.list.is_empty());
+        assert_eq!((chunks.first, chunks.held()), (4, 0));
     }
 }

@@ -40,4 +40,4 @@ pub use file::PerfData;
 pub use header::is_perf_data;
 pub use record::{LostSource, SideRecord};
 pub use sample::{Sample, UserStack};
-pub use walk::{Place, Totals, Visitor, Want};
+pub use walk::{Pieces, Place, Totals, Visitor, Want};

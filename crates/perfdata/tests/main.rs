@@ -4,6 +4,7 @@
 mod writer;
 
 mod hostile;
+mod pieces;
 mod places;
 mod threads;
 mod unordered;

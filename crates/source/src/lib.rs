@@ -65,6 +65,7 @@ pub use formats_dir::formats_of_dir;
 pub use header::{GuestMap, Header, TimeUnit};
 pub use input::{OpenOptions, Recording};
 pub use map::outlive_truncation;
+pub use perf::Pieces;
 pub use progress::{Doing, Progress, Step};
 pub use reader::{Reader, ReaderOptions};
 pub use sniff::{Content, sniff};

@@ -39,7 +39,57 @@ fn cost(json: &str) -> Option<RecordingCost> {
 pub(crate) struct PerfReader<'r> {
     data: PerfData<'r>,
     lent: Option<&'r Formats>,
+    /// By attribute, what perf calls an event whose name was lost with its format: `system:name`.
+    labels: Vec<Option<String>>,
     header: Header,
+}
+
+/// The kinds of events of a recording.
+#[derive(Debug)]
+struct Kinds<'k> {
+    types: Vec<EventType<'k>>,
+    tracepoint: Vec<bool>,
+    /// Stands for the period of samples that do not hold their own.
+    periods: Vec<u64>,
+    /// Whether tracepoints tell where they were: in recordings whose tracepoints have call chains.
+    addresses: bool,
+    big_endian: bool,
+}
+
+impl Kinds<'_> {
+    /// Asks a sink which kinds it wants, and in which order.
+    fn wanted(&self, sink: &mut dyn Sink) -> Vec<Want> {
+        let in_order = EventType::in_order(&self.types);
+        let mut wanted = vec![Want::No; self.types.len()];
+        for ty in &in_order {
+            if sink.wants(ty) {
+                wanted[ty.index as usize] = Want::InOrder;
+            }
+        }
+        // What one kind is wanted for may depend on the others, so orders are asked for when all are known.
+        for ty in in_order {
+            let want = &mut wanted[ty.index as usize];
+            *want = match (*want, sink.order(ty)) {
+                (Want::InOrder, Order::Any) => Want::AnyOrder,
+                (Want::InOrder, Order::Thread) => Want::OfThread,
+                (want, _) => want,
+            };
+        }
+        wanted
+    }
+
+    fn push<'p>(&'p self, sink: &'p mut dyn Sink, watch: &'p Watch<'p>) -> Push<'p> {
+        Push {
+            samples: sink.wants_samples(),
+            addresses: self.addresses,
+            sink,
+            watch,
+            types: &self.types,
+            tracepoint: &self.tracepoint,
+            periods: &self.periods,
+            big_endian: self.big_endian,
+        }
+    }
 }
 
 impl<'r> PerfReader<'r> {
@@ -67,7 +117,59 @@ impl<'r> PerfReader<'r> {
             command: (!info.cmdline.is_empty()).then(|| info.cmdline.join(" ")),
             ..Header::default()
         };
-        PerfReader { data, lent, header }
+        let mut reader = PerfReader {
+            data,
+            lent,
+            labels: Vec::new(),
+            header,
+        };
+        reader.labels = reader.lost_labels();
+        reader
+    }
+
+    fn lost_labels(&self) -> Vec<Option<String>> {
+        let (formats, lent) = (self.formats(), !self.data.has_formats());
+        let label = |attr: &perfdata::Attr| {
+            let format = formats.by_id(attr.tracepoint_id()?).filter(|_| lent)?;
+            Some(format!("{}:{}", format.system, format.name))
+        };
+        self.data.attrs().iter().map(label).collect()
+    }
+
+    fn kinds(&self) -> Kinds<'_> {
+        let (formats, attrs) = (self.formats(), self.data.attrs());
+        let types = attrs.iter().zip(&self.labels).zip(0u32..);
+        let types = types.map(|((attr, label), index)| {
+            let label = label.as_deref().unwrap_or(&attr.name);
+            let format = attr.tracepoint_id().and_then(|id| formats.by_id(id));
+            let ty = match format {
+                Some(format) => EventType::of_format(index, format, label),
+                None => EventType::bare(index, label, attr.tracepoint_id().is_some()),
+            };
+            EventType {
+                recorded: true,
+                ..ty
+            }
+        });
+        let is_tracepoint = |attr: &perfdata::Attr| attr.tracepoint_id().is_some();
+        Kinds {
+            types: types.collect(),
+            tracepoint: attrs.iter().map(is_tracepoint).collect(),
+            periods: attrs.iter().map(|attr| attr.sample_period).collect(),
+            addresses: attrs
+                .iter()
+                .any(|attr| is_tracepoint(attr) && attr.has_callchain()),
+            big_endian: self.data.endian() == Endian::Big,
+        }
+    }
+
+    /// Begins a walk over records that come in pieces.
+    pub(crate) fn pieces<'s>(&'s self, watch: Watch<'s>) -> Pieces<'s> {
+        Pieces {
+            kinds: self.kinds(),
+            walk: self.data.pieces(),
+            watch,
+        }
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -110,77 +212,12 @@ impl<'r> PerfReader<'r> {
         watch: &Watch<'_>,
         walk: impl FnOnce(&mut Push<'_>, &[Want]) -> Totals,
     ) -> Outcome {
-        let formats = self.formats();
-        let lent = !self.data.has_formats();
-        // Events whose names were lost with their formats are called what perf calls them: `system:name`.
-        let labels: Vec<Option<String>> = self
-            .data
-            .attrs()
-            .iter()
-            .map(|attr| {
-                let format = formats.by_id(attr.tracepoint_id()?).filter(|_| lent)?;
-                Some(format!("{}:{}", format.system, format.name))
-            })
-            .collect();
-        let types: Vec<EventType<'_>> = self
-            .data
-            .attrs()
-            .iter()
-            .zip(&labels)
-            .zip(0u32..)
-            .map(|((attr, label), index)| {
-                let label = label.as_deref().unwrap_or(&attr.name);
-                let format = attr.tracepoint_id().and_then(|id| formats.by_id(id));
-                let ty = match format {
-                    Some(format) => EventType::of_format(index, format, label),
-                    None => EventType::bare(index, label, attr.tracepoint_id().is_some()),
-                };
-                EventType {
-                    recorded: true,
-                    ..ty
-                }
-            })
-            .collect();
-        let in_order = EventType::in_order(&types);
-        let mut wanted = vec![Want::No; types.len()];
-        for ty in &in_order {
-            if sink.wants(ty) {
-                wanted[ty.index as usize] = Want::InOrder;
-            }
-        }
-        // What one kind is wanted for may depend on the others, so orders are asked for when all are known.
-        for ty in in_order {
-            let want = &mut wanted[ty.index as usize];
-            *want = match (*want, sink.order(ty)) {
-                (Want::InOrder, Order::Any) => Want::AnyOrder,
-                (Want::InOrder, Order::Thread) => Want::OfThread,
-                (want, _) => want,
-            };
-        }
-        let tracepoint: Vec<bool> = self
-            .data
-            .attrs()
-            .iter()
-            .map(|a| a.tracepoint_id().is_some())
-            .collect();
-        let periods: Vec<u64> = self.data.attrs().iter().map(|a| a.sample_period).collect();
-        let mut push = Push {
-            samples: sink.wants_samples(),
-            addresses: self
-                .data
-                .attrs()
-                .iter()
-                .any(|a| a.tracepoint_id().is_some() && a.has_callchain()),
-            sink,
-            watch,
-            types: &types,
-            tracepoint: &tracepoint,
-            periods: &periods,
-            big_endian: self.data.endian() == Endian::Big,
-        };
+        let kinds = self.kinds();
+        let wanted = kinds.wanted(sink);
+        let mut push = kinds.push(sink, watch);
         let totals = walk(&mut push, &wanted);
         Outcome {
-            quality: self.quality(&totals, &types),
+            quality: self.quality(&totals, &kinds.types),
             resolution_ns: 1,
         }
     }
@@ -254,15 +291,54 @@ fn clock_name(clockid: Option<i32>) -> String {
     }
 }
 
+/// A walk over a perf.data whose records come in pieces, while they are recorded ([`crate::Reader::pieces`]).
+///
+/// It gives a sink what [`crate::Reader::walk`] over all of them does, all in time order, each event as soon as a piece has the end of
+/// the round that settles it.
+#[derive(Debug)]
+pub struct Pieces<'s> {
+    kinds: Kinds<'s>,
+    walk: perfdata::Pieces<'s, 's>,
+    watch: Watch<'s>,
+}
+
+impl Pieces<'_> {
+    /// Asks a sink which kinds of events it wants: before the first piece, and when another sink takes its place.
+    pub fn ask(&mut self, sink: &mut dyn Sink) {
+        let wanted = self.kinds.wanted(sink);
+        self.walk.want(&wanted);
+    }
+
+    /// Takes a piece, which is of whole records, and pushes what is settled then.
+    pub fn walk(&mut self, piece: &Arc<Vec<u8>>, sink: &mut dyn Sink) {
+        self.walk
+            .walk(piece, &mut self.kinds.push(sink, &self.watch));
+    }
+
+    /// Pushes all that waits: behind the last piece nothing comes any more.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.walk.finish(&mut self.kinds.push(sink, &self.watch));
+    }
+
+    /// Returns up to which time everything was pushed.
+    pub fn settled(&self) -> u64 {
+        self.walk.settled()
+    }
+
+    /// Returns the newest time of all that came before the end of the last round, pushed or not.
+    pub fn newest(&self) -> u64 {
+        self.walk.newest()
+    }
+}
+
 struct Push<'p> {
     samples: bool,
-    /// Whether tracepoints tell where they were: in recordings whose tracepoints have call chains.
+    /// As in [`Kinds`].
     addresses: bool,
     sink: &'p mut dyn Sink,
     watch: &'p Watch<'p>,
     types: &'p [EventType<'p>],
     tracepoint: &'p [bool],
-    /// Stands for the period of samples that do not hold their own.
     periods: &'p [u64],
     big_endian: bool,
 }

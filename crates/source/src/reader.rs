@@ -5,7 +5,7 @@ use tracefmt::Formats;
 
 use crate::dat::DatReader;
 use crate::header::Header;
-use crate::perf::PerfReader;
+use crate::perf::{PerfReader, Pieces};
 use crate::sniff::{Content, sniff};
 use crate::text::TextReader;
 use crate::walked::{Outcome, Watch};
@@ -183,6 +183,23 @@ impl<'r> Reader<'r> {
         }
         perf.walk_from(place, sink, &watch);
         true
+    }
+
+    /// Begins a walk over records that come in pieces, while they are recorded: those that this recording has, and then those of the
+    /// pieces.
+    ///
+    /// # Errors
+    ///
+    /// Fails when this is no perf.data, the only kind whose records can come in pieces.
+    pub fn pieces(&self) -> Result<Pieces<'_>, OpenError> {
+        match &self.kind {
+            Kind::Perf(perf) => Ok(perf.pieces(Watch::of_part(self.recording, self.length))),
+            Kind::Dat(_) | Kind::Text(_) => Err(OpenError::Unusable {
+                name: self.recording.name().to_owned(),
+                reason: "is no perf.data; expected one, whose records can come in pieces"
+                    .to_owned(),
+            }),
+        }
     }
 
     /// Pushes what is left of a file that was cut. Parts of it that describe the rest may be gone, but were read before.

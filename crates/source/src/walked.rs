@@ -18,6 +18,7 @@ pub struct Outcome {
 }
 
 /// Lets pages go that were read, tells how far reading is, and looks from time to time whether the file is still as long as it was.
+#[derive(Debug)]
 pub(crate) struct Watch<'r> {
     recording: &'r Recording,
     length: usize,

@@ -5,6 +5,7 @@
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
 mod out;
+mod pieces;
 mod places;
 mod prefetch;
 mod push;
@@ -28,6 +29,7 @@ use crate::pipe::payload_behind;
 use crate::record::{HEADER, Header, kind};
 
 use out::{Direct, Origin, Out};
+pub use pieces::Pieces;
 use places::Places;
 use push::BLOCKS;
 use reading::Reading;
