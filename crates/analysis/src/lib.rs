@@ -38,7 +38,6 @@ mod irqs;
 mod moves;
 mod names;
 mod picture;
-mod pieces;
 mod profile;
 mod ratios;
 mod record;
@@ -76,7 +75,6 @@ pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
 pub use picture::{About, NamesOf, Origin, Picture};
-pub use pieces::{Piece, Pieces};
 pub use profile::{
     Beside, Doing, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
     ProfileRow, ProfileSums, ProfileThread, ProfileVm, SampleUnit, SampledTime, Spliced, Unit,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rings::Written;
@@ -25,7 +26,8 @@ pub struct Keep {
 struct Round {
     /// When that was, on the caller's clock.
     at: Duration,
-    records: Vec<u8>,
+    /// Shared with who looks at them.
+    records: Arc<Vec<u8>>,
 }
 
 /// A recording of which only the last seconds are kept.
@@ -37,6 +39,8 @@ pub struct Flight {
     side: Vec<u8>,
     keep: Keep,
     rounds: VecDeque<Round>,
+    /// What a look brings that finds nothing: the end of a round.
+    nothing: Arc<Vec<u8>>,
     bytes: usize,
     /// Since when nothing was let go.
     since: Duration,
@@ -64,12 +68,21 @@ impl Flight {
             side,
             keep,
             rounds: VecDeque::new(),
+            nothing: Arc::new(ROUND.to_vec()),
             bytes: 0,
             since: now,
         })
     }
 
-    /// Waits at most for a time, and takes over what the rings have. Returns whether there was anything.
+    /// Returns what stands before the records of such a recording, as one of its own without any: `said` is what it says of the machine.
+    /// Who looks at each round ([`Flight::turn`]) reads it first.
+    pub fn head(opened: &Opened, said: &Features, side: &[u8]) -> Vec<u8> {
+        // A file that says that it has no data is taken for that of a recorder that was killed.
+        in_memory(&opened.described(), said, &[side, &ROUND])
+    }
+
+    /// Waits at most for a time, and takes over what the rings have. Returns that: whole records, and the end of the round, which
+    /// stands alone where there was nothing. All rounds that were returned are, one behind the other, a recording's data.
     ///
     /// # Errors
     ///
@@ -78,7 +91,7 @@ impl Flight {
         &mut self,
         at_most: Duration,
         now: impl FnOnce() -> Duration,
-    ) -> Result<bool, Error> {
+    ) -> Result<Arc<Vec<u8>>, Error> {
         self.live.wait(at_most)?;
         // The memory of a round that went is used again.
         let mut records = self.forget();
@@ -89,14 +102,18 @@ impl Flight {
             records.extend_from_slice(one.first);
             records.extend_from_slice(one.second);
         }
-        let any = !records.is_empty();
         self.live.take(&had, records.len() as u64, samples);
-        if any {
-            records.extend(ROUND);
-            self.bytes += records.len();
-            self.rounds.push_back(Round { at: now(), records });
+        if records.is_empty() {
+            return Ok(Arc::clone(&self.nothing));
         }
-        Ok(any)
+        records.extend(ROUND);
+        self.bytes += records.len();
+        let records = Arc::new(records);
+        self.rounds.push_back(Round {
+            at: now(),
+            records: Arc::clone(&records),
+        });
+        Ok(records)
     }
 
     /// Lets go what is too old or too much, and returns the memory of one round of it.
@@ -113,7 +130,8 @@ impl Flight {
             };
             self.since = round.at;
             self.bytes -= round.records.len();
-            spare = round.records;
+            // Who looks at rounds may still hold it.
+            spare = Arc::try_unwrap(round.records).unwrap_or_default();
         }
         spare.clear();
         spare
@@ -127,17 +145,6 @@ impl Flight {
     /// Returns since when, on the caller's clock, everything is kept.
     pub fn since(&self) -> Duration {
         self.since
-    }
-
-    /// Returns what the last two looks at the rings found, as a recording of its own: the older of them, which may have been in order
-    /// with the newer, and that one. `said` is what it says of the machine: the formats of events without the kernel's functions, which are
-    /// megabytes that each piece would be searched for anew.
-    pub fn recent(&self, said: &Features) -> Vec<u8> {
-        let first = self.rounds.len().saturating_sub(2);
-        let rounds = self.rounds.iter().skip(first);
-        let mut records: Vec<&[u8]> = vec![&self.side];
-        records.extend(rounds.map(|round| round.records.as_slice()));
-        in_memory(&self.events, said, &records)
     }
 
     /// Writes all that is kept to an empty file, and begins to keep anew.

@@ -1,29 +1,37 @@
 //! A path that is watched while it is recorded.
 
-use analysis::{Pieces, SlowInstance, SlowInstances, Study};
+use std::sync::Arc;
+
+use analysis::{SlowInstance, SlowInstances, Study};
 use facts::Facts;
 use paths::{Paths, lang};
-use source::{ReaderOptions, Recording};
+use source::{Pieces, Reader};
 use tracefmt::Kallsyms;
 
 use crate::{Error, host_facts};
 
-/// Follows a path through a recording that comes in [`Pieces`], and says which of its instances take longer than a bound.
+/// Follows a path through a recording while it is made, and says which of its instances take longer than a bound: those that are found
+/// by looking at all of the recording afterwards.
 #[derive(Debug)]
-pub struct PathWatch {
+pub struct PathWatch<'r> {
     study: Study,
-    pieces: Pieces,
+    pieces: Pieces<'r>,
 }
 
-impl PathWatch {
-    /// Watches a path for instances that take longer than `bound_ns`. `facts` name threads and VMs; `kallsyms` returns the text of
-    /// /proc/kallsyms, and is asked where the path names functions.
+impl<'r> PathWatch<'r> {
+    /// Watches a path for instances that take longer than `bound_ns`. `head` is the recording without the events that are still to come;
+    /// `facts` name threads and VMs; `kallsyms` returns the text of /proc/kallsyms, and is asked where the path names functions.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the recording is of a kind whose records cannot come in pieces.
     pub fn new(
+        head: &'r Reader<'_>,
         path: lang::Path,
         bound_ns: u64,
         facts: &Facts,
         kallsyms: impl FnOnce() -> Vec<u8>,
-    ) -> PathWatch {
+    ) -> Result<PathWatch<'r>, Error> {
         let mut paths = Paths::new(vec![path]);
         let functions = paths.functions();
         if !functions.is_empty() {
@@ -39,26 +47,20 @@ impl PathWatch {
             .with(paths)
             .with(SlowInstances::above(bound_ns));
         study.told(&host_facts::told(facts));
-        PathWatch {
-            study,
-            pieces: Pieces::default(),
-        }
+        let mut pieces = head.pieces()?;
+        pieces.ask(&mut study);
+        Ok(PathWatch { study, pieces })
     }
 
-    /// Looks at one piece, and returns the slow instances that completed in it. Behind the `last` piece nothing can come any more, so all
-    /// of it is looked at.
-    ///
-    /// # Errors
-    ///
-    /// Fails where the piece is no recording.
-    pub fn look(&mut self, piece: Vec<u8>, last: bool) -> Result<Vec<SlowInstance>, Error> {
-        let recording = Recording::from_bytes("what is recorded", piece)?;
-        let reader = recording.reader(ReaderOptions::default())?;
-        let mut piece = self.pieces.next(&mut self.study, last);
-        reader.walk(&mut piece);
-        piece.end();
+    /// Looks at the next piece of the recording's data, which is of whole records, and returns the slow instances that have completed
+    /// by what is settled then. Behind the `last` piece nothing can come any more, so all of it is looked at.
+    pub fn look(&mut self, piece: &Arc<Vec<u8>>, last: bool) -> Vec<SlowInstance> {
+        self.pieces.walk(piece, &mut self.study);
+        if last {
+            self.pieces.finish(&mut self.study);
+        }
         let found = self.study.get_mut::<SlowInstances>();
-        Ok(found.map(SlowInstances::take).unwrap_or_default())
+        found.map(SlowInstances::take).unwrap_or_default()
     }
 
     /// Returns how many instances have completed so far, slow or not.

@@ -3,18 +3,21 @@
 //! Whoever reads the rings hands over what they have as pieces of a recording ([`Events::look`]). The analyses that walk recordings walk
 //! these, so the numbers are theirs.
 
+mod counted;
 mod entries;
 mod waits;
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
-use analysis::{By, Exits, Pieces, Study};
-use source::{OpenError, ReaderOptions, Recording};
+use analysis::{By, Exits, Study};
+use source::Pieces;
 use stats::Stats;
 
 use crate::raw::BUCKETS;
 use crate::seeds::{Seed, ThreadSeed};
 use crate::snapshot::{Behind, Durations, Row, SEVERAL, Snapshot, Thread, Vcpu, What};
+use counted::Counted;
 use entries::Entries;
 use waits::Waits;
 
@@ -44,8 +47,11 @@ const MOST: usize = 1 << 17;
 #[derive(Debug)]
 pub struct Events {
     study: Study,
-    pieces: Pieces,
+    /// Whether the study was asked which events it wants.
+    asked: bool,
     from_ns: Option<u64>,
+    /// Up to when events were counted.
+    until_ns: u64,
     /// Who is followed if everything is followed anew.
     vcpus: Vec<Seed>,
     threads: Vec<ThreadSeed>,
@@ -75,8 +81,9 @@ impl Events {
     pub fn new(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> Events {
         let mut events = Events {
             study: study(),
-            pieces: Pieces::default(),
+            asked: false,
             from_ns: None,
+            until_ns: 0,
             vcpus: Vec::new(),
             threads: Vec::new(),
             gone: HashSet::new(),
@@ -95,30 +102,22 @@ impl Events {
         }
     }
 
-    /// Looks at a piece of a recording of [`EVENTS`]: the round of reading the kernel's rings that the piece before ended with, and the
-    /// next one. Counting begins behind the first round.
-    ///
-    /// # Errors
-    ///
-    /// Fails where the piece is no recording.
-    pub fn look(&mut self, piece: Vec<u8>) -> Result<(), OpenError> {
-        let recording = Recording::from_bytes("the kernel's events", piece)?;
-        let reader = recording.reader(ReaderOptions::default())?;
-        self.walk(&reader, false);
+    /// Looks at the next piece of a recording of [`EVENTS`], which one round of reading the kernel's rings brought: counts what is
+    /// settled by then. Counting begins behind the first round.
+    pub fn look(&mut self, pieces: &mut Pieces<'_>, piece: &Arc<Vec<u8>>) {
+        let mut counted = Counted::new(&mut self.study, self.from_ns.unwrap_or(0));
+        if !std::mem::replace(&mut self.asked, true) {
+            pieces.ask(&mut counted);
+        }
+        pieces.walk(piece, &mut counted);
+        self.until_ns = self.until_ns.max(pieces.settled());
         if self.from_ns.is_none() {
-            self.pieces.skip();
-            self.from_ns = Some(self.pieces.done());
+            self.until_ns = pieces.newest();
+            self.from_ns = Some(self.until_ns);
             self.begin();
         } else if self.size() > MOST || self.is_back() {
             self.follow_anew();
         }
-        Ok(())
-    }
-
-    fn walk(&mut self, reader: &source::Reader<'_>, last: bool) {
-        let mut walk = self.pieces.next(&mut self.study, last);
-        reader.walk(&mut walk);
-        walk.end();
     }
 
     /// Counts all of a recording, from its beginning.
@@ -128,12 +127,14 @@ impl Events {
         if let Some(waits) = self.study.get_mut::<Waits>() {
             waits.begin(from_ns);
         }
-        self.walk(reader, true);
+        let mut counted = Counted::new(&mut self.study, 0);
+        reader.walk(&mut counted);
+        self.until_ns = counted.newest();
     }
 
     /// Lets what is followed be followed from the time on that was reached.
     fn begin(&mut self) {
-        let from = self.pieces.done();
+        let from = self.until_ns;
         if let Some(waits) = self.study.get_mut::<Waits>() {
             waits.begin(from);
         }
@@ -164,8 +165,8 @@ impl Events {
         self.vcpus = threads.collect();
         self.before = counted;
         self.gone.clear();
-        self.pieces.forget_kinds();
         self.study = study();
+        self.asked = false;
         let (vcpus, threads) = (self.vcpus.clone(), self.threads.clone());
         self.follow(vcpus, threads);
         self.begin();
@@ -179,14 +180,14 @@ impl Events {
 
     /// Returns up to when events were looked at, in nanoseconds of their clock, if any were.
     pub fn until(&self) -> Option<u64> {
-        self.from_ns.map(|_| self.pieces.done())
+        self.from_ns.map(|_| self.until_ns)
     }
 
     /// Returns what was counted up to then.
     pub fn snapshot(&self) -> Snapshot {
         let walked = self.study.walked();
         let machine = walked.machine;
-        let until = self.pieces.done();
+        let until = self.until_ns;
         let mut snapshot = Snapshot {
             from_ns: self.from_ns.unwrap_or(0),
             to_ns: until,

@@ -14,27 +14,53 @@ use record::file::{Feature, Features};
 use record::{Flight, Keep, Opened};
 use session::PathWatch;
 use signal_hook::consts::SIGUSR1;
+use source::{Reader, Recording};
 
 use super::folder;
 use crate::args::RecordArgs;
 use crate::output;
 
-/// How long a turn lasts, as part of what is kept, and at least and at most: what a path took is known after two. Each turn reads formats
-/// anew, so shorter ones cost more.
+/// How long a turn lasts where no ring fills, as part of what is kept, and at least and at most: what a path took is known after two.
 const TURN_PART: u32 = 10;
 const SHORTEST_TURN: Duration = Duration::from_millis(50);
 const LONGEST_TURN: Duration = Duration::from_millis(500);
 /// What is recorded after something has happened, as part of what is kept, so that what follows is there too.
 const AFTER_PART: u32 = 20;
 
+/// Returns what stands before the records that are watched. `formats` are those of the events, without the kernel's functions, which are
+/// megabytes that nobody needs for that.
+pub(super) fn head(
+    opened: &Opened,
+    (features, side): &(Features, Vec<u8>),
+    formats: Vec<u8>,
+) -> Result<Recording> {
+    let mut said = features.clone();
+    said.set(Feature::TracingData(formats));
+    let head = Flight::head(opened, &said, side);
+    Ok(Recording::from_bytes("what is recorded", head)?)
+}
+
+/// Begins to watch the path that was named, if one was.
+pub(super) fn watch<'r>(
+    args: &RecordArgs,
+    facts: &Facts,
+    head: &'r Reader<'_>,
+) -> Result<Option<PathWatch<'r>>> {
+    let Some(until) = &args.until else {
+        return Ok(None);
+    };
+    let path = session::read_path(&until.path)?;
+    let kallsyms = || fs::read("/proc/kallsyms").unwrap_or_default();
+    let watch = PathWatch::new(head, path, until.bound_ns, facts, kallsyms)?;
+    Ok(Some(watch))
+}
+
 /// The flight recorder at work.
 pub(super) struct Recorder<'a> {
     args: &'a RecordArgs,
     facts: &'a Facts,
     flight: Flight,
-    /// What pieces say that are watched: formats, and no functions.
-    said: Features,
-    watch: Option<PathWatch>,
+    watch: Option<PathWatch<'a>>,
     begun: Instant,
     stop: Arc<AtomicBool>,
     asked: Arc<AtomicBool>,
@@ -43,24 +69,16 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Begins. `formats` are those of the events, without the kernel's functions.
+    /// Begins. `watch` looks at what is recorded.
     pub(super) fn begin(
         args: &'a RecordArgs,
         facts: &'a Facts,
         keep: Duration,
         opened: Opened,
         (features, side): (Features, Vec<u8>),
-        formats: Vec<u8>,
+        watch: Option<PathWatch<'a>>,
         stop: Arc<AtomicBool>,
     ) -> Result<Recorder<'a>> {
-        let watch = match &args.until {
-            Some(until) => {
-                let path = session::read_path(&until.path)?;
-                let kallsyms = || fs::read("/proc/kallsyms").unwrap_or_default();
-                Some(PathWatch::new(path, until.bound_ns, facts, kallsyms))
-            }
-            None => None,
-        };
         let asked = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
         let keep = Keep {
@@ -68,14 +86,11 @@ impl<'a> Recorder<'a> {
             bytes: usize::try_from(args.memory).unwrap_or(usize::MAX),
         };
         let begun = Instant::now();
-        let mut said = features.clone();
-        said.set(Feature::TracingData(formats));
         let flight = Flight::begin(opened, features, side, keep, Duration::ZERO)?;
         Ok(Recorder {
             args,
             facts,
             flight,
-            said,
             watch,
             begun,
             stop,
@@ -99,13 +114,12 @@ impl<'a> Recorder<'a> {
             let status = child.as_mut().map(Child::try_wait).transpose()?.flatten();
             if let Some(status) = status {
                 if !status.success() {
-                    self.turn()?;
+                    self.turn(false)?;
                     self.write(&format!("the command ended with {status}"))?;
                 }
                 break;
             }
-            self.turn()?;
-            if let Some(why) = self.slow(false)? {
+            if let Some(why) = self.turn(false)? {
                 self.follow_up()?;
                 self.write(&why)?;
             } else if self.asked.swap(false, Ordering::Relaxed) {
@@ -114,27 +128,24 @@ impl<'a> Recorder<'a> {
         }
         if self.written < self.args.times {
             // What completed since the last look.
-            self.turn()?;
-            if let Some(why) = self.slow(true)? {
+            if let Some(why) = self.turn(true)? {
                 self.write(&why)?;
             }
         }
         self.end()
     }
 
-    fn turn(&mut self) -> Result<bool> {
+    /// Takes over what the rings have and looks at it. Returns what took too long, if something did; at the `last` look nothing waits for
+    /// what may come.
+    fn turn(&mut self, last: bool) -> Result<Option<String>> {
         let begun = self.begun;
         let keep = self.args.keep.unwrap_or_default();
         let turn = (keep / TURN_PART).clamp(SHORTEST_TURN, LONGEST_TURN);
-        Ok(self.flight.turn(turn, || begun.elapsed())?)
-    }
-
-    /// Returns what took too long, if something did; at the `last` look nothing waits for what may come.
-    fn slow(&mut self, last: bool) -> Result<Option<String>> {
+        let round = self.flight.turn(turn, || begun.elapsed())?;
         let (Some(watch), Some(until)) = (&mut self.watch, &self.args.until) else {
             return Ok(None);
         };
-        let found = watch.look(self.flight.recent(&self.said), last)?;
+        let found = watch.look(&round, last);
         let longest = found.iter().max_by_key(|one| one.total_ns);
         Ok(longest.map(|one| {
             format!(
@@ -146,15 +157,13 @@ impl<'a> Recorder<'a> {
         }))
     }
 
-    /// Records what follows.
+    /// Records what follows. Whatever is slow meanwhile is in the same recording.
     fn follow_up(&mut self) -> Result<()> {
         let keep = self.args.keep.unwrap_or_default();
         let end = Instant::now() + keep / AFTER_PART;
         while Instant::now() < end && !self.stop.load(Ordering::Relaxed) {
-            self.turn()?;
+            self.turn(false)?;
         }
-        // Whatever was slow meanwhile is in the same recording.
-        self.slow(false)?;
         Ok(())
     }
 

@@ -23,6 +23,7 @@ use record::file::{Feature, Features};
 use record::{Missing, Opened, Probes, Recorder, Summary, Tracefs};
 use render::quality;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use source::ReaderOptions;
 
 use crate::args::RecordArgs;
 use crate::output;
@@ -74,7 +75,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         }
         Some(keep) => {
             let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
-            let begun = flight::Recorder::begin(args, &facts, keep, opened, before, formats, stop);
+            let head = flight::head(&opened, &before, formats)?;
+            let head = head.reader(ReaderOptions::default())?;
+            let watch = flight::watch(args, &facts, &head)?;
+            let begun = flight::Recorder::begin(args, &facts, keep, opened, before, watch, stop);
             let mut recorder = begun?;
             let mut child = start(&args.command)?;
             recorder.run(&mut child)?;

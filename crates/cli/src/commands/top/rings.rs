@@ -10,6 +10,7 @@ use live::{EVENTS, Events, Seed, Snapshot, ThreadSeed};
 use record::file::{Feature, Features};
 use record::{Flight, Keep, Opened, Plan, Tracefs, Wanted};
 use rustix::thread::{CapabilitySet, CapabilitySets};
+use source::{ReaderOptions, Recording};
 
 /// How long a look at the rings waits for more, where none fills.
 const TURN: Duration = Duration::from_millis(50);
@@ -108,8 +109,8 @@ impl Drop for Rings {
     }
 }
 
-/// Opens the events. Returns what is said of them with what the rings have: their formats.
-fn open() -> Result<(Flight, Features)> {
+/// Opens the events. Returns what stands before them in a recording as well.
+fn open() -> Result<(Flight, Recording)> {
     let tracefs = Tracefs::find()?;
     let events = EVENTS.map(|(system, name)| Wanted::all(system, name));
     let plan = Plan {
@@ -127,19 +128,22 @@ fn open() -> Result<(Flight, Features)> {
     let mut features = Features::default();
     let formats = record::tracing_data::of(&tracefs, tracepoints, &[])?;
     features.set(Feature::TracingData(formats));
-    // Two rounds of reading are all that is needed: events of one may be out of order with those of the next.
+    // Nothing is kept: who counts holds what it has yet to count.
     let keep = Keep {
         time: Duration::ZERO,
         bytes: 0,
     };
-    let said = features.clone();
+    let head = Flight::head(&opened, &features, &[]);
+    let head = Recording::from_bytes("the kernel's events", head)?;
     let flight = Flight::begin(opened, features, Vec::new(), keep, Duration::ZERO)?;
-    Ok((flight, said))
+    Ok((flight, head))
 }
 
 /// Reads the rings until it is told to stop.
 fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Result<()> {
-    let (mut flight, said) = open()?;
+    let (mut flight, head) = open()?;
+    let head = head.reader(ReaderOptions::default())?;
+    let mut pieces = head.pieces()?;
     // What is open needs no capability. Whether they can be given away or not, everything works.
     let none = CapabilitySet::empty();
     let _ = rustix::thread::set_capabilities(
@@ -151,10 +155,10 @@ fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Resu
         },
     );
     let start = Instant::now();
-    let turn = |flight: &mut Flight, events: &mut Events| -> Result<()> {
-        flight.turn(TURN, || start.elapsed())?;
-        let looked = events.look(flight.recent(&said));
-        looked.map_err(|error| anyhow!("the kernel's events are not understood: {error}"))
+    let mut turn = |flight: &mut Flight, events: &mut Events| -> Result<()> {
+        let round = flight.turn(TURN, || start.elapsed())?;
+        events.look(&mut pieces, &round);
+        Ok(())
     };
     turn(&mut flight, &mut events)?;
     // Who waits for the beginning may be gone: then so is who asks.

@@ -1,0 +1,3 @@
+//! The tests of this crate, in one binary: a file is a module.
+
+mod watch;
