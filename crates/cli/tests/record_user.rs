@@ -314,3 +314,35 @@ fn a_flight_recorder_that_could_not_write_does_not_begin() {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_flight_recorder_whose_names_are_taken_does_not_begin() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("out")).expect("a folder");
+    fs::create_dir(folder.path().join("several-2")).expect("a folder");
+    let cases: [&[&str]; 2] = [&["-o", "out"], &["-o", "several", "--times", "3"]];
+    for (asked, taken) in cases.iter().zip(["out", "several-2"]) {
+        let mut command = record(folder.path(), &["--for", "sched", "--keep", "5"]);
+        // Had it begun, the command would have run.
+        command.args(*asked).args(["--", "touch", "begun"]);
+        let output = command.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = error(&output);
+        assert!(
+            said.contains(&format!("{taken} is there already")),
+            "{said}"
+        );
+        assert!(!folder.path().join("begun").exists());
+        // The list says it too.
+        let mut command = record(folder.path(), &["--check", "--keep", "5"]);
+        let output = command.args(*asked).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            error(&output).contains(&format!("{taken} is there already")),
+            "{output:?}"
+        );
+    }
+}

@@ -132,6 +132,14 @@ fn tracefs(found: &Found) -> Line {
 fn folder(found: &Found) -> Line {
     let name = "folder";
     let shown = found.folder.display();
+    if let Some(taken) = &found.taken {
+        return needed(bad(
+            name,
+            format!("{} is there already", taken.display()),
+            "name another folder with -o, or remove it",
+            NOTHING,
+        ));
+    }
     let line = match (found.writable, found.free_bytes) {
         (false, _) => bad(
             name,
@@ -345,6 +353,7 @@ mod tests {
             bpf: true,
             btf: true,
             folder: PathBuf::from("/home/me"),
+            taken: None,
             writable: true,
             free_bytes: Some(8 << 30),
         }
@@ -366,7 +375,7 @@ mod tests {
     fn each_thing_that_is_missing_is_one_line_with_its_remedy() {
         let denied = || Access::Denied(PathBuf::from("/sys/kernel/tracing/x"));
         type Break = fn(&mut Found);
-        let cases: [(Break, &str, &str); 10] = [
+        let cases: [(Break, &str, &str); 11] = [
             (|f| f.paranoid = None, "events", "CONFIG_PERF_EVENTS"),
             (
                 |f| f.refused = Some("EPERM".to_owned()),
@@ -374,6 +383,11 @@ mod tests {
                 "seccomp",
             ),
             (|f| f.writable = false, "folder", "-o"),
+            (
+                |f| f.taken = Some(PathBuf::from("slow")),
+                "folder",
+                "slow is there already",
+            ),
             (|f| f.free_bytes = Some(5 << 20), "folder", "room for 5 MiB"),
             (|f| f.kvm = false, "kvm", "modprobe kvm_amd"),
             (

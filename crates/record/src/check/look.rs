@@ -73,6 +73,12 @@ pub fn look(asked: &Asked) -> Found {
             .ok()
             .map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
         folder: asked.folder.clone(),
+        // A link takes its name too, wherever it leads.
+        taken: asked
+            .names
+            .iter()
+            .find(|name| name.symlink_metadata().is_ok())
+            .cloned(),
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Asked {
     pub ring_bytes: usize,
     /// Where the recording's folder is made.
     pub folder: PathBuf,
+    /// Folders that are to be made there: nothing of these names may be there yet.
+    pub names: Vec<PathBuf>,
 }
 
 /// What was found on a machine. What cannot be read is `None`.
@@ -66,6 +68,8 @@ pub struct Found {
     pub btf: bool,
     /// The folder where the recording's is made.
     pub folder: PathBuf,
+    /// The first of the folders that are to be made whose name is taken.
+    pub taken: Option<PathBuf>,
     /// Whether a folder can be made there, and the bytes that it has room for.
     pub writable: bool,
     /// See [`Found::writable`].

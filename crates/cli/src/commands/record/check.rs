@@ -17,6 +17,9 @@ use crate::output;
 /// What 'trapline top' alone takes.
 const OF_TOP: [&str; 2] = ["bpf", "btf"];
 
+/// Folders of one recorder that are looked for: more are not worth the time.
+const MOST_NAMES: usize = 10_000;
+
 /// What JSON has.
 #[derive(Serialize)]
 struct Document<'l> {
@@ -79,6 +82,7 @@ fn found(args: &RecordArgs, plan: &Plan) -> Vec<Line> {
         events: plan.events.len(),
         ring_bytes: plan.ring_bytes,
         folder,
+        names: super::flight::names(args).take(MOST_NAMES).collect(),
     }))
 }
 

@@ -230,6 +230,13 @@ pub(super) fn folder(args: &RecordArgs, number: u32) -> Result<folder::Made> {
     folder::make(output.as_deref())
 }
 
+/// Returns the folders that were named, each of which is made when it is written.
+pub(super) fn names(args: &RecordArgs) -> impl Iterator<Item = PathBuf> {
+    args.output.iter().flat_map(move |path| {
+        (1..=args.times).map(move |number| numbered(path, number, args.times))
+    })
+}
+
 fn numbered(path: &Path, number: u32, of: u32) -> PathBuf {
     if of == 1 {
         return path.to_owned();
