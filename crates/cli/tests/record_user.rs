@@ -256,6 +256,15 @@ fn a_user_without_permission_is_told_what_is_missing() {
         said.contains("missing events kernel.perf_event_paranoid is "),
         "{said}"
     );
+    // tracefs itself, which is root's own: it is there, so nobody has to mount it.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    command.arg(folder.path().join("trapline"));
+    let output = command
+        .args(["top", "--once", "--interval", "10ms"])
+        .output();
+    let top = error(&output.expect("setpriv"));
+    assert!(!top.contains("is not mounted"), "{top}");
     assert!(said.contains("give it CAP_PERFMON"), "{said}");
     assert!(!said.contains("ok tracefs"), "{said}");
     assert!(!folder.path().join("none").exists());

@@ -12,6 +12,14 @@ pub enum Error {
         "tracefs is not mounted: expected it at /sys/kernel/tracing; mount it with 'mount -t tracefs nodev /sys/kernel/tracing'"
     )]
     NoTracefs,
+    /// tracefs is there, and this user may not look into it.
+    #[error(
+        "{}: this user may not read it, so the kernel's events cannot be named: count as root, or let a group of this user read it, as \
+         root: 'mount -o remount,gid=GROUP,mode=750 {}'",
+        .0.display(),
+        .0.display()
+    )]
+    ClosedTracefs(PathBuf),
     /// The kernel has no events of KVM.
     #[error(
         "the kernel has no KVM events ({0} is missing): load the module kvm_intel or kvm_amd, or start a VM"

@@ -23,10 +23,22 @@ pub(crate) struct Formats {
 impl Formats {
     /// Finds them.
     pub(crate) fn find() -> Result<Formats, Error> {
-        let places = TRACEFS.map(|place| Path::new(place).join("events"));
-        let events = places.into_iter().find(|place| place.is_dir());
-        let events = events.ok_or(Error::NoTracefs)?;
-        Ok(Formats { events })
+        Formats::among(&TRACEFS.map(Path::new))
+    }
+
+    /// Finds them in the first of these folders that has events.
+    fn among(places: &[&Path]) -> Result<Formats, Error> {
+        for place in places {
+            let events = place.join("events");
+            match fs::metadata(&events) {
+                Ok(found) if found.is_dir() => return Ok(Formats { events }),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(Error::ClosedTracefs(place.to_path_buf()));
+                }
+                _ => {}
+            }
+        }
+        Err(Error::NoTracefs)
     }
 
     /// Returns the format of an event; `None` where the kernel does not have the event.
