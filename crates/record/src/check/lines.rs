@@ -6,7 +6,7 @@ use super::{Access, Found, Line};
 const ROOM: u64 = 256 << 20;
 
 const NOTHING: &str = "nothing can be recorded";
-const NO_TOP: &str = "'trapline top' cannot count, and 'trapline record' records all the same";
+const NO_TOP: &str = "'trapline top' counts out of events, which costs more, and 'trapline record' records all the same";
 
 /// Returns a line for each thing that recording takes, those first without which there is none. What stands in tracefs is left out where that
 /// cannot be read.
@@ -405,7 +405,7 @@ mod tests {
                 "symbols",
                 "kernel.kptr_restrict is 1",
             ),
-            (|f| f.bpf = false, "bpf", "CONFIG_BPF_SYSCALL"),
+            (|f| f.bpf = false, "bpf", "counts out of events"),
             (|f| f.btf = false, "btf", "CONFIG_DEBUG_INFO_BTF"),
         ];
         for (change, name, said) in cases {
