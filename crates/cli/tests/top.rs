@@ -111,6 +111,31 @@ fn a_vm_is_counted_by_name() {
     );
 }
 
+#[test]
+fn a_vm_that_ends_meanwhile_keeps_its_name() {
+    if top(&["--once", "--interval", "10ms"]).is_none() {
+        return;
+    }
+    for way in [&[][..], &["--events"]] {
+        let vm = Vm::start("guest=ending,debug-threads=on");
+        let pid = vm.0.id();
+        let mut command = trapline();
+        command.args(["top", "--once", "--interval", "2s", "--format", "json"]);
+        command.args(["--vm", "ending"]).args(way);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = child.spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(1200));
+        drop(vm);
+        let output = child.wait_with_output().expect("the program ends");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let vcpus = document["vcpus"].as_array().expect("a list");
+        let vcpu = vcpus.iter().find(|vcpu| vcpu["vm_pid"] == pid);
+        assert_eq!(vcpu.expect("its vCPU")["vm_name"], "ending", "{document}");
+    }
+}
+
 /// Returns what of this test's VMs is under a name in a document, by a number that each has.
 fn of_vm<'d>(document: &'d Value, list: &str, vm: &Vm) -> Vec<&'d Value> {
     let all = document[list].as_array().expect("a list").iter();

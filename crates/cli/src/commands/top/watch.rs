@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use devices::Names;
-use facts::Facts;
+use facts::{Facts, Vm};
 use live::{Choice, Error, Live, Named, Options, Snapshot, Way};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use rustix::time::{ClockId, clock_gettime};
@@ -35,6 +35,8 @@ pub(super) struct Watch {
     counter: Counter,
     way: Way,
     facts: Facts,
+    /// Processes of VMs that had ended when it was looked last: they are among the facts until the next look.
+    ended: HashSet<i32>,
     devices: Option<DeviceNames>,
     last: Snapshot,
 }
@@ -78,6 +80,7 @@ impl Watch {
             counter,
             way,
             facts,
+            ended: HashSet::new(),
             devices,
             last,
         })
@@ -85,12 +88,13 @@ impl Watch {
 
     /// Looks again which VMs there are, and which of the threads that were followed.
     pub(super) fn look(&mut self) -> Result<()> {
-        self.facts = host::collect(Path::new("/"));
+        let facts = host::collect(Path::new("/"));
         let vcpus = self.last.vcpus.iter().map(|vcpu| vcpu.tid);
         let threads = self.last.threads.iter().map(|thread| thread.tid);
         let gone = vcpus.chain(threads).filter(|tid| !is_there(*tid)).collect();
         self.forget(&gone)?;
-        let (vcpus, threads) = (live::seeds(&self.facts), live::thread_seeds(&self.facts));
+        let (vcpus, threads) = (live::seeds(&facts), live::thread_seeds(&facts));
+        self.remember(facts);
         match &mut self.counter {
             Counter::Programs(live) => {
                 live.follow(&vcpus, &threads, now_ns())?;
@@ -99,6 +103,25 @@ impl Watch {
             Counter::Rings(rings) => rings.follow(vcpus, threads)?,
         }
         Ok(())
+    }
+
+    /// Takes over what was found, and the VMs that are gone since: what they did up to their end is still to be told, by their names.
+    fn remember(&mut self, mut found: Facts) {
+        let before = std::mem::take(&mut self.facts);
+        let is_new = |vm: &Vm| {
+            let pid = vm.pid.filter(|pid| !self.ended.contains(pid));
+            pid.is_some() && !found.vms.iter().any(|other| other.pid == pid)
+        };
+        let gone: Vec<Vm> = before.vms.into_iter().filter(is_new).collect();
+        self.ended = gone.iter().filter_map(|vm| vm.pid).collect();
+        for (tid, thread) in before.threads {
+            let of_gone = thread.pid.is_some_and(|pid| self.ended.contains(&pid));
+            if of_gone || gone.iter().any(|vm| vm.vhost.contains(&tid)) {
+                found.threads.entry(tid).or_insert(thread);
+            }
+        }
+        found.vms.extend(gone);
+        self.facts = found;
     }
 
     /// Returns what is known of the host.
