@@ -310,6 +310,8 @@ fn prometheus_reads_what_is_exported() {
         "{answer}"
     );
     assert!(until(address, "/", |_| true).starts_with("HTTP/1.1 404"));
+    let asked = until(address, "/metrics?job=trapline", |_| true);
+    assert!(asked.starts_with("HTTP/1.1 200"), "{asked}");
     let (_, text) = answer.split_once("\r\n\r\n").expect("a head and a body");
     let tools =
         ["promtool", "prometheus"].map(|tool| Command::new(tool).arg("--version").output().is_ok());

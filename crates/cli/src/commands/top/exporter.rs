@@ -23,14 +23,19 @@ pub(super) fn serve(mut watch: Watch, address: SocketAddr, choice: Choice) -> Re
             looked = Instant::now();
             watch.look()?;
         }
-        let answered = match (request.method(), request.url()) {
-            (Method::Get, "/metrics") => {
+        // Prometheus may be told to ask with parameters ('params' of a job), and whoever checks that it is up asks for the head alone.
+        let url = request.url();
+        let path = url.split_once('?').map_or(url, |(path, _)| path);
+        let answered = match (request.method(), path) {
+            (Method::Get | Method::Head, "/metrics") => {
                 let total = watch.total()?;
                 let counted = watch.named(&total, &choice);
                 answer(request, 200, CONTENT_TYPE, metrics.text(&counted))
             }
-            (Method::Get, _) => answer(request, 404, "text/plain", "see /metrics\n".to_owned()),
-            _ => answer(request, 405, "text/plain", "only GET\n".to_owned()),
+            (Method::Get | Method::Head, _) => {
+                answer(request, 404, "text/plain", "see /metrics\n".to_owned())
+            }
+            _ => answer(request, 405, "text/plain", "only GET and HEAD\n".to_owned()),
         };
         // Whoever asked may be gone before the answer is; the next one is answered all the same.
         drop(answered);
