@@ -22,9 +22,15 @@ pub struct OverheadRow {
 }
 
 impl OverheadRow {
-    /// Returns how many events a second take a hundredth of the CPU.
-    fn per_cent(&self) -> u64 {
-        10_000_000 / self.event_ns.max(1)
+    /// Returns how many events a second take a hundredth of the CPU; `None` where no cost was found.
+    fn per_cent(&self) -> Option<u64> {
+        10_000_000u64.checked_div(self.event_ns)
+    }
+
+    /// Returns whether a cost was lost in what else went on: no event is free.
+    pub fn is_in_noise(&self) -> bool {
+        let others = [self.chain_ns, self.filtered_ns, self.probe_ns];
+        self.event_ns == 0 || others.contains(&Some(0))
     }
 }
 
@@ -78,4 +84,28 @@ pub fn document(rows: &[OverheadRow]) -> Document {
 /// Returns the rows as CSV.
 pub fn csv(rows: &[OverheadRow]) -> String {
     columns().csv(rows.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_rate_is_made_of_a_cost_that_was_not_found() {
+        let row = |event_ns| OverheadRow {
+            cpu: 0,
+            event_ns,
+            chain_ns: None,
+            filtered_ns: None,
+            probe_ns: None,
+        };
+        assert_eq!(row(500).per_cent(), Some(20_000));
+        assert_eq!(row(0).per_cent(), None);
+        assert!(row(0).is_in_noise() && !row(500).is_in_noise());
+        let filtered = OverheadRow {
+            filtered_ns: Some(0),
+            ..row(500)
+        };
+        assert!(filtered.is_in_noise());
+    }
 }

@@ -83,6 +83,12 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
             Err(error) => return Err(anyhow::Error::new(error).context(format!("CPU {cpu}"))),
         }
     }
+    for row in rows.iter().filter(|row| row.is_in_noise()) {
+        quality.warn(format!(
+            "CPU {}: 0 ns is a cost that was lost in what else went on, so the others of this CPU are uncertain too: measure again while less runs.",
+            row.cpu
+        ));
+    }
     let answer = Answer {
         format: args.format,
         command: "overhead",
