@@ -231,6 +231,12 @@ fn a_map_of_devices_has_to_be_one() {
 
 #[test]
 fn what_is_asked_for_in_vain_is_said() {
+    let output = trapline()
+        .args(["top", "--once", "--interval", "1"])
+        .output();
+    let output = output.expect("the program starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("'1' has no unit"));
     for (args, says) in [(&["--format", "json"][..], "--once"), (&[], "no terminal")] {
         let output = trapline().arg("top").args(args).output();
         let output = output.expect("the program starts");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::Format;
-use super::values::duration;
+use super::values::with_unit;
 
 /// `trapline top`.
 #[derive(Debug, Args)]
@@ -68,7 +68,7 @@ pub(crate) enum TopBy {
 /// Reads an interval: short ones cost more than they tell.
 fn interval(text: &str) -> Result<u64, String> {
     const SHORTEST: u64 = 10_000_000;
-    match duration(text)? {
+    match with_unit(text)? {
         ns if ns >= SHORTEST => Ok(ns),
         _ => Err("expected 10ms or longer".to_owned()),
     }

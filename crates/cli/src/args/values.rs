@@ -139,6 +139,17 @@ pub(super) fn duration(text: &str) -> Result<u64, String> {
     whole.checked_add(fraction).ok_or_else(bad)
 }
 
+/// Parses a duration that has to have its unit: who leaves it out means seconds or milliseconds, hardly ever nanoseconds.
+pub(super) fn with_unit(text: &str) -> Result<u64, String> {
+    let number = text.trim();
+    match number.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
+        true => Err(format!(
+            "'{number}' has no unit; expected a number and ns, us, ms or s"
+        )),
+        false => duration(text),
+    }
+}
+
 /// Parses `FROM,TO`, either of which may be empty.
 pub(super) fn time(text: &str) -> Result<TimeRange, TimeError> {
     text.parse()
