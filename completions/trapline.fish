@@ -369,7 +369,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l disk -d 'Wi
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l vm -d 'Record this VM only, by its name: events that its vCPUs make, and the scheduler\'s on CPUs where its threads may run' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l pid -d 'The same, by the process of its VMM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l probe -d 'Probe a function too, as tracefs takes it: \'FUNCTION\', \'p:NAME MODULE:FUNCTION ARGUMENTS\', or \'/FILE:0xOFFSET\' for a program. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start' -r
-complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for; with --keep and without --until, what --memory has room for' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has room for; with --keep and without --until, what --memory has room for' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l format -d 'With --check: print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"

@@ -49,15 +49,15 @@ pub(crate) struct RecordArgs {
     pub until: Option<Until>,
 
     /// With --keep: write so many recordings, then end.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "keep")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "keep", value_parser = clap::value_parser!(u32).range(1..))]
     pub times: u32,
 
     /// With --keep: take this much memory at most. Where the last seconds have more, less of them is kept, and it is said.
-    #[arg(long, value_name = "SIZE", default_value = "256M", requires = "keep", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", default_value = "256M", requires = "keep", value_parser = some_size)]
     pub memory: u64,
 
     /// With --keep: write no more than this in all; the recording that would go beyond it is not written.
-    #[arg(long, value_name = "SIZE", default_value = "1G", requires = "keep", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", requires = "keep", value_parser = some_size)]
     pub disk: u64,
 
     /// Record this VM only, by its name: events that its vCPUs make, and the scheduler's on CPUs where its threads may run.
@@ -73,9 +73,9 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PROBE")]
     pub probe: Vec<String>,
 
-    /// Give each CPU a ring buffer of so many KiB. The default is 4096, or what 1/32 of the memory has room for; with --keep and without
+    /// Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has room for; with --keep and without
     /// --until, what --memory has room for.
-    #[arg(long, value_name = "KIB")]
+    #[arg(long, value_name = "KIB", value_parser = kib)]
     pub ring: Option<usize>,
 
     /// Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that
@@ -111,6 +111,28 @@ fn seconds(text: &str) -> Result<Duration, String> {
         Err(_) => Err(format!(
             "'{text}' is no time; expected seconds, such as 10 or 0.5"
         )),
+    }
+}
+
+/// Parses a size that is more than nothing.
+fn some_size(text: &str) -> Result<u64, String> {
+    match values::size(text)? {
+        0 => Err("expected more than nothing".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Parses a number of KiB, or a size with its unit. Returns KiB.
+fn kib(text: &str) -> Result<usize, String> {
+    let plain = text.trim().parse::<usize>();
+    let kib = plain.or_else(|_| {
+        let bytes = values::size(text)
+            .map_err(|_| format!("'{text}' is no size; expected KiB, such as 4096, or 4M"))?;
+        usize::try_from(bytes / 1024).map_err(|_| format!("'{text}' is too much"))
+    })?;
+    match kib {
+        0 => Err("expected 1 KiB or more".to_owned()),
+        kib => Ok(kib),
     }
 }
 
@@ -176,6 +198,18 @@ mod tests {
                 assert!(For::from_str(one.name(), false).is_ok(), "{}", rule.id);
             }
         }
+    }
+
+    #[test]
+    fn rings_are_kib_or_have_a_unit() {
+        assert_eq!(kib("4096"), Ok(4096));
+        assert_eq!(kib("4M"), Ok(4096));
+        assert_eq!(kib("64K"), Ok(64));
+        for bad in ["0", "0M", "4X", "", "-1", "1.5M"] {
+            assert!(kib(bad).is_err(), "{bad}");
+        }
+        assert!(some_size("0").is_err() && some_size("0M").is_err());
+        assert_eq!(some_size("1M"), Ok(1 << 20));
     }
 
     #[test]
