@@ -75,7 +75,7 @@ pub use input::Input;
 pub use kind::{Kind, Wanted, sniff};
 pub use opened::{Opened, Scope};
 pub use options::{Filters, Options, PictureOptions};
-pub use path_file::read_path;
+pub use path_file::{read_path, read_path_of};
 pub use picture::Taken;
 pub use source::{Doing, Progress, Step};
 pub use tables::{Printed, describe};

@@ -21,11 +21,25 @@ const MAX_FILE: u64 = 1 << 20;
 ///
 /// Fails when there is neither, or the file is not in the language of paths.
 pub fn read_path(name: &str) -> Result<lang::Path, Error> {
+    read_path_of("--path", name)
+}
+
+/// Does the same; errors name the option that was given.
+///
+/// ```
+/// let error = session::read_path_of("--until", "nowhere.toml").unwrap_err();
+/// assert!(error.to_string().starts_with("--until nowhere.toml: there is no built-in path"));
+/// ```
+///
+/// # Errors
+///
+/// Those of [`read_path`].
+pub fn read_path_of(option: &str, name: &str) -> Result<lang::Path, Error> {
     if let Some(path) = paths::builtin(name) {
         return Ok(path);
     }
     let wanted = Wanted::PathFile;
-    let option = format!("--path {name}");
+    let option = format!("{option} {name}");
     let bytes = source::read_beside(Path::new(name), MAX_FILE).map_err(|error| Error::Nothing {
         name: option.clone(),
         reason: format!("{}; built in are {}", why(&error), built_in()),

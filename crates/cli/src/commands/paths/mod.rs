@@ -91,8 +91,13 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
 
 /// Returns a built-in path, or the path that a file describes. A name that is neither is wrong usage.
 pub(super) fn read_path(name: &str) -> Result<Path> {
+    read_path_of("--path", name)
+}
+
+/// Does the same for another option.
+pub(super) fn read_path_of(option: &str, name: &str) -> Result<Path> {
     let is_name = !name.contains(['/', '.']) && !std::path::Path::new(name).exists();
-    session::read_path(name).map_err(|error| match is_name {
+    session::read_path_of(option, name).map_err(|error| match is_name {
         true => Usage::error(error.to_string()),
         false => error.into(),
     })

@@ -49,7 +49,7 @@ pub(super) fn watch<'r>(
     let Some(until) = &args.until else {
         return Ok(None);
     };
-    let path = session::read_path(&until.path)?;
+    let path = session::read_path_of("--until", &until.path)?;
     let kallsyms = || fs::read("/proc/kallsyms").unwrap_or_default();
     let watch = PathWatch::new(head, path, until.bound_ns, facts, kallsyms)?;
     Ok(Some(watch))

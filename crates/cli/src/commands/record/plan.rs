@@ -9,6 +9,8 @@ use facts::{Facts, Vm};
 use record::{Missing, Plan, Question, Target, Tracefs, Wanted};
 
 use crate::args::{For, RecordArgs};
+use crate::commands::paths::read_path_of;
+use crate::usage::Usage;
 
 /// Returns what is asked.
 fn asked(args: &RecordArgs) -> Vec<Question> {
@@ -32,8 +34,15 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
     let mut events = record::events(&asked);
     for name in &args.event {
         let Some((system, name)) = name.split_once(':') else {
-            bail!("--event {name}: an event is named SYSTEM:NAME, such as kvm:kvm_exit");
+            return Err(Usage::error(format!(
+                "--event {name}: an event is named SYSTEM:NAME, such as kvm:kvm_exit"
+            )));
         };
+        if name.contains(['*', '?', '[']) {
+            return Err(Usage::error(format!(
+                "--event {system}:{name}: takes the name of one event, and no pattern; give --event for each"
+            )));
+        }
         let known = events
             .iter()
             .any(|one| one.system == system && one.name == name);
@@ -120,7 +129,7 @@ pub(super) fn command_is_there(command: &[OsString]) -> Result<()> {
 
 /// Returns the events that a path is followed by, as far as this kernel has them: where they are not recorded it would never be slow.
 fn of_path(name: &str) -> Result<Vec<Wanted>> {
-    let path = session::read_path(name)?;
+    let path = read_path_of("--until", name)?;
     // Without tracefs recording fails later, and says why.
     let Ok(tracefs) = Tracefs::find() else {
         return Ok(Vec::new());
