@@ -135,7 +135,12 @@ impl<'a> Recorder<'a> {
             words::duration::human(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
             bytes / 1024
         );
-        text.push_str(&told(&short, until_ns));
+        // Who has said how large rings are has to say more, whatever --memory is.
+        let more = match self.args.ring {
+            Some(_) => "--ring",
+            None => "--memory",
+        };
+        text.push_str(&told(&short, until_ns, more));
         output::print(&text)
     }
 
@@ -158,7 +163,7 @@ impl<'a> Recorder<'a> {
 }
 
 /// Says which CPUs' rings held less than was to be kept.
-fn told(short: &[Short], until_ns: u64) -> String {
+fn told(short: &[Short], until_ns: u64, more: &str) -> String {
     let mut text = String::new();
     for one in short {
         let held = until_ns.saturating_sub(one.since_ns);
@@ -171,7 +176,9 @@ fn told(short: &[Short], until_ns: u64) -> String {
         ));
     }
     if !short.is_empty() {
-        text.push_str("  Nothing before that was kept of any CPU: give more --memory, or ask for less with --for.\n");
+        text.push_str(&format!(
+            "  Nothing before that was kept of any CPU: give more {more}, or ask for less with --for.\n"
+        ));
     }
     text
 }
