@@ -283,8 +283,10 @@ fn told(folder: &str, summary: &Summary) -> String {
         None => text.push_str("This kernel does not say how many events were lost.\n"),
     }
     if let Some(withheld @ 1..) = summary.withheld() {
+        let all = summary.samples.saturating_add(summary.lost().unwrap_or(0));
+        let share = withheld as f64 * 100.0 / all.saturating_add(withheld) as f64;
         text.push_str(&format!(
-            "The kernel counted {} that it neither wrote nor counted as lost.\n",
+            "The kernel counted {} that it neither wrote nor counted as lost: {share:.1} % of all are missing.\n",
             words::plural(withheld, "more event")
         ));
     }
