@@ -570,6 +570,8 @@ fn what_is_named_and_not_there_is_refused_before_anything_is_made() {
         (&["--probe", "no_such_function_at_all"][..], "--probe 'no_"),
         (&["--", "/no/such/program"][..], "/no/such/program"),
         (&["--", "no-such-program-in-path"][..], "no such program"),
+        (&["--", "/etc/passwd"][..], "/etc/passwd: is no program"),
+        (&["--", "/etc"][..], "/etc: is no program"),
     ] {
         let mut command = record(folder.path(), &["--for", "exits", "-o", "out"]);
         let output = command.args(more).output().expect("it runs");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use facts::Facts;
 use record::file::{Feature, Features};
 use record::{Flight, Keep, Opened};
@@ -180,7 +180,8 @@ impl<'a> Recorder<'a> {
                 room >> 20
             );
         }
-        let bytes = self.flight.write(folder.file("perf.data")?)?;
+        let written = self.flight.write(folder.file("perf.data")?);
+        let bytes = written.with_context(|| folder.failed())?;
         self.bytes += bytes;
         self.written += 1;
         let shown = folder.shown();

@@ -24,6 +24,10 @@ pub(super) fn make(named: Option<&Path>) -> Result<Made> {
                 "{}: is there already; name another folder with -o, or remove it",
                 path.display()
             ),
+            ErrorKind::NotFound => anyhow!(
+                "{}: cannot be made: there is no folder to make it in",
+                path.display()
+            ),
             _ => anyhow!(
                 "{}: cannot be made: {}",
                 path.display(),
@@ -49,6 +53,11 @@ impl Made {
     /// Returns its name, as messages have it.
     pub(super) fn shown(&self) -> String {
         self.0.path().display().to_string()
+    }
+
+    /// Says which recording could not be written.
+    pub(super) fn failed(&self) -> String {
+        format!("{}/perf.data", self.shown())
     }
 
     /// Makes a file in it.

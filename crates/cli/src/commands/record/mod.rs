@@ -110,7 +110,8 @@ fn to_file(
     let file = folder.file("perf.data")?;
     let kept = file.try_clone()?;
     privileges::give_away(later)?;
-    let mut recorder = Recorder::begin(opened, file, features, &side)?;
+    let begun = Recorder::begin(opened, file, features, &side);
+    let mut recorder = begun.with_context(|| folder.failed())?;
     let mut child = start(&args.command)?;
     if child.is_none() && args.seconds.is_none() {
         writeln!(io::stderr(), "recording to {shown}; Ctrl-C ends it")?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use facts::Facts;
 use record::file::Features;
 use record::{Opened, Overwriting, Short};
@@ -125,7 +125,8 @@ impl<'a> Recorder<'a> {
         let folder = flight::folder(self.args, self.written + 1)?;
         let (time, until_ns) = (held.time(), held.until_ns());
         let short = held.short().to_vec();
-        let bytes = held.write(folder.file("perf.data")?)?;
+        let written = held.write(folder.file("perf.data")?);
+        let bytes = written.with_context(|| folder.failed())?;
         folder.facts(self.facts)?;
         self.bytes += bytes;
         self.written += 1;

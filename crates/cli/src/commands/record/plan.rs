@@ -113,7 +113,8 @@ pub(super) fn command_is_there(command: &[OsString]) -> Result<()> {
         let found = path.metadata();
         found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     };
-    let there = if program.as_encoded_bytes().contains(&b'/') {
+    let has_folder = program.as_encoded_bytes().contains(&b'/');
+    let there = if has_folder {
         is_program(Path::new(program))
     } else {
         // Without PATH the system looks in places of its own.
@@ -121,6 +122,12 @@ pub(super) fn command_is_there(command: &[OsString]) -> Result<()> {
             std::env::split_paths(&all).any(|folder| is_program(&folder.join(program)))
         })
     };
+    if !there && has_folder && Path::new(program).exists() {
+        bail!(
+            "{}: is no program, or may not be run: expected an executable file",
+            program.display()
+        );
+    }
     if !there {
         bail!("{}: there is no such program", program.display());
     }
