@@ -355,3 +355,63 @@ fn a_flight_recorder_whose_names_are_taken_does_not_begin() {
         );
     }
 }
+
+#[test]
+fn what_is_asked_in_a_wrong_way_is_wrong_usage() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (more, told) in [
+        (&["--event", "cycles"][..], "SYSTEM:NAME"),
+        (&["--event", "sched:*"], "no pattern"),
+        (
+            &["--keep", "1", "--until", "no-such > 1ms"],
+            "--until no-such: there is no built-in path",
+        ),
+        (
+            &["--keep", "1", "--until", "irqfd > 20"],
+            "'20' has no unit",
+        ),
+        (&["--keep", "1", "--times", "0"], "--times"),
+        (&["--keep", "1", "--memory", "0"], "more than nothing"),
+        (&["--ring", "0"], "1 KiB or more"),
+    ] {
+        let mut command = record(folder.path(), &["--for", "exits", "-o", "out"]);
+        let output = command.args(more).args(["--", "false"]).output();
+        let output = output.expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {output:?}");
+        assert!(error(&output).contains(told), "{more:?}: {output:?}");
+        assert!(!folder.path().join("out").exists(), "{more:?}");
+    }
+    let output = record(folder.path(), &["-o", "not/there", "--", "true"]).output();
+    let output = output.expect("it runs");
+    if possible() {
+        assert!(
+            error(&output).contains("there is no folder to make it in"),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_recording_that_disk_has_no_room_for_leaves_no_folder() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for until in [&[][..], &["--until", "irqfd > 1s"]] {
+        let mut command = record(
+            folder.path(),
+            &["--for", "sched", "--keep", "5", "-o", "out"],
+        );
+        command.args(["--disk", "1K"]).args(until);
+        let output = command
+            .args(["--", "bash", "-c", "sleep 0.3; false"])
+            .output();
+        let output = output.expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            error(&output).contains("--disk leaves room for 1 KiB"),
+            "{output:?}"
+        );
+        assert!(!folder.path().join("out").exists(), "{until:?}");
+    }
+}

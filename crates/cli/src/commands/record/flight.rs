@@ -169,17 +169,13 @@ impl<'a> Recorder<'a> {
 
     /// Writes what is kept.
     fn write(&mut self, why: &str) -> Result<()> {
-        let folder = folder(self.args, self.written + 1)?;
-        folder.facts(self.facts)?;
         let kept = self.begun.elapsed().saturating_sub(self.flight.since());
         let room = self.args.disk.saturating_sub(self.bytes);
         if self.flight.bytes() > room {
-            bail!(
-                "{why}; the recording has {} MiB, and --disk leaves room for {} MiB: it was not written",
-                self.flight.bytes() >> 20,
-                room >> 20
-            );
+            bail!(no_room(why, self.flight.bytes(), room));
         }
+        let folder = folder(self.args, self.written + 1)?;
+        folder.facts(self.facts)?;
         let written = self.flight.write(folder.file("perf.data")?);
         let bytes = written.with_context(|| folder.failed())?;
         self.bytes += bytes;
@@ -212,6 +208,15 @@ impl<'a> Recorder<'a> {
         }
         Ok(())
     }
+}
+
+/// Says that a recording was not written, as it is larger than what is left of --disk.
+pub(super) fn no_room(why: &str, bytes: u64, room: u64) -> String {
+    format!(
+        "{why}; the recording has {} KiB, and --disk leaves room for {} KiB: it was not written",
+        bytes.div_ceil(1024),
+        room / 1024
+    )
 }
 
 /// What is said where nothing triggered.

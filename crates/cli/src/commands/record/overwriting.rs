@@ -116,11 +116,7 @@ impl<'a> Recorder<'a> {
         let begun = self.begun;
         let held = self.flight.hold(|| begun.elapsed())?;
         if held.bytes() > room {
-            bail!(
-                "{why}; the recording has {} MiB, and --disk leaves room for {} MiB: it was not written",
-                held.bytes() >> 20,
-                room >> 20
-            );
+            bail!(flight::no_room(why, held.bytes(), room));
         }
         let folder = flight::folder(self.args, self.written + 1)?;
         let (time, until_ns) = (held.time(), held.until_ns());
