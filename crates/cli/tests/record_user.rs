@@ -415,3 +415,69 @@ fn a_recording_that_disk_has_no_room_for_leaves_no_folder() {
         assert!(!folder.path().join("out").exists(), "{until:?}");
     }
 }
+
+#[test]
+fn a_flight_recorder_looks_for_its_command_before_it_begins() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = [
+        "--for",
+        "sched",
+        "--keep",
+        "5",
+        "-o",
+        "out",
+        "--",
+        "no-such-program",
+    ];
+    let output = record(folder.path(), &asked).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(
+        error(&output),
+        "trapline: no-such-program: there is no such program"
+    );
+}
+
+/// Starts a flight recorder and asks it to write as soon as it catches that. Returns whether that was before its events were open.
+fn asked_early(folder: &Path) -> bool {
+    let asked = [
+        "--for",
+        "sched",
+        "--keep",
+        "5",
+        "--seconds",
+        "1",
+        "-o",
+        "out",
+    ];
+    let mut recorder = record(folder, &asked).spawn().expect("it starts");
+    let of = format!("/proc/{}", recorder.id());
+    let caught = |text: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask & 1 << 9 != 0)
+    };
+    while !fs::read_to_string(format!("{of}/status")).is_ok_and(|text| caught(&text)) {
+        assert!(recorder.try_wait().expect("a child").is_none());
+        std::thread::yield_now();
+    }
+    let early = fs::read_dir(format!("{of}/fd")).expect("files").count() < 15;
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-USR1", &recorder.id().to_string()]);
+    assert!(sent.status().expect("kill").success());
+    assert!(recorder.wait().expect("it ends").success());
+    let _ = fs::remove_dir_all(folder.join("out"));
+    early
+}
+
+#[test]
+fn a_signal_that_comes_before_anything_is_kept_does_not_end_the_recorder() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // Whoever looks may be late.
+    assert!((0..20).any(|_| asked_early(folder.path())));
+}

@@ -22,7 +22,7 @@ use record::cost::Cost;
 use record::file::{Feature, Features};
 use record::{Missing, Opened, Probes, Recorder, Summary, Tracefs};
 use render::quality;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use source::ReaderOptions;
 
 use crate::args::RecordArgs;
@@ -34,12 +34,17 @@ const TURN: Duration = Duration::from_millis(250);
 
 /// Runs the command.
 pub(crate) fn run(args: &RecordArgs) -> Result<()> {
+    if args.keep.is_some() {
+        // Until something is kept there is nothing to write, and no reason to end either.
+        signal_hook::flag::register(SIGUSR1, Arc::default())?;
+    }
     // Nothing is changed before it is known that there is something to record.
     let facts = host::collect(Path::new("/"));
     let mut plan = plan::plan(args, &facts)?;
     if args.check {
         return check::run(args, &plan);
     }
+    plan::command_is_there(&args.command)?;
     let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
     // They go after the events that use them.
     let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
@@ -103,7 +108,6 @@ fn to_file(
     ((features, side), cost): ((Features, Vec<u8>), Option<Cost>),
     (stop, later): (&AtomicBool, Later),
 ) -> Result<Option<ExitStatus>> {
-    plan::command_is_there(&args.command)?;
     let folder = folder::make(args.output.as_deref())?;
     let shown = folder.shown();
     folder.facts(facts)?;
