@@ -54,6 +54,10 @@ pub(super) enum Pressed {
     PageUp,
     /// A page down.
     PageDown,
+    /// Columns to the left.
+    Left,
+    /// Columns to the right.
+    Right,
     /// To the beginning.
     Home,
 }
@@ -72,6 +76,8 @@ pub(super) struct View {
     pub(super) help: bool,
     /// The part that is scrolled: 1 exits, and so on.
     pub(super) from: usize,
+    /// How many columns of the terminal are left out before all tables.
+    pub(super) across: usize,
     /// Only VMs whose name has this.
     pub(super) filter: String,
     /// Whether the filter is being typed.
@@ -83,7 +89,7 @@ const HELP: &str = "\
  e          a row for each vCPU, or for each VM
  f or /     show VMs whose name has what you type; Enter ends, Esc clears
  p or space pause, go on
- arrows     scroll; PgUp, PgDn, Home
+ arrows     scroll rows and columns; PgUp, PgDn, Home
  ? or h     this help
  q          quit";
 
@@ -98,6 +104,7 @@ impl View {
             paused: false,
             help: false,
             from: 0,
+            across: 0,
             filter: String::new(),
             typing: false,
         }
@@ -106,6 +113,9 @@ impl View {
     /// Takes a key.
     pub(super) fn press(&mut self, key: Pressed) -> Does {
         const PAGE: usize = 10;
+        // Columns of the terminal.
+        const ASIDE: usize = 10;
+        const MOST_ASIDE: usize = 500;
         if self.typing {
             match key {
                 Pressed::Letter(letter) if !letter.is_control() => self.filter.push(letter),
@@ -135,13 +145,21 @@ impl View {
             Pressed::Letter('p' | ' ') => self.paused = !self.paused,
             Pressed::Letter('f' | '/') => self.typing = true,
             Pressed::Up => self.from = self.from.saturating_sub(1),
-            Pressed::Down => self.from += 1,
+            Pressed::Down => self.down(1),
             Pressed::PageUp => self.from = self.from.saturating_sub(PAGE),
-            Pressed::PageDown => self.from += PAGE,
-            Pressed::Home => self.from = 0,
+            Pressed::PageDown => self.down(PAGE),
+            Pressed::Left => self.across = self.across.saturating_sub(ASIDE),
+            Pressed::Right => self.across = (self.across + ASIDE).min(MOST_ASIDE),
+            Pressed::Home => (self.from, self.across) = (0, 0),
             _ => {}
         }
         Does::Goes
+    }
+
+    /// Scrolls down, and not so far beyond the end that the way back takes as many keys.
+    fn down(&mut self, rows: usize) {
+        let last = self.named.rows.len().saturating_sub(1);
+        self.from = self.from.saturating_add(rows).min(last);
     }
 
     /// Returns what is shown: sorted, and of the VMs that are wanted.
@@ -186,8 +204,9 @@ impl View {
             .sum();
         let all: u64 = named.vcpus.iter().map(|vcpu| vcpu.vcpu.times.total()).sum();
         let mut status = format!(
-            "trapline top: {vms} VMs, {} vCPUs, {rate:.0} exits/s, {:.1} % of their time waiting for a CPU",
-            named.vcpus.len(),
+            "trapline top: {}, {}, {rate:.0} exits/s, {:.1} % of their time waiting for a CPU",
+            words::plural(vms as u64, "VM"),
+            words::plural(named.vcpus.len() as u64, "vCPU"),
             100.0 * steal as f64 / all.max(1) as f64
         );
         if self.paused {
@@ -228,15 +247,30 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
         true => 0,
         false => (lines(part) + 2).min(most.max(3)),
     };
-    let areas = Areas::vertical([
-        Constraint::Length(1),
-        Constraint::Length(sized(vcpus, third)),
-        Constraint::Min(3),
-        Constraint::Length(sized(told, area.height / 8)),
-        Constraint::Length(sized(threads, area.height / 8)),
-        Constraint::Length(sized(behind, area.height / 8)),
-        Constraint::Length(1),
-    ]);
+    let eighth = area.height / 8;
+    let others = [
+        (behind, eighth),
+        (threads, eighth),
+        (told, eighth),
+        (vcpus, third),
+    ];
+    let mut heights = others.map(|(part, most)| sized(part, most));
+    // What exits leave is for whoever has more rows than room, those first that say who was in the way.
+    let taken = heights
+        .iter()
+        .fold(lines(exits).saturating_add(4), |sum, one| {
+            sum.saturating_add(*one)
+        });
+    let mut spare = area.height.saturating_sub(taken);
+    for ((part, _), height) in others.iter().zip(&mut heights) {
+        let more = sized(part, u16::MAX).saturating_sub(*height).min(spare);
+        *height += more;
+        spare -= more;
+    }
+    let [of_behind, of_threads, of_told, of_vcpus] = heights.map(Constraint::Length);
+    let one = Constraint::Length(1);
+    let rest = Constraint::Min(3);
+    let areas = Areas::vertical([one, of_vcpus, rest, of_told, of_threads, of_behind, one]);
     let [status, a, b, c, d, e, foot] = areas.areas(area);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     frame.render_widget(Line::styled(view.status(&named), bold), status);
@@ -247,7 +281,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
         (threads, d, 0),
         (behind, e, 0),
     ] {
-        table(frame, part, area, from);
+        table(frame, part, area, (from, view.across));
     }
     let warning = view
         .warnings
@@ -259,8 +293,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     }
 }
 
-/// Draws a table: its title with how many rows have no room, its headings, its rows from one on.
-fn table(frame: &mut Frame<'_>, part: &top::Part, area: Rect, from: usize) {
+/// Draws a table: its title with how many rows and columns have no room, its headings, its rows from one on, all but for so many
+/// columns of the terminal.
+fn table(frame: &mut Frame<'_>, part: &top::Part, area: Rect, (from, across): (usize, usize)) {
     if area.height < 3 && part.lines.is_empty() {
         return;
     }
@@ -275,14 +310,23 @@ fn table(frame: &mut Frame<'_>, part: &top::Part, area: Rect, from: usize) {
             part.lines.len()
         );
     }
+    let width = usize::from(area.width);
+    let longest = part.lines.iter().map(|line| line.chars().count()).max();
+    let longest = longest.unwrap_or(0);
+    if longest > width {
+        title.push_str(" (more columns: arrow keys)");
+    }
+    // No further than to the last column of this table: others may be wider.
+    let across = across.min(longest.max(part.head.chars().count()).saturating_sub(width));
+    let aside = |line: &str| line.chars().skip(across).collect::<String>();
     let dim = Style::new().add_modifier(Modifier::DIM);
     let heading = Style::new().add_modifier(Modifier::REVERSED);
     let mut text = Text::from(Line::styled(title, dim));
-    let width = usize::from(area.width);
-    text.push_line(Line::styled(format!("{:<width$}", part.head), heading));
+    let head = aside(&part.head);
+    text.push_line(Line::styled(format!("{head:<width$}"), heading));
     for line in part.lines.iter().skip(from).take(room) {
         // Names are neutral in their cells already.
-        text.push_line(Line::raw(neutral::name(line).into_owned()));
+        text.push_line(Line::raw(aside(&neutral::name(line))));
     }
     frame.render_widget(Paragraph::new(text), area);
 }
@@ -388,10 +432,14 @@ mod tests {
     }
 
     fn screen(view: &View, height: u16) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(140, height)).unwrap();
+        narrow_screen(view, 140, height)
+    }
+
+    fn narrow_screen(view: &View, width: u16, height: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, view)).unwrap();
         let buffer = terminal.backend().buffer();
-        let rows = buffer.content.chunks(140);
+        let rows = buffer.content.chunks(width.into());
         let rows = rows.map(|cells| cells.iter().map(|cell| cell.symbol()).collect::<String>());
         rows.map(|row| row.trim_end().to_owned()).collect()
     }
@@ -452,7 +500,7 @@ mod tests {
         view.press(Pressed::Enter);
         let text = screen(&view, 30).join("\n");
         assert!(
-            text.contains("1 VMs, 1 vCPUs") && !text.contains("MSR_WRITE"),
+            text.contains("1 VM, 1 vCPU,") && !text.contains("MSR_WRITE"),
             "{text}"
         );
         view.press(Pressed::Escape);
@@ -466,6 +514,52 @@ mod tests {
         assert!(screen(&view, 30).join("\n").contains("sort exits by time"));
         view.press(Pressed::Escape);
         assert!(!screen(&view, 30).join("\n").contains("sort exits by time"));
+    }
+
+    #[test]
+    fn columns_without_room_are_reached_with_arrows() {
+        let mut view = view();
+        let text = narrow_screen(&view, 80, 30).join("\n");
+        assert!(text.contains("(more columns: arrow keys)"), "{text}");
+        assert!(!text.contains("steal max"), "{text}");
+        for _ in 0..4 {
+            view.press(Pressed::Right);
+        }
+        let text = narrow_screen(&view, 80, 30).join("\n");
+        assert!(text.contains("steal max"), "{text}");
+        view.press(Pressed::Home);
+        let text = narrow_screen(&view, 80, 30).join("\n");
+        assert!(text.contains("VM           vCPU"), "{text}");
+        let text = narrow_screen(&view, 140, 30).join("\n");
+        assert!(!text.contains("more columns"), "{text}");
+        for width in [1, 2, 12, 40] {
+            assert_eq!(narrow_screen(&view, width, 12).len(), 12);
+        }
+    }
+
+    #[test]
+    fn rows_have_the_room_that_exits_do_not_take() {
+        let mut view = view();
+        let one = view.named.behind[0].clone();
+        for number in 0..9 {
+            let comm = Some(format!("task-{number}"));
+            let behind = NamedBehind {
+                comm,
+                ..one.clone()
+            };
+            view.named.behind.push(behind);
+        }
+        let text = screen(&view, 40).join("\n");
+        assert!(text.contains("task-0") && text.contains("task-8"), "{text}");
+    }
+
+    #[test]
+    fn whoever_scrolls_beyond_the_end_is_soon_back() {
+        let mut view = view();
+        for _ in 0..100 {
+            view.press(Pressed::PageDown);
+        }
+        assert!(view.from < view.named.rows.len());
     }
 
     #[test]

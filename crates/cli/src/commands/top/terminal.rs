@@ -73,6 +73,8 @@ fn pressed(key: KeyEvent) -> Option<Pressed> {
         KeyCode::Backspace => Pressed::Back,
         KeyCode::Up => Pressed::Up,
         KeyCode::Down => Pressed::Down,
+        KeyCode::Left => Pressed::Left,
+        KeyCode::Right => Pressed::Right,
         KeyCode::PageUp => Pressed::PageUp,
         KeyCode::PageDown => Pressed::PageDown,
         KeyCode::Home => Pressed::Home,
