@@ -252,6 +252,23 @@ fn what_is_asked_for_in_vain_is_said() {
         .output();
     let said = String::from_utf8_lossy(&output.expect("the program starts").stderr).into_owned();
     assert!(said.contains("there is no VM named no-such-vm"), "{said}");
+    // It is said before anything is counted: nobody waits an hour for it.
+    for (asked, says) in [
+        (["--vm", "no-such-vm"], "there is no VM named no-such-vm"),
+        (
+            ["--pid", "2147483647"],
+            "--pid 2147483647: there is no such process",
+        ),
+    ] {
+        let mut command = trapline();
+        command
+            .args(["top", "--once", "--interval", "3600s"])
+            .args(asked);
+        let output = command.output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
 }
 
 /// A process that is ended with its test.

@@ -47,6 +47,14 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
 
 /// Counts for one interval.
 fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
+    if let Some(missing) = unknown(&watch, choice) {
+        bail!("{missing}");
+    }
+    if let Some(pid) = choice.pid
+        && !Path::new(&format!("/proc/{pid}")).exists()
+    {
+        bail!("--pid {pid}: there is no such process");
+    }
     // Attaching takes its time, in which one program counts already and another does not.
     watch.interval()?;
     thread::sleep(Duration::from_nanos(args.interval));
@@ -60,9 +68,6 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
     };
     for warning in top::warnings(&named) {
         told.warn(warning);
-    }
-    if let Some(missing) = unknown(&watch, choice) {
-        bail!("{missing}");
     }
     if named.vcpus.is_empty() {
         told.warn("no vCPU ran, and no VM was found whose vCPUs are known".to_owned());
