@@ -359,7 +359,7 @@ sched\t'Who waited for a CPU, and behind whom'
 paths\t'Interrupts, wake-ups and I/O, stage by stage'
 stacks\t'Call chains: 99 samples a second on each CPU, and where threads wait'
 all\t'All of these'"
-complete -c trapline -n "__fish_trapline_using_subcommand record" -l seconds -d 'Stop after so many seconds' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l seconds -d 'Stop after so many seconds. A command that still runs then goes on' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s e -l event -d 'Record this tracepoint too, as SYSTEM:NAME. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l keep -d 'Keep the last SECONDS in memory, and write them only when something has happened: the command ended with another status than 0, somebody sent SIGUSR1, or what --until says' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l until -d 'With --keep: write when an instance of a path took longer, as \'irqfd > 20ms\'. PATH is one of \'trapline paths --help\', or a file' -r

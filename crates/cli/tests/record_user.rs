@@ -481,3 +481,28 @@ fn a_signal_that_comes_before_anything_is_kept_does_not_end_the_recorder() {
     // Whoever looks may be late.
     assert!((0..20).any(|_| asked_early(folder.path())));
 }
+
+#[test]
+fn a_command_that_goes_on_is_said() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, keep) in [("file", &[][..]), ("kept", &["--keep", "5"])] {
+        let mut command = record(folder.path(), &["--for", "sched", "--seconds", "0.2"]);
+        // The command must not hold the pipe that is read.
+        let script = "exec sleep 60 > /dev/null 2>&1";
+        command
+            .args(["-o", name])
+            .args(keep)
+            .args(["--", "bash", "-c", script]);
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        let said = error(&output);
+        let (_, rest) = said.split_once("bash (process ").expect("its process");
+        let (process, rest) = rest.split_once(')').expect("a number");
+        assert!(rest.starts_with(" goes on"), "{said}");
+        let ended = Command::new("kill").arg(process).status();
+        assert!(ended.expect("kill").success(), "{said}");
+    }
+}

@@ -31,7 +31,7 @@ pub(crate) struct RecordArgs {
     )]
     pub questions: Vec<For>,
 
-    /// Stop after so many seconds.
+    /// Stop after so many seconds. A command that still runs then goes on.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<Duration>,
 

@@ -76,6 +76,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             let mut recorder = begun?;
             let mut child = start(&args.command)?;
             recorder.run(&mut child)?;
+            say_running(child, &args.command)?;
             None
         }
         Some(keep) => {
@@ -87,6 +88,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             let mut recorder = begun?;
             let mut child = start(&args.command)?;
             recorder.run(&mut child)?;
+            say_running(child, &args.command)?;
             None
         }
         None => to_file(args, &facts, opened, (before, cost), (&stop, later))?,
@@ -139,7 +141,23 @@ fn to_file(
     let status = ended.with_context(whole)?;
     finished.with_context(whole)?;
     output::print(&told(&shown, &summary))?;
+    say_running(child, &args.command)?;
     Ok(status)
+}
+
+/// Says that the command goes on, if it does: whoever made the recording may have to end it.
+fn say_running(child: Option<Child>, command: &[OsString]) -> io::Result<()> {
+    if let (Some(mut child), Some(program)) = (child, command.first())
+        && child.try_wait()?.is_none()
+    {
+        writeln!(
+            io::stderr(),
+            "{} (process {}) goes on: the recording ended before it did",
+            program.display(),
+            child.id()
+        )?;
+    }
+    Ok(())
 }
 
 /// Measures what an event costs here: it is the one thing that a recording changes for certain.
