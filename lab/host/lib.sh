@@ -65,7 +65,8 @@ guest_start() {
     chmod +x "$dir/ram/init"
     [ ${#put[@]} = 0 ] || cp "${put[@]}" "$dir/ram/bin/"
     [ -z "$text" ] || printf '%s\n' "$text" >"$dir/ram/command"
-    { cat /boot/guest.cpio && cd "$dir/ram" && find . | busybox cpio -o -H newc 2>/dev/null; } >"$dir/initrd"
+    # In a shell of its own: the job stays where it is.
+    (cat /boot/guest.cpio && cd "$dir/ram" && find . | busybox cpio -o -H newc 2>/dev/null) >"$dir/initrd"
     mkfifo "$dir/channel.in" "$dir/channel.out"
 
     case $(uname -m) in
