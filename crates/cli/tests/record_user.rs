@@ -506,3 +506,35 @@ fn a_command_that_goes_on_is_said() {
         assert!(ended.expect("kill").success(), "{said}");
     }
 }
+
+#[test]
+fn a_disk_that_is_full_from_the_beginning_keeps_no_empty_recording() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = trapline();
+    // A tmpfs counts pages: the host's settings need one at least.
+    let script = format!(
+        "mkdir d && mount -t tmpfs -o size=256k none d || exit 77\n\
+         cat /dev/zero > d/filler 2> /dev/null\n\
+         {} record --for sched -o d/out -- true 2> error; echo $? > status; ls -A d > left; umount d",
+        program.get_program().display()
+    );
+    let mut shell = Command::new("unshare");
+    shell
+        .current_dir(folder.path())
+        .args(["-m", "bash", "-c", &script]);
+    if shell.status().expect("unshare").code() == Some(77) {
+        tell("skipped: nothing can be mounted here");
+        return;
+    }
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
+    let error = read("error");
+    assert!(error.contains("No space left on device"), "{error}");
+    assert_eq!(
+        (read("status").trim(), read("left").trim()),
+        ("1", "filler"),
+        "{error}"
+    );
+}

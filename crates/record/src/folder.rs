@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, fstat, mkdirat, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
 use rustix::process::geteuid;
 
 /// A folder that was made for a recording. Everything in it is made new and opened by the folder itself: whoever else may write where
@@ -53,6 +53,14 @@ impl Folder {
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?;
         Ok(File::from(file))
+    }
+
+    /// Removes it with the files of these names, as far as that is allowed: nothing was recorded in it.
+    pub fn discard(self, names: &[&str]) {
+        for name in names {
+            let _ = unlinkat(&self.folder, *name, AtFlags::empty());
+        }
+        let _ = unlinkat(CWD, &self.path, AtFlags::REMOVEDIR);
     }
 }
 

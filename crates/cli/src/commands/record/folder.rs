@@ -13,6 +13,9 @@ use crate::opening::FACTS;
 /// Recordings of one folder that get a name of their own.
 const MOST_NAMES: u32 = 10_000;
 
+/// The recording in its folder.
+pub(super) const DATA: &str = "perf.data";
+
 /// A folder that was made.
 pub(super) struct Made(Folder);
 
@@ -57,7 +60,7 @@ impl Made {
 
     /// Says which recording could not be written.
     pub(super) fn failed(&self) -> String {
-        format!("{}/perf.data", self.shown())
+        format!("{}/{DATA}", self.shown())
     }
 
     /// Makes a file in it.
@@ -72,5 +75,10 @@ impl Made {
         text.push(b'\n');
         let written = self.file(FACTS)?.write_all(&text);
         written.with_context(|| format!("{}/{FACTS}: cannot be written", self.shown()))
+    }
+
+    /// Removes it where the recording could not begin.
+    pub(super) fn discard(self) {
+        self.0.discard(&[FACTS, DATA]);
     }
 }

@@ -8,7 +8,7 @@ mod plan;
 mod privileges;
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -112,12 +112,14 @@ fn to_file(
 ) -> Result<Option<ExitStatus>> {
     let folder = folder::make(args.output.as_deref())?;
     let shown = folder.shown();
-    folder.facts(facts)?;
-    let file = folder.file("perf.data")?;
-    let kept = file.try_clone()?;
-    privileges::give_away(later)?;
-    let begun = Recorder::begin(opened, file, features, &side);
-    let mut recorder = begun.with_context(|| folder.failed())?;
+    let begun = begin(facts, opened, (features, &side), &folder, later);
+    let (mut recorder, kept) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
     let mut child = start(&args.command)?;
     if child.is_none() && args.seconds.is_none() {
         writeln!(io::stderr(), "recording to {shown}; Ctrl-C ends it")?;
@@ -143,6 +145,22 @@ fn to_file(
     output::print(&told(&shown, &summary))?;
     say_running(child, &args.command)?;
     Ok(status)
+}
+
+/// Begins to record into a folder. Returns the recorder and its file.
+fn begin(
+    facts: &Facts,
+    opened: Opened,
+    (features, side): (Features, &[u8]),
+    folder: &folder::Made,
+    later: Later,
+) -> Result<(Recorder, File)> {
+    folder.facts(facts)?;
+    let file = folder.file(folder::DATA)?;
+    let kept = file.try_clone()?;
+    privileges::give_away(later)?;
+    let begun = Recorder::begin(opened, file, features, side);
+    Ok((begun.with_context(|| folder.failed())?, kept))
 }
 
 /// Says that the command goes on, if it does: whoever made the recording may have to end it.
