@@ -18,7 +18,7 @@ const MEDIAN: usize = 200;
 /// The floors of the house as ARCHITECTURE.md draws it, the ground first: a crate uses crates of lower floors alone.
 const FLOORS: &[&[&str]] = &[
     &[
-        "tracefmt", "cpuset", "devices", "stacks", "stats", "words", "binaries", "rings",
+        "tracefmt", "cpuset", "clocks", "devices", "stacks", "stats", "words", "binaries", "rings",
     ],
     &[
         "event",

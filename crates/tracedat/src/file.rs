@@ -53,6 +53,21 @@ impl<'a> TraceDat<'a> {
         }
     }
 
+    /// Returns the same file with times as the guest's own clock has them: what the recorder measured between that and its host's clock
+    /// ([`Info::time_shift`]) is left out, but for the scaling of the counter.
+    pub fn on_own_clock(&self) -> TraceDat<'a> {
+        let mut own = self.clone();
+        for sample in own
+            .info
+            .time_shift
+            .iter_mut()
+            .flat_map(|shift| shift.cpus.iter_mut().flatten())
+        {
+            sample.offset = 0;
+        }
+        own
+    }
+
     /// Reads everything but symbols and events from a whole file.
     ///
     /// # Errors

@@ -1,0 +1,206 @@
+//! How a guest's clock reads on its host's: an offset, and a drift where one constant does not do.
+
+use crate::Vcpu;
+use crate::plateau::{Plateau, plateau};
+
+/// Parts of the time in which offsets are looked for on their own, where one does not do for all.
+const PARTS: u64 = 16;
+/// Events that a part needs to say something.
+const FEW: u64 = 8;
+/// Parts of a thousand events that may lie outside before a drift is looked for.
+const OUTSIDE_PER_MILLE: u64 = 1;
+
+/// How far from what was found, in nanoseconds, a better drift is looked for.
+const REACH: u64 = 200_000;
+/// How often the distance is halved meanwhile.
+const HALVINGS: u32 = 8;
+
+/// How a guest's clock reads on its host's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fit {
+    /// Host's time less guest's, in nanoseconds, at `at`.
+    pub offset_ns: i64,
+    /// The guest's time at which the offset is that.
+    pub at: u64,
+    /// How much more the host's clock advances than the guest's, in parts of 10^9.
+    pub drift_ppb: i64,
+    /// By how much the offset can be wrong in nanoseconds: half of what the events allow.
+    pub bound_ns: u64,
+    /// Events that were tried and lie in a window of their vCPU.
+    pub inside: u64,
+    /// Events that were tried and do not.
+    pub outside: u64,
+    /// Events that were tried and would lie in one by chance: the mean of all offsets within reach.
+    pub by_chance: u64,
+    /// Events before a vCPU's first window and behind its last one: the host's recording says nothing of them.
+    pub uncovered: u64,
+}
+
+impl Fit {
+    /// Returns the host's time of a guest's time.
+    pub fn host(&self, guest: u64) -> u64 {
+        let since = i128::from(guest) - i128::from(self.at);
+        let drift = since * i128::from(self.drift_ppb) / 1_000_000_000;
+        let time = i128::from(guest) + i128::from(self.offset_ns) + drift;
+        u64::try_from(time.max(0)).unwrap_or(u64::MAX)
+    }
+
+    fn of(found: Plateau, at: u64, drift_ppb: i64, uncovered: u64) -> Fit {
+        Fit {
+            offset_ns: found.middle(),
+            at,
+            drift_ppb,
+            bound_ns: found.bound(),
+            inside: found.inside,
+            outside: found.of - found.inside,
+            by_chance: found.by_chance,
+            uncovered,
+        }
+    }
+}
+
+/// Finds how a guest's clock reads on its host's, with an offset no further than `within` from `around`: one constant if that does, else one
+/// with a drift, if that puts more events into windows. `None` where no event has a window in reach.
+pub fn fit(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Fit> {
+    let first = plateau(vcpus, around, within)?;
+    let all = count(vcpus);
+    // What the host did not record is no evidence.
+    let vcpus: Vec<Vcpu<'_>> = vcpus
+        .iter()
+        .map(|vcpu| covered(vcpu, first.middle()))
+        .collect();
+    let vcpus = vcpus.as_slice();
+    let uncovered = all - count(vcpus);
+    let found = plateau(vcpus, around, within)?;
+    let first = vcpus.iter().filter_map(|vcpu| vcpu.events.first()).min()?;
+    let last = vcpus.iter().filter_map(|vcpu| vcpu.events.last()).max()?;
+    let at = first + (last - first) / 2;
+    let constant = Fit::of(found, at, 0, uncovered);
+    if constant.outside * 1000 <= found.of * OUTSIDE_PER_MILLE {
+        return Some(constant);
+    }
+    let drifting = drift(vcpus, (*first, *last), around, within)
+        .and_then(|drift_ppb| with_drift(vcpus, &constant, drift_ppb, (around, within)))
+        .map(|found| refined(vcpus, found, last - first));
+    let better = drifting.filter(|one| one.outside < constant.outside);
+    Some(better.unwrap_or(constant))
+}
+
+/// Tries drifts on both sides, closer and closer, as long as events lie outside.
+fn refined(vcpus: &[Vcpu<'_>], mut best: Fit, span: u64) -> Fit {
+    // What moves the ends by as much as an offset is wrong where parts are short.
+    let mut step = i128::from(REACH) * 1_000_000_000 / i128::from(span.max(1));
+    for _ in 0..HALVINGS {
+        step /= 2;
+        let step = i64::try_from(step).unwrap_or(i64::MAX);
+        for drift_ppb in [
+            best.drift_ppb.saturating_sub(step),
+            best.drift_ppb.saturating_add(step),
+        ] {
+            let reach = (best.offset_ns, REACH);
+            let found = with_drift(vcpus, &best, drift_ppb, reach);
+            if let Some(found) = found.filter(|one| one.outside < best.outside) {
+                best = Fit {
+                    by_chance: best.by_chance,
+                    ..found
+                };
+            }
+        }
+    }
+    best
+}
+
+fn count(vcpus: &[Vcpu<'_>]) -> u64 {
+    vcpus.iter().map(|vcpu| vcpu.events.len() as u64).sum()
+}
+
+/// The events that are neither before the first window nor behind the last one.
+fn covered<'a>(vcpu: &Vcpu<'a>, offset_ns: i64) -> Vcpu<'a> {
+    let (Some(first), Some(last)) = (vcpu.windows.first(), vcpu.windows.last()) else {
+        return Vcpu::default();
+    };
+    let [from, to] = [first.entry, last.exit].map(|host| {
+        let guest = i128::from(host) - i128::from(offset_ns);
+        u64::try_from(guest.max(0)).unwrap_or(u64::MAX)
+    });
+    stretch(vcpu, from, to.saturating_add(1))
+}
+
+/// The best offset with a drift.
+fn with_drift(
+    vcpus: &[Vcpu<'_>],
+    constant: &Fit,
+    drift_ppb: i64,
+    (around, within): (i64, u64),
+) -> Option<Fit> {
+    // The same with the guest's clock as fast as the host's.
+    let turn = Fit {
+        offset_ns: 0,
+        drift_ppb,
+        ..*constant
+    };
+    let events = vcpus.iter().map(|vcpu| vcpu.events.iter());
+    let events: Vec<Vec<u64>> = events
+        .map(|events| events.map(|event| turn.host(*event)).collect())
+        .collect();
+    let turned = vcpus.iter().zip(&events).map(|(vcpu, events)| Vcpu {
+        windows: vcpu.windows,
+        events,
+    });
+    let turned: Vec<Vcpu<'_>> = turned.collect();
+    let found = plateau(&turned, around, within)?;
+    Some(Fit::of(found, constant.at, drift_ppb, constant.uncovered))
+}
+
+/// The slope of the line through the offsets that parts of the time allow, in parts of 10^9: by least squares, each part with the weight of
+/// how exactly it says it.
+fn drift(vcpus: &[Vcpu<'_>], (first, last): (u64, u64), around: i64, within: u64) -> Option<i64> {
+    let each = (last - first) / PARTS + 1;
+    let mut points = Vec::new();
+    for part in 0..PARTS {
+        let from = first.saturating_add(part * each);
+        let to = from.saturating_add(each);
+        let cut = vcpus.iter().map(|vcpu| stretch(vcpu, from, to));
+        let cut: Vec<Vcpu<'_>> = cut.collect();
+        let Some(found) = plateau(&cut, around, within) else {
+            continue;
+        };
+        // A part in which a tenth lies outside drifts too much itself, or is another machine's.
+        if found.of >= FEW && found.inside * 10 >= found.of * 9 {
+            let weight = 1.0 / (1.0 + to_f64(found.bound()));
+            let time = to_f64(from - first) + to_f64(each) / 2.0;
+            let offset = (i128::from(found.middle()) - i128::from(around)) as f64;
+            points.push((time, offset, weight));
+        }
+    }
+    if points.len() < 2 {
+        return None;
+    }
+    let sum = |value: fn(&(f64, f64, f64)) -> f64| points.iter().map(value).sum::<f64>();
+    let weights = sum(|one| one.2);
+    let (x, y) = (
+        sum(|one| one.0 * one.2) / weights,
+        sum(|one| one.1 * one.2) / weights,
+    );
+    let over = points.iter().map(|one| one.2 * (one.0 - x) * (one.1 - y));
+    let under = points.iter().map(|one| one.2 * (one.0 - x).powi(2));
+    let slope = over.sum::<f64>() / under.sum::<f64>();
+    let ppb = (slope * 1e9).round();
+    #[allow(clippy::cast_possible_truncation, reason = "it is within these bounds")]
+    (ppb.abs() < 1e9).then_some(ppb as i64)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a time within a recording")]
+fn to_f64(ns: u64) -> f64 {
+    ns as f64
+}
+
+/// The events of a stretch of the guest's time.
+fn stretch<'a>(vcpu: &Vcpu<'a>, from: u64, to: u64) -> Vcpu<'a> {
+    let first = vcpu.events.partition_point(|event| *event < from);
+    let behind = vcpu.events.partition_point(|event| *event < to);
+    Vcpu {
+        windows: vcpu.windows,
+        events: &vcpu.events[first..behind],
+    }
+}
