@@ -108,7 +108,7 @@ pub fn csv(report: &InfoReport) -> String {
 pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
     let mut out = String::new();
     for (name, text) in facts(head, report) {
-        wrap(&mut out, &format!("{name:<10}"), &text, width);
+        wrap(&mut out, &format!("{name:<9} "), &text, width);
     }
     out
 }
