@@ -158,6 +158,7 @@ impl Session {
             lent: self.lender.formats(),
             symbols,
             threads,
+            own_clock: false,
         }
     }
 

@@ -6,7 +6,7 @@ use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
 use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
 use tracefmt::Formats;
 
-use crate::header::{GuestMap, Header, TimeUnit};
+use crate::header::{GuestMap, Header, TimeUnit, Together};
 use crate::walked::{Outcome, Watch};
 
 /// A trace.dat whose header is read.
@@ -22,12 +22,16 @@ pub(crate) struct DatReader<'r> {
 const ASKED_FOR: usize = 16;
 
 impl<'r> DatReader<'r> {
-    /// `symbols` says whether kernel symbols will be printed: they are the largest part of the header.
-    pub(crate) fn new(mut data: TraceDat<'r>, symbols: bool) -> DatReader<'r> {
+    /// `symbols` says whether kernel symbols will be printed: they are the largest part of the header. `own_clock` is that of
+    /// [`ReaderOptions`](crate::ReaderOptions).
+    pub(crate) fn new(mut data: TraceDat<'r>, symbols: bool, own_clock: bool) -> DatReader<'r> {
         if symbols {
             data.load_symbols();
         }
         let header = make_header(&data);
+        if own_clock {
+            data = data.on_own_clock();
+        }
         DatReader { data, header }
     }
 
@@ -198,9 +202,33 @@ fn make_header(data: &TraceDat<'_>) -> Header {
             Vec::new()
         },
         guests,
+        together: together(info),
         unthreaded: false,
         cost: None,
         more,
+    }
+}
+
+/// Returns what the recording says of those that were made with it.
+fn together(info: &tracedat::Info) -> Together {
+    let shift = info.time_shift.as_ref();
+    let cpus = shift.map_or(&[][..], |shift| &shift.cpus);
+    let mut offsets: Vec<i64> = cpus.iter().flatten().map(|one| one.offset).collect();
+    offsets.sort_unstable();
+    let middle = offsets.get(offsets.len() / 2);
+    let in_ns = |offset: i64| match info.tsc2nsec {
+        // As times are converted: a product, of which the lowest bits go.
+        Some(tsc) => {
+            let product = i128::from(offset).saturating_mul(tsc.mult.into());
+            i64::try_from(product >> tsc.shift.min(127)).ok()
+        }
+        None => Some(offset),
+    };
+    Together {
+        own: info.trace_id,
+        guests: info.guests.iter().map(|guest| guest.trace_id).collect(),
+        host: shift.map(|shift| shift.peer_trace_id),
+        offset_ns: middle.and_then(|offset| in_ns(*offset)),
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Header {
     pub unthreaded: bool,
     /// Which threads are the vCPUs of guests that were recorded at the same time.
     pub guests: Vec<GuestMap>,
+    /// Which recordings were made together with this one.
+    pub together: Together,
     /// More that the container tells, as name and text.
     pub more: Vec<(String, String)>,
 }
@@ -61,4 +63,18 @@ pub struct GuestMap {
     pub name: String,
     /// Number and thread of its vCPUs.
     pub vcpus: Vec<(u32, i32)>,
+}
+
+/// Which recordings were made together, as trace-cmd's options `TRACEID`, `GUEST` and `TIME_SHIFT` tell: each has a number of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Together {
+    /// The number of this one.
+    pub own: Option<u64>,
+    /// Those of its guests, whether or not it knows their vCPUs' threads.
+    pub guests: Vec<u64>,
+    /// That of its host.
+    pub host: Option<u64>,
+    /// Host's time less the guest's, in nanoseconds, as the recorder measured it again and again: the middle of what it found. On its own
+    /// clock ([`ReaderOptions::own_clock`](crate::ReaderOptions::own_clock)) a guest's times are so far from its host's.
+    pub offset_ns: Option<i64>,
 }

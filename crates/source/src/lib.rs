@@ -62,7 +62,7 @@ mod walked;
 pub use beside::read_beside;
 pub use error::OpenError;
 pub use formats_dir::formats_of_dir;
-pub use header::{GuestMap, Header, TimeUnit};
+pub use header::{GuestMap, Header, TimeUnit, Together};
 pub use input::{OpenOptions, Recording};
 pub use map::outlive_truncation;
 pub use perf::Pieces;

@@ -39,6 +39,9 @@ pub struct ReaderOptions<'r> {
     /// Threads that may work on a walk, the one that calls included; 0 is 1. What a sink gets, and when, is the same with any
     /// number: it is called by one thread.
     pub threads: usize,
+    /// Whether a guest's times are those of its own clock, without what the recorder measured between that and its host's
+    /// ([`Together::offset_ns`](crate::Together::offset_ns)). Recordings that say nothing of a host are the same either way.
+    pub own_clock: bool,
 }
 
 impl Recording {
@@ -61,7 +64,11 @@ impl Recording {
             Kind::Perf(Box::new(PerfReader::new(parsed, options.lent)))
         } else if tracedat::is_trace_dat(data) {
             let parsed = tracedat::TraceDat::parse(data).map_err(|e| unusable(e.to_string()))?;
-            Kind::Dat(Box::new(DatReader::new(parsed, options.symbols)))
+            Kind::Dat(Box::new(DatReader::new(
+                parsed,
+                options.symbols,
+                options.own_clock,
+            )))
         } else if let Some(text) = TextReader::new(data) {
             Kind::Text(Box::new(text))
         } else {
@@ -210,8 +217,8 @@ impl<'r> Reader<'r> {
         }
         let options = ReaderOptions {
             lent: self.formats(),
-            symbols: false,
             threads: self.threads,
+            ..ReaderOptions::default()
         };
         let shorter = self.recording.reader(options);
         shorter.map_or_else(|_| Outcome::default(), |reader| reader.pushed(sink))

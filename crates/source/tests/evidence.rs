@@ -44,9 +44,9 @@ struct Known {
 fn look(bytes: Vec<u8>) -> Option<Known> {
     let recording = Recording::from_bytes("input", bytes).ok()?;
     let options = ReaderOptions {
-        lent: None,
         symbols: true,
         threads: 2,
+        ..ReaderOptions::default()
     };
     let reader = recording.reader(options).ok()?;
     let builtin = rules::PATHS.iter().filter_map(|name| paths::builtin(name));

@@ -11,4 +11,5 @@ mod crafted;
 mod cut_meanwhile;
 mod evidence;
 mod mutations;
+mod own_clock;
 mod packed;

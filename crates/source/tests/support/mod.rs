@@ -64,10 +64,10 @@ pub(crate) fn read(bytes: &[u8], other: bool) -> Seen {
         };
         unpacked = recording.bytes().len().max(bytes.len());
         let options = ReaderOptions {
-            lent: None,
             symbols: true,
             // The meter counts what one thread holds.
             threads: 1,
+            ..ReaderOptions::default()
         };
         match recording.reader(options) {
             Ok(reader) => {
