@@ -223,14 +223,15 @@ impl Live {
         let new = |tid: &i32| !known.contains(tid) && !others.contains(tid);
         let new: Vec<&ThreadSeed> = threads.iter().filter(|one| new(&one.tid)).collect();
         let most = (room / 2).saturating_sub(others.len());
+        let mut dropped = new.len().saturating_sub(most) as u64;
         for thread in new.iter().take(most) {
             let (tid, vm) = (thread.tid.cast_unsigned(), thread.vm_pid.cast_unsigned());
             let thread = raw::Vcpu::other(tid, vm, thread.asleep, thread.cpu, now_ns);
-            Places::of(&mut self.bpf).put(thread)?;
+            dropped += u64::from(!Places::of(&mut self.bpf).put(thread)?);
         }
+        self.dropped_threads = dropped;
         let all = vcpus.iter().map(|one| one.tid);
         let all: Vec<i32> = all.chain(threads.iter().map(|one| one.tid)).collect();
-        self.dropped_threads = new.len().saturating_sub(most) as u64;
         // Those who wait behind too many tasks have a row that sums up what finds no room.
         let mut blames = self.hash_mut::<raw::BlameKey, raw::Blame>("blames")?;
         for tid in all {
@@ -356,10 +357,12 @@ impl Live {
         };
         let places = Places::of(&self.bpf);
         for (_, vcpu) in places.threads()? {
-            snapshot.rows.extend(places.rows(&vcpu)?);
             let read = read::vcpu(&vcpu, now_ns);
             match vcpu.other {
-                0 => snapshot.vcpus.push(read),
+                0 => {
+                    snapshot.vcpus.push(read);
+                    snapshot.rows.extend(places.rows(&vcpu)?);
+                }
                 _ => snapshot.threads.push(Thread::of(read)),
             }
         }
