@@ -5,26 +5,32 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clocks::{Vcpu, Window, fit};
-use tracedat::{Record, TraceDat, Visitor};
+use event::{Event, EventType, Kind, Order, Sink};
+use source::{Header, ReaderOptions, Recording};
 
 /// When each thread was in its guest.
+#[derive(Default)]
 struct Host {
-    entry: u32,
-    exit: u32,
     entered: BTreeMap<i32, u64>,
     windows: BTreeMap<i32, Vec<Window>>,
 }
 
-impl Visitor for Host {
-    fn record(&mut self, record: &Record<'_>) -> ControlFlow<()> {
-        if record.id == self.entry {
-            self.entered.insert(record.pid, record.time);
-        } else if record.id == self.exit
-            && let Some(entry) = self.entered.remove(&record.pid)
-        {
-            self.windows.entry(record.pid).or_default().push(Window {
+impl Sink for Host {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit)
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        Order::Time
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if event.ty.kind == Kind::KvmEntry {
+            self.entered.insert(event.tid, event.time);
+        } else if let Some(entry) = self.entered.remove(&event.tid) {
+            self.windows.entry(event.tid).or_default().push(Window {
                 entry,
-                exit: record.time,
+                exit: event.time,
             });
         }
         ControlFlow::Continue(())
@@ -35,40 +41,30 @@ impl Visitor for Host {
 #[derive(Default)]
 struct Guest(BTreeMap<u32, Vec<u64>>);
 
-impl Visitor for Guest {
-    fn record(&mut self, record: &Record<'_>) -> ControlFlow<()> {
-        self.0.entry(record.cpu).or_default().push(record.time);
+impl Sink for Guest {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
+        true
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        Order::Time
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let cpu = u32::try_from(event.cpu).expect("trace-cmd knows the CPU");
+        self.0.entry(cpu).or_default().push(event.time);
         ControlFlow::Continue(())
     }
 }
 
-fn windows(host: &TraceDat<'_>) -> BTreeMap<i32, Vec<Window>> {
-    let id = |name: &str| host.formats().by_name("kvm", name).map(|one| one.id);
-    let (Some(entry), Some(exit)) = (id("kvm_entry"), id("kvm_exit")) else {
-        return BTreeMap::new();
+/// Walks a recording on its own clock.
+fn walk(recording: &Recording, sink: &mut dyn Sink) {
+    let options = ReaderOptions {
+        own_clock: true,
+        ..ReaderOptions::default()
     };
-    let mut found = Host {
-        entry,
-        exit,
-        entered: BTreeMap::new(),
-        windows: BTreeMap::new(),
-    };
-    host.walk(&vec![true; 65536], &mut found);
-    found.windows
-}
-
-/// What the recorder measured between the clocks, in nanoseconds: the middle of it.
-fn measured(guest: &TraceDat<'_>) -> i64 {
-    let info = guest.info();
-    let shift = info.time_shift.as_ref().expect("it has measurements");
-    let mut offsets: Vec<i64> = shift.cpus.iter().flatten().map(|one| one.offset).collect();
-    offsets.sort_unstable();
-    let middle = i128::from(offsets[offsets.len() / 2]);
-    let ns = match info.tsc2nsec {
-        Some(tsc) => (middle * i128::from(tsc.mult)) >> tsc.shift,
-        None => middle,
-    };
-    i64::try_from(ns).expect("it is a time")
+    let reader = recording.reader(options).expect("it was read before");
+    reader.walk(sink);
 }
 
 fn recordings(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -89,41 +85,40 @@ fn one_constant_puts_events_of_guests_into_the_windows_of_their_vcpus() {
     };
     let mut paths = Vec::new();
     recordings(Path::new(&corpus), &mut paths);
-    let files: Vec<(PathBuf, Vec<u8>)> = paths
-        .into_iter()
-        .filter_map(|path| Some((path.clone(), std::fs::read(path).ok()?)))
-        .collect();
-    let parsed = files.iter();
-    let parsed: Vec<(&Path, TraceDat<'_>)> = parsed
-        .filter_map(|(path, bytes)| Some((path.as_path(), TraceDat::parse(bytes).ok()?)))
-        .collect();
+    let all = paths.iter().filter_map(|path| {
+        let recording = Recording::open(path).ok()?;
+        let reader = recording.reader(ReaderOptions::default()).ok()?;
+        let header = reader.header().clone();
+        drop(reader);
+        Some((path.display(), recording, header))
+    });
+    let all: Vec<(_, Recording, Header)> = all.collect();
     let mut pairs = 0;
-    for (path, host) in &parsed {
-        for of in &host.info().guests {
-            let mut guests = parsed
+    for (path, host, header) in &all {
+        for of in &header.together.guests {
+            let mut guests = all
                 .iter()
-                .filter(|(_, one)| one.info().trace_id == Some(of.trace_id));
-            let Some((_, guest)) = guests.next() else {
+                .filter(|(_, _, one)| one.together.own == Some(*of));
+            let Some((_, guest, guests_header)) = guests.next() else {
                 continue;
             };
-            let windows = windows(host);
+            let (mut hosts, mut events) = (Host::default(), Guest::default());
+            walk(host, &mut hosts);
+            walk(guest, &mut events);
             // Where the recorder did not find the threads, they stand in the order of their vCPUs, as VMMs start them.
-            let threads = windows.keys().copied();
-            let map: BTreeMap<u32, i32> = match of.vcpus.is_empty() {
-                true => (0..).zip(threads).collect(),
-                false => of.vcpus.iter().copied().collect(),
+            let map: BTreeMap<u32, i32> = match header.guests.as_slice() {
+                [one] => one.vcpus.iter().copied().collect(),
+                _ => (0..).zip(hosts.windows.keys().copied()).collect(),
             };
-            let mut events = Guest::default();
-            guest.on_own_clock().walk(&vec![true; 65536], &mut events);
             let vcpus = map.iter().filter_map(|(cpu, tid)| {
                 Some(Vcpu {
-                    windows: windows.get(tid)?,
+                    windows: hosts.windows.get(tid)?,
                     events: events.0.get(cpu)?,
                 })
             });
             let vcpus: Vec<Vcpu<'_>> = vcpus.collect();
-            let path = path.display();
-            let found = fit(&vcpus, measured(guest), 1_000_000).expect("it has events");
+            let around = guests_header.together.offset_ns.expect("it was measured");
+            let found = fit(&vcpus, around, 1_000_000).expect("it has events");
             let all = found.inside + found.outside;
             assert!(found.outside * 1000 <= all, "{path}: {found:?}");
             assert!(found.by_chance * 10 <= all * 9, "{path}: {found:?}");

@@ -73,8 +73,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PROBE")]
     pub probe: Vec<String>,
 
-    /// Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has room for; with --keep and without
-    /// --until, what --memory has room for.
+    /// Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has
+    /// room for; with --keep and without --until, what --memory has room for.
     #[arg(long, value_name = "KIB", value_parser = kib)]
     pub ring: Option<usize>,
 
