@@ -158,6 +158,17 @@ pub struct Context<'w> {
     pub notes: &'w mut Notes,
 }
 
+/// An event that happened in a guest whose recording is walked with the host's.
+#[derive(Debug, Clone, Copy)]
+pub struct GuestEvent<'e> {
+    /// The event. Its time is on the host's clock; its CPU and thread are the guest's.
+    pub event: &'e Event<'e>,
+    /// What it says.
+    pub data: &'e Data,
+    /// The host's thread that is the vCPU it happened on; `None` where that is not known.
+    pub vcpu_tid: Option<i32>,
+}
+
 /// What all analyses share when the walk is over, or at one moment of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Walked<'w> {
@@ -197,6 +208,18 @@ pub trait Analysis: Any + fmt::Debug {
     /// Takes an event of a kind of which its head is enough.
     fn head(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
         let _ = (event, context);
+    }
+
+    /// Tells whether it looks at events of a kind that happen in guests whose recordings are walked with the host's. Asked of analyses
+    /// of the host, as [`Analysis::wants`] is.
+    fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        let _ = ty;
+        false
+    }
+
+    /// Takes an event of a guest. `context` is the host's: what its vCPUs were doing at that time.
+    fn guest_event(&mut self, guest: &GuestEvent<'_>, context: &mut Context<'_>) {
+        let _ = (guest, context);
     }
 
     /// Takes the spans that the event now has ended, in the order in which they ended.

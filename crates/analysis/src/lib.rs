@@ -32,6 +32,7 @@ mod counts;
 mod exits;
 mod faults;
 mod follow_paths;
+mod guests;
 mod info;
 mod ipis;
 mod irqs;
@@ -43,6 +44,7 @@ mod ratios;
 mod record;
 mod recorder;
 mod resume;
+mod round;
 mod sched;
 mod series;
 mod signs;
@@ -58,7 +60,7 @@ mod vcpus;
 mod waits;
 
 pub use activity::Activity;
-pub use analysis::{Analysis, Context, Needs, Note, Notes, States, Turn, Walked, Want};
+pub use analysis::{Analysis, Context, GuestEvent, Needs, Note, Notes, States, Turn, Walked, Want};
 pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
@@ -69,6 +71,7 @@ pub use exits::{
     MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired, access_key,
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
+pub use guests::{Inside, InsideReport};
 pub use info::{EventCount, Info, InfoReport};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};

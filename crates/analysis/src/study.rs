@@ -3,20 +3,19 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 
-use event::{Body, Event, EventType, Kind, Order, Place, Side, Sink};
-use model::{Machine, Span, ThreadFacts};
+use event::{Body, Event, EventType, Kind, NONE, Order, Place, Side, Sink};
+use model::{Span, ThreadFacts};
 
-use crate::activity::Activity;
-use crate::analysis::{Analysis, Context, Needs, Notes, States, Turn, Walked, Want};
+use crate::analysis::{Analysis, Context, GuestEvent, Notes, States, Turn, Walked, Want};
 use crate::chosen::{Chosen, LeftOut, Window};
-use crate::counts::Counts;
 use crate::resume::{Resume, Resumes};
+use crate::round::{Followed, Follows, Member, Round, Wanted, each};
 use crate::series::{Measured, Series};
 use crate::slices::{Amount, Counter, Slices};
 use crate::timeline::Timeline;
 
-/// A set of analyses, by their numbers.
-type Set = u64;
+/// CPUs of a guest that are known at most: KVM allows a VM 4096 (`KVM_MAX_VCPUS`).
+const MAX_GUEST_CPUS: usize = 1 << 14;
 
 /// Analyses, and what they share: the events are walked and decoded once for all.
 ///
@@ -42,76 +41,6 @@ pub struct Study {
     /// What the event now has ended, and what is noted about it.
     spans: Vec<Span>,
     notes: Notes,
-}
-
-/// An analysis.
-#[derive(Debug)]
-struct Member {
-    machine: u16,
-    needs: Needs,
-    turn: Turn,
-    analysis: Box<dyn Analysis>,
-}
-
-/// A machine, and what of it is followed.
-#[derive(Debug, Default)]
-struct Followed {
-    machine: Machine,
-    /// How many events there are, and whether somebody needs that.
-    counts: Counts,
-    counted: bool,
-    /// When CPUs had events, and whether somebody needs that.
-    activity: Activity,
-    active: bool,
-    threads: bool,
-    /// Whether somebody needs vCPUs, though nobody may want the events that show them.
-    vcpus: bool,
-    states: States,
-    /// Who wants spans, and who hears notes.
-    spans: Set,
-    last: Set,
-}
-
-/// How the machine takes events of a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Follows {
-    #[default]
-    Nothing,
-    /// What they tell of threads.
-    Threads,
-    /// All that they tell.
-    States,
-}
-
-/// Who wants events of a kind.
-#[derive(Debug, Clone, Copy, Default)]
-struct Wanted {
-    follows: Follows,
-    before: Set,
-    after: Set,
-    last: Set,
-    heads: Set,
-    /// The order in which they are needed.
-    order: Order,
-}
-
-impl Wanted {
-    /// Whether an analysis reads what they say.
-    #[inline]
-    fn is_read(&self) -> bool {
-        (self.before | self.after | self.last) != 0
-    }
-}
-
-/// Does something with each analysis of a set, in their order.
-#[inline]
-fn each(members: &mut [Member], mut set: Set, mut of: impl FnMut(&mut dyn Analysis)) {
-    while set != 0 {
-        if let Some(member) = members.get_mut(set.trailing_zeros() as usize) {
-            of(member.analysis.as_mut());
-        }
-        set &= set - 1;
-    }
 }
 
 impl Default for Study {
@@ -295,6 +224,21 @@ impl Study {
         self.followed(0).machine.told(facts);
     }
 
+    /// Says which threads of the host are the vCPUs of a guest that is walked with it, each with the CPU that it is in the guest.
+    pub fn guest_vcpus(&mut self, machine: u16, vcpus: impl IntoIterator<Item = (u32, i32)>) {
+        let threads = &mut self.followed(machine).vcpu_threads;
+        for (cpu, tid) in vcpus {
+            let cpu = cpu as usize;
+            if cpu >= MAX_GUEST_CPUS {
+                continue;
+            }
+            if threads.len() <= cpu {
+                threads.resize(cpu + 1, NONE);
+            }
+            threads[cpu] = tid;
+        }
+    }
+
     /// Tells all sums so far.
     fn counters(
         members: &[Member],
@@ -318,6 +262,32 @@ impl Study {
                     tell(Counter { of, part, number }, amount);
                 });
         }
+    }
+
+    /// Hands an event of a guest to the host's analyses.
+    fn of_guest(&mut self, event: &Event<'_>, chosen: Chosen) {
+        let threads = self.machines.get(usize::from(event.machine()));
+        let cpu = usize::try_from(event.cpu).ok();
+        let tid = threads.zip(cpu).and_then(|(of, cpu)| of.vcpu_threads.get(cpu)).copied();
+        let (Some(kind), Some(host)) = (
+            self.kinds.get(event.ty.index as usize),
+            self.machines.first_mut(),
+        ) else {
+            return;
+        };
+        let guest = GuestEvent {
+            event,
+            data: &event.data(),
+            vcpu_tid: tid.filter(|tid| *tid != NONE),
+        };
+        let mut round = Round {
+            members: &mut self.members,
+            followed: host,
+            left_out: &self.left_out,
+            notes: &mut self.notes,
+            spans: &mut self.spans,
+        };
+        round.of_guest(&guest, kind, chosen);
     }
 
     #[cold]
@@ -389,80 +359,6 @@ impl Study {
     }
 }
 
-/// What is at hand while an event goes round.
-struct Round<'s> {
-    members: &'s mut [Member],
-    followed: &'s mut Followed,
-    left_out: &'s LeftOut,
-    notes: &'s mut Notes,
-    spans: &'s mut Vec<Span>,
-}
-
-impl Round<'_> {
-    /// Hands an event to those that read what it says. By itself, so that events that are only counted stay cheap.
-    #[inline(never)]
-    fn read(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
-        let followed = &mut *self.followed;
-        let learns = match kind.follows {
-            Follows::Nothing => false,
-            Follows::Threads => followed.machine.learns(event),
-            Follows::States => true,
-        };
-        if !learns && !kind.is_read() {
-            return;
-        }
-        let mut context = Context {
-            machine: &mut followed.machine,
-            activity: &followed.activity,
-            chosen,
-            left_out: self.left_out,
-            notes: self.notes,
-        };
-        let data = event.data();
-        let members = &mut *self.members;
-        let take = |members: &mut [Member], set: Set, context: &mut Context<'_>| {
-            each(members, set, |one| one.event(event, &data, context));
-        };
-        take(members, kind.before, &mut context);
-        match kind.follows {
-            Follows::States if followed.spans != 0 => {
-                context.machine.event(event, &data, self.spans);
-                if !self.spans.is_empty() {
-                    each(members, followed.spans, |one| {
-                        one.spans(self.spans, &context)
-                    });
-                    self.spans.clear();
-                }
-            }
-            Follows::States => context.machine.event(event, &data, &mut ()),
-            Follows::Threads if learns => context.machine.learn(event, &data),
-            Follows::Threads | Follows::Nothing => {}
-        }
-        take(members, kind.after, &mut context);
-        if context.notes.list.is_empty() {
-            take(members, kind.last, &mut context);
-        } else {
-            take(members, followed.last, &mut context);
-            context.notes.clear();
-        }
-    }
-
-    /// Hands an event to those to which its head is enough.
-    #[inline]
-    fn heads(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
-        let mut context = Context {
-            machine: &mut self.followed.machine,
-            activity: &self.followed.activity,
-            chosen,
-            left_out: self.left_out,
-            notes: self.notes,
-        };
-        each(self.members, kind.heads, |one| {
-            one.head(event, &mut context);
-        });
-    }
-}
-
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let mut wanted = Wanted {
@@ -488,7 +384,15 @@ impl Sink for Study {
             };
             *set |= member_set;
         }
-        any |= wanted.is_read() || wanted.heads != 0;
+        if ty.machine != 0 {
+            for (member, number) in self.members.iter_mut().zip(0u32..) {
+                if member.machine == 0 && member.analysis.wants_of_guest(ty) {
+                    wanted.of_guest |= 1u64.checked_shl(number).unwrap_or(0);
+                    wanted.order = Order::Time;
+                }
+            }
+        }
+        any |= wanted.is_read() || (wanted.heads | wanted.of_guest) != 0;
         let followed = self.followed(ty.machine);
         if followed.active {
             any = true;
@@ -579,6 +483,9 @@ impl Sink for Study {
         }
         if kind.heads != 0 {
             round.heads(event, kind, chosen);
+        }
+        if kind.of_guest != 0 {
+            self.of_guest(event, chosen);
         }
         ControlFlow::Continue(())
     }

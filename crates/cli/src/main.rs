@@ -9,6 +9,7 @@ mod colour;
 mod commands;
 #[cfg(test)]
 mod manuals;
+mod joined;
 mod new_file;
 mod opening;
 mod output;

@@ -45,6 +45,12 @@ impl Fit {
         u64::try_from(time.max(0)).unwrap_or(u64::MAX)
     }
 
+    /// Returns which part of the events that were tried would lie in a window by chance; `None` where none was tried.
+    pub fn chance_share(&self) -> Option<f64> {
+        let tried = self.inside + self.outside;
+        (tried > 0).then(|| to_f64(self.by_chance) / to_f64(tried))
+    }
+
     fn of(found: Plateau, at: u64, drift_ppb: i64, uncovered: u64) -> Fit {
         Fit {
             offset_ns: found.middle(),

@@ -10,9 +10,11 @@ constant puts every event into its window.
 
 mod fit;
 mod plateau;
+mod search;
 
 pub use fit::{Fit, fit};
 pub use plateau::{Plateau, plateau};
+pub use search::search;
 
 /// A time in which a vCPU was in its guest, on the host's clock in nanoseconds: from its `kvm_entry` to its `kvm_exit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

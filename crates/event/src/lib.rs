@@ -24,6 +24,7 @@ mod define;
 mod fields;
 mod kvm;
 mod named;
+mod owned;
 mod quality;
 pub mod reasons;
 mod record;
@@ -43,6 +44,7 @@ pub use kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
     KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
 };
+pub use owned::OwnedType;
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
 pub use sink::{

@@ -46,6 +46,9 @@ pub struct Document<'a> {
     duration_ns: Option<u64>,
     events: Value,
     vms: Vec<Vm<'a>>,
+    /// Left out where only a host's recording was given.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    guests: &'a [GuestRow],
 }
 
 /// A VM in a document.
@@ -60,14 +63,130 @@ struct Vm<'a> {
 }
 
 /// A vCPU in a document.
-#[derive(Debug, Serialize)]
-struct Vcpu {
-    id: u32,
-    tid: i32,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Vcpu {
+    /// Its number.
+    pub id: u32,
+    /// Its thread.
+    pub tid: i32,
+}
+
+/// How a guest's recording joins its host's.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GuestRow {
+    /// The recording, as it was given.
+    pub input: String,
+    /// Process of its VM, if known.
+    pub vm_pid: Option<i32>,
+    /// Name of its VM, if known.
+    pub vm_name: Option<String>,
+    /// Its CPUs, each with the host's thread that is that vCPU.
+    pub vcpus: Vec<Vcpu>,
+    /// How it is known whose guest it is: `listed`, `named`, `told` or `shown`.
+    pub whose: &'static str,
+    /// How its clock is known: `fitted`, `recorded` or `undecided`.
+    pub clock: &'static str,
+    /// What is to be added to the guest's time to make it the host's, in nanoseconds, in the middle of the guest's recording.
+    pub offset_ns: i64,
+    /// How much more the host's clock advances than the guest's, in parts of 10^9.
+    pub drift_ppb: i64,
+    /// By how much the offset can be wrong, as far as events say: half of what they allow.
+    pub bound_ns: u64,
+    /// Events between an entry of their vCPU and the exit behind it.
+    pub inside: u64,
+    /// Events that are not.
+    pub outside: u64,
+    /// Events of which the host's recording does not say where their vCPU was.
+    pub uncovered: u64,
+    /// How far all but one in a thousand of the events inside and outside are at most from their window.
+    pub residual_ns: u64,
+    /// Which part of the events that were tried would be inside by chance, at any offset.
+    pub chance_share: Option<f64>,
+}
+
+impl GuestRow {
+    /// Returns what has to be known before the guest's times are believed; `None` where events contradict nothing.
+    pub fn warning(&self) -> Option<String> {
+        let input = &self.input;
+        if self.clock == "undecided" {
+            return Some(format!(
+                "{input}: its clock is as the recorder measured it, and its events do not say whether that is right."
+            ));
+        }
+        let tried = self.inside + self.outside;
+        (self.outside * 1000 > tried).then(|| {
+            format!(
+                "{input}: {} of {} lie up to {} outside of the time in which their vCPU was in the guest: its times are not of one \
+                 steady clock, or events of the host are missing.",
+                self.outside,
+                words::plural(tried, "event"),
+                duration::human(self.residual_ns)
+            )
+        })
+    }
+
+    /// Returns it in a sentence or two.
+    fn text(&self) -> String {
+        let mut out = format!("{}: ", self.input);
+        let vm = match (&self.vm_name, self.vm_pid) {
+            (Some(name), Some(pid)) => format!("{name}, process {pid}"),
+            (Some(name), None) => name.clone(),
+            (None, Some(pid)) => format!("process {pid}"),
+            (None, None) => "a VM whose process is not recorded".to_owned(),
+        };
+        let how = match self.whose {
+            "listed" => "the host's recording lists it",
+            "named" => "the recordings name each other",
+            "told" => "--guest says so",
+            _ => "its events show it",
+        };
+        let _ = write!(out, "guest of VM {vm} ({how}). ");
+        let behind = duration::seconds(self.offset_ns.unsigned_abs());
+        let side = if self.offset_ns < 0 { "ahead of" } else { "behind" };
+        let _ = write!(out, "Its clock is {behind} s {side} the host's");
+        if self.drift_ppb != 0 {
+            let pace = if self.drift_ppb < 0 { "faster" } else { "slower" };
+            let ppb = self.drift_ppb.unsigned_abs();
+            let _ = write!(out, " and {ppb} ppb {pace}");
+        }
+        let give = duration::human(self.bound_ns.max(self.residual_ns));
+        match self.clock {
+            "undecided" => out.push_str(", as the recorder measured it; its events do not decide. "),
+            "recorded" => {
+                let _ = write!(out, ", as KVM set it; its events allow {give} more or less. ");
+            }
+            _ => {
+                let _ = write!(out, ", give or take {give}. ");
+            }
+        }
+        let tried = self.inside + self.outside;
+        let _ = write!(
+            out,
+            "{} of {} lie between an entry of their vCPU and the exit behind it",
+            self.inside,
+            words::plural(tried, "event")
+        );
+        if let Some(chance) = self.chance_share {
+            let _ = write!(out, "; by chance {} would", words::share::whole(chance));
+        }
+        out.push('.');
+        if self.uncovered > 0 {
+            let _ = write!(
+                out,
+                " {} more came while the host's recording does not say where their vCPU was.",
+                self.uncovered
+            );
+        }
+        out
+    }
 }
 
 /// Returns the fields of a document.
-pub fn document<'a>(head: &'a Head, report: &'a InfoReport) -> Document<'a> {
+pub fn document<'a>(
+    head: &'a Head,
+    report: &'a InfoReport,
+    guests: &'a [GuestRow],
+) -> Document<'a> {
     let span = report.start.zip(report.end).filter(|_| head.nanoseconds);
     let vcpu = |vcpu: &model::Vcpu| Vcpu {
         id: vcpu.id,
@@ -88,6 +207,7 @@ pub fn document<'a>(head: &'a Head, report: &'a InfoReport) -> Document<'a> {
         duration_ns: span.map(|(start, end)| end - start),
         events: columns().json(&report.events),
         vms: vms.collect(),
+        guests,
     }
 }
 
@@ -109,6 +229,15 @@ pub fn summary(head: &Head, report: &InfoReport, width: usize) -> String {
     let mut out = String::new();
     for (name, text) in facts(head, report) {
         wrap(&mut out, &format!("{name:<9} "), &text, width);
+    }
+    out
+}
+
+/// Returns how guests' recordings join it, in lines like those of [`summary`].
+pub fn guests(guests: &[GuestRow], width: usize) -> String {
+    let mut out = String::new();
+    for guest in guests {
+        wrap(&mut out, &format!("{:<9} ", "guest"), &guest.text(), width);
     }
     out
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use source::{OpenError, OpenOptions, Recording};
+use source::{OpenError, OpenOptions, ReaderOptions, Recording};
 
-use crate::{Error, Opened, Session, Wanted, sniff};
+use crate::{Error, GuestInput, Opened, Session, Wanted, sniff};
 
 /// An input of fewer bytes is read before another thread has begun.
 const SMALL: usize = 256 << 10;
@@ -97,6 +97,41 @@ impl<'s> Input<'s> {
     /// As [`Input::recording`].
     pub fn recording_with_stacks(&self) -> Result<Opened<'_>, Error> {
         self.read(true, Wanted::Stacks)
+    }
+
+    /// Returns whether its recording says that the other one's is that of its host.
+    pub fn is_guest_of(&self, other: &Input<'_>) -> bool {
+        let of = |input: &Input<'_>| {
+            let reader = input.recording.reader(ReaderOptions::default()).ok()?;
+            Some(reader.header().together.clone())
+        };
+        let host = of(self).and_then(|together| together.host);
+        host.is_some_and(|host| of(other).and_then(|together| together.own) == Some(host))
+    }
+
+    /// Takes it for a recording that was made inside a guest, on the guest's own clock; `told` is the VM whose guest it is said to be.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::recording`].
+    pub fn guest(&self, told: Option<&str>) -> Result<GuestInput<'_>, Error> {
+        let options = ReaderOptions {
+            own_clock: true,
+            // It has a thread of its own beside its host's.
+            threads: 1,
+            ..self.session.reading(false, 1)
+        };
+        match self.recording.reader(options) {
+            Ok(reader) => Ok(GuestInput {
+                name: &self.name,
+                reader,
+                told: told.map(str::to_owned),
+            }),
+            Err(OpenError::NotARecording { .. }) if sniff(self.bytes()).is_taken() => {
+                Err(self.wrong(Wanted::Recording))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn read(&self, symbols: bool, wanted: Wanted) -> Result<Opened<'_>, Error> {

@@ -15,7 +15,7 @@ use crate::holds::holds;
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
 use crate::window::Filtered;
-use crate::{Error, Session, UserFunctions};
+use crate::{Error, Guest, Session, UserFunctions};
 
 /// Which events a filtered walk leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,6 +202,27 @@ impl<'s> Opened<'s> {
 
     /// Walks a sink over the events that the filters let through.
     pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: Scope) -> Outcome {
+        self.filtered(sink, scope, |sink| self.reader.walk(sink))
+    }
+
+    /// Walks a sink over the events that the filters let through, and those of guests at the time that was asked for, as
+    /// [`Opened::walk_with`] does.
+    pub fn walk_filtered_with(
+        &self,
+        guests: &[Guest<'_>],
+        sink: &mut dyn Sink,
+        scope: Scope,
+    ) -> Vec<Outcome> {
+        self.filtered(sink, scope, |sink| self.walk_with(guests, sink))
+    }
+
+    /// Puts the filters before a sink that is walked.
+    fn filtered<R>(
+        &self,
+        sink: &mut dyn Sink,
+        scope: Scope,
+        walk: impl FnOnce(&mut dyn Sink) -> R,
+    ) -> R {
         let filters = &self.session.options().filters;
         let cpus = filters.cpus.as_ref().filter(|_| scope != Scope::Time);
         let filtered = Filtered::window(&mut *sink, self.time, cpus, &self.of_process);
@@ -210,9 +231,9 @@ impl<'s> Opened<'s> {
             Scope::Window | Scope::Time => filtered,
         };
         if filtered.is_idle() {
-            return self.reader.walk(sink);
+            return walk(sink);
         }
-        self.reader.walk(&mut filtered)
+        walk(&mut filtered)
     }
 
     /// Says in `quality` that a VM that was asked for is a guess, if it is one.

@@ -68,6 +68,10 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
                 return ControlFlow::Continue(());
             }
         }
+        if event.machine() != 0 {
+            // Threads and CPUs that were asked for are the host's.
+            return self.sink.event(event);
+        }
         let pid = self.pid.is_none_or(|pid| {
             event.tid == pid
                 || match event.pid {
@@ -88,5 +92,9 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
 
     fn side(&mut self, side: &Side<'_>) {
         self.sink.side(side);
+    }
+
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        self.sink.side_of(machine, side);
     }
 }

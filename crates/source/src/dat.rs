@@ -146,6 +146,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
     let guests: Vec<GuestMap> = mapped
         .map(|guest| GuestMap {
             name: guest.name.clone(),
+            trace_id: guest.trace_id,
             vcpus: guest.vcpus.clone(),
         })
         .collect();
@@ -229,6 +230,7 @@ fn together(info: &tracedat::Info) -> Together {
         guests: info.guests.iter().map(|guest| guest.trace_id).collect(),
         host: shift.map(|shift| shift.peer_trace_id),
         offset_ns: middle.and_then(|offset| in_ns(*offset)),
+        constant: offsets.first() == offsets.last(),
     }
 }
 

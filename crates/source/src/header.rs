@@ -61,6 +61,8 @@ pub struct Header {
 pub struct GuestMap {
     /// What the recorder calls it: the name or the number (vsock CID) that `trace-cmd record -A` was told.
     pub name: String,
+    /// The number of its recording ([`Together::own`]).
+    pub trace_id: u64,
     /// Number and thread of its vCPUs.
     pub vcpus: Vec<(u32, i32)>,
 }
@@ -77,4 +79,6 @@ pub struct Together {
     /// Host's time less the guest's, in nanoseconds, as the recorder measured it again and again: the middle of what it found. On its own
     /// clock ([`ReaderOptions::own_clock`](crate::ReaderOptions::own_clock)) a guest's times are so far from its host's.
     pub offset_ns: Option<i64>,
+    /// Whether it found the same each time: then it is no measurement, but what the host's KVM adds to the guest's TSC.
+    pub constant: bool,
 }

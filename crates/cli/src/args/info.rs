@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Common;
+use super::{Common, GuestArgs};
 
 /// `trapline info`.
 #[derive(Debug, Args)]
@@ -13,6 +13,9 @@ pub(crate) struct InfoArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
 
     #[command(flatten)]
     pub common: Common,

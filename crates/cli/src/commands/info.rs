@@ -1,14 +1,15 @@
 //! `trapline info`: what is in a recording.
 
-use analysis::{Info, Study};
+use analysis::{Info, Inside, InsideReport, Study};
 use anyhow::Result;
 use render::info;
-use render::info::Head;
-use session::Scope;
+use render::info::{GuestRow, Head};
+use session::{Guest, GuestClock, Scope, Whose};
 use source::{Header, TimeUnit};
 
 use crate::answer::Answer;
 use crate::args::InfoArgs;
+use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -18,41 +19,92 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         empty: true,
         ..Beside::default()
     };
-    let session = opening::session(&args.common, &beside, &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    let recording = input.recording()?;
+    let paths = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &beside, &paths)?;
+    let joined = Joined::open(&session, &args.recording, &args.guests)?;
+    let recording = joined.host.recording()?;
+    let guests = recording.guests(joined.inputs()?)?;
     let mut study = Study::default().with(Info::new());
+    if !guests.is_empty() {
+        study = study.with(Inside::new());
+    }
     study.saved_names(recording.saved_names());
     study.told(recording.thread_facts());
-    let mut outcome = recording.walk_filtered(&mut study, Scope::Events);
+    for (guest, machine) in guests.iter().zip(1..) {
+        study.guest_vcpus(machine, guest.vcpus().iter().copied());
+    }
+    let outcomes = recording.walk_filtered_with(&guests, &mut study, Scope::Events);
+    study.finish();
+    let mut quality = joined::quality(outcomes, &guests);
     let walked = study.walked();
     let report = study.get::<Info>().map(|info| info.report(&walked));
     let report = report.unwrap_or_default();
-    session.host_facts().warn(&mut outcome.quality);
+    session.host_facts().warn(&mut quality);
     if let Some(guesses) = model::guesses(&report.vms) {
-        outcome.quality.warn(guesses);
+        quality.warn(guesses);
     }
-    let name = recording.name().to_owned();
+    let rows = guests.iter().zip(1..).map(|(guest, machine)| {
+        let inside = study.get::<Inside>();
+        let inside = inside.map(|inside| inside.report(machine));
+        row(guest, &inside.unwrap_or_default())
+    });
+    let rows: Vec<GuestRow> = rows.collect();
+    for row in &rows {
+        quality.warnings.extend(row.warning());
+    }
+    let names = joined.names();
     let head = head(recording.header());
     let answer = Answer {
         format: args.common.format,
         command: "info",
-        inputs: std::slice::from_ref(&name),
-        quality: &outcome.quality,
+        inputs: &names,
+        quality: &quality,
     };
     answer.print(
         || {
-            let mut text = format!("{name}\n");
+            let mut text = format!("{}\n", names[0]);
             text.push_str(&info::summary(&head, &report, output::width()));
+            text.push_str(&info::guests(&rows, output::width()));
             text.push('\n');
             text.push_str(&info::counts(&report, usize::MAX));
             text.push('\n');
-            text.push_str(&output::quality(&name, &outcome.quality));
+            text.push_str(&output::quality(&names.join(", "), &quality));
             text
         },
-        || info::document(&head, &report),
+        || info::document(&head, &report, &rows),
         || info::csv(&report),
     )
+}
+
+/// Returns what is said of a guest.
+fn row(guest: &Guest<'_>, inside: &InsideReport) -> GuestRow {
+    let fit = guest.fit();
+    let vcpu = |&(id, tid): &(u32, i32)| info::Vcpu { id, tid };
+    GuestRow {
+        input: guest.name().to_owned(),
+        vm_pid: guest.vm().pid,
+        vm_name: guest.vm().name.clone(),
+        vcpus: guest.vcpus().iter().map(vcpu).collect(),
+        whose: match guest.whose() {
+            Whose::Listed => "listed",
+            Whose::Named => "named",
+            Whose::Told => "told",
+            Whose::Shown => "shown",
+        },
+        clock: match guest.clock() {
+            GuestClock::Fitted => "fitted",
+            GuestClock::Recorded => "recorded",
+            GuestClock::Undecided => "undecided",
+        },
+        offset_ns: fit.offset_ns,
+        drift_ppb: fit.drift_ppb,
+        bound_ns: fit.bound_ns,
+        inside: inside.inside,
+        outside: inside.outside,
+        uncovered: inside.uncovered,
+        residual_ns: inside.residual_ns(),
+        chance_share: fit.chance_share(),
+    }
 }
 
 /// Returns what the header tells, as it is printed.

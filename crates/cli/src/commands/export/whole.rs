@@ -95,7 +95,7 @@ fn document(name: &str, head: &info::Head, picture: &Picture, diagnosis: &Diagno
         quality: &picture.quality,
     };
     answer.document(Document {
-        info: info::document(head, &picture.info),
+        info: info::document(head, &picture.info, &[]),
         exits: exits::tables(picture.isa, &picture.exits),
         vcpus: picture.vcpus.as_ref().map(vcpus::document),
         sched: picture.sched.as_ref().map(sched::document),

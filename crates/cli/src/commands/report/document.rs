@@ -41,7 +41,7 @@ pub(super) fn recording(part: &Part) -> Recording<'_> {
     let counted = !picture.counts.is_empty();
     Recording {
         input: &part.name,
-        info: info::document(&part.head, &picture.info),
+        info: info::document(&part.head, &picture.info, &[]),
         exits: exits::tables(picture.isa, &picture.exits),
         sched: picture.sched.as_ref().map(sched::document),
         vcpus: picture.vcpus.as_ref().map(vcpus::document),

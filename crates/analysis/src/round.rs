@@ -1,0 +1,175 @@
+//! How one event goes round: to whom, and in what order.
+
+use event::{Event, Order};
+use model::{Machine, Span};
+
+use crate::activity::Activity;
+use crate::analysis::{Analysis, Context, GuestEvent, Needs, Notes, States, Turn};
+use crate::chosen::{Chosen, LeftOut};
+use crate::counts::Counts;
+
+/// A set of analyses, by their numbers.
+pub(crate) type Set = u64;
+
+/// An analysis.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) machine: u16,
+    pub(crate) needs: Needs,
+    pub(crate) turn: Turn,
+    pub(crate) analysis: Box<dyn Analysis>,
+}
+
+/// A machine, and what of it is followed.
+#[derive(Debug, Default)]
+pub(crate) struct Followed {
+    pub(crate) machine: Machine,
+    /// How many events there are, and whether somebody needs that.
+    pub(crate) counts: Counts,
+    pub(crate) counted: bool,
+    /// When CPUs had events, and whether somebody needs that.
+    pub(crate) activity: Activity,
+    pub(crate) active: bool,
+    pub(crate) threads: bool,
+    /// Whether somebody needs vCPUs, though nobody may want the events that show them.
+    pub(crate) vcpus: bool,
+    pub(crate) states: States,
+    /// By CPU of a guest, the host's thread that is its vCPU; [`event::NONE`] where that is not known.
+    pub(crate) vcpu_threads: Vec<i32>,
+    /// Who wants spans, and who hears notes.
+    pub(crate) spans: Set,
+    pub(crate) last: Set,
+}
+
+/// How the machine takes events of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Follows {
+    #[default]
+    Nothing,
+    /// What they tell of threads.
+    Threads,
+    /// All that they tell.
+    States,
+}
+
+/// Who wants events of a kind.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted {
+    pub(crate) follows: Follows,
+    pub(crate) before: Set,
+    pub(crate) after: Set,
+    pub(crate) last: Set,
+    pub(crate) heads: Set,
+    /// Who of the host looks at them, as events of a guest.
+    pub(crate) of_guest: Set,
+    /// The order in which they are needed.
+    pub(crate) order: Order,
+}
+
+impl Wanted {
+    /// Whether an analysis reads what they say.
+    #[inline]
+    pub(crate) fn is_read(&self) -> bool {
+        (self.before | self.after | self.last) != 0
+    }
+}
+
+/// Does something with each analysis of a set, in their order.
+#[inline]
+pub(crate) fn each(members: &mut [Member], mut set: Set, mut of: impl FnMut(&mut dyn Analysis)) {
+    while set != 0 {
+        if let Some(member) = members.get_mut(set.trailing_zeros() as usize) {
+            of(member.analysis.as_mut());
+        }
+        set &= set - 1;
+    }
+}
+
+/// What is at hand while an event goes round.
+pub(crate) struct Round<'s> {
+    pub(crate) members: &'s mut [Member],
+    pub(crate) followed: &'s mut Followed,
+    pub(crate) left_out: &'s LeftOut,
+    pub(crate) notes: &'s mut Notes,
+    pub(crate) spans: &'s mut Vec<Span>,
+}
+
+impl Round<'_> {
+    /// Hands an event to those that read what it says. By itself, so that events that are only counted stay cheap.
+    #[inline(never)]
+    pub(crate) fn read(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
+        let followed = &mut *self.followed;
+        let learns = match kind.follows {
+            Follows::Nothing => false,
+            Follows::Threads => followed.machine.learns(event),
+            Follows::States => true,
+        };
+        if !learns && !kind.is_read() {
+            return;
+        }
+        let mut context = Context {
+            machine: &mut followed.machine,
+            activity: &followed.activity,
+            chosen,
+            left_out: self.left_out,
+            notes: self.notes,
+        };
+        let data = event.data();
+        let members = &mut *self.members;
+        let take = |members: &mut [Member], set: Set, context: &mut Context<'_>| {
+            each(members, set, |one| one.event(event, &data, context));
+        };
+        take(members, kind.before, &mut context);
+        match kind.follows {
+            Follows::States if followed.spans != 0 => {
+                context.machine.event(event, &data, self.spans);
+                if !self.spans.is_empty() {
+                    each(members, followed.spans, |one| {
+                        one.spans(self.spans, &context)
+                    });
+                    self.spans.clear();
+                }
+            }
+            Follows::States => context.machine.event(event, &data, &mut ()),
+            Follows::Threads if learns => context.machine.learn(event, &data),
+            Follows::Threads | Follows::Nothing => {}
+        }
+        take(members, kind.after, &mut context);
+        if context.notes.list.is_empty() {
+            take(members, kind.last, &mut context);
+        } else {
+            take(members, followed.last, &mut context);
+            context.notes.clear();
+        }
+    }
+
+    /// Hands an event to those to which its head is enough.
+    #[inline]
+    pub(crate) fn heads(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
+        let mut context = Context {
+            machine: &mut self.followed.machine,
+            activity: &self.followed.activity,
+            chosen,
+            left_out: self.left_out,
+            notes: self.notes,
+        };
+        each(self.members, kind.heads, |one| {
+            one.head(event, &mut context);
+        });
+    }
+
+    /// Hands an event of a guest to those of the host that look at it. The round is the host's.
+    #[inline(never)]
+    pub(crate) fn of_guest(&mut self, guest: &GuestEvent<'_>, kind: &Wanted, chosen: Chosen) {
+        let mut context = Context {
+            machine: &mut self.followed.machine,
+            activity: &self.followed.activity,
+            chosen,
+            left_out: self.left_out,
+            notes: self.notes,
+        };
+        each(self.members, kind.of_guest, |one| {
+            one.guest_event(guest, &mut context);
+        });
+    }
+}

@@ -1,0 +1,129 @@
+//! What of a host's recording and of a guest's says how their clocks read: when vCPUs were in their guests, and when guests had events.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use clocks::Window;
+use event::{Event, EventType, Kind, Order, Sink};
+
+use super::spread::Spread;
+
+/// Windows or events that are kept at most; beyond that, only those of a part of the time are.
+const MOST: usize = 1 << 20;
+
+/// When each thread was in its guest.
+#[derive(Debug, Default)]
+pub(crate) struct Windows {
+    pub(crate) spread: Spread,
+    entered: BTreeMap<i32, u64>,
+    pub(crate) by_tid: BTreeMap<i32, Vec<Window>>,
+    count: usize,
+    most: Option<usize>,
+}
+
+impl Windows {
+    fn add(&mut self, tid: i32, window: Window) {
+        if !self.spread.has(window.entry) && !self.spread.has(window.exit) {
+            return;
+        }
+        self.by_tid.entry(tid).or_default().push(window);
+        self.count += 1;
+        if self.count > self.most.unwrap_or(MOST) && self.spread.thin() {
+            self.keep(self.spread);
+        }
+    }
+
+    /// Keeps what lies in some stretches.
+    pub(crate) fn keep(&mut self, spread: Spread) {
+        self.spread = spread;
+        for windows in self.by_tid.values_mut() {
+            windows.retain(|one| spread.has(one.entry) || spread.has(one.exit));
+        }
+        self.count = self.by_tid.values().map(Vec::len).sum();
+    }
+}
+
+impl Sink for Windows {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit)
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        // Each thread's are looked at by themselves.
+        Order::Thread
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if event.ty.kind == Kind::KvmEntry {
+            self.entered.insert(event.tid, event.time);
+        } else if let Some(entry) = self.entered.remove(&event.tid)
+            && event.time >= entry
+        {
+            let exit = event.time;
+            self.add(event.tid, Window { entry, exit });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// When there was something on each CPU of a guest.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) spread: Spread,
+    /// What is to be added to the guest's time, so that its stretches are the host's, as far as that is known beforehand.
+    offset_ns: i64,
+    pub(crate) by_cpu: BTreeMap<u32, Vec<u64>>,
+    count: usize,
+    most: Option<usize>,
+}
+
+impl Times {
+    /// Returns what gathers times of a guest whose clock is so far behind its host's.
+    pub(crate) fn new(offset_ns: i64) -> Times {
+        Times {
+            offset_ns,
+            ..Times::default()
+        }
+    }
+
+    /// Keeps what lies in some stretches with all that is so near to it.
+    pub(crate) fn keep(&mut self, spread: Spread, within_ns: u64) {
+        self.spread = spread;
+        let offset_ns = self.offset_ns;
+        for times in self.by_cpu.values_mut() {
+            times.retain(|time| {
+                let host = time.saturating_add_signed(offset_ns);
+                let (from, to) = (
+                    host.saturating_sub(within_ns),
+                    host.saturating_add(within_ns),
+                );
+                spread.has_all(from, to)
+            });
+        }
+        self.count = self.by_cpu.values().map(Vec::len).sum();
+    }
+}
+
+impl Sink for Times {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
+        true
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        Order::Time
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let host = event.time.saturating_add_signed(self.offset_ns);
+        if let Ok(cpu) = u32::try_from(event.cpu)
+            && self.spread.has(host)
+        {
+            self.by_cpu.entry(cpu).or_default().push(event.time);
+            self.count += 1;
+            if self.count > self.most.unwrap_or(MOST) && self.spread.thin() {
+                self.keep(self.spread, 0);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,451 @@
+//! Walks a host's recording and those of its guests together: every event in the order of the host's clock.
+//!
+//! The host's walk leads. Each guest's recording is walked by a thread of its own, which copies what is wanted of it into batches and hands
+//! them over through a channel that holds few: memory does not grow with the recordings.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::Builder;
+
+use clocks::Fit;
+use event::{
+    Body, Data, Event, EventType, Kind, LostKind, Order, OwnedType, Side, Sink,
+};
+use source::{Outcome, Reader};
+
+/// Batches that wait for the host's walk.
+const WAITING: usize = 4;
+/// Events of a batch.
+const EVENTS: usize = 1024;
+/// Bytes of a batch, beyond which it is handed over.
+const BYTES: usize = 1 << 18;
+
+/// What a guest's thread hands over.
+enum Message {
+    /// A kind of events; whether it is wanted is answered.
+    Kind(Box<OwnedType>),
+    Batch(Batch),
+}
+
+/// What an event says, in a batch.
+enum Said {
+    Raw(Range<usize>),
+    Text(Range<usize>, Data),
+    Nothing,
+}
+
+/// One event of a batch.
+struct Copied {
+    /// On the host's clock.
+    time: u64,
+    cpu: i32,
+    tid: i32,
+    pid: i32,
+    /// Its place among the guest's kinds.
+    kind: u32,
+    said: Said,
+    comm: Option<Range<usize>>,
+    buffer: u16,
+}
+
+/// A side record of a batch.
+enum Aside {
+    Comm {
+        time: u64,
+        pid: i32,
+        tid: i32,
+        comm: Box<str>,
+        exec: bool,
+    },
+    Lost {
+        time: u64,
+        cpu: i32,
+        buffer: u16,
+        count: Option<u64>,
+        kind: LostKind,
+    },
+}
+
+/// Events and side records of a guest, in its order.
+#[derive(Default)]
+struct Batch {
+    events: Vec<Copied>,
+    /// Side records, each before the event with that number.
+    asides: Vec<(usize, Aside)>,
+    bytes: Vec<u8>,
+}
+
+/// Copies what is wanted of a guest's recording.
+struct Feeder {
+    fit: Fit,
+    batch: Batch,
+    to: SyncSender<Message>,
+    answers: Receiver<bool>,
+    /// The host's walk has ended.
+    over: bool,
+}
+
+impl Feeder {
+    fn hand_over(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        if !batch.events.is_empty() || !batch.asides.is_empty() {
+            self.over |= self.to.send(Message::Batch(batch)).is_err();
+        }
+    }
+
+    fn copy(&mut self, bytes: &[u8]) -> Range<usize> {
+        let from = self.batch.bytes.len();
+        self.batch.bytes.extend_from_slice(bytes);
+        from..self.batch.bytes.len()
+    }
+}
+
+impl Sink for Feeder {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        // What came before is of kinds that are known: their order stays.
+        self.hand_over();
+        let asked = self.to.send(Message::Kind(Box::new(OwnedType::of(ty)))).is_ok();
+        asked && self.answers.recv().unwrap_or(false)
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        Order::Time
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let said = match event.body {
+            Body::Raw(record) => Said::Raw(self.copy(record)),
+            Body::Text { text, data } => Said::Text(self.copy(text.as_bytes()), data),
+            Body::None => Said::Nothing,
+        };
+        let comm = event.comm.map(|comm| self.copy(comm.as_bytes()));
+        self.batch.events.push(Copied {
+            time: self.fit.host(event.time),
+            cpu: event.cpu,
+            tid: event.tid,
+            pid: event.pid,
+            kind: event.ty.index,
+            said,
+            comm,
+            buffer: event.buffer,
+        });
+        if self.batch.events.len() >= EVENTS || self.batch.bytes.len() >= BYTES {
+            self.hand_over();
+        }
+        match self.over {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        let host = |time: u64| match time {
+            // The recorder's start, or not told.
+            0 => 0,
+            time => self.fit.host(time),
+        };
+        let aside = match *side {
+            Side::Comm {
+                time,
+                pid,
+                tid,
+                comm,
+                exec,
+            } => Aside::Comm {
+                time: host(time),
+                pid,
+                tid,
+                comm: comm.into(),
+                exec,
+            },
+            Side::Lost {
+                time,
+                cpu,
+                buffer,
+                count,
+                kind,
+            } => Aside::Lost {
+                time: host(time),
+                cpu,
+                buffer,
+                count,
+                kind,
+            },
+            // Nobody who looks at guests needs the others.
+            _ => return,
+        };
+        let at = self.batch.events.len();
+        self.batch.asides.push((at, aside));
+        if self.batch.asides.len() >= EVENTS {
+            self.hand_over();
+        }
+    }
+}
+
+/// What of a guest has come and has not been passed on.
+struct Fed {
+    machine: u16,
+    /// Its kinds of events, by the index that they have in its recording.
+    kinds: Vec<Option<OwnedType>>,
+    from: Receiver<Message>,
+    answers: Sender<bool>,
+    batch: Batch,
+    /// The next event of the batch, and the next side record.
+    at: usize,
+    aside: usize,
+    over: bool,
+}
+
+impl Fed {
+    /// Makes sure that there is something to pass on, if anything will ever come. `inner` is asked whether it wants a kind; each gets the
+    /// `next` index of all recordings.
+    fn fill(&mut self, inner: &mut dyn Sink, next: &mut u32) {
+        while !self.over && self.at >= self.batch.events.len() {
+            self.asides(inner, usize::MAX);
+            match self.from.recv() {
+                Ok(Message::Batch(batch)) => {
+                    self.batch = batch;
+                    self.at = 0;
+                    self.aside = 0;
+                }
+                Ok(Message::Kind(kind)) => {
+                    let index = kind.ty().index as usize;
+                    let kind = kind.with(self.machine, *next);
+                    *next += 1;
+                    let wanted = inner.wants(&kind.ty());
+                    if self.kinds.len() <= index {
+                        self.kinds.resize_with(index + 1, || None);
+                    }
+                    self.kinds[index] = Some(kind);
+                    // Where the guest's walk has ended, the channel says so next.
+                    let _ = self.answers.send(wanted);
+                }
+                Err(_) => self.over = true,
+            }
+        }
+    }
+
+    /// Passes on the side records that stand before an event.
+    fn asides(&mut self, inner: &mut dyn Sink, before: usize) {
+        while let Some((at, aside)) = self.batch.asides.get(self.aside) {
+            if *at > before {
+                break;
+            }
+            self.aside += 1;
+            let side = match aside {
+                Aside::Comm {
+                    time,
+                    pid,
+                    tid,
+                    comm,
+                    exec,
+                } => Side::Comm {
+                    time: *time,
+                    pid: *pid,
+                    tid: *tid,
+                    comm,
+                    exec: *exec,
+                },
+                Aside::Lost {
+                    time,
+                    cpu,
+                    buffer,
+                    count,
+                    kind,
+                } => Side::Lost {
+                    time: *time,
+                    cpu: *cpu,
+                    buffer: *buffer,
+                    count: *count,
+                    kind: *kind,
+                },
+            };
+            inner.side_of(self.machine, &side);
+        }
+    }
+
+    /// Returns when its next event is; `None` if there is none any more.
+    fn next_time(&mut self, inner: &mut dyn Sink, next: &mut u32) -> Option<u64> {
+        self.fill(inner, next);
+        self.batch.events.get(self.at).map(|event| event.time)
+    }
+
+    /// Passes its next event on.
+    fn pass(&mut self, inner: &mut dyn Sink) -> ControlFlow<()> {
+        self.asides(inner, self.at);
+        let Some(event) = self.batch.events.get(self.at) else {
+            return ControlFlow::Continue(());
+        };
+        self.at += 1;
+        let kind = self.kinds.get(event.kind as usize).and_then(Option::as_ref);
+        let Some(ty) = kind.map(OwnedType::ty) else {
+            return ControlFlow::Continue(());
+        };
+        let bytes = |range: &Range<usize>| self.batch.bytes.get(range.clone()).unwrap_or_default();
+        let text = |range: &Range<usize>| std::str::from_utf8(bytes(range)).unwrap_or_default();
+        inner.event(&Event {
+            time: event.time,
+            cpu: event.cpu,
+            tid: event.tid,
+            pid: event.pid,
+            ty: &ty,
+            body: match &event.said {
+                Said::Raw(range) => Body::Raw(bytes(range)),
+                Said::Text(range, data) => Body::Text {
+                    text: text(range),
+                    data: *data,
+                },
+                Said::Nothing => Body::None,
+            },
+            sample: None,
+            buffer: event.buffer,
+            comm: event.comm.as_ref().map(text),
+        })
+    }
+}
+
+/// The host's walk, with what comes of guests before each of its events.
+struct Lockstep<'s> {
+    inner: &'s mut dyn Sink,
+    guests: Vec<Fed>,
+    /// When the next event of any guest is; 0 as long as nobody has looked, `u64::MAX` if there is none.
+    next: u64,
+    /// The index that the next kind of events of a guest gets.
+    index: u32,
+    /// Whether the sink has had enough.
+    ended: bool,
+}
+
+impl Lockstep<'_> {
+    /// Finds out when the next event of any guest is, and whose.
+    fn look(&mut self) -> Option<usize> {
+        let (inner, index) = (&mut *self.inner, &mut self.index);
+        let next = self.guests.iter_mut().enumerate();
+        let next = next.filter_map(|(at, guest)| Some((guest.next_time(inner, index)?, at)));
+        let next = next.min();
+        self.next = next.map_or(u64::MAX, |(time, _)| time);
+        next.map(|(_, at)| at)
+    }
+
+    /// Passes on what guests have before a time, and what they have `with` it.
+    #[inline(never)]
+    fn up_to(&mut self, time: u64, with: bool) {
+        while let Some(at) = self.look() {
+            if self.ended || self.next > time || (self.next == time && !with) {
+                break;
+            }
+            self.ended = self.guests[at].pass(self.inner).is_break();
+        }
+    }
+}
+
+impl Sink for Lockstep<'_> {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.index = self.index.max(ty.index.saturating_add(1));
+        self.inner.wants(ty)
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        // Each has its place among the guests' events.
+        Order::Time
+    }
+
+    fn wants_samples(&self) -> bool {
+        self.inner.wants_samples()
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if event.time >= self.next {
+            // What happens at the time of an exit happened before it.
+            self.up_to(event.time, event.ty.kind == Kind::KvmExit);
+        }
+        let flow = match self.ended {
+            true => ControlFlow::Break(()),
+            false => self.inner.event(event),
+        };
+        self.ended = flow.is_break();
+        flow
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.inner.side(side);
+    }
+}
+
+/// A guest to be walked with its host.
+pub(super) struct Walked<'w> {
+    /// Its recording.
+    pub(super) reader: &'w Reader<'w>,
+    /// How its clock reads on the host's.
+    pub(super) fit: Fit,
+    /// The number of its machine.
+    pub(super) machine: u16,
+}
+
+/// Kinds of events that a text of a host may have: it asks for each when it comes upon it, when those of guests have their indexes.
+const OF_TEXT: u32 = 1 << 13;
+
+/// Walks a sink over all events of a host and its guests. Returns what each recording lacks, the host's first.
+pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink) -> Vec<Outcome> {
+    std::thread::scope(|scope| {
+        let mut fed = Vec::new();
+        let mut walks = Vec::new();
+        for guest in guests {
+            let (to, from) = sync_channel(WAITING);
+            let (answers, answered) = channel();
+            let mut feeder = Feeder {
+                fit: guest.fit,
+                batch: Batch::default(),
+                to,
+                answers: answered,
+                over: false,
+            };
+            let reader = guest.reader;
+            walks.push(Builder::new().spawn_scoped(scope, move || {
+                let outcome = reader.walk(&mut feeder);
+                feeder.hand_over();
+                outcome
+            }));
+            fed.push(Fed {
+                machine: guest.machine,
+                kinds: Vec::new(),
+                from,
+                answers,
+                batch: Batch::default(),
+                at: 0,
+                aside: 0,
+                over: false,
+            });
+        }
+        let mut lockstep = Lockstep {
+            inner: sink,
+            guests: fed,
+            next: 0,
+            index: match host.formats() {
+                Some(_) => 0,
+                None => OF_TEXT,
+            },
+            ended: false,
+        };
+        let outcome = host.walk(&mut lockstep);
+        // What guests have behind the host's last event.
+        lockstep.up_to(u64::MAX, true);
+        drop(lockstep);
+        let ended = walks.into_iter().map(|walk| match walk.map(|walk| walk.join()) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) | Err(_) => unread(),
+        });
+        std::iter::once(outcome).chain(ended).collect()
+    })
+}
+
+/// What is said of a recording for which there was no thread.
+fn unread() -> Outcome {
+    let mut outcome = Outcome::default();
+    outcome.quality.truncated = true;
+    outcome.quality.warn(
+        "It was not read to its end: the system gave no thread for it; stop other programs, or allow more (ulimit -u).",
+    );
+    outcome
+}

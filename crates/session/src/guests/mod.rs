@@ -1,0 +1,113 @@
+//! A host's recording with those of its guests: whose guest each is, how its clock reads on the host's, and all of them in one walk.
+
+mod gather;
+mod lockstep;
+mod pair;
+mod spread;
+
+use clocks::Fit;
+use event::Sink;
+use model::Vm;
+use source::{Outcome, Reader};
+
+use crate::{Error, Opened};
+
+pub use pair::Whose;
+
+/// A recording that was made inside a guest, and what the user says of it.
+#[derive(Debug)]
+pub struct GuestInput<'s> {
+    pub(crate) name: &'s str,
+    /// On the guest's own clock.
+    pub(crate) reader: Reader<'s>,
+    /// The VM whose guest it is said to be.
+    pub(crate) told: Option<String>,
+}
+
+/// A guest whose recording belongs to a host's.
+#[derive(Debug)]
+pub struct Guest<'s> {
+    name: &'s str,
+    reader: Reader<'s>,
+    vm: Vm,
+    vcpus: Vec<(u32, i32)>,
+    whose: Whose,
+    fit: Fit,
+    clock: GuestClock,
+}
+
+/// What is known of a guest's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestClock {
+    /// Its events have one offset, and a drift if that is not 0, by which they lie between entries and exits of their vCPUs.
+    Fitted,
+    /// The offset is the one that the recorder used, which its events do not contradict.
+    Recorded,
+    /// The offset is the one that the recorder used: too few of its events say anything, since the vCPUs were in the guest nearly all the
+    /// time, or nearly never.
+    Undecided,
+}
+
+impl<'s> Guest<'s> {
+    /// Returns its recording's name, as it was given.
+    pub fn name(&self) -> &'s str {
+        self.name
+    }
+
+    /// Returns its recording.
+    pub fn reader(&self) -> &Reader<'s> {
+        &self.reader
+    }
+
+    /// Returns its VM, as the host's recording shows it.
+    pub fn vm(&self) -> &Vm {
+        &self.vm
+    }
+
+    /// Returns its CPUs, each with the thread of the host that is that vCPU.
+    pub fn vcpus(&self) -> &[(u32, i32)] {
+        &self.vcpus
+    }
+
+    /// Returns how it is known whose guest it is.
+    pub fn whose(&self) -> Whose {
+        self.whose
+    }
+
+    /// Returns how its clock reads on the host's.
+    pub fn fit(&self) -> &Fit {
+        &self.fit
+    }
+
+    /// Returns how well that is known.
+    pub fn clock(&self) -> GuestClock {
+        self.clock
+    }
+}
+
+impl Opened<'_> {
+    /// Finds whose guest each of some recordings is, and how its clock reads on this recording's. Where that is known beforehand it is still
+    /// held against what both sides recorded.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a recording is of no guest of this host, or of none that was recorded at this time, and says what speaks against it.
+    pub fn guests<'g>(&self, inputs: Vec<GuestInput<'g>>) -> Result<Vec<Guest<'g>>, Error> {
+        pair::pair(self, inputs)
+    }
+
+    /// Walks a sink over all events of this recording and of guests, in the order of this one's clock. Events of the first guest are of
+    /// machine 1 ([`event::EventType::machine`]), and so on. Returns what each recording lacks, this one's first.
+    pub fn walk_with(&self, guests: &[Guest<'_>], sink: &mut dyn Sink) -> Vec<Outcome> {
+        if guests.is_empty() {
+            return vec![self.walk(sink)];
+        }
+        let walked = guests.iter().zip(1..).map(|(guest, machine)| lockstep::Walked {
+            reader: &guest.reader,
+            fit: guest.fit,
+            machine,
+        });
+        let walked: Vec<lockstep::Walked<'_>> = walked.collect();
+        lockstep::walk(self.reader(), &walked, sink)
+    }
+}

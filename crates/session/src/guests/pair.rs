@@ -1,0 +1,390 @@
+//! Whose guest a recording is, and how its clock reads.
+
+use std::cmp::Reverse;
+
+use clocks::{Fit, Vcpu, fit, search};
+use model::Vm;
+use source::TimeUnit;
+
+use super::gather::{Times, Windows};
+use super::{Guest, GuestClock, GuestInput};
+use crate::{Error, Opened};
+
+/// How far from where the recorder saw it an offset is looked for. What trace-cmd measures over a network or vsock is wrong by some
+/// hundred microseconds where a machine is busy, as the corpus shows.
+const NEAR_NS: u64 = 2_000_000;
+/// How much better than chance the best offset of a pair has to be that nothing but causality shows, in parts of a hundred of what there is
+/// above chance. Of true pairs it is 100 where clocks run alike, and 92 where the guest's times are text that carries what trace-cmd measured; of
+/// guests of other boots it is 4 to 20.
+const ABOVE_CHANCE_PER_CENT: u64 = 80;
+/// The same of a pair that the files themselves show: events of the host may be missing.
+const ABOVE_CHANCE_OF_KNOWN_PER_CENT: u64 = 50;
+/// Parts of a hundred of the events that may lie in a window by chance, if they are to say anything of whose guest it is.
+const BY_CHANCE_PER_CENT: u64 = 95;
+/// Events that have to be tried to say anything.
+const FEW: u64 = 50;
+
+/// How it is known whose guest a recording is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The host's recording lists the guest's, with the threads of its vCPUs.
+    Listed,
+    /// The recordings name each other; which VM it is its events show.
+    Named,
+    /// The user says so.
+    Told,
+    /// Nothing but its events shows it: they lie between entries and exits of this VM's vCPUs.
+    Shown,
+}
+
+/// A VM whose guest it may be.
+struct Candidate {
+    vm: Vm,
+    vcpus: Vec<(u32, i32)>,
+}
+
+/// What was tried of a candidate.
+struct Tried {
+    candidate: Candidate,
+    fit: Option<Fit>,
+    /// The recorder's offset, and whether that is exact.
+    recorded: Option<Fit>,
+    exact: bool,
+}
+
+pub(super) fn pair<'g>(
+    host: &Opened<'_>,
+    inputs: Vec<GuestInput<'g>>,
+) -> Result<Vec<Guest<'g>>, Error> {
+    let mut guests: Vec<Guest<'g>> = Vec::new();
+    if inputs.is_empty() {
+        return Ok(guests);
+    }
+    if !host.nanoseconds() {
+        let reason = "its clock counts ticks of unknown rate, so no guest's clock can be related to it".to_owned();
+        return Err(refused(host.name(), reason));
+    }
+    let mut windows = Windows::default();
+    host.walk(&mut windows);
+    for input in inputs {
+        let guest = one(host, &mut windows, input, &guests)?;
+        guests.push(guest);
+    }
+    Ok(guests)
+}
+
+fn refused(name: &str, reason: String) -> Error {
+    Error::Lacks {
+        name: name.to_owned(),
+        reason,
+    }
+}
+
+/// Finds whose guest one recording is. VMs of `others` are taken.
+fn one<'g>(
+    host: &Opened<'_>,
+    windows: &mut Windows,
+    input: GuestInput<'g>,
+    others: &[Guest<'_>],
+) -> Result<Guest<'g>, Error> {
+    let refuse = |reason: String| refused(input.name, reason);
+    let header = input.reader.header();
+    if header.time_unit != TimeUnit::Nanoseconds {
+        return Err(refuse(
+            "its clock counts ticks of unknown rate, so it cannot be related to its host's".to_owned(),
+        ));
+    }
+    if windows.by_tid.is_empty() {
+        return Err(refused(
+            host.name(),
+            "holds no kvm_entry and kvm_exit events, by which guests' recordings are related to it; record the host with \
+             'trace-cmd record -e kvm' or 'perf record -a -e kvm:*'"
+                .to_owned(),
+        ));
+    }
+    contradicted(host, &input)?;
+    let (whose, candidates) = candidates(host, &input, others)?;
+    let around = header.together.offset_ns;
+    let mut times = Times::new(around.unwrap_or(0));
+    input.reader.walk(&mut times);
+    let tried = candidates.into_iter().map(|candidate| {
+        let found = fitted(&input, windows, &mut times, &candidate.vcpus);
+        let recorded = around.map(|offset_ns| Fit {
+            offset_ns,
+            at: 0,
+            drift_ppb: 0,
+            bound_ns: NEAR_NS,
+            inside: 0,
+            outside: 0,
+            by_chance: 0,
+            uncovered: 0,
+        });
+        Tried {
+            candidate,
+            fit: found,
+            recorded,
+            exact: header.together.constant,
+        }
+    });
+    let mut tried: Vec<Tried> = tried.collect();
+    let above = |one: &Tried| one.fit.as_ref().map_or(0, above_chance);
+    tried.sort_by_key(|one| Reverse(above(one)));
+    let mut tried = tried.into_iter();
+    let Some(best) = tried.next() else {
+        return Err(refuse(format!(
+            "no VM of {} is left whose guest it could be",
+            host.name()
+        )));
+    };
+    let judged = judge(whose, &best, tried.next().as_ref());
+    let (clock, fit) = judged.map_err(|reason| {
+        refuse(format!(
+            "is no guest of {} that was recorded at the same time: {reason}",
+            host.name()
+        ))
+    })?;
+    Ok(Guest {
+        name: input.name,
+        reader: input.reader,
+        vm: best.candidate.vm,
+        vcpus: best.candidate.vcpus,
+        whose,
+        fit,
+        clock,
+    })
+}
+
+/// Refuses what the files themselves say is another's.
+fn contradicted(host: &Opened<'_>, input: &GuestInput<'_>) -> Result<(), Error> {
+    let guests = &host.header().together;
+    let guest = &input.reader.header().together;
+    if let (Some(of), Some(own)) = (guest.host, guests.own)
+        && of != own
+    {
+        return Err(refused(
+            input.name,
+            format!(
+                "was recorded with another host's recording: it names trace id {of:#x}, and {} has {own:#x}",
+                host.name()
+            ),
+        ));
+    }
+    if let Some(own) = guest.own
+        && guest.host.is_some()
+        && !guests.guests.is_empty()
+        && !guests.guests.contains(&own)
+    {
+        let ids: Vec<String> = guests.guests.iter().map(|id| format!("{id:#x}")).collect();
+        return Err(refused(
+            input.name,
+            format!(
+                "is none of the guests that were recorded with {}: its trace id is {own:#x}, and the host's recording lists {}",
+                host.name(),
+                ids.join(", ")
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the VMs whose guest it may be, and how that is known.
+fn candidates(
+    host: &Opened<'_>,
+    input: &GuestInput<'_>,
+    others: &[Guest<'_>],
+) -> Result<(Whose, Vec<Candidate>), Error> {
+    let header = input.reader.header();
+    let own = header.together.own;
+    let vms = host.vms();
+    let mut list = host.header().guests.iter();
+    let listed = list.find(|map| Some(map.trace_id) == own);
+    if let Some(map) = listed {
+        let tids: Vec<i32> = map.vcpus.iter().map(|(_, tid)| *tid).collect();
+        let of = |vm: &&Vm| vm.vcpus.iter().any(|vcpu| tids.contains(&vcpu.tid));
+        let vm = vms.iter().find(of);
+        if let (Some(told), Some(vm)) = (&input.told, vm)
+            && !vm.is_called(told)
+        {
+            return Err(refused(
+                input.name,
+                format!(
+                    "{} lists it as the guest of {}, not of {told}",
+                    host.name(),
+                    words_of(vm)
+                ),
+            ));
+        }
+        let candidate = Candidate {
+            vm: vm.cloned().unwrap_or_else(|| Vm {
+                pid: None,
+                name: Some(map.name.clone()),
+                process: None,
+                uuid: None,
+                vcpus: Vec::new(),
+                helpers: Vec::new(),
+                guessed: false,
+            }),
+            vcpus: map.vcpus.clone(),
+        };
+        return Ok((Whose::Listed, vec![candidate]));
+    }
+    let listed_elsewhere = |vm: &Vm| {
+        let maps = host.header().guests.iter();
+        let tids = maps.flat_map(|map| map.vcpus.iter().map(|(_, tid)| *tid));
+        let mut tids = tids.filter(|tid| vm.vcpus.iter().any(|vcpu| vcpu.tid == *tid));
+        tids.next().is_some()
+    };
+    let known = own.is_some_and(|own| host.header().together.guests.contains(&own));
+    let mut found = Vec::new();
+    let mut reasons = Vec::new();
+    for vm in vms {
+        let called = words_of(vm);
+        if input.told.as_ref().is_some_and(|told| !vm.is_called(told)) {
+            continue;
+        }
+        if others.iter().any(|other| other.vm.vcpus == vm.vcpus) {
+            reasons.push(format!("{called} has another recording"));
+            continue;
+        }
+        if known && listed_elsewhere(vm) {
+            reasons.push(format!("{called} is listed for another recording"));
+            continue;
+        }
+        let last = vm.vcpus.iter().map(|vcpu| vcpu.id).max();
+        if let (Some(cpus), Some(last)) = (header.cpus, last)
+            && last >= cpus
+        {
+            reasons.push(format!(
+                "{called} has vCPU {last}, and the guest has {}",
+                words::plural(cpus, "CPU")
+            ));
+            continue;
+        }
+        found.push(Candidate {
+            vcpus: vm.vcpus.iter().map(|vcpu| (vcpu.id, vcpu.tid)).collect(),
+            vm: vm.clone(),
+        });
+    }
+    if found.is_empty() {
+        let reason = match (&input.told, reasons.as_slice()) {
+            (Some(told), []) => format!("{} has no VM {told}", host.name()),
+            (None, []) => format!("{} shows no VM", host.name()),
+            (_, reasons) => format!(
+                "is of no VM that {} shows: {}",
+                host.name(),
+                reasons.join("; ")
+            ),
+        };
+        return Err(refused(input.name, reason));
+    }
+    let whose = match (known, &input.told) {
+        (true, _) => Whose::Named,
+        (false, Some(_)) => Whose::Told,
+        (false, None) => Whose::Shown,
+    };
+    Ok((whose, found))
+}
+
+fn words_of(vm: &Vm) -> String {
+    match (&vm.name, vm.pid, vm.vcpus.first()) {
+        (Some(name), _, _) => format!("VM {name}"),
+        (None, Some(pid), _) => format!("the VM of process {pid}"),
+        (None, None, Some(vcpu)) => format!("the VM with vCPU thread {}", vcpu.tid),
+        (None, None, None) => "a VM without vCPUs".to_owned(),
+    }
+}
+
+/// Finds the offset that most of the guest's events allow, if they are this VM's.
+fn fitted(
+    input: &GuestInput<'_>,
+    windows: &mut Windows,
+    times: &mut Times,
+    vcpus: &[(u32, i32)],
+) -> Option<Fit> {
+    if let Some(around) = input.reader.header().together.offset_ns {
+        let spread = windows.spread.and(times.spread);
+        windows.keep(spread);
+        times.keep(spread, NEAR_NS);
+        return fit(&sides(windows, times, vcpus), around, NEAR_NS);
+    }
+    let around = search(&sides(windows, times, vcpus))?;
+    let mut near = Times::new(around);
+    input.reader.walk(&mut near);
+    let spread = windows.spread.and(near.spread);
+    windows.keep(spread);
+    near.keep(spread, NEAR_NS);
+    fit(&sides(windows, &near, vcpus), around, NEAR_NS)
+}
+
+fn sides<'a>(windows: &'a Windows, times: &'a Times, vcpus: &[(u32, i32)]) -> Vec<Vcpu<'a>> {
+    let sides = vcpus.iter().filter_map(|(cpu, tid)| {
+        Some(Vcpu {
+            windows: windows.by_tid.get(tid)?,
+            events: times.by_cpu.get(cpu)?,
+        })
+    });
+    sides.collect()
+}
+
+/// Returns how much better than chance an offset is, in parts of a hundred of what there is above chance.
+fn above_chance(fit: &Fit) -> u64 {
+    let above = fit.inside.saturating_sub(fit.by_chance);
+    let whole = (fit.inside + fit.outside).saturating_sub(fit.by_chance);
+    above * 100 / whole.max(1)
+}
+
+/// Says whether a candidate is the guest's VM, and what its clock is; or what speaks against it.
+fn judge(whose: Whose, best: &Tried, next: Option<&Tried>) -> Result<(GuestClock, Fit), String> {
+    let known = matches!(whose, Whose::Listed | Whose::Named);
+    let undecided = |why: &str| match &best.recorded {
+        Some(recorded) if known => Ok((GuestClock::Undecided, *recorded)),
+        _ => Err(why.to_owned()),
+    };
+    let Some(fit) = &best.fit else {
+        return undecided("at no offset of its clock an event of it has an entry or exit of a vCPU near it");
+    };
+    let tried = fit.inside + fit.outside;
+    if tried < FEW {
+        return undecided("the two have next to no time in common");
+    }
+    if fit.by_chance * 100 > tried * BY_CHANCE_PER_CENT {
+        return undecided(
+            "its events lie between entries and exits at nearly every offset of its clock, so nothing shows whose guest it is",
+        );
+    }
+    let needed = match known {
+        true => ABOVE_CHANCE_OF_KNOWN_PER_CENT,
+        false => ABOVE_CHANCE_PER_CENT,
+    };
+    if above_chance(fit) < needed {
+        return Err(format!(
+            "at the best offset of its clock {} of its {tried} events lie between an entry of their vCPU and the exit behind it, and by \
+             chance {} would",
+            words::share::of(fit.inside, tried),
+            words::share::of(fit.by_chance, tried)
+        ));
+    }
+    let also = next.and_then(|next| next.fit.as_ref());
+    if let Some(also) = also
+        && !known
+        && above_chance(also) >= needed
+    {
+        return Err(
+            "it fits more than one VM; say which with --guest NAME=REC".to_owned(),
+        );
+    }
+    // What KVM adds to a guest's TSC is exact, and the middle of what events allow is not.
+    let exact = best.recorded.filter(|one| {
+        best.exact && one.offset_ns.abs_diff(fit.offset_ns) <= fit.bound_ns && fit.drift_ppb == 0
+    });
+    Ok(match exact {
+        Some(one) => (
+            GuestClock::Recorded,
+            Fit {
+                offset_ns: one.offset_ns,
+                ..*fit
+            },
+        ),
+        None => (GuestClock::Fitted, *fit),
+    })
+}
