@@ -222,6 +222,11 @@ pub trait Analysis: Any + fmt::Debug {
         let _ = (guest, context);
     }
 
+    /// Takes a side record of a guest, by the number of its machine.
+    fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
+        let _ = (machine, side);
+    }
+
     /// Takes the spans that the event now has ended, in the order in which they ended.
     fn spans(&mut self, spans: &[Span], context: &Context<'_>) {
         let _ = (spans, context);

@@ -268,7 +268,10 @@ impl Study {
     fn of_guest(&mut self, event: &Event<'_>, chosen: Chosen) {
         let threads = self.machines.get(usize::from(event.machine()));
         let cpu = usize::try_from(event.cpu).ok();
-        let tid = threads.zip(cpu).and_then(|(of, cpu)| of.vcpu_threads.get(cpu)).copied();
+        let tid = threads
+            .zip(cpu)
+            .and_then(|(of, cpu)| of.vcpu_threads.get(cpu))
+            .copied();
         let (Some(kind), Some(host)) = (
             self.kinds.get(event.ty.index as usize),
             self.machines.first_mut(),
@@ -498,6 +501,8 @@ impl Sink for Study {
         for member in &mut self.members {
             if member.machine == machine {
                 member.analysis.side(side);
+            } else if member.machine == 0 {
+                member.analysis.guest_side(machine, side);
             }
         }
         let followed = self.followed(machine);

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, States, Walked, Want};
 use crate::chosen::Window;
+use crate::guests::{GuestTasks, GuestTasksReport};
 use crate::series::Measured;
 use crate::slices::Amount;
 
@@ -90,6 +91,8 @@ pub struct VcpuRow {
     pub behind: Vec<Behind>,
     /// What it was in the VMM for, most time first.
     pub user: Vec<UserCause>,
+    /// What its guest did, where the guest's recording was walked too.
+    pub guest: Option<GuestTasksReport>,
 }
 
 /// Time of which the recording does not say enough.
@@ -122,6 +125,13 @@ pub struct VcpusReport {
 }
 
 impl VcpusReport {
+    /// Adds what guests did whose recordings were walked too.
+    pub fn with_guests(&mut self, tasks: &GuestTasks, walked: &Walked<'_>) {
+        for row in &mut self.rows {
+            row.guest = tasks.report(walked, row.tid);
+        }
+    }
+
     /// Returns what cannot be known.
     pub fn unknowable(&self) -> Vec<Unknowable> {
         unknowable(&self.seen)
@@ -385,6 +395,7 @@ impl Vcpus {
             waits,
             behind: Vec::new(),
             user: Vec::new(),
+            guest: None,
         })
     }
 }

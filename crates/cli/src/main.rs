@@ -7,9 +7,9 @@ mod answer;
 mod args;
 mod colour;
 mod commands;
+mod joined;
 #[cfg(test)]
 mod manuals;
-mod joined;
 mod new_file;
 mod opening;
 mod output;

@@ -34,6 +34,7 @@ mod flame_user;
 mod flame_waits;
 mod forms_agree;
 mod golden;
+mod guests;
 mod guides;
 mod holes;
 mod hostile_names;

@@ -31,7 +31,12 @@ pub fn search(vcpus: &[Vcpu<'_>]) -> Option<i64> {
     let step = count.div_ceil(TRIED).max(1);
     let with = vcpus.iter().filter(|vcpu| !vcpu.windows.is_empty());
     let tried: Vec<(&Vcpu<'_>, u64)> = with
-        .flat_map(|vcpu| vcpu.events.iter().step_by(step).map(move |one| (vcpu, *one)))
+        .flat_map(|vcpu| {
+            vcpu.events
+                .iter()
+                .step_by(step)
+                .map(move |one| (vcpu, *one))
+        })
         .collect();
     let events = tried.iter().map(|(_, event)| *event);
     let (first, last) = (events.clone().min()?, events.max()?);

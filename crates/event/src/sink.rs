@@ -305,6 +305,11 @@ pub enum Side<'a> {
         /// From when on; 0 where of some CPU there is nothing.
         from: u64,
     },
+    /// The recording of one of several machines that are walked together has ended, while that of another goes on.
+    End {
+        /// When its last event was.
+        time: u64,
+    },
     /// Events were lost before this moment.
     Lost {
         /// When it was noticed; 0 when not told.

@@ -142,18 +142,31 @@ impl GuestRow {
         };
         let _ = write!(out, "guest of VM {vm} ({how}). ");
         let behind = duration::seconds(self.offset_ns.unsigned_abs());
-        let side = if self.offset_ns < 0 { "ahead of" } else { "behind" };
+        let side = if self.offset_ns < 0 {
+            "ahead of"
+        } else {
+            "behind"
+        };
         let _ = write!(out, "Its clock is {behind} s {side} the host's");
         if self.drift_ppb != 0 {
-            let pace = if self.drift_ppb < 0 { "faster" } else { "slower" };
+            let pace = if self.drift_ppb < 0 {
+                "faster"
+            } else {
+                "slower"
+            };
             let ppb = self.drift_ppb.unsigned_abs();
             let _ = write!(out, " and {ppb} ppb {pace}");
         }
         let give = duration::human(self.bound_ns.max(self.residual_ns));
         match self.clock {
-            "undecided" => out.push_str(", as the recorder measured it; its events do not decide. "),
+            "undecided" => {
+                out.push_str(", as the recorder measured it; its events do not decide. ")
+            }
             "recorded" => {
-                let _ = write!(out, ", as KVM set it; its events allow {give} more or less. ");
+                let _ = write!(
+                    out,
+                    ", as KVM set it; its events allow {give} more or less. "
+                );
             }
             _ => {
                 let _ = write!(out, ", give or take {give}. ");

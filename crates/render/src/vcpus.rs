@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::html::Frame;
 use crate::table::{Shown, Table, Unit};
 use crate::times;
-use crate::{Layout, clean, json, vms};
+use crate::{Layout, clean, guest_tasks, json, vms};
 
 /// A row of the table.
 pub(crate) struct Vcpu<'r> {
@@ -83,6 +83,14 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
         .json_at("waits.max_ns")
         .column("behind", Nested, |v| json::list(&v.row.behind))
         .column("user", Nested, |v| causes(&v.row.user))
+        .only_if(
+            |v| v.row.guest.is_some(),
+            |table| {
+                table
+                    .column("guest", Nested, |v| guest_tasks::json(v.row.guest.as_ref()))
+                    .json_only()
+            },
+        )
         .only_if(
             |v| v.row.guessed,
             |table| table.column("guessed", Flag, |_| true).json_only(),
@@ -203,12 +211,14 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         0 => format!("{called}, thread {}", row.tid),
         others => format!("{others} other vCPUs"),
     };
+    let of_guest = row.guest.as_ref();
     let polls = &row.polls;
     let blocked = row.times.get(State::KernelBlocked) + row.times.get(State::UserBlocked);
     if polls.succeeded + polls.failed == 0
         && row.behind.is_empty()
         && row.user.is_empty()
         && blocked == 0
+        && of_guest.is_none()
     {
         return;
     }
@@ -252,6 +262,9 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         list(out, &row.user, layout, |cause| {
             (cause.ns, cause.count, cause_name(cause))
         });
+    }
+    if let Some(report) = of_guest {
+        out.push_str(&guest_tasks::text(report, layout));
     }
 }
 

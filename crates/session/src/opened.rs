@@ -132,6 +132,14 @@ impl<'s> Opened<'s> {
         }
     }
 
+    /// Tells a study the same, and which of this host's threads are the vCPUs of guests that are walked with it.
+    pub fn prepare_with(&self, study: &mut Study, guests: &[Guest<'_>]) {
+        self.prepare(study);
+        for (guest, machine) in guests.iter().zip(1..) {
+            study.guest_vcpus(machine, guest.vcpus().iter().copied());
+        }
+    }
+
     /// Tells where the functions are that paths ask for, for the function tracer's events.
     pub fn locate(&self, paths: &mut Paths) {
         let Some(formats) = self.reader.formats() else {

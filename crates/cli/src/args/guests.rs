@@ -60,7 +60,10 @@ mod tests {
     fn a_name_stands_before_the_path() {
         let told = |text| told(text).map(|one| (one.vm, one.path));
         let path = |text: &str| PathBuf::from(text);
-        assert_eq!(told("web=a.dat"), Ok((Some("web".to_owned()), path("a.dat"))));
+        assert_eq!(
+            told("web=a.dat"),
+            Ok((Some("web".to_owned()), path("a.dat")))
+        );
         assert_eq!(told("a.dat"), Ok((None, path("a.dat"))));
         assert_eq!(told("=a.dat"), Ok((None, path("a.dat"))));
         assert!(told("web=").is_err());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Common;
+use super::{Common, GuestArgs};
 
 /// `trapline vcpus`.
 #[derive(Debug, Args)]
@@ -13,6 +13,9 @@ pub(crate) struct VcpusArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
 
     /// Show durations instead of percentages, and lists in full, for terminals wider than 80 columns.
     #[arg(long)]
@@ -42,7 +45,12 @@ observed: from its first exit or entry to the end of the recording.
 This needs the events of kvm and sched: 'trace-cmd record -e kvm -e sched' or
 'perf record -a -e \"kvm:*\" -e \"sched:*\"'. Missing data is listed below the table.
 
+With recordings of guests beside it, each vCPU's time is split once more: by the
+guest's task, interrupt or softirq. It is the time from when that began to run
+until another one did: in the guest, in its exits, and waiting for a CPU.
+
 Examples:
   trapline vcpus trace.dat
+  trapline vcpus host.dat guest.dat
   trapline vcpus --wide --vcpu 1 perf.data
   trapline vcpus --time 12.5,13 --format json trace.dat";

@@ -1,11 +1,12 @@
 //! `trapline vcpus`: where each vCPU's time went.
 
-use analysis::{Continuity, Study, Vcpus};
+use analysis::{Continuity, GuestTasks, Study, Vcpus};
 use anyhow::Result;
 use render::vcpus;
 
 use crate::answer::Answer;
 use crate::args::VcpusArgs;
+use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -18,41 +19,50 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         ..Beside::default()
     };
-    let session = opening::session(&args.common, &beside, &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    let recording = input.recording()?;
-    let name = recording.name().to_owned();
+    let paths = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &beside, &paths)?;
+    let joined = Joined::open(&session, &args.recording, &args.guests)?;
+    let recording = joined.host.recording()?;
+    let guests = recording.guests(joined.inputs()?)?;
+    let names = joined.names();
     let mut study = Study::default().with(Vcpus::new(recording.window()));
     study = study.choose(recording.window(), recording.left_out());
     if args.common.filter.cpu.is_none() {
         study = study.with(Continuity::new());
     }
-    recording.prepare(&mut study);
-    let mut outcome = recording.walk(&mut study);
+    if !guests.is_empty() {
+        study = study.with(GuestTasks::new(recording.window()));
+    }
+    recording.prepare_with(&mut study, &guests);
+    let outcomes = recording.walk_with(&guests, &mut study);
+    let mut quality = joined::quality(outcomes, &guests);
     study.finish();
     let Some(vcpus) = study.get::<Vcpus>() else {
         return Ok(());
     };
     let mut report = vcpus.report(&study.walked());
+    if let Some(tasks) = study.get::<GuestTasks>() {
+        report.with_guests(tasks, &study.walked());
+    }
     recording.require_exits(!report.rows.is_empty())?;
-    session.host_facts().warn(&mut outcome.quality);
+    session.host_facts().warn(&mut quality);
     let continuity = study.get::<Continuity>().map(Continuity::report);
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
-        outcome.quality.warn(warning);
+        quality.warn(warning);
     }
     if let Some(guesses) = model::guesses(&study.walked().machine.vms()) {
-        outcome.quality.warn(guesses);
+        quality.warn(guesses);
     }
     for item in report.unknowable() {
-        outcome.quality.warn(item.to_string());
+        quality.warn(item.to_string());
     }
     let devices = session.devices();
-    devices.name_causes(&mut report, &mut outcome.quality);
+    devices.name_causes(&mut report, &mut quality);
     let answer = Answer {
         format: args.common.format,
         command: "vcpus",
-        inputs: std::slice::from_ref(&name),
-        quality: &outcome.quality,
+        inputs: &names,
+        quality: &quality,
     };
     answer.print(
         || {
@@ -62,7 +72,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
             );
             let mut text = vcpus::table(&report, args.wide, layout);
             text.push('\n');
-            text.push_str(&output::quality(&name, &outcome.quality));
+            text.push_str(&output::quality(&names.join(", "), &quality));
             text
         },
         || vcpus::document(&report),

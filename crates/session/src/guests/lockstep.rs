@@ -8,9 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::Builder;
 
 use clocks::Fit;
-use event::{
-    Body, Data, Event, EventType, Kind, LostKind, Order, OwnedType, Side, Sink,
-};
+use event::{Body, Data, Event, EventType, Kind, LostKind, Order, OwnedType, Side, Sink};
 use source::{Outcome, Reader};
 
 /// Batches that wait for the host's walk.
@@ -104,7 +102,10 @@ impl Sink for Feeder {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         // What came before is of kinds that are known: their order stays.
         self.hand_over();
-        let asked = self.to.send(Message::Kind(Box::new(OwnedType::of(ty)))).is_ok();
+        let asked = self
+            .to
+            .send(Message::Kind(Box::new(OwnedType::of(ty))))
+            .is_ok();
         asked && self.answers.recv().unwrap_or(false)
     }
 
@@ -193,6 +194,8 @@ struct Fed {
     /// The next event of the batch, and the next side record.
     at: usize,
     aside: usize,
+    /// When its last event was.
+    last: u64,
     over: bool,
 }
 
@@ -220,7 +223,10 @@ impl Fed {
                     // Where the guest's walk has ended, the channel says so next.
                     let _ = self.answers.send(wanted);
                 }
-                Err(_) => self.over = true,
+                Err(_) => {
+                    self.over = true;
+                    inner.side_of(self.machine, &Side::End { time: self.last });
+                }
             }
         }
     }
@@ -277,6 +283,7 @@ impl Fed {
             return ControlFlow::Continue(());
         };
         self.at += 1;
+        self.last = event.time;
         let kind = self.kinds.get(event.kind as usize).and_then(Option::as_ref);
         let Some(ty) = kind.map(OwnedType::ty) else {
             return ControlFlow::Continue(());
@@ -415,6 +422,7 @@ pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink
                 batch: Batch::default(),
                 at: 0,
                 aside: 0,
+                last: 0,
                 over: false,
             });
         }
@@ -432,10 +440,12 @@ pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink
         // What guests have behind the host's last event.
         lockstep.up_to(u64::MAX, true);
         drop(lockstep);
-        let ended = walks.into_iter().map(|walk| match walk.map(|walk| walk.join()) {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) | Err(_) => unread(),
-        });
+        let ended = walks
+            .into_iter()
+            .map(|walk| match walk.map(|walk| walk.join()) {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(_)) | Err(_) => unread(),
+            });
         std::iter::once(outcome).chain(ended).collect()
     })
 }

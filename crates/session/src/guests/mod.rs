@@ -102,11 +102,14 @@ impl Opened<'_> {
         if guests.is_empty() {
             return vec![self.walk(sink)];
         }
-        let walked = guests.iter().zip(1..).map(|(guest, machine)| lockstep::Walked {
-            reader: &guest.reader,
-            fit: guest.fit,
-            machine,
-        });
+        let walked = guests
+            .iter()
+            .zip(1..)
+            .map(|(guest, machine)| lockstep::Walked {
+                reader: &guest.reader,
+                fit: guest.fit,
+                machine,
+            });
         let walked: Vec<lockstep::Walked<'_>> = walked.collect();
         lockstep::walk(self.reader(), &walked, sink)
     }

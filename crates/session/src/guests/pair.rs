@@ -61,7 +61,9 @@ pub(super) fn pair<'g>(
         return Ok(guests);
     }
     if !host.nanoseconds() {
-        let reason = "its clock counts ticks of unknown rate, so no guest's clock can be related to it".to_owned();
+        let reason =
+            "its clock counts ticks of unknown rate, so no guest's clock can be related to it"
+                .to_owned();
         return Err(refused(host.name(), reason));
     }
     let mut windows = Windows::default();
@@ -91,7 +93,8 @@ fn one<'g>(
     let header = input.reader.header();
     if header.time_unit != TimeUnit::Nanoseconds {
         return Err(refuse(
-            "its clock counts ticks of unknown rate, so it cannot be related to its host's".to_owned(),
+            "its clock counts ticks of unknown rate, so it cannot be related to its host's"
+                .to_owned(),
         ));
     }
     if windows.by_tid.is_empty() {
@@ -101,6 +104,13 @@ fn one<'g>(
              'trace-cmd record -e kvm' or 'perf record -a -e kvm:*'"
                 .to_owned(),
         ));
+    }
+    if let Some(own) = header.together.own
+        && others
+            .iter()
+            .any(|other| other.reader.header().together.own == Some(own))
+    {
+        return Err(refuse(format!("is given twice: its trace id is {own:#x}")));
     }
     contradicted(host, &input)?;
     let (whose, candidates) = candidates(host, &input, others)?;
@@ -341,7 +351,9 @@ fn judge(whose: Whose, best: &Tried, next: Option<&Tried>) -> Result<(GuestClock
         _ => Err(why.to_owned()),
     };
     let Some(fit) = &best.fit else {
-        return undecided("at no offset of its clock an event of it has an entry or exit of a vCPU near it");
+        return undecided(
+            "at no offset of its clock an event of it has an entry or exit of a vCPU near it",
+        );
     };
     let tried = fit.inside + fit.outside;
     if tried < FEW {
@@ -369,9 +381,7 @@ fn judge(whose: Whose, best: &Tried, next: Option<&Tried>) -> Result<(GuestClock
         && !known
         && above_chance(also) >= needed
     {
-        return Err(
-            "it fits more than one VM; say which with --guest NAME=REC".to_owned(),
-        );
+        return Err("it fits more than one VM; say which with --guest NAME=REC".to_owned());
     }
     // What KVM adds to a guest's TSC is exact, and the middle of what events allow is not.
     let exact = best.recorded.filter(|one| {

@@ -1,0 +1,218 @@
+//! What a guest's CPU does, by the events of its kernel: which task, interrupt or softirq has it.
+
+use std::collections::HashMap;
+
+use event::{Data, Event, EventType, FieldReader, FieldValue, Kind};
+
+/// Names of interrupts that are kept at most: a machine has some hundred.
+const MAX_NAMES: usize = 1 << 12;
+/// Interrupts within each other that are followed: hard interrupts of Linux do not nest, but for those that cannot be masked.
+const MAX_DEPTH: usize = 8;
+
+/// The softirqs by their numbers (`enum` in `include/linux/interrupt.h`, `softirq_to_name` in `kernel/softirq.c`).
+const SOFTIRQS: [&str; 10] = [
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
+];
+
+/// What a guest's CPU does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Doing {
+    /// A task runs.
+    Task(i32),
+    /// The idle task runs.
+    Idle,
+    /// A softirq is handled, by its number.
+    Softirq(u32),
+    /// An interrupt is handled, by the number of its name.
+    Interrupt(u16),
+    /// The guest's recording does not say it.
+    #[default]
+    Unknown,
+}
+
+/// What events of a kind say.
+#[derive(Debug)]
+enum Says {
+    Switch,
+    Enter(Name),
+    Leave,
+    SoftirqEnter(FieldReader),
+    SoftirqLeave,
+    /// Nothing but which task made them.
+    Who,
+}
+
+/// How an interrupt is called.
+#[derive(Debug)]
+enum Name {
+    Is(u16),
+    /// By the name of its handler, or else by its number.
+    Fields {
+        name: FieldReader,
+        irq: FieldReader,
+    },
+}
+
+/// What kinds of a guest's events say, and the names that they have told.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    kinds: Vec<Option<Says>>,
+    names: Vec<String>,
+    by_name: HashMap<String, u16>,
+    /// Names of tasks, by machine and thread.
+    tasks: HashMap<(u16, i32), String>,
+    /// Whether interrupts and softirqs are recorded.
+    pub(super) interrupts: bool,
+    pub(super) softirqs: bool,
+}
+
+impl Kinds {
+    /// Looks at a kind. Returns whether its events say anything.
+    pub(super) fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        let says = match (ty.system, ty.name) {
+            _ if ty.kind == Kind::SchedSwitch => Some(Says::Switch),
+            ("irq" | "", "irq_handler_entry") => Some(Says::Enter(Name::Fields {
+                name: FieldReader::of(ty, "name"),
+                irq: FieldReader::of(ty, "irq"),
+            })),
+            ("ipi" | "", "ipi_entry") => Some(Says::Enter(Name::Is(self.name("IPI")))),
+            ("irq" | "", "irq_handler_exit") | ("ipi" | "", "ipi_exit") => Some(Says::Leave),
+            ("irq" | "", "softirq_entry") => Some(Says::SoftirqEnter(FieldReader::of(ty, "vec"))),
+            ("irq" | "", "softirq_exit") => Some(Says::SoftirqLeave),
+            // x86: local_timer_entry, reschedule_entry and so on (arch/x86/include/asm/trace/irq_vectors.h).
+            ("irq_vectors", name) => match (name.strip_suffix("_entry"), name.ends_with("_exit")) {
+                (Some(vector), _) => Some(Says::Enter(Name::Is(self.name(vector)))),
+                (None, true) => Some(Says::Leave),
+                (None, false) => None,
+            },
+            _ if ty.kind.is_sched() => Some(Says::Who),
+            _ => None,
+        };
+        self.interrupts |= matches!(says, Some(Says::Enter(_)));
+        self.softirqs |= matches!(says, Some(Says::SoftirqEnter(_)));
+        let any = says.is_some();
+        let index = ty.index as usize;
+        if self.kinds.len() <= index {
+            self.kinds.resize_with(index + 1, || None);
+        }
+        self.kinds[index] = says;
+        any
+    }
+
+    fn name(&mut self, name: &str) -> u16 {
+        if let Some(known) = self.by_name.get(name) {
+            return *known;
+        }
+        if self.names.len() >= MAX_NAMES {
+            // All others share the last name.
+            return (MAX_NAMES - 1) as u16;
+        }
+        let number = self.names.len() as u16;
+        let name = match self.names.len() + 1 {
+            MAX_NAMES => "others",
+            _ => name,
+        };
+        self.names.push(name.to_owned());
+        self.by_name.insert(name.to_owned(), number);
+        number
+    }
+
+    /// Returns what something is called: the task's name if it is known, the softirq's, the interrupt's.
+    pub(super) fn called(&self, machine: u16, doing: Doing) -> Option<String> {
+        match doing {
+            Doing::Task(tid) => self.tasks.get(&(machine, tid)).cloned(),
+            Doing::Softirq(number) => Some(match SOFTIRQS.get(number as usize) {
+                Some(name) => (*name).to_owned(),
+                None => number.to_string(),
+            }),
+            Doing::Interrupt(name) => self.names.get(usize::from(name)).cloned(),
+            Doing::Idle | Doing::Unknown => None,
+        }
+    }
+
+    fn task(&mut self, machine: u16, tid: i32, comm: &str) {
+        if tid != 0
+            && self
+                .tasks
+                .get(&(machine, tid))
+                .is_none_or(|known| known != comm)
+        {
+            self.tasks.insert((machine, tid), comm.to_owned());
+        }
+    }
+}
+
+/// What a guest's CPU does now.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cpu {
+    task: Option<i32>,
+    softirq: Option<u32>,
+    interrupts: Vec<u16>,
+}
+
+impl Cpu {
+    /// Returns what it does.
+    pub(super) fn doing(&self) -> Doing {
+        match (self.interrupts.last(), self.softirq, self.task) {
+            (Some(name), _, _) => Doing::Interrupt(*name),
+            (None, Some(number), _) => Doing::Softirq(number),
+            (None, None, Some(0)) => Doing::Idle,
+            (None, None, Some(tid)) => Doing::Task(tid),
+            (None, None, None) => Doing::Unknown,
+        }
+    }
+
+    /// Takes an event of the guest.
+    pub(super) fn takes(&mut self, kinds: &mut Kinds, event: &Event<'_>, data: &Data) {
+        let says = kinds.kinds.get_mut(event.ty.index as usize);
+        // It is put back: a name may have to be noted meanwhile.
+        let Some(says) = says.and_then(Option::take) else {
+            return;
+        };
+        let machine = event.machine();
+        if self.task.is_none() && event.tid >= 0 {
+            self.task = Some(event.tid);
+        }
+        if let (Some(comm), true) = (event.comm, event.tid >= 0) {
+            kinds.task(machine, event.tid, comm);
+        }
+        match (&says, data) {
+            (Says::Switch, Data::SchedSwitch(switch)) => {
+                kinds.task(machine, switch.prev_tid, &switch.prev_comm.to_str_lossy());
+                kinds.task(machine, switch.next_tid, &switch.next_comm.to_str_lossy());
+                *self = Cpu {
+                    task: Some(switch.next_tid),
+                    ..Cpu::default()
+                };
+            }
+            (Says::Enter(name), _) => {
+                let number = match name {
+                    Name::Is(number) => *number,
+                    Name::Fields { name, irq } => {
+                        let irq = irq.number(event, data);
+                        match (name.get(event, data), irq) {
+                            (Some(FieldValue::Text(name)), _) => kinds.name(&name),
+                            (_, Some(irq)) => kinds.name(&format!("irq {irq}")),
+                            (_, None) => kinds.name("interrupt"),
+                        }
+                    }
+                };
+                if self.interrupts.len() < MAX_DEPTH {
+                    self.interrupts.push(number);
+                }
+            }
+            (Says::Leave, _) => {
+                self.interrupts.pop();
+            }
+            (Says::SoftirqEnter(field), _) => {
+                let number = field.number(event, data).unwrap_or(u64::MAX);
+                self.softirq = Some(u32::try_from(number).unwrap_or(u32::MAX));
+            }
+            (Says::SoftirqLeave, _) => self.softirq = None,
+            (Says::Switch | Says::Who, _) => {}
+        }
+        if let Some(place) = kinds.kinds.get_mut(event.ty.index as usize) {
+            *place = Some(says);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Where vCPUs' time went by what their guests did: which task, interrupt or softirq ran, made the exits, and waited for a CPU.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, VecDeque};
+
+use event::{Data, Event, EventType, Kind, Side};
+use model::{ByNumber, Span, State, Times};
+use rustc_hash::FxHashMap;
+
+use super::doing::{Cpu, Doing, Kinds};
+use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
+use crate::chosen::Window;
+
+/// Changes of what a guest did that wait for the host's next span. A guest may run for long without an exit, and what it did before the
+/// last so many changes is not known then.
+const MAX_CHANGES: usize = 1 << 14;
+/// Pairs of a vCPU and something that its guest did which are counted apart; what is beyond is told as unknown.
+const MAX_PAIRS: usize = 1 << 20;
+
+/// What a guest did on a vCPU, and where the vCPU's time went meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GuestTask {
+    /// What it did.
+    pub doing: Doing,
+    /// What that is called: the task's name, the interrupt's, the softirq's.
+    pub name: Option<String>,
+    /// Time of the vCPU by state while the guest did that.
+    pub times: Times,
+    /// Exits meanwhile.
+    pub exits: u64,
+}
+
+/// What was found of one vCPU.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GuestTasksReport {
+    /// Everything that the guest did there, most time out of halts first. The times add up to those of the vCPU.
+    pub tasks: Vec<GuestTask>,
+    /// Whether the guest's recording has interrupts, and softirqs: where it has not, they are in the tasks' time.
+    pub interrupts: bool,
+    /// The same of softirqs.
+    pub softirqs: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    times: Times,
+    /// Of the kernel's part, what was in exits in which the guest asked to wait.
+    kernel_waiting_ns: u64,
+    exits: u64,
+}
+
+/// A vCPU.
+#[derive(Debug, Default)]
+struct Track {
+    cpu: Cpu,
+    /// What the guest did at the end of the last span.
+    before: Doing,
+    /// What it did from which time on, behind that.
+    changes: VecDeque<(u64, Doing)>,
+}
+
+impl Track {
+    fn changes(&mut self, time: u64, doing: Doing) {
+        let last = self.changes.back().map_or(self.before, |(_, last)| *last);
+        if last == doing {
+            return;
+        }
+        if self.changes.len() >= MAX_CHANGES {
+            self.changes.clear();
+            self.before = Doing::Unknown;
+        }
+        self.changes.push_back((time, doing));
+    }
+
+    /// Takes the next change that lies before a span's end: returns what the guest did until then, and when that was.
+    fn step(&mut self, span: &Span) -> Option<(Doing, u64)> {
+        let (time, next) = *self.changes.front().filter(|one| one.0 < span.end)?;
+        self.changes.pop_front();
+        Some((std::mem::replace(&mut self.before, next), time))
+    }
+
+    /// Returns what the guest does now.
+    fn now(&self) -> Doing {
+        self.changes.back().map_or(self.before, |(_, last)| *last)
+    }
+}
+
+/// Adds up spans of vCPUs by what their guests did.
+#[derive(Debug)]
+pub struct GuestTasks {
+    window: Window,
+    kinds: Kinds,
+    /// By thread of the host.
+    tracks: ByNumber<Track>,
+    /// The thread of each vCPU of the machine, as far as its guest has events.
+    tids: Vec<Option<i32>>,
+    /// The thread of each guest's CPUs, by machine and CPU.
+    cpus: HashMap<(u16, i32), i32>,
+    machines: HashMap<i32, u16>,
+    sums: FxHashMap<(u32, Doing), Sum>,
+}
+
+impl GuestTasks {
+    /// Returns a sum of nothing.
+    pub fn new(window: Window) -> GuestTasks {
+        GuestTasks {
+            window,
+            kinds: Kinds::default(),
+            tracks: ByNumber::default(),
+            tids: Vec::new(),
+            cpus: HashMap::new(),
+            machines: HashMap::new(),
+            sums: FxHashMap::default(),
+        }
+    }
+
+    /// Returns what the guest did on a vCPU, by the thread that it is on the host; `None` where there is no guest's recording of it.
+    pub fn report(&self, walked: &Walked<'_>, tid: i32) -> Option<GuestTasksReport> {
+        let machine = *self.machines.get(&tid)?;
+        let vcpu = self.tids.iter().position(|one| *one == Some(tid))? as u32;
+        let seen = walked.machine.seen();
+        let sums = self.sums.iter().filter(|((of, _), _)| *of == vcpu);
+        let tasks = sums.map(|((_, doing), sum)| GuestTask {
+            doing: *doing,
+            name: self.kinds.called(machine, *doing),
+            times: seen.settle(&sum.times, sum.kernel_waiting_ns),
+            exits: sum.exits,
+        });
+        let mut tasks: Vec<GuestTask> = tasks.collect();
+        // What is not known comes last, and how long nothing was to be done does not make the idle task the first.
+        let heavy = |task: &GuestTask| {
+            let asleep = task.times.get(State::Halted) + task.times.get(State::Poll);
+            let unknown = task.doing == Doing::Unknown;
+            (unknown, Reverse(task.times.total() - asleep), task.doing)
+        };
+        tasks.sort_by_key(heavy);
+        Some(GuestTasksReport {
+            tasks,
+            interrupts: self.kinds.interrupts,
+            softirqs: self.kinds.softirqs,
+        })
+    }
+
+    /// Returns whether any guest had an event.
+    pub fn any(&self) -> bool {
+        !self.machines.is_empty()
+    }
+
+    fn sum(&mut self, vcpu: u32, doing: Doing) -> &mut Sum {
+        let full = self.sums.len() >= MAX_PAIRS;
+        let doing = match full && !self.sums.contains_key(&(vcpu, doing)) {
+            true => Doing::Unknown,
+            false => doing,
+        };
+        self.sums.entry((vcpu, doing)).or_default()
+    }
+
+    fn add(&mut self, span: &Span, doing: Doing, from: u64, to: u64) {
+        let part = Span {
+            start: from,
+            end: to,
+            ..*span
+        };
+        let Some((start, end)) = self.window.part(&part) else {
+            return;
+        };
+        let waiting = span.cause.reason.is_some_and(event::ExitReason::is_waiting);
+        let sum = self.sum(span.vcpu, doing);
+        sum.times.add(span.state, end - start);
+        if span.state == State::Kernel && waiting {
+            sum.kernel_waiting_ns += end - start;
+        }
+    }
+}
+
+impl Analysis for GuestTasks {
+    fn needs(&self) -> Needs {
+        Needs {
+            states: States::All,
+            spans: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::KvmExit => Want::Order,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, _: &Data, context: &mut Context<'_>) {
+        let doing = self
+            .tracks
+            .get(event.tid)
+            .map_or(Doing::Unknown, Track::now);
+        if let Some(vcpu) = context.machine.vcpu_of(event.tid)
+            && self.window.has(event.time, event.cpu)
+        {
+            self.sum(vcpu, doing).exits += 1;
+        }
+    }
+
+    fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        self.kinds.wants(ty)
+    }
+
+    fn guest_event(&mut self, guest: &GuestEvent<'_>, context: &mut Context<'_>) {
+        let Some(tid) = guest.vcpu_tid else {
+            return;
+        };
+        let machine = guest.event.machine();
+        if self.tracks.get(tid).is_none() {
+            self.machines.insert(tid, machine);
+            self.cpus.insert((machine, guest.event.cpu), tid);
+        }
+        if let Some(vcpu) = context.machine.vcpu_of(tid) {
+            let at = vcpu as usize;
+            if self.tids.len() <= at {
+                self.tids.resize(at + 1, None);
+            }
+            self.tids[at] = Some(tid);
+        }
+        let track = self.tracks.entry(tid, Track::default);
+        track.cpu.takes(&mut self.kinds, guest.event, guest.data);
+        let doing = track.cpu.doing();
+        track.changes(guest.event.time, doing);
+    }
+
+    fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
+        // What was going on may have ended meanwhile.
+        let (time, only) = match side {
+            Side::Lost { time, cpu, .. } => (*time, Some(*cpu)),
+            Side::End { time } => (*time, None),
+            _ => return,
+        };
+        for (&(of, cpu), &tid) in &self.cpus {
+            if of == machine
+                && only.is_none_or(|only| only == cpu)
+                && let Some(track) = self.tracks.get_mut(tid)
+            {
+                track.cpu = Cpu::default();
+                track.changes(time, Doing::Unknown);
+            }
+        }
+    }
+
+    fn spans(&mut self, spans: &[Span], _: &Context<'_>) {
+        for span in spans {
+            let tid = self.tids.get(span.vcpu as usize).copied().flatten();
+            let Some(tid) = tid else {
+                self.add(span, Doing::Unknown, span.start, span.end);
+                continue;
+            };
+            let mut at = span.start;
+            while let Some((doing, to)) =
+                self.tracks.get_mut(tid).and_then(|track| track.step(span))
+            {
+                let to = to.max(at);
+                self.add(span, doing, at, to);
+                at = to;
+            }
+            let doing = self
+                .tracks
+                .get(tid)
+                .map_or(Doing::Unknown, |track| track.before);
+            self.add(span, doing, at, span.end);
+        }
+    }
+}

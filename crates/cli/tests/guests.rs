@@ -1,0 +1,230 @@
+//! Hosts' recordings with those of their guests: the pairs of the corpus, whose files name each other.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use source::{ReaderOptions, Recording};
+
+use crate::common::instances::list;
+use crate::common::{Failures, Run, all_cases, file, number, run, run_with, write_text};
+
+/// Recordings that were made together: the host's, and a guest's.
+struct Pair {
+    host: PathBuf,
+    guest: PathBuf,
+}
+
+/// Returns all pairs of the corpus.
+fn pairs() -> Vec<Pair> {
+    let cases = all_cases();
+    let cases = cases.iter().filter(|case| case.kind == "trace.dat");
+    let known = cases.filter_map(|case| {
+        let recording = Recording::open(&case.path).ok()?;
+        let reader = recording.reader(ReaderOptions::default()).ok()?;
+        Some((&case.path, reader.header().together.clone()))
+    });
+    let known: Vec<_> = known.collect();
+    let mut pairs = Vec::new();
+    for (host, of) in &known {
+        for id in &of.guests {
+            // One is shipped and in a full corpus too.
+            let mut guests = known
+                .iter()
+                .filter(|(path, one)| one.own == Some(*id) && path.extension() == host.extension());
+            if let Some((guest, _)) = guests.next() {
+                pairs.push(Pair {
+                    host: (*host).clone(),
+                    guest: (*guest).clone(),
+                });
+            }
+        }
+    }
+    assert!(pairs.len() >= 2, "only {} pairs", pairs.len());
+    pairs
+}
+
+/// Runs a command over a host and more.
+fn over(command: &str, paths: &[&Path], more: &[&str]) -> Run {
+    let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
+    let more = more.iter().map(|one| (*one).to_owned());
+    run(std::iter::once(command.to_owned()).chain(paths).chain(more))
+}
+
+fn document(command: &str, paths: &[&Path], more: &[&str]) -> Value {
+    let mut all = vec!["--format", "json"];
+    all.extend_from_slice(more);
+    over(command, paths, &all).json().expect("it can be read")
+}
+
+fn events(info: &Value) -> u64 {
+    list(&info["events"])
+        .iter()
+        .map(|one| number(one, "count"))
+        .sum()
+}
+
+#[test]
+fn guests_events_lie_in_the_windows_of_their_vcpus() {
+    let mut failures = Failures::default();
+    let pairs = pairs();
+    for Pair { host, guest } in &pairs {
+        let name = guest.display();
+        let both = document("info", &[host, guest], &[]);
+        let row = &list(&both["guests"])[0];
+        let [inside, outside, uncovered] =
+            ["inside", "outside", "uncovered"].map(|field| number(row, field));
+        failures.check(outside * 1000 <= inside + outside, || {
+            format!("{name}: {row}")
+        });
+        failures.equal(
+            &format!("{name}: residual"),
+            &number(row, "residual_ns"),
+            &0,
+        );
+        let alone = document("info", &[guest], &[]);
+        let all = events(&alone);
+        failures.equal(
+            &format!("{name}: events"),
+            &(inside + outside + uncovered),
+            &all,
+        );
+        failures.check(inside * 2 > all, || format!("{name}: {row}"));
+        failures.equal(&format!("{name}: drift"), &row["drift_ppb"], &0.into());
+        // What is told of the host is what is told of it alone, whatever stands first, with any number of threads.
+        let of_host = document("info", &[host], &[]);
+        for field in ["events", "vms", "start_ns", "duration_ns"] {
+            failures.equal(&format!("{name}: {field}"), &both[field], &of_host[field]);
+        }
+        for (paths, more) in [
+            ([guest, host], ["--threads", "2"]),
+            ([host, guest], ["--threads", "1"]),
+        ] {
+            let again = document("info", &paths.map(PathBuf::as_path), &more);
+            failures.equal(
+                &format!("{name}: {more:?}"),
+                &again["guests"],
+                &both["guests"],
+            );
+        }
+    }
+    failures.finish(pairs.len());
+}
+
+#[test]
+fn times_of_guests_tasks_add_up_to_those_of_their_vcpus() {
+    let mut failures = Failures::default();
+    let mut compared = 0;
+    let sums = [
+        "guest_ns",
+        "kernel_ns",
+        "user_ns",
+        "poll_ns",
+        "halted_ns",
+        "runnable_ns",
+        "unknown_ns",
+        "exits",
+    ];
+    for Pair { host, guest } in &pairs() {
+        let alone = document("vcpus", &[host], &[]);
+        let begin = number(&list(&alone["rows"])[0], "from_ns") + 500_000_000;
+        let window = format!("{}.{:09},", begin / 1_000_000_000, begin % 1_000_000_000);
+        for more in [
+            &[][..],
+            &["--vcpu", "1"],
+            &["--cpu", "0-1"],
+            &["--time", &window],
+        ] {
+            let name = format!("{} {more:?}", guest.display());
+            let both = document("vcpus", &[host, guest], more);
+            let alone = document("vcpus", &[host], more);
+            for (row, alone) in list(&both["rows"]).iter().zip(list(&alone["rows"])) {
+                let tasks = list(&row["guest"]);
+                // The guest's recording may have ended before the time that is asked for.
+                let few = usize::from(!more.contains(&"--time")) * 3;
+                failures.check(tasks.len() > few, || format!("{name}: {row}"));
+                for field in sums {
+                    let sum: u64 = tasks.iter().map(|task| number(task, field)).sum();
+                    failures.equal(&format!("{name}: {field}"), &sum, &number(row, field));
+                    failures.equal(
+                        &format!("{name}: {field} alone"),
+                        &row[field],
+                        &alone[field],
+                    );
+                    compared += 1;
+                }
+            }
+        }
+    }
+    failures.finish(compared);
+}
+
+#[test]
+fn the_guest_is_seen_to_print() {
+    // The workload's output goes to the serial line, whose exits the VMM handles.
+    let host = file("x86/host-guest-pingpong/host.dat.zst");
+    let guest = file("x86/host-guest-pingpong/host-a.dat.zst");
+    let document = document("vcpus", &[&host, &guest], &["--vcpu", "1"]);
+    let row = &list(&document["rows"])[0];
+    let tasks = list(&row["guest"]);
+    let serial = tasks.iter().find(|task| task["name"] == "ttyS0");
+    let serial = serial.expect("the serial line interrupts");
+    assert_eq!(serial["what"], "interrupt");
+    assert!(
+        number(serial, "user_ns") * 10 > number(row, "user_ns") * 9,
+        "{serial}"
+    );
+    let pingpong: u64 = tasks
+        .iter()
+        .filter(|task| task["name"] == "wl")
+        .map(|task| number(task, "exits"))
+        .sum();
+    assert!(pingpong * 3 > number(row, "exits"), "{tasks:?}");
+}
+
+#[test]
+fn wrong_pairs_are_refused_with_what_speaks_against_them() {
+    let arm = file("arm64/virtio-mmio/boot2-vsock/trace.dat.zst");
+    let x86 = file("x86/host-guest-pingpong/host.dat.zst");
+    let guest = file("x86/host-guest-pingpong/host-a.dat.zst");
+    let refused = |paths: &[&Path], more: &[&str]| {
+        let run = over("info", paths, more);
+        assert_eq!(run.status, 1, "{}", run.text());
+        run.stderr
+    };
+    let other = refused(&[&arm, &guest], &[]);
+    assert!(
+        other.contains("was recorded with another host's recording"),
+        "{other}"
+    );
+    let itself = refused(&[&x86, &x86], &[]);
+    assert!(itself.contains("by chance"), "{itself}");
+    let named = format!("--guest=nobody={}", guest.display());
+    let named = refused(&[&x86], &[&named]);
+    assert!(named.contains("not of nobody"), "{named}");
+    let twice = refused(&[&x86, &guest, &guest], &[]);
+    assert!(twice.contains("is given twice"), "{twice}");
+    // Without ids, as texts, nothing but causality speaks.
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    let text = |path: &Path, name: &str| {
+        let text = over("events", &[path], &[]).text();
+        write_text(folder.path(), name, &text)
+    };
+    let [arm, x86, guest] =
+        [(arm, "arm"), (x86, "x86"), (guest, "guest")].map(|(path, name)| text(&path, name));
+    let other = refused(&[&arm, &guest], &[]);
+    assert!(other.contains("at the best offset of its clock"), "{other}");
+    let fits = document("info", &[&x86, &guest], &[]);
+    let row = &list(&fits["guests"])[0];
+    assert_eq!(
+        (number(row, "inside"), number(row, "outside")),
+        (45515, 0),
+        "{row}"
+    );
+    assert_eq!(row["whose"], "shown");
+    // A guest through a pipe.
+    let path = x86.to_string_lossy();
+    let input = std::fs::read(&guest).expect("it was written");
+    let piped = run_with(["info", path.as_ref(), "-", "--format", "json"], &input);
+    let piped = piped.json().expect("it can be read");
+    assert_eq!(list(&piped["guests"])[0]["inside"], row["inside"]);
+}

@@ -1,0 +1,370 @@
+//! A host's recording with those of its guests: texts made by hand, of which it is known whose guest each is and when everything was.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use analysis::{GuestDoing, GuestTasks, Info, Inside, Study, Vcpus, Window};
+use event::{Event, EventType, Order, Sink};
+use proptest::prelude::*;
+use session::{Error, Guest, GuestClock, Opened, Options, Session, Whose};
+
+/// A VM of a host: the thread of its vCPU, and how far its guest's clock is behind, in microseconds.
+#[derive(Clone, Copy)]
+struct Made {
+    tid: i32,
+    seed: u64,
+    behind_us: u64,
+}
+
+const A: Made = Made {
+    tid: 101,
+    seed: 1,
+    behind_us: 86_400_000_000,
+};
+const B: Made = Made {
+    tid: 201,
+    seed: 2,
+    behind_us: 12_345_678,
+};
+
+/// When the host's recording begins, in microseconds.
+const BEGIN_US: u64 = 100_000_000_000;
+const ROUNDS: u64 = 400;
+
+/// Returns when a VM was in its guest, in microseconds: from, and until. No two are alike.
+fn windows(of: Made) -> Vec<(u64, u64)> {
+    let mut state = of.seed;
+    let mut next = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut at = BEGIN_US;
+    let mut out = Vec::new();
+    for _ in 0..ROUNDS {
+        at += 300 + next(900);
+        let exit = at + 60 + next(200);
+        out.push((at, exit));
+        at = exit;
+    }
+    out
+}
+
+fn seconds(us: u64) -> String {
+    format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
+}
+
+/// Returns the host's text: entries and exits of all VMs.
+fn host(of: &[Made]) -> String {
+    let mut lines = Vec::new();
+    for vm in of {
+        for (entry, exit) in windows(*vm) {
+            let head = |at: u64| {
+                format!(
+                    "   CPU 0/KVM-{}   [00{}] {}",
+                    vm.tid,
+                    vm.tid / 100,
+                    seconds(at)
+                )
+            };
+            lines.push((
+                entry,
+                format!("{}: kvm_entry: vcpu 0, rip 0x1000", head(entry)),
+            ));
+            lines.push((
+                exit,
+                format!("{}: kvm_exit: reason HLT rip 0x1000 info 0 0", head(exit)),
+            ));
+        }
+    }
+    lines.sort();
+    let lines = lines.into_iter().map(|(_, line)| line + "\n");
+    "cpus=4\n".to_owned() + &lines.collect::<String>()
+}
+
+/// Returns a guest's text: in each of its windows `server` gets the CPU 20 us after the entry, and gives it back 50 us after it.
+fn guest(of: Made) -> String {
+    let mut out = "cpus=1\n".to_owned();
+    for (entry, _) in windows(of) {
+        let own = entry - of.behind_us;
+        let mut switch = |at: u64, from: (&str, i32), to: (&str, i32)| {
+            let _ = writeln!(
+                out,
+                "   {}-{}   [000] {}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> next_comm={} next_pid={} \
+                 next_prio=120",
+                from.0,
+                from.1,
+                seconds(at),
+                from.0,
+                from.1,
+                to.0,
+                to.1
+            );
+        };
+        switch(own + 20, ("swapper/0", 0), ("server", 77));
+        switch(own + 50, ("server", 77), ("swapper/0", 0));
+    }
+    out
+}
+
+struct Files {
+    folder: tempfile::TempDir,
+}
+
+impl Files {
+    fn new() -> Files {
+        Files {
+            folder: tempfile::tempdir().expect("there is room for temporary files"),
+        }
+    }
+
+    fn add(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).expect("there is room for temporary files");
+        path
+    }
+}
+
+/// Whose guest a recording was found to be, and how far its clock is behind.
+#[derive(Debug, PartialEq)]
+struct Found {
+    whose: Whose,
+    clock: GuestClock,
+    tid: i32,
+    offset_ns: i64,
+    outside: u64,
+}
+
+/// Pairs a host with guests, each said to be of a VM or not.
+fn found(host: &str, guests: &[(&str, Option<&str>)]) -> Result<Vec<Found>, Error> {
+    let files = Files::new();
+    let session = Session::open(Options::default())?;
+    let path = files.add("host.txt", host);
+    let host = session.input(&path)?;
+    let host = host.recording()?;
+    let inputs: Vec<_> = (guests.iter().zip(0..))
+        .map(|((text, told), number)| {
+            let path = files.add(&format!("guest{number}.txt"), text);
+            (session.input(&path).expect("it was written"), *told)
+        })
+        .collect();
+    let inputs = inputs.iter().map(|(input, told)| input.guest(*told));
+    let inputs: Result<Vec<_>, Error> = inputs.collect();
+    let guests = host.guests(inputs?)?;
+    let found = guests.iter().map(|guest| Found {
+        whose: guest.whose(),
+        clock: guest.clock(),
+        tid: guest.vcpus()[0].1,
+        offset_ns: guest.fit().offset_ns,
+        outside: guest.fit().outside,
+    });
+    Ok(found.collect())
+}
+
+fn assert_is(found: &Found, of: Made, whose: Whose) {
+    let right = i64::try_from(of.behind_us * 1000).expect("some days");
+    assert_eq!((found.whose, found.tid), (whose, of.tid), "{found:?}");
+    assert_eq!(
+        (found.clock, found.outside),
+        (GuestClock::Fitted, 0),
+        "{found:?}"
+    );
+    // An event comes 20 us after the entry, and another one at least 10 us before the exit.
+    assert!(
+        found.offset_ns.abs_diff(right) <= 20_000,
+        "{found:?} for {right}"
+    );
+}
+
+#[test]
+fn guests_are_known_by_their_events_however_far_their_clocks_are_apart() {
+    let host = host(&[A, B]);
+    let both = found(&host, &[(&guest(B), None), (&guest(A), None)]).expect("they fit");
+    assert_is(&both[0], B, Whose::Shown);
+    assert_is(&both[1], A, Whose::Shown);
+    let told = found(&host, &[(&guest(A), Some("101"))]).expect("it fits");
+    assert_is(&told[0], A, Whose::Told);
+}
+
+#[test]
+fn wrong_pairs_are_refused_with_the_reason() {
+    let host = host(&[A, B]);
+    let refused = |guests: &[(&str, Option<&str>)]| match found(&host, guests) {
+        Ok(found) => panic!("{found:?}"),
+        Err(error) => error.to_string(),
+    };
+    // Swapped, of another boot, of nobody, and one guest twice.
+    let swapped = refused(&[(&guest(A), Some("201"))]);
+    assert!(
+        swapped.contains("is no guest of") && swapped.contains("by chance"),
+        "{swapped}"
+    );
+    let other = Made { seed: 3, ..A };
+    let other = refused(&[(&guest(other), None)]);
+    assert!(other.contains("at the best offset of its clock"), "{other}");
+    let nobody = refused(&[(&guest(A), Some("web"))]);
+    assert!(nobody.contains("has no VM web"), "{nobody}");
+    let twice = refused(&[(&guest(A), None), (&guest(A), None)]);
+    assert!(twice.contains("is no guest of"), "{twice}");
+    // A host that shows no vCPU.
+    let none = found(&guest(B), &[(&guest(A), None)]).expect_err("it has no vCPU");
+    assert!(none.to_string().contains("kvm_entry"), "{none}");
+}
+
+/// Notes the times and machines of all events.
+#[derive(Default)]
+struct All(Vec<(u64, u16)>);
+
+impl Sink for All {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
+        true
+    }
+
+    fn order(&self, _: &EventType<'_>) -> Order {
+        Order::Any
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.0.push((event.time, event.machine()));
+        ControlFlow::Continue(())
+    }
+}
+
+/// Walks a host and guests, if they can be paired.
+fn walk<S: Sink>(
+    host: &str,
+    guests: &[&[u8]],
+    sink: &mut S,
+    prepare: fn(&mut S, &Opened<'_>, &[Guest<'_>]),
+) -> bool {
+    let files = Files::new();
+    let session = Session::open(Options::default()).expect("nothing is read");
+    let path = files.add("host.txt", host);
+    let host = session.input(&path).expect("it was written");
+    let host = host.recording().expect("it is a recording");
+    let paths = guests
+        .iter()
+        .zip(0..)
+        .map(|(text, number)| files.add(&format!("{number}"), text));
+    let inputs: Vec<_> = paths.filter_map(|path| session.input(&path).ok()).collect();
+    let inputs: Result<Vec<_>, Error> = inputs.iter().map(|input| input.guest(None)).collect();
+    let Some(guests) = inputs.ok().and_then(|inputs| host.guests(inputs).ok()) else {
+        return false;
+    };
+    prepare(sink, &host, &guests);
+    host.walk_with(&guests, sink);
+    true
+}
+
+#[test]
+fn all_events_come_in_the_order_of_the_hosts_clock() {
+    let mut all = All::default();
+    let guests = [guest(A), guest(B)];
+    let guests = [guests[0].as_bytes(), guests[1].as_bytes()];
+    assert!(walk(&host(&[A, B]), &guests, &mut all, |_, _, _| ()));
+    let of = |machine: u16| all.0.iter().filter(|one| one.1 == machine).count() as u64;
+    assert_eq!([of(0), of(1), of(2)], [4 * ROUNDS, 2 * ROUNDS, 2 * ROUNDS]);
+    assert!(all.0.is_sorted_by_key(|one| one.0));
+}
+
+/// What a study finds of the host, in words.
+fn of_host(study: &Study) -> String {
+    let walked = study.walked();
+    let vcpus = study.get::<Vcpus>().expect("asked for").report(&walked);
+    let info = study.get::<Info>().expect("asked for").report(&walked);
+    format!("{vcpus:#?}\n{info:#?}")
+}
+
+fn study() -> Study {
+    Study::default()
+        .with(Info::new())
+        .with(Vcpus::new(Window::default()))
+        .with(Inside::new())
+        .with(GuestTasks::new(Window::default()))
+}
+
+#[test]
+fn what_guests_did_is_split_by_their_events() {
+    let files = Files::new();
+    let session = Session::open(Options::default()).expect("nothing is read");
+    let (path, own) = (files.add("host", host(&[A])), files.add("guest", guest(A)));
+    let host = session.input(&path).expect("it was written");
+    let host = host.recording().expect("it is a recording");
+    let input = session.input(&own).expect("it was written");
+    let guests = host.guests(vec![input.guest(None).expect("it is a recording")]);
+    let guests = guests.expect("it fits");
+    let mut study = study();
+    host.prepare_with(&mut study, &guests);
+    host.walk_with(&guests, &mut study);
+    study.finish();
+    let inside = study.get::<Inside>().expect("asked for").report(1);
+    // Behind the last exit the host has nothing, and before it has two events for each entry.
+    assert_eq!((inside.inside, inside.outside), (2 * ROUNDS, 0));
+    assert_eq!(inside.residual_ns(), 0);
+    let walked = study.walked();
+    let tasks = study.get::<GuestTasks>().expect("asked for");
+    let report = tasks.report(&walked, A.tid).expect("its guest was walked");
+    let server = report
+        .tasks
+        .iter()
+        .find(|task| task.doing == GuestDoing::Task(77));
+    let server = server.expect("it ran");
+    assert_eq!(server.name.as_deref(), Some("server"));
+    // 30 us in each window.
+    assert_eq!(server.times.get(model::State::Guest), ROUNDS * 30_000);
+    assert_eq!(server.exits, 0);
+    let idle = report
+        .tasks
+        .iter()
+        .find(|task| task.doing == GuestDoing::Idle);
+    assert_eq!(idle.map(|idle| idle.exits), Some(ROUNDS - 1));
+    // The last exit comes when the guest's recording has ended.
+    let unknown = report
+        .tasks
+        .iter()
+        .find(|task| task.doing == GuestDoing::Unknown);
+    assert_eq!(unknown.map(|unknown| unknown.exits), Some(1));
+    let rows = study
+        .get::<Vcpus>()
+        .expect("asked for")
+        .report(&walked)
+        .rows;
+    for state in model::State::ALL {
+        let sum: u64 = report.tasks.iter().map(|task| task.times.get(state)).sum();
+        assert_eq!(sum, rows[0].times.get(state), "{state:?}");
+    }
+    // What is found of the host is what is found of it alone.
+    let mut alone = self::study();
+    host.prepare(&mut alone);
+    host.walk(&mut alone);
+    alone.finish();
+    assert_eq!(of_host(&study), of_host(&alone));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn damaged_guests_cost_themselves_alone(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..200), cut in any::<prop::sample::Index>()) {
+        let mut bytes = guest(B).into_bytes();
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes.truncate(bytes.len() / 2 + cut.index(bytes.len() / 2));
+        let text = host(&[A, B]);
+        let mut alone = study();
+        let prepare = |study: &mut Study, host: &Opened<'_>, guests: &[Guest<'_>]| {
+            host.prepare_with(study, guests);
+        };
+        prop_assert!(walk(&text, &[], &mut alone, prepare));
+        alone.finish();
+        let mut with = study();
+        if walk(&text, &[&bytes], &mut with, prepare) {
+            with.finish();
+            prop_assert_eq!(of_host(&with), of_host(&alone));
+        }
+    }
+}
