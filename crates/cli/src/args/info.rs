@@ -26,4 +26,5 @@ Examples:
   trapline info perf.data
   trapline info --vm web --time 12.5,13 trace.dat
   trapline info --facts ps.txt trace.dat       names of VMs that it lacks
+  trapline info host.dat guest.dat             whose guest, and how its clock reads
   zstdcat trace.dat.zst | trapline info --format json -";
