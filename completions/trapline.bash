@@ -383,18 +383,22 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-h --event --by --as --wide --sort --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --event --by --as --wide --sort --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --event)
                     COMPREPLY=($(compgen -W "vmexit ioport mmio msr" -- "${cur}"))
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "vm vcpu" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "vm vcpu task" -- "${cur}"))
                     return 0
                     ;;
                 --as)

@@ -185,12 +185,14 @@ never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l console -d 'Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio (x86) and kvm_mmio (arm64) events'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l ns -d 'Print times to the nanosecond'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l event -d 'Show these tables: exits by reason, I/O ports, memory-mapped I/O, model-specific registers' -r -f -a "vmexit\t'Exits by reason'
 ioport\t'I/O ports'
 mmio\t'Memory-mapped I/O'
 msr\t'Model specific registers'"
-complete -c trapline -n "__fish_trapline_using_subcommand exits" -l by -d 'Give each VM, or each vCPU, rows of its own' -r -f -a "vm\t'VMs'
-vcpu\t'vCPUs'"
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l by -d 'Give each VM, each vCPU, or each task of a guest, rows of its own. With guests\' recordings that is \'task\' unless something else is asked for' -r -f -a "vm\t'VMs'
+vcpu\t'vCPUs'
+task\t'Tasks, interrupts and softirqs of guests whose recordings are given'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l as -d 'Time exits as this tool does, and print its table. On arm64, perf measures from entry to exit: the guest\'s time' -r -f -a "perf\t'As perf kvm stat does'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l sort -d 'Sort rows by count, by total time, by mean time or by the longest time' -r -f -a "count\t'Count'
 time\t'Total time'

@@ -71,7 +71,9 @@ pub use exits::{
     MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired, access_key,
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
-pub use guests::{GuestDoing, GuestTask, GuestTasks, GuestTasksReport, Inside, InsideReport};
+pub use guests::{
+    GuestDoing, GuestTask, GuestTasks, GuestTasksReport, GuestWho, Inside, InsideReport,
+};
 pub use info::{EventCount, Info, InfoReport};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};

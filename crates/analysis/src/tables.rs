@@ -194,6 +194,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         vm_pid: None,
         vm_name: None,
         vcpu: None,
+        task: None,
         stats: Stats::of_sums(
             row.count,
             row.total_ns,

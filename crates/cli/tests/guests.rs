@@ -162,6 +162,64 @@ fn times_of_guests_tasks_add_up_to_those_of_their_vcpus() {
 }
 
 #[test]
+fn exits_of_guests_tasks_add_up_to_all_exits() {
+    let mut failures = Failures::default();
+    let mut compared = 0;
+    let tables = ["--event", "vmexit,ioport,mmio,msr"];
+    for Pair { host, guest } in &pairs() {
+        for more in [&[][..], &["--vcpu", "1"]] {
+            let name = format!("{} {more:?}", guest.display());
+            let mut asked = tables.to_vec();
+            asked.extend_from_slice(more);
+            let both = document("exits", &[host, guest], &asked);
+            let alone = document("exits", &[host], &asked);
+            for (table, alone) in list(&both["tables"]).iter().zip(list(&alone["tables"])) {
+                for row in list(&alone["rows"]) {
+                    let of_key = list(&table["rows"])
+                        .iter()
+                        .filter(|one| one["key"] == row["key"]);
+                    for field in ["count", "total_ns", "kernel_ns", "user_ns", "user_count"] {
+                        let sum: u64 = of_key.clone().map(|one| number(one, field)).sum();
+                        failures.equal(
+                            &format!("{name}: {} {field}", row["key"]),
+                            &sum,
+                            &number(row, field),
+                        );
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    failures.finish(compared);
+}
+
+#[test]
+fn tasks_of_exits_are_asked_of_guests_alone() {
+    let host = file("x86/host-guest-pingpong/host.dat.zst");
+    let run = over("exits", &[&host], &["--by", "task"]);
+    assert_eq!(run.status, 1);
+    assert!(
+        run.stderr.contains("--by task takes recordings of guests"),
+        "{}",
+        run.stderr
+    );
+    // A byte for the serial line is written in its interrupt.
+    let guest = file("x86/host-guest-pingpong/host-a.dat.zst");
+    let ports = document("exits", &[&host, &guest], &["--event", "ioport"]);
+    let bytes = |row: &&Value| row["key"] == "0x3f8:POUT";
+    let rows: Vec<&Value> = list(&ports["rows"]).iter().filter(bytes).collect();
+    let [row] = rows.as_slice() else {
+        panic!("{rows:?}");
+    };
+    assert_eq!(
+        (row["task_what"].as_str(), row["task_name"].as_str()),
+        (Some("interrupt"), Some("ttyS0"))
+    );
+    assert_eq!(row["task_tid"], Value::Null);
+}
+
+#[test]
 fn the_guest_is_seen_to_print() {
     // The workload's output goes to the serial line, whose exits the VMM handles.
     let host = file("x86/host-guest-pingpong/host.dat.zst");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{ExitRow, ExitTable, ExitsReport, HandledBy, Stats, Unknowable};
+use analysis::{ExitRow, ExitTable, ExitsReport, GuestDoing, HandledBy, Stats, Unknowable};
 use event::Isa;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::html::Frame;
 use crate::table::{Shown, Table, Unit, more};
 use crate::times;
-use crate::{Layout, quality, vms};
+use crate::{Layout, guest_tasks, quality, vms};
 
 /// A row of a table of exits.
 pub(crate) struct Exit<'r> {
@@ -46,6 +46,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
                 .heading("vCPU", 4)
                 .gap(" ")
         })
+        .only_if(|e| e.row.task.is_some(), task_columns)
         .column("reason", Text, narrow_key)
         .text_only()
         .left("", KEY_WIDTH)
@@ -108,6 +109,31 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         })
 }
 
+/// Columns of what the guest did.
+fn task_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
+    use Unit::{Number, Text};
+    table
+        .column("task", Text, |e: &Exit<'_>| {
+            e.row.task.as_ref().map(guest_tasks::called)
+        })
+        .left("", TASK_WIDTH)
+        .gap(" ")
+        .column("task_what", Text, |e| {
+            let task = e.row.task.as_ref();
+            task.map(|task| guest_tasks::what(task.doing))
+        })
+        .column("task_name", Text, |e| {
+            let task = e.row.task.as_ref();
+            task.and_then(|task| task.name.as_deref())
+        })
+        .column("task_tid", Number, |e| {
+            match e.row.task.as_ref().map(|task| task.doing) {
+                Some(GuestDoing::Task(tid)) => Some(tid),
+                _ => None,
+            }
+        })
+}
+
 /// Columns of the narrow table, which fits 80, and of the wide one; those of the VM stand before them.
 pub(crate) const NARROW: [&str; 8] = [
     "reason",
@@ -156,6 +182,12 @@ fn is_split(exit: &Exit<'_>) -> bool {
 
 /// Columns of the key.
 const KEY_WIDTH: usize = 20;
+
+/// Column of the guest's task.
+const TASK_WIDTH: usize = 19;
+
+/// Columns of the narrow table with one.
+const OF_TASKS: [&str; 5] = ["reason", "count", "total_ns", "total_share", "mean_ns"];
 
 /// Returns the key, and a name behind it where both fit; else the name has a line of its own, in the wide form the line's end.
 fn narrow_key(exit: &Exit<'_>) -> String {
@@ -260,12 +292,15 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
     }
     let columns = columns();
     let vm = vm_columns(report);
-    let view = columns.view(
-        vm.iter()
-            .chain(if wide { &WIDE[..] } else { &NARROW })
-            .copied(),
-    );
-    let indent = " ".repeat(vm.len() * 7);
+    let by_task = report.rows.iter().any(|row| row.task.is_some());
+    let task = by_task.then_some("task");
+    let rest = match (wide, by_task) {
+        (true, _) => &WIDE[..],
+        (false, true) => &OF_TASKS,
+        (false, false) => &NARROW,
+    };
+    let view = columns.view(vm.iter().copied().chain(task).chain(rest.iter().copied()));
+    let indent = " ".repeat(vm.len() * 7 + usize::from(by_task) * (TASK_WIDTH + 1));
     let _ = writeln!(out, "{}", view.head());
     for exit in rows(isa, report, &[]).take(layout.limit) {
         out.push_str(&view.line(&exit, layout));
@@ -348,9 +383,11 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
     }
     let unknowable = analysis::unknowable(seen);
     let columns = columns();
+    let by_task = report.rows.iter().any(|row| row.task.is_some());
     let before = vm_columns(report)
         .iter()
         .copied()
+        .chain(by_task.then_some("task"))
         .chain(["key", "total_ns"]);
     // No time of an exit is in the guest.
     let states = times::names(false).skip(1);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{GuestDoing, GuestTask, GuestTasksReport};
+use analysis::{GuestDoing, GuestTask, GuestTasksReport, GuestWho};
 use model::State;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::Layout;
 use crate::table::{Table, Unit};
 
 /// Returns what kind of thing it is.
-fn what(doing: GuestDoing) -> &'static str {
+pub(crate) fn what(doing: GuestDoing) -> &'static str {
     match doing {
         GuestDoing::Task(_) => "task",
         GuestDoing::Idle => "idle",
@@ -21,9 +21,9 @@ fn what(doing: GuestDoing) -> &'static str {
 }
 
 /// Returns what it is called.
-fn called(task: &GuestTask) -> String {
-    let name = task.name.as_deref();
-    match task.doing {
+pub(crate) fn called(who: &GuestWho) -> String {
+    let name = who.name.as_deref();
+    match who.doing {
         GuestDoing::Task(tid) => format!("{}:{tid}", name.unwrap_or("")),
         GuestDoing::Idle => "idle".to_owned(),
         GuestDoing::Softirq(_) => format!("softirq {}", name.unwrap_or("?")),
@@ -39,13 +39,13 @@ pub(crate) fn columns() -> Table<'static, GuestTask> {
         move |task: &GuestTask| -> u64 { states.iter().map(|state| task.times.get(*state)).sum() }
     };
     Table::new()
-        .column("what", Text, |task: &GuestTask| what(task.doing))
-        .column("name", Text, |task: &GuestTask| task.name.clone())
-        .column("called", Text, called)
+        .column("what", Text, |task: &GuestTask| what(task.who.doing))
+        .column("name", Text, |task: &GuestTask| task.who.name.clone())
+        .column("called", Text, |task: &GuestTask| called(&task.who))
         .text_only()
         .left("  the guest did", 30)
-        .show(|task, _| format!("  {}", called(task)))
-        .column("tid", Number, |task| match task.doing {
+        .show(|task, _| format!("  {}", called(&task.who)))
+        .column("tid", Number, |task| match task.who.doing {
             GuestDoing::Task(tid) => Some(tid),
             _ => None,
         })
@@ -88,7 +88,7 @@ pub(crate) fn text(report: &GuestTasksReport, layout: Layout) -> String {
         "runnable_ns",
         "exits",
     ]);
-    let known = |task: &&GuestTask| task.doing != GuestDoing::Unknown;
+    let known = |task: &&GuestTask| task.who.doing != GuestDoing::Unknown;
     let mut out = view.text(report.tasks.iter().filter(known), layout);
     if let Some(unknown) = report.tasks.iter().find(|task| !known(task)) {
         let _ = writeln!(

@@ -33,6 +33,7 @@ fn exit(key: &str) -> ExitRow {
         vm_pid: None,
         vm_name: None,
         vcpu: None,
+        task: None,
         stats: stats(&[1_000, 2_500]),
         times: None,
         user_count: 0,

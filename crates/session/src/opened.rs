@@ -15,7 +15,7 @@ use crate::holds::holds;
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
 use crate::window::Filtered;
-use crate::{Error, Guest, Session, UserFunctions};
+use crate::{Error, Session, UserFunctions};
 
 /// Which events a filtered walk leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,14 +132,6 @@ impl<'s> Opened<'s> {
         }
     }
 
-    /// Tells a study the same, and which of this host's threads are the vCPUs of guests that are walked with it.
-    pub fn prepare_with(&self, study: &mut Study, guests: &[Guest<'_>]) {
-        self.prepare(study);
-        for (guest, machine) in guests.iter().zip(1..) {
-            study.guest_vcpus(machine, guest.vcpus().iter().copied());
-        }
-    }
-
     /// Tells where the functions are that paths ask for, for the function tracer's events.
     pub fn locate(&self, paths: &mut Paths) {
         let Some(formats) = self.reader.formats() else {
@@ -213,19 +205,8 @@ impl<'s> Opened<'s> {
         self.filtered(sink, scope, |sink| self.reader.walk(sink))
     }
 
-    /// Walks a sink over the events that the filters let through, and those of guests at the time that was asked for, as
-    /// [`Opened::walk_with`] does.
-    pub fn walk_filtered_with(
-        &self,
-        guests: &[Guest<'_>],
-        sink: &mut dyn Sink,
-        scope: Scope,
-    ) -> Vec<Outcome> {
-        self.filtered(sink, scope, |sink| self.walk_with(guests, sink))
-    }
-
     /// Puts the filters before a sink that is walked.
-    fn filtered<R>(
+    pub(crate) fn filtered<R>(
         &self,
         sink: &mut dyn Sink,
         scope: Scope,

@@ -309,22 +309,22 @@ fn what_guests_did_is_split_by_their_events() {
     let server = report
         .tasks
         .iter()
-        .find(|task| task.doing == GuestDoing::Task(77));
+        .find(|task| task.who.doing == GuestDoing::Task(77));
     let server = server.expect("it ran");
-    assert_eq!(server.name.as_deref(), Some("server"));
+    assert_eq!(server.who.name.as_deref(), Some("server"));
     // 30 us in each window.
     assert_eq!(server.times.get(model::State::Guest), ROUNDS * 30_000);
     assert_eq!(server.exits, 0);
     let idle = report
         .tasks
         .iter()
-        .find(|task| task.doing == GuestDoing::Idle);
+        .find(|task| task.who.doing == GuestDoing::Idle);
     assert_eq!(idle.map(|idle| idle.exits), Some(ROUNDS - 1));
     // The last exit comes when the guest's recording has ended.
     let unknown = report
         .tasks
         .iter()
-        .find(|task| task.doing == GuestDoing::Unknown);
+        .find(|task| task.who.doing == GuestDoing::Unknown);
     assert_eq!(unknown.map(|unknown| unknown.exits), Some(1));
     let rows = study
         .get::<Vcpus>()

@@ -15,13 +15,16 @@
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
 //! seen entering is not timed, and told in [`Unpaired`].
 
+mod asked;
 #[cfg(test)]
 mod bounds;
+mod groups;
 mod rows;
 mod single;
 pub(crate) mod table;
 mod warnings;
 
+use groups::Groups;
 pub use rows::{
     ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow, access_key,
 };
@@ -30,13 +33,9 @@ pub use single::SingleExit;
 use single::Singles;
 pub use table::ExitTable;
 
-use event::{Data, Event, EventType, ExitReason, Isa, Kind, MmioAccess};
+use event::{Data, Event, ExitReason, Isa, MmioAccess};
 use model::{ByNumber, Machine, Seen, State, Times, Vm, vm_names};
 use rustc_hash::FxHashMap;
-
-use crate::analysis::{Analysis, Context, Needs, States, Walked, Want};
-use crate::series::Measured;
-use crate::slices::Amount;
 
 /// Which two events an exit is timed between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +55,8 @@ pub struct By {
     pub vm: bool,
     /// A row for each vCPU (of each VM).
     pub vcpu: bool,
+    /// A row for each task of a guest, where guests' recordings are walked too.
+    pub task: bool,
 }
 
 /// What to count.
@@ -152,6 +153,7 @@ pub struct Exits {
     before_first_entry: FxHashMap<ExitReason, u64>,
     without_entry: FxHashMap<ExitReason, u64>,
     singles: Singles,
+    groups: Groups,
 }
 
 const VMEXIT: usize = 0;
@@ -178,6 +180,7 @@ impl Exits {
             ..Rows::default()
         });
         Exits {
+            groups: Groups::new(options.by),
             options,
             vcpus: Vec::new(),
             by_tid: ByNumber::default(),
@@ -241,16 +244,6 @@ impl Exits {
         self.options.convention == Convention::Perf || matches!(isa, Isa::Vmx | Isa::Svm)
     }
 
-    /// Returns the group a thread's rows belong to: itself, until VMs are known at the end.
-    #[inline]
-    fn group(&self, tid: i32) -> i32 {
-        if self.options.by.vm || self.options.by.vcpu {
-            tid
-        } else {
-            0
-        }
-    }
-
     /// Whether perf's arm64 convention applies: intervals begin at the entry.
     #[inline]
     fn inverted(&self) -> bool {
@@ -269,7 +262,7 @@ impl Exits {
             self.vcpus[slot].known = true;
         }
         let inverted = self.inverted();
-        let group = self.group(event.tid);
+        let group = self.groups.of(event.tid);
         let row = self.tables[VMEXIT]
             .wanted
             .then(|| self.tables[VMEXIT].row(Key::Reason(reason), group));
@@ -359,7 +352,7 @@ impl Exits {
         let Some(slot) = self.known_slot(event.tid) else {
             return;
         };
-        let group = self.group(event.tid);
+        let group = self.groups.of(event.tid);
         let row = self.tables[table].row(key, group);
         let begun = Begun {
             time: event.time,
@@ -387,7 +380,7 @@ impl Exits {
         if begun.time == 0 {
             return;
         }
-        let group = self.group(event.tid);
+        let group = self.groups.of(event.tid);
         let row = match begun.row {
             Some(row) => row,
             None => self.tables[MMIO].row(
@@ -494,13 +487,14 @@ impl Exits {
         seen: Option<&Seen>,
     ) -> ExitsReport {
         let mut out: Vec<ExitRow> = Vec::new();
-        let mut index: FxHashMap<(Key, Option<usize>, Option<u32>), usize> = FxHashMap::default();
+        let mut index = FxHashMap::default();
         for row in rows.rows.iter().filter(|row| row.stats.count() > 0) {
-            let place = places.get(&row.group);
+            let place = places.get(&self.groups.tid(row.group));
             let by = self.options.by;
             let vm = place.filter(|_| by.vm || by.vcpu).map(|p| p.0);
             let vcpu = place.filter(|_| by.vcpu).map(|p| p.1);
-            let at = *index.entry((row.key, vm, vcpu)).or_insert_with(|| {
+            let doing = self.groups.doing(row.group);
+            let at = *index.entry((row.key, vm, vcpu, doing)).or_insert_with(|| {
                 out.push(make_row(table, row.key));
                 out.len() - 1
             });
@@ -508,6 +502,7 @@ impl Exits {
             into.vm_pid = vm.and_then(|vm| vms.0[vm].pid);
             into.vm_name = vm.map(|vm| vms.1[vm].clone());
             into.vcpu = vcpu;
+            into.task = self.groups.who(row.group);
             into.stats.merge(&row.stats);
             into.user_count += row.user_count;
             into.whole.merge(row.whole);
@@ -526,6 +521,7 @@ impl Exits {
                 .then(b.stats.total().cmp(&a.stats.total()))
                 .then_with(|| a.key.cmp(&b.key))
                 .then((a.vm_pid, &a.vm_name, a.vcpu).cmp(&(b.vm_pid, &b.vm_name, b.vcpu)))
+                .then_with(|| a.task.cmp(&b.task))
         });
         let sum = |rows: &mut dyn Iterator<Item = &ExitRow>| {
             rows.fold(0u64, |sum, row| sum.saturating_add(row.stats.total()))
@@ -538,61 +534,5 @@ impl Exits {
             seen: seen.copied(),
             rows: out,
         }
-    }
-}
-
-impl Analysis for Exits {
-    fn needs(&self) -> Needs {
-        let By { vm, vcpu } = self.options.by;
-        Needs {
-            threads: vm || vcpu,
-            states: match (self.options.split, self.wants_accesses()) {
-                (false, _) => States::Nothing,
-                (true, false) => States::WithoutAccesses,
-                (true, true) => States::All,
-            },
-            ..Needs::default()
-        }
-    }
-
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        let wanted = |table: usize| self.tables[table].wanted;
-        let wanted = match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry => true,
-            Kind::KvmPio => wanted(IOPORT),
-            Kind::KvmMmio => wanted(MMIO),
-            Kind::KvmMsr => wanted(MSR),
-            _ => false,
-        };
-        match wanted {
-            true => Want::Thread,
-            false => Want::Nothing,
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
-        if context.chosen.counts {
-            self.take(event, data, context.machine);
-        }
-    }
-
-    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-        // Rows keep their numbers: new ones come behind.
-        for (rows, table) in self.tables.iter().zip(0u8..) {
-            for (row, number) in rows.rows.iter().zip(0u32..) {
-                let amount = Amount {
-                    count: row.stats.count(),
-                    ns: row.stats.total(),
-                };
-                tell(table, number, amount);
-            }
-        }
-    }
-
-    fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
-        let table = *ExitTable::ALL.get(usize::from(part))?;
-        let row = self.tables.get(usize::from(part))?;
-        let row = row.rows.get(number as usize)?;
-        Some(Measured::Exits(table, make_row(table, row.key).key))
     }
 }

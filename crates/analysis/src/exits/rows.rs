@@ -5,6 +5,7 @@ use model::{Access, Seen, Times};
 use rustc_hash::FxHashMap;
 
 use super::table::ExitTable;
+use crate::guests::GuestWho;
 use crate::{Stats, Taken};
 
 /// Rows of a table at most, where they are not told apart by VM or vCPU; what is beyond is in one row called [`OTHERS`].
@@ -52,6 +53,8 @@ pub struct ExitRow {
     pub vm_name: Option<String>,
     /// vCPU, where there are rows by vCPU.
     pub vcpu: Option<u32>,
+    /// What the guest did that made the exits, where there are rows by that.
+    pub task: Option<GuestWho>,
     /// Count and durations.
     pub stats: Stats,
     /// What the vCPU did in that time; it adds up to the total. `None` where it was not asked for.
@@ -256,6 +259,7 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
         vm_pid: None,
         vm_name: None,
         vcpu: None,
+        task: None,
         stats: Stats::default(),
         times: None,
         user_count: 0,

@@ -30,6 +30,15 @@ pub enum Doing {
     Unknown,
 }
 
+/// What a guest did, with its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Who {
+    /// What it did.
+    pub doing: Doing,
+    /// What that is called: the task's name, the interrupt's, the softirq's; `None` where it is not known or has none.
+    pub name: Option<String>,
+}
+
 /// What events of a kind say.
 #[derive(Debug)]
 enum Says {

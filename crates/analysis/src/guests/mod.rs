@@ -1,9 +1,11 @@
 //! What guests say whose recordings are walked with their host's.
 
 mod doing;
+mod follow;
 mod inside;
 mod tasks;
 
-pub use doing::Doing as GuestDoing;
+pub use doing::{Doing as GuestDoing, Who as GuestWho};
+pub(crate) use follow::Follow;
 pub use inside::{Inside, InsideReport};
 pub use tasks::{GuestTask, GuestTasks, GuestTasksReport};

@@ -1,13 +1,14 @@
 //! Where vCPUs' time went by what their guests did: which task, interrupt or softirq ran, made the exits, and waited for a CPU.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use event::{Data, Event, EventType, Kind, Side};
 use model::{ByNumber, Span, State, Times};
 use rustc_hash::FxHashMap;
 
-use super::doing::{Cpu, Doing, Kinds};
+use super::doing::{Doing, Who};
+use super::follow::Follow;
 use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
 use crate::chosen::Window;
 
@@ -21,9 +22,7 @@ const MAX_PAIRS: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuestTask {
     /// What it did.
-    pub doing: Doing,
-    /// What that is called: the task's name, the interrupt's, the softirq's.
-    pub name: Option<String>,
+    pub who: Who,
     /// Time of the vCPU by state while the guest did that.
     pub times: Times,
     /// Exits meanwhile.
@@ -52,7 +51,6 @@ struct Sum {
 /// A vCPU.
 #[derive(Debug, Default)]
 struct Track {
-    cpu: Cpu,
     /// What the guest did at the end of the last span.
     before: Doing,
     /// What it did from which time on, behind that.
@@ -89,14 +87,11 @@ impl Track {
 #[derive(Debug)]
 pub struct GuestTasks {
     window: Window,
-    kinds: Kinds,
+    follow: Follow,
     /// By thread of the host.
     tracks: ByNumber<Track>,
     /// The thread of each vCPU of the machine, as far as its guest has events.
     tids: Vec<Option<i32>>,
-    /// The thread of each guest's CPUs, by machine and CPU.
-    cpus: HashMap<(u16, i32), i32>,
-    machines: HashMap<i32, u16>,
     sums: FxHashMap<(u32, Doing), Sum>,
 }
 
@@ -105,24 +100,24 @@ impl GuestTasks {
     pub fn new(window: Window) -> GuestTasks {
         GuestTasks {
             window,
-            kinds: Kinds::default(),
+            follow: Follow::default(),
             tracks: ByNumber::default(),
             tids: Vec::new(),
-            cpus: HashMap::new(),
-            machines: HashMap::new(),
             sums: FxHashMap::default(),
         }
     }
 
     /// Returns what the guest did on a vCPU, by the thread that it is on the host; `None` where there is no guest's recording of it.
     pub fn report(&self, walked: &Walked<'_>, tid: i32) -> Option<GuestTasksReport> {
-        let machine = *self.machines.get(&tid)?;
+        self.follow.machine(tid)?;
         let vcpu = self.tids.iter().position(|one| *one == Some(tid))? as u32;
         let seen = walked.machine.seen();
         let sums = self.sums.iter().filter(|((of, _), _)| *of == vcpu);
         let tasks = sums.map(|((_, doing), sum)| GuestTask {
-            doing: *doing,
-            name: self.kinds.called(machine, *doing),
+            who: Who {
+                doing: *doing,
+                name: self.follow.called(tid, *doing),
+            },
             times: seen.settle(&sum.times, sum.kernel_waiting_ns),
             exits: sum.exits,
         });
@@ -130,20 +125,20 @@ impl GuestTasks {
         // What is not known comes last, and how long nothing was to be done does not make the idle task the first.
         let heavy = |task: &GuestTask| {
             let asleep = task.times.get(State::Halted) + task.times.get(State::Poll);
-            let unknown = task.doing == Doing::Unknown;
-            (unknown, Reverse(task.times.total() - asleep), task.doing)
+            let unknown = task.who.doing == Doing::Unknown;
+            (
+                unknown,
+                Reverse(task.times.total() - asleep),
+                task.who.doing,
+            )
         };
         tasks.sort_by_key(heavy);
+        let (interrupts, softirqs) = self.follow.has();
         Some(GuestTasksReport {
             tasks,
-            interrupts: self.kinds.interrupts,
-            softirqs: self.kinds.softirqs,
+            interrupts,
+            softirqs,
         })
-    }
-
-    /// Returns whether any guest had an event.
-    pub fn any(&self) -> bool {
-        !self.machines.is_empty()
     }
 
     fn sum(&mut self, vcpu: u32, doing: Doing) -> &mut Sum {
@@ -202,18 +197,13 @@ impl Analysis for GuestTasks {
     }
 
     fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
-        self.kinds.wants(ty)
+        self.follow.wants(ty)
     }
 
     fn guest_event(&mut self, guest: &GuestEvent<'_>, context: &mut Context<'_>) {
-        let Some(tid) = guest.vcpu_tid else {
+        let Some((tid, doing)) = self.follow.takes(guest) else {
             return;
         };
-        let machine = guest.event.machine();
-        if self.tracks.get(tid).is_none() {
-            self.machines.insert(tid, machine);
-            self.cpus.insert((machine, guest.event.cpu), tid);
-        }
         if let Some(vcpu) = context.machine.vcpu_of(tid) {
             let at = vcpu as usize;
             if self.tids.len() <= at {
@@ -222,27 +212,16 @@ impl Analysis for GuestTasks {
             self.tids[at] = Some(tid);
         }
         let track = self.tracks.entry(tid, Track::default);
-        track.cpu.takes(&mut self.kinds, guest.event, guest.data);
-        let doing = track.cpu.doing();
         track.changes(guest.event.time, doing);
     }
 
     fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
-        // What was going on may have ended meanwhile.
-        let (time, only) = match side {
-            Side::Lost { time, cpu, .. } => (*time, Some(*cpu)),
-            Side::End { time } => (*time, None),
-            _ => return,
-        };
-        for (&(of, cpu), &tid) in &self.cpus {
-            if of == machine
-                && only.is_none_or(|only| only == cpu)
-                && let Some(track) = self.tracks.get_mut(tid)
-            {
-                track.cpu = Cpu::default();
+        let tracks = &mut self.tracks;
+        self.follow.side(machine, side, |tid, time| {
+            if let Some(track) = tracks.get_mut(tid) {
                 track.changes(time, Doing::Unknown);
             }
-        }
+        });
     }
 
     fn spans(&mut self, spans: &[Span], _: &Context<'_>) {

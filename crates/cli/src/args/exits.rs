@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Common;
+use super::{Common, GuestArgs};
 
 /// `trapline exits`.
 #[derive(Debug, Args)]
@@ -13,6 +13,9 @@ pub(crate) struct ExitsArgs {
     /// Recording, or the printed output of perf kvm stat report; - is standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
 
     /// Show these tables: exits by reason, I/O ports, memory-mapped I/O, model-specific registers.
     #[arg(
@@ -24,7 +27,8 @@ pub(crate) struct ExitsArgs {
     )]
     pub event: Vec<Table>,
 
-    /// Give each VM, or each vCPU, rows of its own.
+    /// Give each VM, each vCPU, or each task of a guest, rows of its own. With guests' recordings that is 'task' unless something else is
+    /// asked for.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub by: Vec<GroupBy>,
 
@@ -59,6 +63,7 @@ Examples:
   trapline exits --by vcpu --sort time --wide perf.data
   trapline exits --event mmio --wide --mtree mtree.txt perf.data
   trapline exits --as perf perf.data.guest  the table of perf kvm stat report
+  trapline exits host.dat guest.dat         which of the guest's tasks made them
   trapline exits --sort time vmexit.txt     a table that perf printed";
 
 /// Whose way of timing exits to follow.
@@ -88,6 +93,8 @@ pub(crate) enum GroupBy {
     Vm,
     /// vCPUs.
     Vcpu,
+    /// Tasks, interrupts and softirqs of guests whose recordings are given.
+    Task,
 }
 
 /// Orders of rows, largest first.

@@ -13,6 +13,7 @@ use session::{HostFacts, Input, Scope, Wanted};
 
 use crate::answer::Answer;
 use crate::args::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
+use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -22,12 +23,22 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         ..Beside::default()
     };
-    let session = opening::session(&args.common, &beside, &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    if let Some(pictures) = input.tables()? {
-        return of_tables(args, &input, pictures, session.host_facts());
+    let paths = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &beside, &paths)?;
+    let joined = Joined::open(&session, &args.recording, &args.guests)?;
+    let input = &joined.host;
+    if paths.len() == 1
+        && let Some(pictures) = input.tables()?
+    {
+        return of_tables(args, input, pictures, session.host_facts());
     }
     let recording = input.recording()?;
+    let guests = recording.guests(joined.inputs()?)?;
+    if args.by.contains(&GroupBy::Task) && guests.is_empty() {
+        bail!(
+            "--by task takes recordings of guests: which task made an exit stands in the guest's own recording"
+        );
+    }
     let perf = args.convention == Some(TimesAs::Perf);
     let filter = &args.common.filter;
     let exits = Exits::new(Options {
@@ -40,6 +51,8 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         by: By {
             vm: args.by.contains(&GroupBy::Vm),
             vcpu: args.by.contains(&GroupBy::Vcpu),
+            task: args.by.contains(&GroupBy::Task)
+                || (args.by.is_empty() && !guests.is_empty() && !perf),
         },
         // perf's table has no column for where the time went.
         split: !perf,
@@ -48,21 +61,22 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     if filter.cpu.is_none() {
         study = study.with(Continuity::new());
     }
-    recording.prepare(&mut study);
-    let name = recording.name().to_owned();
+    recording.prepare_with(&mut study, &guests);
+    let names = joined.names();
     // Time and CPU choose events, as they always did here; vCPUs are chosen among what was found.
     let mut study = study.choose(Window::default(), recording.left_out());
-    let mut outcome = recording.walk_filtered(&mut study, Scope::Window);
+    let outcomes = recording.walk_filtered_with(&guests, &mut study, Scope::Window);
+    let mut quality = joined::quality(outcomes, &guests);
     study.finish();
     let continuity = study.get::<Continuity>().map(Continuity::report);
     let Some(exits) = study.get::<Exits>() else {
         return Ok(());
     };
     let machine = study.walked().machine;
-    recording.warn_of_guess(&mut outcome.quality);
+    recording.warn_of_guess(&mut quality);
     let told_apart = !args.by.is_empty() && filter.vm.is_none();
     if told_apart && let Some(guesses) = model::guesses(&machine.vms()) {
-        outcome.quality.warn(guesses);
+        quality.warn(guesses);
     }
     recording.require_exits(exits.saw_exits())?;
 
@@ -71,27 +85,27 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         sort(&mut report.rows, args.sort);
     }
     for warning in exits.unpaired().warnings() {
-        outcome.quality.warn(warning);
+        quality.warn(warning);
     }
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
-        outcome.quality.warn(warning);
+        quality.warn(warning);
     }
     let known = reports.first().and_then(|report| report.seen);
     for item in known.iter().flat_map(unknowable) {
         // Where nothing is known the table says so in a line.
         if known.is_some_and(|seen| seen.userspace_exits || seen.switches) {
-            outcome.quality.warn(item.to_string());
+            quality.warn(item.to_string());
         }
     }
     for warning in reports.iter().filter_map(ExitsReport::warning) {
-        outcome.quality.warn(warning);
+        quality.warn(warning);
     }
     let isa = exits.isa();
-    session.host_facts().warn(&mut outcome.quality);
+    session.host_facts().warn(&mut quality);
     let devices = session.devices();
-    devices.name_rows(isa, &mut reports, &mut outcome.quality);
+    devices.name_rows(isa, &mut reports, &mut quality);
     let nanoseconds = recording.nanoseconds();
-    print(args, &name, isa, &reports, &outcome.quality, nanoseconds)
+    print(args, &names, isa, &reports, &quality, nanoseconds)
 }
 
 /// Prints what perf printed, in the layout of all tables.
@@ -126,23 +140,24 @@ fn of_tables(
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
-    print(args, &name, picture.isa, &reports, &picture.quality, true)
+    print(args, &[name], picture.isa, &reports, &picture.quality, true)
 }
 
 /// Prints tables of one input.
 fn print(
     args: &ExitsArgs,
-    name: &str,
+    inputs: &[String],
     isa: Option<Isa>,
     reports: &[ExitsReport],
     quality: &Quality,
     nanoseconds: bool,
 ) -> Result<()> {
-    let inputs = [name.to_owned()];
+    let rows = reports.iter().flat_map(|report| &report.rows);
+    let by_task = rows.into_iter().any(|row| row.task.is_some());
     let answer = Answer {
         format: args.common.format,
         command: "exits",
-        inputs: &inputs,
+        inputs,
         quality,
     };
     answer.print(
@@ -154,11 +169,14 @@ fn print(
                     text.push_str(&perf_kvm::table(report, args.common.filter.vcpu));
                 } else {
                     text.push_str(&exits::table(isa, report, args.wide, layout));
-                    text.push_str(&exits::split(report, layout));
+                    // With tasks it is wider than a terminal.
+                    if args.wide || !by_task {
+                        text.push_str(&exits::split(report, layout));
+                    }
                     text.push('\n');
                 }
             }
-            text.push_str(&output::quality(name, quality));
+            text.push_str(&output::quality(&inputs.join(", "), quality));
             text
         },
         || exits::document(isa, reports),

@@ -66,6 +66,7 @@ fn study() -> Study {
         by: By {
             vm: true,
             vcpu: true,
+            ..By::default()
         },
         split: true,
         ..analysis::Options::default()

@@ -10,6 +10,7 @@ pub(crate) fn studies() -> [Study; 5] {
     let by = By {
         vm: false,
         vcpu: true,
+        ..By::default()
     };
     [
         exits(Options {

@@ -5,12 +5,13 @@ mod lockstep;
 mod pair;
 mod spread;
 
+use analysis::Study;
 use clocks::Fit;
 use event::Sink;
 use model::Vm;
 use source::{Outcome, Reader};
 
-use crate::{Error, Opened};
+use crate::{Error, Opened, Scope};
 
 pub use pair::Whose;
 
@@ -112,5 +113,24 @@ impl Opened<'_> {
             });
         let walked: Vec<lockstep::Walked<'_>> = walked.collect();
         lockstep::walk(self.reader(), &walked, sink)
+    }
+
+    /// Walks a sink over the events that the filters let through, and those of guests at the time that was asked for, as
+    /// [`Opened::walk_with`] does.
+    pub fn walk_filtered_with(
+        &self,
+        guests: &[Guest<'_>],
+        sink: &mut dyn Sink,
+        scope: Scope,
+    ) -> Vec<Outcome> {
+        self.filtered(sink, scope, |sink| self.walk_with(guests, sink))
+    }
+
+    /// Tells a study what is known beside the events ([`Opened::prepare`]), and which of this host's threads are the vCPUs of guests that are walked with it.
+    pub fn prepare_with(&self, study: &mut Study, guests: &[Guest<'_>]) {
+        self.prepare(study);
+        for (guest, machine) in guests.iter().zip(1..) {
+            study.guest_vcpus(machine, guest.vcpus().iter().copied());
+        }
     }
 }

@@ -238,16 +238,45 @@ fn candidates(
         };
         return Ok((Whose::Listed, vec![candidate]));
     }
+    let known = own.is_some_and(|own| host.header().together.guests.contains(&own));
+    let (found, reasons) = possible(host, input, others, known);
+    if found.is_empty() {
+        let reason = match (&input.told, reasons.as_slice()) {
+            (Some(told), []) => format!("{} has no VM {told}", host.name()),
+            (None, []) => format!("{} shows no VM", host.name()),
+            (_, reasons) => format!(
+                "is of no VM that {} shows: {}",
+                host.name(),
+                reasons.join("; ")
+            ),
+        };
+        return Err(refused(input.name, reason));
+    }
+    let whose = match (known, &input.told) {
+        (true, _) => Whose::Named,
+        (false, Some(_)) => Whose::Told,
+        (false, None) => Whose::Shown,
+    };
+    Ok((whose, found))
+}
+
+/// Returns the VMs whose guest it may be where none is listed, and why others are not. `known` says that the host's recording names it.
+fn possible(
+    host: &Opened<'_>,
+    input: &GuestInput<'_>,
+    others: &[Guest<'_>],
+    known: bool,
+) -> (Vec<Candidate>, Vec<String>) {
+    let header = input.reader.header();
     let listed_elsewhere = |vm: &Vm| {
         let maps = host.header().guests.iter();
         let tids = maps.flat_map(|map| map.vcpus.iter().map(|(_, tid)| *tid));
         let mut tids = tids.filter(|tid| vm.vcpus.iter().any(|vcpu| vcpu.tid == *tid));
         tids.next().is_some()
     };
-    let known = own.is_some_and(|own| host.header().together.guests.contains(&own));
     let mut found = Vec::new();
     let mut reasons = Vec::new();
-    for vm in vms {
+    for vm in host.vms() {
         let called = words_of(vm);
         if input.told.as_ref().is_some_and(|told| !vm.is_called(told)) {
             continue;
@@ -275,24 +304,7 @@ fn candidates(
             vm: vm.clone(),
         });
     }
-    if found.is_empty() {
-        let reason = match (&input.told, reasons.as_slice()) {
-            (Some(told), []) => format!("{} has no VM {told}", host.name()),
-            (None, []) => format!("{} shows no VM", host.name()),
-            (_, reasons) => format!(
-                "is of no VM that {} shows: {}",
-                host.name(),
-                reasons.join("; ")
-            ),
-        };
-        return Err(refused(input.name, reason));
-    }
-    let whose = match (known, &input.told) {
-        (true, _) => Whose::Named,
-        (false, Some(_)) => Whose::Told,
-        (false, None) => Whose::Shown,
-    };
-    Ok((whose, found))
+    (found, reasons)
 }
 
 fn words_of(vm: &Vm) -> String {

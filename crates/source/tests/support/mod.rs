@@ -269,6 +269,7 @@ fn analyse(reader: &Reader<'_>, which: usize) {
         by: By {
             vm: true,
             vcpu: true,
+            ..By::default()
         },
         split: false,
     }));

@@ -1,0 +1,77 @@
+//! What the statistics of exits ask of a walk, and what they take of it.
+
+use event::{Data, Event, EventType, Kind, Side};
+
+use super::rows::make_row;
+use super::{By, ExitTable, Exits, IOPORT, MMIO, MSR};
+use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
+use crate::series::Measured;
+use crate::slices::Amount;
+
+impl Analysis for Exits {
+    fn needs(&self) -> Needs {
+        let By { vm, vcpu, task } = self.options.by;
+        Needs {
+            threads: vm || vcpu || task,
+            states: match (self.options.split, self.wants_accesses()) {
+                (false, _) => States::Nothing,
+                (true, false) => States::WithoutAccesses,
+                (true, true) => States::All,
+            },
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        let wanted = |table: usize| self.tables[table].wanted;
+        let wanted = match ty.kind {
+            Kind::KvmExit | Kind::KvmEntry => true,
+            Kind::KvmPio => wanted(IOPORT),
+            Kind::KvmMmio => wanted(MMIO),
+            Kind::KvmMsr => wanted(MSR),
+            _ => false,
+        };
+        match wanted {
+            true => Want::Thread,
+            false => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.counts {
+            self.take(event, data, context.machine);
+        }
+    }
+
+    fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        self.groups.wants_of_guest(ty)
+    }
+
+    fn guest_event(&mut self, guest: &GuestEvent<'_>, _: &mut Context<'_>) {
+        self.groups.guest_event(guest);
+    }
+
+    fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
+        self.groups.guest_side(machine, side);
+    }
+
+    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        // Rows keep their numbers: new ones come behind.
+        for (rows, table) in self.tables.iter().zip(0u8..) {
+            for (row, number) in rows.rows.iter().zip(0u32..) {
+                let amount = Amount {
+                    count: row.stats.count(),
+                    ns: row.stats.total(),
+                };
+                tell(table, number, amount);
+            }
+        }
+    }
+
+    fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+        let table = *ExitTable::ALL.get(usize::from(part))?;
+        let row = self.tables.get(usize::from(part))?;
+        let row = row.rows.get(number as usize)?;
+        Some(Measured::Exits(table, make_row(table, row.key).key))
+    }
+}

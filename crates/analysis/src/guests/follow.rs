@@ -1,0 +1,92 @@
+//! Follows what guests' CPUs do, for analyses of the host.
+
+use event::{EventType, Side};
+use model::ByNumber;
+
+use super::doing::{Cpu, Doing, Kinds};
+use crate::analysis::GuestEvent;
+
+/// A CPU of a guest.
+#[derive(Debug)]
+struct Followed {
+    machine: u16,
+    number: i32,
+    cpu: Cpu,
+}
+
+/// What the CPUs of guests do now, by the host's threads that are these vCPUs.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    kinds: Kinds,
+    cpus: ByNumber<Followed>,
+    tids: Vec<i32>,
+}
+
+impl Follow {
+    /// Looks at a kind of events. Returns whether they say anything.
+    pub(crate) fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.kinds.wants(ty)
+    }
+
+    /// Takes an event of a guest. Returns the thread of its vCPU, and what that guest's CPU does from now on.
+    pub(crate) fn takes(&mut self, guest: &GuestEvent<'_>) -> Option<(i32, Doing)> {
+        let tid = guest.vcpu_tid?;
+        let tids = &mut self.tids;
+        let followed = self.cpus.entry(tid, || {
+            tids.push(tid);
+            Followed {
+                machine: guest.event.machine(),
+                number: guest.event.cpu,
+                cpu: Cpu::default(),
+            }
+        });
+        followed.cpu.takes(&mut self.kinds, guest.event, guest.data);
+        Some((tid, followed.cpu.doing()))
+    }
+
+    /// Takes a side record of a guest. Where it says that events are missing, nobody knows what its CPUs do: `forgotten` is told their
+    /// threads, and since when.
+    pub(crate) fn side(
+        &mut self,
+        machine: u16,
+        side: &Side<'_>,
+        mut forgotten: impl FnMut(i32, u64),
+    ) {
+        let (time, only) = match side {
+            Side::Lost { time, cpu, .. } => (*time, Some(*cpu)),
+            Side::End { time } => (*time, None),
+            _ => return,
+        };
+        for &tid in &self.tids {
+            let Some(followed) = self.cpus.get_mut(tid) else {
+                continue;
+            };
+            if followed.machine == machine && only.is_none_or(|only| only == followed.number) {
+                followed.cpu = Cpu::default();
+                forgotten(tid, time);
+            }
+        }
+    }
+
+    /// Returns what the guest's CPU does that is this thread.
+    pub(crate) fn doing(&self, tid: i32) -> Doing {
+        self.cpus
+            .get(tid)
+            .map_or(Doing::Unknown, |followed| followed.cpu.doing())
+    }
+
+    /// Returns the machine of the guest whose vCPU a thread is; `None` where no guest's recording has it.
+    pub(crate) fn machine(&self, tid: i32) -> Option<u16> {
+        self.cpus.get(tid).map(|followed| followed.machine)
+    }
+
+    /// Returns what something is called that the guest does whose vCPU a thread is.
+    pub(crate) fn called(&self, tid: i32, doing: Doing) -> Option<String> {
+        self.kinds.called(self.machine(tid)?, doing)
+    }
+
+    /// Returns whether the guests' recordings have interrupts, and softirqs.
+    pub(crate) fn has(&self) -> (bool, bool) {
+        (self.kinds.interrupts, self.kinds.softirqs)
+    }
+}
