@@ -8,10 +8,12 @@ network: on arm64 pairs of trace-cmd such measurements differ by 100 to 250 us f
 constant puts every event into its window.
 */
 
+mod density;
 mod fit;
 mod plateau;
 mod search;
 
+pub use density::{Density, Likely, likely};
 pub use fit::{Fit, fit};
 pub use plateau::{Plateau, plateau};
 pub use search::search;

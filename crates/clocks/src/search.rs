@@ -21,12 +21,13 @@ struct Stretch {
     high: i64,
 }
 
-/// Returns about which offset puts most of a guest's events into windows, of all at which the two recordings have any time in common.
+/// Returns about which offset puts most of a guest's events into windows: of those no further than `within` from `around`, or of all at which
+/// the two recordings have any time in common.
 /// `None` where there is nothing to try, or where too many offsets are as good as each other.
 ///
 /// A stretch of offsets puts an event into a window at most if the event, moved by any of them, comes upon one. So the stretch that may put
 /// most events into windows is cut in two, again and again, and those that cannot be the best are never looked at.
-pub fn search(vcpus: &[Vcpu<'_>]) -> Option<i64> {
+pub fn search(vcpus: &[Vcpu<'_>], near: Option<(i64, u64)>) -> Option<i64> {
     let count: usize = vcpus.iter().map(|vcpu| vcpu.events.len()).sum();
     let step = count.div_ceil(TRIED).max(1);
     let with = vcpus.iter().filter(|vcpu| !vcpu.windows.is_empty());
@@ -43,7 +44,18 @@ pub fn search(vcpus: &[Vcpu<'_>]) -> Option<i64> {
     let windows = || vcpus.iter().flat_map(|vcpu| vcpu.windows);
     let entry = windows().map(|one| one.entry).min()?;
     let exit = windows().map(|one| one.exit).max()?;
-    let whole = of(&tried, difference(entry, last), difference(exit, first));
+    let (low, high) = (difference(entry, last), difference(exit, first));
+    let (low, high) = match near {
+        Some((around, within)) => (
+            low.max(around.saturating_sub_unsigned(within)),
+            high.min(around.saturating_add_unsigned(within)),
+        ),
+        None => (low, high),
+    };
+    if low > high {
+        return None;
+    }
+    let whole = of(&tried, low, high);
     let mut heap = BinaryHeap::from([whole]);
     for _ in 0..MOST {
         let best = heap.pop()?;
@@ -107,25 +119,32 @@ mod tests {
             windows: &windows,
             events: &events,
         };
-        let found = search(&[vcpu]).expect("there is one");
+        let found = search(&[vcpu], None).expect("there is one");
         let right = days.cast_signed() - 12_345;
         assert!(found.abs_diff(right) < 40_000, "{found} for {right}");
+        let near = search(&[vcpu], Some((right + 1_500_000, 2_000_000)));
+        assert!(
+            near.is_some_and(|found| found.abs_diff(right) < 40_000),
+            "{near:?}"
+        );
+        // Nothing there fits.
+        assert_eq!(search(&[vcpu], Some((0, 1_000_000))), None);
     }
 
     #[test]
     fn without_events_or_windows_there_is_none() {
-        assert_eq!(search(&[]), None);
+        assert_eq!(search(&[], None), None);
         let windows = [Window { entry: 5, exit: 9 }];
         let vcpu = Vcpu {
             windows: &windows,
             events: &[],
         };
-        assert_eq!(search(&[vcpu]), None);
+        assert_eq!(search(&[vcpu], None), None);
         let vcpu = Vcpu {
             windows: &windows,
             events: &[u64::MAX, 0],
         };
         // It ends whatever the times are.
-        assert!(search(&[vcpu]).is_some());
+        assert!(search(&[vcpu], None).is_some());
     }
 }

@@ -129,10 +129,13 @@ impl GuestRow {
     fn text(&self) -> String {
         let mut out = format!("{}: ", self.input);
         let vm = match (&self.vm_name, self.vm_pid) {
-            (Some(name), Some(pid)) => format!("{name}, process {pid}"),
-            (Some(name), None) => name.clone(),
-            (None, Some(pid)) => format!("process {pid}"),
-            (None, None) => "a VM whose process is not recorded".to_owned(),
+            (Some(name), Some(pid)) => format!("VM {name}, process {pid}"),
+            (Some(name), None) => format!("VM {name}"),
+            (None, Some(pid)) => format!("the VM of process {pid}"),
+            (None, None) => match self.vcpus.first() {
+                Some(vcpu) => format!("the VM with vCPU thread {}", vcpu.tid),
+                None => "a VM".to_owned(),
+            },
         };
         let how = match self.whose {
             "listed" => "the host's recording lists it",
@@ -140,7 +143,7 @@ impl GuestRow {
             "told" => "--guest says so",
             _ => "its events show it",
         };
-        let _ = write!(out, "guest of VM {vm} ({how}). ");
+        let _ = write!(out, "guest of {vm} ({how}). ");
         let behind = duration::seconds(self.offset_ns.unsigned_abs());
         let side = if self.offset_ns < 0 {
             "ahead of"

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use clocks::Window;
+use clocks::{Density, Window};
 use event::{Event, EventType, Kind, Order, Sink};
+use model::Vm;
 
 use super::spread::Spread;
 
@@ -15,6 +16,9 @@ const MOST: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     pub(crate) spread: Spread,
+    /// The number of the VM whose vCPU a thread is, and when each VM entered its guest.
+    vms: BTreeMap<i32, usize>,
+    densities: Vec<Density>,
     entered: BTreeMap<i32, u64>,
     pub(crate) by_tid: BTreeMap<i32, Vec<Window>>,
     count: usize,
@@ -22,6 +26,23 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
+    /// Returns what gathers windows of these VMs.
+    pub(crate) fn new(vms: &[Vm]) -> Windows {
+        let threads = vms.iter().zip(0..);
+        let threads =
+            threads.flat_map(|(vm, number)| vm.vcpus.iter().map(move |vcpu| (vcpu.tid, number)));
+        Windows {
+            vms: threads.collect(),
+            densities: vec![Density::default(); vms.len()],
+            ..Windows::default()
+        }
+    }
+
+    /// Returns when the VM entered its guest whose vCPU a thread is.
+    pub(crate) fn density(&self, tid: i32) -> Option<&Density> {
+        self.densities.get(*self.vms.get(&tid)?)
+    }
+
     fn add(&mut self, tid: i32, window: Window) {
         if !self.spread.has(window.entry) && !self.spread.has(window.exit) {
             return;
@@ -56,6 +77,10 @@ impl Sink for Windows {
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         if event.ty.kind == Kind::KvmEntry {
             self.entered.insert(event.tid, event.time);
+            let vm = self.vms.get(&event.tid);
+            if let Some(density) = vm.and_then(|vm| self.densities.get_mut(*vm)) {
+                density.add(event.time);
+            }
         } else if let Some(entry) = self.entered.remove(&event.tid)
             && event.time >= entry
         {
@@ -73,6 +98,8 @@ pub(crate) struct Times {
     /// What is to be added to the guest's time, so that its stretches are the host's, as far as that is known beforehand.
     offset_ns: i64,
     pub(crate) by_cpu: BTreeMap<u32, Vec<u64>>,
+    /// When there was something on any CPU.
+    pub(crate) density: Density,
     count: usize,
     most: Option<usize>,
 }
@@ -83,6 +110,17 @@ impl Times {
         Times {
             offset_ns,
             ..Times::default()
+        }
+    }
+
+    fn add(&mut self, cpu: u32, time: u64) {
+        if !self.spread.has(time.saturating_add_signed(self.offset_ns)) {
+            return;
+        }
+        self.by_cpu.entry(cpu).or_default().push(time);
+        self.count += 1;
+        if self.count > self.most.unwrap_or(MOST) && self.spread.thin() {
+            self.keep(self.spread, 0);
         }
     }
 
@@ -114,16 +152,53 @@ impl Sink for Times {
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        let host = event.time.saturating_add_signed(self.offset_ns);
-        if let Ok(cpu) = u32::try_from(event.cpu)
-            && self.spread.has(host)
-        {
-            self.by_cpu.entry(cpu).or_default().push(event.time);
-            self.count += 1;
-            if self.count > self.most.unwrap_or(MOST) && self.spread.thin() {
-                self.keep(self.spread, 0);
-            }
+        self.density.add(event.time);
+        if let Ok(cpu) = u32::try_from(event.cpu) {
+            self.add(cpu, event.time);
         }
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of a tenth of a second.
+    const STEP: u64 = 100_000_000;
+
+    #[test]
+    fn what_is_kept_does_not_grow_and_both_sides_keep_the_same_time() {
+        let mut windows = Windows {
+            most: Some(100),
+            ..Windows::default()
+        };
+        let mut times = Times {
+            most: Some(30),
+            ..Times::new(500)
+        };
+        for n in 0..10_000 {
+            let entry = n * STEP;
+            windows.add(
+                7,
+                Window {
+                    entry,
+                    exit: entry + 1000,
+                },
+            );
+            times.add(0, entry);
+            let kept = |count: usize, most: usize| count <= most + 1;
+            assert!(kept(windows.by_tid[&7].len(), 100), "{n}");
+            assert!(kept(times.by_cpu.values().map(Vec::len).sum(), 30), "{n}");
+        }
+        let spread = windows.spread.and(times.spread);
+        windows.keep(spread);
+        times.keep(spread, 10);
+        let (windows, times) = (&windows.by_tid[&7], &times.by_cpu[&0]);
+        assert!(times.len() > 10, "{}", times.len());
+        // Each that is kept has its window.
+        for time in times {
+            assert!(windows.iter().any(|one| one.entry == *time), "{time}");
+        }
     }
 }

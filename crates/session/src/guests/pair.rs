@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use clocks::{Fit, Vcpu, fit, search};
+use clocks::{Fit, Vcpu, fit, likely, search};
 use model::Vm;
 use source::TimeUnit;
 
@@ -21,6 +21,8 @@ const ABOVE_CHANCE_PER_CENT: u64 = 80;
 const ABOVE_CHANCE_OF_KNOWN_PER_CENT: u64 = 50;
 /// Parts of a hundred of the events that may lie in a window by chance, if they are to say anything of whose guest it is.
 const BY_CHANCE_PER_CENT: u64 = 95;
+/// Offsets that are tried where the files know nothing of it.
+const TRIES: usize = 4;
 /// Events that have to be tried to say anything.
 const FEW: u64 = 50;
 
@@ -66,7 +68,7 @@ pub(super) fn pair<'g>(
                 .to_owned();
         return Err(refused(host.name(), reason));
     }
-    let mut windows = Windows::default();
+    let mut windows = Windows::new(host.vms());
     host.walk(&mut windows);
     for input in inputs {
         let guest = one(host, &mut windows, input, &guests)?;
@@ -329,13 +331,53 @@ fn fitted(
         times.keep(spread, NEAR_NS);
         return fit(&sides(windows, times, vcpus), around, NEAR_NS);
     }
-    let around = search(&sides(windows, times, vcpus))?;
-    let mut near = Times::new(around);
-    input.reader.walk(&mut near);
-    let spread = windows.spread.and(near.spread);
-    windows.keep(spread);
-    near.keep(spread, NEAR_NS);
-    fit(&sides(windows, &near, vcpus), around, NEAR_NS)
+    let (_, tid) = vcpus.first()?;
+    let likely = likely(windows.density(*tid)?, &times.density, TRIES);
+    let mut best: Option<Fit> = None;
+    for about in likely.offsets_ns {
+        let found = near(input, windows, times, vcpus, (about, likely.within_ns));
+        let above = |fit: &Option<Fit>| fit.as_ref().map(above_chance);
+        if above(&found) > above(&best) {
+            best = found;
+        }
+        if above(&best) >= Some(ABOVE_CHANCE_PER_CENT) {
+            return best;
+        }
+    }
+    // Two that go on all the time alike look the same at any offset: then windows alone can tell.
+    if windows.spread.is_all() && times.spread.is_all() {
+        let around = search(&sides(windows, times, vcpus), None);
+        let found = around.and_then(|around| fit(&sides(windows, times, vcpus), around, NEAR_NS));
+        let above = |fit: &Option<Fit>| fit.as_ref().map(above_chance);
+        if above(&found) > above(&best) {
+            return found;
+        }
+    }
+    best
+}
+
+/// Looks for an offset that is no further than that from another one.
+fn near(
+    input: &GuestInput<'_>,
+    windows: &mut Windows,
+    times: &Times,
+    vcpus: &[(u32, i32)],
+    (about, within_ns): (i64, u64),
+) -> Option<Fit> {
+    let mut again = Times::new(about);
+    let times = match windows.spread.is_all() && times.spread.is_all() {
+        true => times,
+        false => {
+            input.reader.walk(&mut again);
+            let spread = windows.spread.and(again.spread);
+            windows.keep(spread);
+            again.keep(spread, within_ns.saturating_add(NEAR_NS));
+            &again
+        }
+    };
+    let sides = sides(windows, times, vcpus);
+    let around = search(&sides, Some((about, within_ns)))?;
+    fit(&sides, around, NEAR_NS)
 }
 
 fn sides<'a>(windows: &'a Windows, times: &'a Times, vcpus: &[(u32, i32)]) -> Vec<Vcpu<'a>> {

@@ -31,6 +31,11 @@ impl Spread {
         may
     }
 
+    /// Returns whether it keeps all.
+    pub(crate) fn is_all(self) -> bool {
+        self.thinned == 0
+    }
+
     /// Returns the one of both that keeps less: what it keeps the other one keeps too.
     pub(crate) fn and(self, other: Spread) -> Spread {
         Spread {
