@@ -122,6 +122,10 @@ impl<'s> Input<'s> {
             ..self.session.reading(false, 1)
         };
         match self.recording.reader(options) {
+            Ok(reader) if reader.cut_before_events().is_some() => Err(Error::CutBeforeEvents {
+                name: self.recording.name().to_owned(),
+                at: reader.cut_before_events().unwrap_or_default(),
+            }),
             Ok(reader) => Ok(GuestInput {
                 name: &self.name,
                 reader,
