@@ -5,6 +5,8 @@ Each side is what its recordings (or printed tables) tell. Rates are for each se
 do not say how long they are of, counts are compared as they stand, and where a recording stands against a table only
 shares and means (`basis.rs`). Each change has a confidence that it is more than what varies within the recordings
 anyway (`chance.rs`), and an effect on time, by which changes are ranked.
+
+Results of `trapline bench` stand side by side (`results.rs`).
 */
 #![forbid(unsafe_code)]
 
@@ -20,6 +22,7 @@ mod findings;
 mod functions;
 mod latency;
 mod names;
+mod results;
 mod rows;
 mod sched;
 mod side;
@@ -31,4 +34,5 @@ mod whole;
 pub use change::{Change, Comparison, Difference, Options, PerWork, Side, Unit, Value, Which};
 pub use each::{Cell, Each, EachRow, each, letter};
 pub use names::stack_group;
+pub use results::{Fact, ResultRow, Results, results};
 pub use whole::compare;

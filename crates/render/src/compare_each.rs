@@ -215,7 +215,8 @@ pub fn text(
     let more = each.rows.len().saturating_sub(limit);
     let first = each.rows.iter().take(limit);
     rows.extend(first.map(|row| cells(Line::Row(row))));
-    table(&mut out, &rows, names.len(), width);
+    let heads: Vec<String> = (0..names.len()).map(|side| letter(side) + " ").collect();
+    blocks(&mut out, &heads, &rows, NAMES, width);
     if each.rows.is_empty() {
         out.push_str("Nothing changed that is more than noise.\n");
     } else {
@@ -234,12 +235,20 @@ pub fn text(
     out
 }
 
-/// Lays out rows; in several blocks, each with the first column, where not all columns have room.
-fn table(out: &mut String, rows: &[(String, Vec<String>)], sides: usize, width: usize) {
+/// Lays out rows whose names are so wide at least, with a heading for each side; in several blocks, each with the first column, where
+/// not all columns have room.
+pub(crate) fn blocks(
+    out: &mut String,
+    heads: &[String],
+    rows: &[(String, Vec<String>)],
+    least: usize,
+    width: usize,
+) {
+    let sides = heads.len();
     let chars = |text: &String| text.chars().count();
-    let column = rows.iter().flat_map(|row| &row.1).map(chars).max();
-    let column = column.unwrap_or(0).max(NARROW) + 1;
-    let room = (width.saturating_sub(NAMES) / column).max(2);
+    let cells = rows.iter().flat_map(|row| &row.1).chain(heads);
+    let column = cells.map(chars).max().unwrap_or(0).max(NARROW) + 1;
+    let room = (width.saturating_sub(least) / column).max(2);
     let mut from = 1;
     loop {
         let to = sides.min(from + room - 1);
@@ -260,8 +269,11 @@ fn table(out: &mut String, rows: &[(String, Vec<String>)], sides: usize, width: 
             out.push_str(text.trim_end());
             out.push('\n');
         };
-        let heads: Vec<String> = shown.iter().map(|side| letter(*side) + " ").collect();
-        line("", &heads);
+        let above: Vec<String> = shown
+            .iter()
+            .map(|side| heads.get(*side).cloned().unwrap_or_default())
+            .collect();
+        line("", &above);
         for (name, cells) in rows {
             let cells: Vec<String> = shown
                 .iter()

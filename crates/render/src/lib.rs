@@ -6,6 +6,8 @@ other people's scripts.
 */
 #![forbid(unsafe_code)]
 
+pub mod bench;
+pub mod bench_compare;
 pub mod compare;
 pub mod compare_each;
 pub mod console;
@@ -164,6 +166,18 @@ fn live_tables() -> Vec<(&'static str, String)> {
         (
             "`overhead`: `rows`",
             overhead::columns().described(&[&overhead::SHOWN]),
+        ),
+        (
+            "`bench`: `rows`",
+            bench::columns(0).described(&[
+                bench::shown(results::Bench::Ipi),
+                bench::shown(results::Bench::Clock),
+                bench::shown(results::Bench::Wake),
+            ]),
+        ),
+        (
+            "`compare` of results of `bench`: `rows`, here of two results",
+            bench_compare::columns(2).described(&[]),
         ),
     ]
 }

@@ -27,6 +27,8 @@ pub enum Kind {
     Symbols,
     /// Facts of a host, and of what.
     Facts(String),
+    /// What `trapline bench` found.
+    BenchResult,
     /// A text in which nothing of the above was found.
     Text,
     /// Nothing at all.
@@ -121,6 +123,7 @@ impl Kind {
             Kind::PathFile => "a file of latency paths".to_owned(),
             Kind::Symbols => "a kernel's symbols (/proc/kallsyms)".to_owned(),
             Kind::Facts(what) => format!("a text with facts of a host ({what})"),
+            Kind::BenchResult => "a result of 'trapline bench'".to_owned(),
             Kind::Text => "a text in which nothing is known".to_owned(),
             Kind::Empty => "empty".to_owned(),
             Kind::Other(what) => what.clone(),
@@ -147,6 +150,10 @@ impl Kind {
             Kind::PathFile => beside("paths --path"),
             Kind::Symbols => beside("diagnose --kallsyms"),
             Kind::Facts(_) => beside("COMMAND --facts"),
+            Kind::BenchResult => {
+                "give it to 'trapline compare' with others of the same benchmark, as 'trapline compare FILE FILE'"
+                    .to_owned()
+            }
             Kind::Text | Kind::Empty | Kind::Other(_) => return None,
         })
     }
@@ -197,6 +204,9 @@ pub fn sniff(bytes: &[u8]) -> Kind {
     let content = source::sniff(bytes);
     if let Content::Recording(format) = content {
         return Kind::Recording(format);
+    }
+    if results::looks_like(bytes) {
+        return Kind::BenchResult;
     }
     if let Some(printers) = printers(bytes) {
         return Kind::Tables(printers);

@@ -11,7 +11,8 @@ use super::Common;
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
     /// Two recordings, or, with --with, the first group of recordings. The printed output of perf kvm stat report, perf
-    /// sched latency or perf stat can stand for a recording.
+    /// sched latency or perf stat can stand for a recording. Or two or more results of 'trapline bench', which stand side by
+    /// side.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 
@@ -76,4 +77,5 @@ Examples:
   trapline compare a1.data a2.data a3.data --with b1.data b2.data b3.data
   trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
   trapline compare --each a.dat b.dat c.dat --score sysbench=287.6,286.6,280.8
+  trapline compare default.json haltpoll.json idle-poll.json
   trapline compare --work block_rq_complete --format json a.data b.data";

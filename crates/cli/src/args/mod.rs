@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod bench;
 mod common;
 mod compare;
 mod diagnose;
@@ -20,6 +21,7 @@ mod vcpus;
 
 use clap::Parser;
 
+pub(crate) use bench::{BenchArgs, BenchCommon, BenchWhat};
 pub(crate) use common::{Common, FilterArgs, Format};
 pub(crate) use compare::CompareArgs;
 pub(crate) use diagnose::DiagnoseArgs;

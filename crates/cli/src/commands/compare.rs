@@ -10,14 +10,17 @@ use session::PictureOptions;
 
 use crate::answer::Answer;
 use crate::args::CompareArgs;
-use crate::commands::compare_each;
 use crate::commands::compare_sides::{Compared, Ready, compared, names};
+use crate::commands::{compare_each, compare_results};
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
+    if compare_results::run(args)? {
+        return Ok(());
+    }
     // Before anything is read: what is compared with what.
     let sides = match args.each {
         true if args.recordings.len() < 2 => {

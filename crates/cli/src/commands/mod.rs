@@ -1,7 +1,9 @@
 //! The commands: one file each, and its line in [`Command`].
 
+pub(crate) mod bench;
 pub(crate) mod compare;
 mod compare_each;
+mod compare_results;
 mod compare_sides;
 mod console;
 pub(crate) mod diagnose;
@@ -27,8 +29,8 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::args::{
-    CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs, InfoArgs, PathsArgs,
-    RecordArgs, ReportArgs, RulesArgs, SchedArgs, TopArgs, VcpusArgs,
+    BenchArgs, CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs, InfoArgs,
+    PathsArgs, RecordArgs, ReportArgs, RulesArgs, SchedArgs, TopArgs, VcpusArgs,
 };
 
 /// The commands.
@@ -62,6 +64,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Measure what recording an event costs on this machine, by CPU.
     Overhead(overhead::OverheadArgs),
+    /// Measure what IPIs, wake-ups, clocks, timers, exits, a network and a disk cost here, in a guest or on a host.
+    Bench(BenchArgs),
     /// Write a recording as a file for Perfetto, spreadsheets, tickets or scripts.
     Export(ExportArgs),
     /// Show what this host's vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel.
@@ -75,6 +79,7 @@ impl Command {
     pub(crate) fn run(&self) -> Result<()> {
         match self {
             Command::Report(args) => report::run(args),
+            Command::Bench(args) => bench::run(args),
             Command::Facts(args) => facts::run(args),
             Command::Info(args) => info::run(args),
             Command::Compare(args) => compare::run(args),

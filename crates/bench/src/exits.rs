@@ -1,0 +1,174 @@
+/*!
+What an instruction costs that a guest cannot do alone: the hypervisor has to do it, so every one is an exit. On bare metal the same rows say
+what the hardware takes, which is what the guest's rows are to be compared with.
+
+Each is chosen so that it changes nothing: all are reads, of registers whose reads have no effect.
+*/
+
+use std::fs::{self, File};
+use std::hint::black_box;
+
+use results::Row;
+
+use crate::call::{self, Ports, Registers};
+use crate::now::now;
+use crate::run::Run;
+use crate::samples::{Bounds, Samples};
+use crate::thread::on_cpu;
+
+/// The mask register of the first interrupt controller (8259A). A read returns the mask. KVM has this device in the kernel.
+const PIC_MASK: u16 = 0x21;
+/// A register of the first DMA controller's pages that no channel uses. Linux writes it where it has to wait (`native_io_delay`), and
+/// no machine minds. KVM has no such device: the exit goes on to the VMM.
+const DELAY: u16 = 0x80;
+/// The main counter of an HPET (IA-PC HPET specification 1.0a, 2.3.7), and the register of the I/O APIC that names another (82093AA,
+/// 3.1.1). Reads have no effect.
+const HPET_COUNTER: usize = 0xf0;
+const IO_APIC_SELECT: usize = 0;
+
+/// Measures.
+pub(crate) fn rows(run: &Run<'_>, virtualized: Option<bool>) -> Vec<Row> {
+    let base = Row::new("no exit (two clock reads)");
+    let mut rows = vec![measured(run, base, || Ok(|| 0))];
+    if !cfg!(target_arch = "x86_64") {
+        let why = "user space of this architecture has no instruction that always exits: what traps is emulated by the guest's own kernel";
+        rows.push(Row::new("an exit").missing(why));
+        return rows;
+    }
+    let cpuid = Row::new("CPUID").note(match virtualized {
+        Some(true) => "always an exit under KVM, answered in the host's kernel",
+        Some(false) => "bare metal: the instruction itself",
+        None => "an exit in a guest, the instruction itself on bare metal",
+    });
+    rows.push(measured(run, cpuid, || {
+        Ok(|| call::cpuid(0).map_or(0, |found| found[0]))
+    }));
+    rows.push(port(
+        run,
+        "port 0x21 (PIC)",
+        PIC_MASK,
+        false,
+        "the interrupt controller that KVM has in the kernel, unless the VMM has it",
+    ));
+    rows.push(port(
+        run,
+        "port 0x80",
+        DELAY,
+        false,
+        "a port that goes to the VMM in a guest",
+    ));
+    rows.push(match pm_timer() {
+        Ok(at) => port(
+            run,
+            &format!("port {at:#x} (ACPI timer)"),
+            at,
+            true,
+            "what a guest reads whose clock is acpi_pm, or Windows without a Hyper-V clock",
+        ),
+        Err(why) => Row::new("ACPI timer").missing(why),
+    });
+    for (what, name, at) in [
+        ("HPET counter (MMIO)", "HPET 0", HPET_COUNTER),
+        ("I/O APIC (MMIO)", "IOAPIC 0", IO_APIC_SELECT),
+    ] {
+        let row = Row::new(what);
+        rows.push(measured(run, row, || {
+            let registers = registers(name)?;
+            Ok(move || registers.word(at))
+        }));
+    }
+    rows
+}
+
+/// Measures reads of a port.
+fn port(run: &Run<'_>, what: &str, port: u16, wide: bool, note: &str) -> Row {
+    let row = Row::new(what).note(note);
+    measured(run, row, || {
+        let ports = Ports::open(port).map_err(|error| {
+            format!("the port cannot be read ({error}): it takes root, and a kernel that lets root have it")
+        })?;
+        Ok(move || if wide { ports.word() } else { ports.byte() })
+    })
+}
+
+/// Measures one instruction at a time, in a thread on the CPU that measures, which gets itself ready first.
+fn measured<R: Fn() -> u32>(
+    run: &Run<'_>,
+    row: Row,
+    ready: impl FnOnce() -> Result<R, String> + Send,
+) -> Row {
+    let row = row.from(run.places.from);
+    run.say(&row);
+    let bounds = run.bounds;
+    let all = on_cpu(run.places.from, || {
+        let read = ready()?;
+        Ok(each(bounds, row.clone(), read))
+    });
+    // Where it was not measured, there is nothing to explain.
+    all.unwrap_or_else(|why| Row { note: None, ..row }.missing(why))
+}
+
+fn each(bounds: Bounds<'_>, row: Row, read: impl Fn() -> u32) -> Row {
+    let mut samples = Samples::new(bounds);
+    while samples.go_on() {
+        let begin = now();
+        black_box(read());
+        samples.add(begin, now().saturating_sub(begin));
+    }
+    samples.row(row)
+}
+
+/// Returns the port of the ACPI power management timer, as the kernel says it.
+fn pm_timer() -> Result<u16, String> {
+    let text = fs::read_to_string("/proc/ioports").unwrap_or_default();
+    let at = start_of(&text, "ACPI PM_TMR").ok_or("the kernel knows of no such port")?;
+    match u16::try_from(at) {
+        Ok(0) => Err("/proc/ioports shows addresses to root alone".to_owned()),
+        Ok(at) => Ok(at),
+        Err(_) => Err("it is no I/O port".to_owned()),
+    }
+}
+
+/// Returns the first address of a range of `/proc/ioports` or `/proc/iomem`, whose lines are `fec00000-fec003ff : IOAPIC 0`.
+fn start_of(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(" : "));
+    let (range, _) = lines.find(|(_, what)| what.trim() == name)?;
+    let (start, _) = range.trim().split_once('-')?;
+    u64::from_str_radix(start, 16).ok()
+}
+
+/// Maps the registers of a device that is mapped into memory.
+fn registers(name: &str) -> Result<Registers, String> {
+    let text = fs::read_to_string("/proc/iomem").unwrap_or_default();
+    let at = match start_of(&text, name) {
+        None => return Err("the kernel knows of no such device".to_owned()),
+        Some(0) => return Err("/proc/iomem shows addresses to root alone".to_owned()),
+        Some(at) => at,
+    };
+    // Its own file, where the kernel has one, is allowed more often.
+    if name.starts_with("HPET")
+        && let Ok(file) = File::open("/dev/hpet")
+        && let Ok(registers) = Registers::map(&file, 0)
+    {
+        return Ok(registers);
+    }
+    let file =
+        File::open("/dev/mem").map_err(|error| format!("/dev/mem cannot be opened: {error}"))?;
+    Registers::map(&file, at).map_err(|error| {
+        format!("/dev/mem does not give it ({error}): the kernel keeps what a driver uses (CONFIG_IO_STRICT_DEVMEM)")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_the_kernels_lists() {
+        let text = "0000-0cf7 : PCI Bus 0000:00\n  0608-060b : ACPI PM_TMR\nfec00000-fec003ff : IOAPIC 0\n";
+        assert_eq!(start_of(text, "ACPI PM_TMR"), Some(0x608));
+        assert_eq!(start_of(text, "IOAPIC 0"), Some(0xfec0_0000));
+        assert_eq!(start_of(text, "IOAPIC"), None);
+        assert_eq!(start_of("x : HPET 0", "HPET 0"), None);
+    }
+}

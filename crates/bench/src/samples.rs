@@ -1,0 +1,149 @@
+//! Iterations: the first, those that warm up, those that count.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use results::Row;
+use stats::{Longest, Stats};
+
+use crate::thread::Waits;
+
+/// How many iterations, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    /// Iterations that count.
+    pub iterations: u64,
+    /// Those before them that do not.
+    pub warmup: u64,
+    /// A row ends then.
+    pub row_time_ns: u64,
+    /// Raised when everything is to end.
+    pub stop: &'a AtomicBool,
+}
+
+/// The iterations of a row.
+#[derive(Debug)]
+pub(crate) struct Samples<'a> {
+    bounds: Bounds<'a>,
+    first: Option<u64>,
+    warming: u64,
+    stats: Stats,
+    longest: Longest,
+    began_ns: Option<u64>,
+    at_ns: u64,
+    before: Waits,
+}
+
+impl<'a> Samples<'a> {
+    /// Begins a row, in the thread that measures.
+    pub(crate) fn new(bounds: Bounds<'a>) -> Samples<'a> {
+        Samples {
+            bounds,
+            first: None,
+            warming: bounds.warmup,
+            stats: Stats::default(),
+            longest: Longest::default(),
+            began_ns: None,
+            at_ns: 0,
+            before: Waits::own(),
+        }
+    }
+
+    /// Returns whether there is to be another iteration. The time of a row begins with its first iteration.
+    #[inline]
+    pub(crate) fn go_on(&self) -> bool {
+        let left = self.stats.count() < self.bounds.iterations;
+        let in_time = self
+            .began_ns
+            .is_none_or(|began| self.at_ns.saturating_sub(began) < self.bounds.row_time_ns);
+        left && in_time && !self.bounds.stop.load(Ordering::Relaxed)
+    }
+
+    /// Adds an iteration that began at a time of `CLOCK_MONOTONIC`.
+    #[inline]
+    pub(crate) fn add(&mut self, begin_ns: u64, ns: u64) {
+        self.at_ns = begin_ns.saturating_add(ns);
+        if self.began_ns.is_none() {
+            self.began_ns = Some(begin_ns);
+            self.first = Some(ns);
+            return;
+        }
+        if self.warming > 0 {
+            self.warming -= 1;
+            return;
+        }
+        self.stats.add(ns);
+        self.longest.add(ns, begin_ns);
+    }
+
+    /// Returns how many iterations were made, with those that do not count.
+    pub(crate) fn made(&self) -> u64 {
+        let before = u64::from(self.first.is_some()) + (self.bounds.warmup - self.warming);
+        before + self.stats.count()
+    }
+
+    /// Ends a row, in the thread that began it.
+    pub(crate) fn row(&self, row: Row) -> Row {
+        let waits = Waits::since(self.before);
+        let row = Row {
+            waited_ns: waits.waited_ns,
+            preempted: waits.preempted,
+            ..row.measured(self.first, &self.stats, &self.longest)
+        };
+        match (row.count, self.bounds.stop.load(Ordering::Relaxed)) {
+            (0, true) => row.missing("it was interrupted before"),
+            (0, false) => row.missing("its time was over before it was warm"),
+            _ => row,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_iterations_do_not_count() {
+        let stop = AtomicBool::new(false);
+        let bounds = Bounds {
+            iterations: 5,
+            warmup: 2,
+            row_time_ns: u64::MAX,
+            stop: &stop,
+        };
+        let mut samples = Samples::new(bounds);
+        let mut made = 0;
+        while samples.go_on() {
+            made += 1;
+            samples.add(1000 * made, if made <= 3 { 900 } else { made });
+        }
+        assert_eq!((made, samples.made()), (8, 8));
+        let row = samples.row(Row::new("x"));
+        assert_eq!((row.count, row.first_ns), (5, Some(900)));
+        assert_eq!((row.min_ns, row.max_ns), (Some(4), Some(8)));
+        assert_eq!((row.slow[0].begin_ns, row.slow[0].ns), (8000, 8));
+    }
+
+    #[test]
+    fn a_row_ends_in_time_and_when_it_is_told_to() {
+        let stop = AtomicBool::new(false);
+        let bounds = Bounds {
+            iterations: 1000,
+            warmup: 0,
+            row_time_ns: 100,
+            stop: &stop,
+        };
+        let mut samples = Samples::new(bounds);
+        let mut at = 0;
+        while samples.go_on() {
+            samples.add(at, 10);
+            at += 10;
+        }
+        assert_eq!(samples.made(), 10);
+        let mut samples = Samples::new(bounds);
+        stop.store(true, Ordering::Relaxed);
+        assert!(!samples.go_on());
+        assert!(samples.row(Row::new("x")).missing.is_some());
+        samples.add(0, 1);
+        assert_eq!(samples.row(Row::new("x")).first_ns, Some(1));
+    }
+}

@@ -1,0 +1,142 @@
+//! The threads that measure and those that they measure with: each on one CPU, with what it waited for its CPU.
+
+use std::fs;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_current_timer_slack};
+
+/// Lets the calling thread run on one CPU alone, and its timers fire when they are due (`PR_SET_TIMERSLACK`; the default is 50 us later).
+pub(crate) fn stay_on(cpu: u32) -> Result<(), String> {
+    let mut only = CpuSet::new();
+    let number = usize::try_from(cpu).unwrap_or(usize::MAX);
+    if number < CpuSet::MAX_CPU {
+        only.set(number);
+    }
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    sched_setaffinity(Some(gettid()), &only)
+        .map_err(|error| format!("no thread may run on CPU {cpu} alone: {error}"))
+}
+
+/// What a thread waited for its CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// Time that it was ready to run and did not (`/proc/thread-self/schedstat`).
+    pub waited_ns: Option<u64>,
+    /// How often another took its CPU (`nonvoluntary_ctxt_switches`).
+    pub preempted: Option<u64>,
+}
+
+impl Waits {
+    /// Returns those of the calling thread since it began.
+    pub(crate) fn own() -> Waits {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        // Time on a CPU, time ready and not on one, and how often it ran.
+        let waited = text.split_ascii_whitespace().nth(1);
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        let mut lines = status.lines();
+        let switches = lines.find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
+        Waits {
+            waited_ns: waited.and_then(|number| number.parse().ok()),
+            preempted: switches.and_then(|number| number.trim().parse().ok()),
+        }
+    }
+
+    /// Returns what came since then.
+    pub(crate) fn since(before: Waits) -> Waits {
+        let now = Waits::own();
+        let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+        Waits {
+            waited_ns: less(now.waited_ns, before.waited_ns),
+            preempted: less(now.preempted, before.preempted),
+        }
+    }
+}
+
+/// Runs a closure in a thread of its own on a CPU, and returns what it does.
+pub(crate) fn on_cpu<T: Send>(
+    cpu: u32,
+    work: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
+    std::thread::scope(|scope| joined(pinned(scope, cpu, work)?))
+}
+
+/// Starts a thread on a CPU.
+pub(crate) fn pinned<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    cpu: u32,
+    work: impl FnOnce() -> Result<T, String> + Send + 's,
+) -> Result<ScopedJoinHandle<'s, Result<T, String>>, String> {
+    let thread = std::thread::Builder::new().name("trapline-bench".to_owned());
+    let thread = thread.spawn_scoped(scope, move || {
+        stay_on(cpu)?;
+        work()
+    });
+    thread.map_err(|error| format!("a thread cannot be started: {error}"))
+}
+
+/// Waits for a thread's end.
+pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, String>>) -> Result<T, String> {
+    match thread.join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Raises a flag when it is dropped, so that who waits for it ends whatever happens here.
+#[derive(Debug)]
+pub(crate) struct RaiseAtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for RaiseAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Does nothing on this CPU until a flag is raised, in user space all the time, and returns what it waited meanwhile. `running` is raised
+/// once it runs.
+pub(crate) fn spin(running: &AtomicBool, done: &AtomicBool) -> Waits {
+    let before = Waits::own();
+    running.store(true, Ordering::Release);
+    while !done.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
+    Waits::since(before)
+}
+
+/// Starts threads that keep CPUs busy, does some work once all of them run, and ends them. Returns what the work returns, and what they
+/// waited together.
+pub(crate) fn with_spinners<T>(
+    cpus: &[u32],
+    work: impl FnOnce() -> Result<T, String>,
+) -> Result<(T, u64), String> {
+    let done = AtomicBool::new(false);
+    let running: Vec<AtomicBool> = cpus.iter().map(|_| AtomicBool::new(false)).collect();
+    let done = &done;
+    std::thread::scope(|scope| {
+        let raise = RaiseAtEnd(done);
+        let mut threads = Vec::new();
+        for (cpu, running) in cpus.iter().zip(&running) {
+            threads.push(pinned(scope, *cpu, move || Ok(spin(running, done)))?);
+        }
+        while !running.iter().all(|one| one.load(Ordering::Acquire)) {
+            // One that may not run there has ended, and says so below.
+            if threads.iter().any(ScopedJoinHandle::is_finished) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let all = running.iter().all(|one| one.load(Ordering::Acquire));
+        let worked = all.then(work);
+        drop(raise);
+        let mut waited = 0u64;
+        for thread in threads {
+            waited = waited.saturating_add(joined(thread)?.waited_ns.unwrap_or(0));
+        }
+        match worked {
+            Some(worked) => Ok((worked?, waited)),
+            None => Err("a thread that keeps a CPU busy ended early".to_owned()),
+        }
+    })
+}

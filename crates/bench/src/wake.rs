@@ -1,0 +1,194 @@
+/*!
+How long it takes from the call that wakes a thread until that thread runs, by futex, pipe and eventfd.
+
+*At once* is a ping-pong: both threads sleep in turn, and a round trip has two wake-ups. In the other rows the waking thread never sleeps: it
+waits, awake, until the other has slept for a while, and the woken thread reads the clock when it runs. After a short while a CPU that polls before it
+halts, or a host that polls for a halted vCPU, is still at it; after a long one nobody polls any more. On a *busy* target another thread
+spins on that CPU, and the scheduler has to take it away.
+*/
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use results::Row;
+
+use crate::bell::{Bell, KINDS};
+use crate::now::now;
+use crate::run::{Run, plain};
+use crate::samples::{Bounds, Samples};
+use crate::thread::{RaiseAtEnd, joined, on_cpu, pinned, with_spinners};
+
+/// Measures.
+pub(crate) fn rows(run: &Run<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
+    let from = run.places.from;
+    let mut rows = Vec::new();
+    let mut add = |row: Row, measured: &dyn Fn(Row) -> Result<Row, String>| {
+        run.say(&row);
+        rows.push(measured(row.clone()).unwrap_or_else(|why| row.missing(why)));
+    };
+    let bounds = run.bounds;
+    if run.places.targets.is_empty() {
+        for kind in KINDS {
+            let row = Row::new(format!("{kind} round trip"));
+            let row = row.target("same CPU").from(from).to(from);
+            add(row, &|row| round_trips(bounds, row, kind, from, from));
+        }
+        let others = Row::new("another CPU").missing("there is one CPU alone");
+        rows.push(others);
+        return rows;
+    }
+    for to in &run.places.targets {
+        let to = to.cpu;
+        for kind in KINDS {
+            let row = Row::new(format!("{kind} round trip")).from(from).to(to);
+            add(row.target("at once"), &|row| {
+                round_trips(bounds, row, kind, from, to)
+            });
+            let row = || Row::new(kind).from(from).to(to);
+            add(row().target(&format!("idle {}", plain(short_ns))), &|row| {
+                one_way(bounds, row, kind, (from, to), short_ns)
+            });
+            add(row().target(&format!("idle {}", plain(idle_ns))), &|row| {
+                one_way(bounds, row, kind, (from, to), idle_ns)
+            });
+            add(row().target("busy"), &|row| {
+                let measure = || one_way(bounds, row.clone(), kind, (from, to), short_ns);
+                with_spinners(&[to], measure).map(|(row, _)| row)
+            });
+        }
+    }
+    rows
+}
+
+/// Rings when it is dropped, so that who waits ends whatever happens here.
+struct RingAtEnd<'a>(&'a Bell, &'a AtomicBool);
+
+impl Drop for RingAtEnd<'_> {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::Release);
+        self.0.ring();
+    }
+}
+
+/// Measures wake-ups to and fro.
+fn round_trips(
+    bounds: Bounds<'_>,
+    row: Row,
+    kind: &str,
+    from: u32,
+    to: u32,
+) -> Result<Row, String> {
+    let (ping, pong) = (Bell::new(kind)?, Bell::new(kind)?);
+    let over = AtomicBool::new(false);
+    let (ping, pong, over) = (&ping, &pong, &over);
+    std::thread::scope(|scope| {
+        let answers = pinned(scope, to, move || {
+            let _end = RingAtEnd(pong, over);
+            loop {
+                ping.wait()?;
+                if over.load(Ordering::Acquire) {
+                    return Ok(());
+                }
+                pong.ring();
+            }
+        })?;
+        let asks = pinned(scope, from, move || {
+            let _end = RingAtEnd(ping, over);
+            let mut samples = Samples::new(bounds);
+            while samples.go_on() {
+                let begin = now();
+                ping.ring();
+                pong.wait()?;
+                if over.load(Ordering::Acquire) {
+                    break;
+                }
+                samples.add(begin, now().saturating_sub(begin));
+            }
+            Ok(samples.row(row))
+        });
+        let done = match asks {
+            Ok(asks) => joined(asks),
+            Err(why) => {
+                drop(RingAtEnd(ping, over));
+                Err(why)
+            }
+        };
+        joined(answers)?;
+        done
+    })
+}
+
+/// What both threads of a one-way wake-up see.
+struct Shared {
+    bell: Bell,
+    /// When it was rung.
+    rung_ns: AtomicU64,
+    /// How often the woken thread has woken.
+    woken: AtomicU64,
+    /// Whether it needs no more, or has failed.
+    enough: AtomicBool,
+    /// Whether it is to end.
+    over: AtomicBool,
+}
+
+/// Measures wake-ups in one direction, of a thread that has slept for a while.
+fn one_way(
+    bounds: Bounds<'_>,
+    row: Row,
+    kind: &str,
+    (from, to): (u32, u32),
+    pause_ns: u64,
+) -> Result<Row, String> {
+    let shared = &Shared {
+        bell: Bell::new(kind)?,
+        rung_ns: AtomicU64::new(0),
+        woken: AtomicU64::new(0),
+        enough: AtomicBool::new(false),
+        over: AtomicBool::new(false),
+    };
+    on_cpu(from, || {
+        std::thread::scope(|scope| {
+            let sleeper = pinned(scope, to, move || sleep(bounds, row, shared));
+            let end = RingAtEnd(&shared.bell, &shared.over);
+            let sleeper = sleeper?;
+            let mut rung = 0;
+            while !shared.enough.load(Ordering::Acquire) && !sleeper.is_finished() {
+                let until = now().saturating_add(pause_ns);
+                while now() < until {
+                    std::hint::spin_loop();
+                }
+                shared.rung_ns.store(now(), Ordering::Release);
+                shared.bell.ring();
+                rung += 1;
+                while shared.woken.load(Ordering::Acquire) < rung
+                    && !shared.enough.load(Ordering::Acquire)
+                {
+                    std::hint::spin_loop();
+                }
+            }
+            drop(end);
+            joined(sleeper)
+        })
+    })
+}
+
+/// Sleeps, and says how long ago it was woken.
+fn sleep(bounds: Bounds<'_>, row: Row, shared: &Shared) -> Result<Row, String> {
+    let _enough = RaiseAtEnd(&shared.enough);
+    let mut samples = Samples::new(bounds);
+    while samples.go_on() {
+        shared.bell.wait()?;
+        let awake = now();
+        if shared.over.load(Ordering::Acquire) {
+            break;
+        }
+        let rung = shared.rung_ns.load(Ordering::Acquire);
+        samples.add(rung, awake.saturating_sub(rung));
+        shared.woken.fetch_add(1, Ordering::Release);
+    }
+    // A sleeper waits for its CPU, on a busy one that is what is measured: its own waits are no noise.
+    Ok(Row {
+        waited_ns: None,
+        preempted: None,
+        ..samples.row(row)
+    })
+}
