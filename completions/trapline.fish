@@ -43,6 +43,7 @@ complete -c trapline -n "__fish_trapline_needs_command" -f -a "flame" -d 'Show w
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "record" -d 'Record a host\'s events with little disturbance, with its settings beside them'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "overhead" -d 'Measure what recording an event costs on this machine, by CPU'
+complete -c trapline -n "__fish_trapline_needs_command" -f -a "bench" -d 'Measure what IPIs, wake-ups, clocks, timers, exits, a network and a disk cost here, in a guest or on a host'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "top" -d 'Show what this host\'s vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
@@ -390,6 +391,127 @@ complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l color -d 
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -s h -l help -d 'Print help'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "clock" -d 'Measure what reading each clock costs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "timer" -d 'Measure how late timers fire, on an idle CPU and on a busy one'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "exits" -d 'Measure CPUID, reads of I/O ports and of registers in memory: in a guest, each is an exit'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "net" -d 'Measure round trips of small messages over TCP and UDP, to a peer that the same command starts'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l idle -d 'Let an idle target sleep for TIME before each IPI, in the row that is called so' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -s n -l iterations -d 'Measure so many iterations of each row' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l row-time -d 'End a row after TIME (500ms, 2s), however many iterations it has' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l cpu -d 'Use these CPUs alone, for example 0-3,8. The lowest measures' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l label -d 'Call this run NAME, for the columns of \'trapline compare\'' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -s o -l output -d 'Write the result to FILE too, as JSON, for \'trapline compare\'' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l pairs -d 'Measure every pair of CPUs too, in both directions; at most 64 CPUs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l short -d 'Let the target sleep for TIME before it is woken, so short that whoever polls still does' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l idle -d 'Let it sleep for TIME, so long that nobody polls any more' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -s n -l iterations -d 'Measure so many iterations of each row' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l row-time -d 'End a row after TIME (500ms, 2s), however many iterations it has' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l cpu -d 'Use these CPUs alone, for example 0-3,8. The lowest measures' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l label -d 'Call this run NAME, for the columns of \'trapline compare\'' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -s o -l output -d 'Write the result to FILE too, as JSON, for \'trapline compare\'' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -s n -l iterations -d 'Measure so many iterations of each row' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l row-time -d 'End a row after TIME (500ms, 2s), however many iterations it has' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l cpu -d 'Use these CPUs alone, for example 0-3,8. The lowest measures' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l label -d 'Call this run NAME, for the columns of \'trapline compare\'' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -s o -l output -d 'Write the result to FILE too, as JSON, for \'trapline compare\'' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l each-source -d 'Measure with every clock source that the kernel has, one after another. That changes the clock of the whole machine meanwhile; it is set back at the end, after Ctrl-C too, but not after kill -9. It takes root'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -s n -l iterations -d 'Measure so many iterations of each row' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l row-time -d 'End a row after TIME (500ms, 2s), however many iterations it has' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l cpu -d 'Use these CPUs alone, for example 0-3,8. The lowest measures' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l label -d 'Call this run NAME, for the columns of \'trapline compare\'' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -s o -l output -d 'Write the result to FILE too, as JSON, for \'trapline compare\'' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -s n -l iterations -d 'Measure so many iterations of each row' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l row-time -d 'End a row after TIME (500ms, 2s), however many iterations it has' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l cpu -d 'Use these CPUs alone, for example 0-3,8. The lowest measures' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l label -d 'Call this run NAME, for the columns of \'trapline compare\'' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -s o -l output -d 'Write the result to FILE too, as JSON, for \'trapline compare\'' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l serve -d 'Be the peer: answer at ADDR (10.0.0.2:7700) over TCP and UDP until Ctrl-C, and measure nothing. A port of 0 is any that is free. Whoever reaches the address is answered' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l connect -d 'Measure against the peer at ADDR. Without it, against one of this machine\'s own, over loopback' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l size -d 'Send messages of so many bytes, 32 to 65000' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -s n -l iterations -d 'Measure so many iterations of each row' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l row-time -d 'End a row after TIME (500ms, 2s), however many iterations it has' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l cpu -d 'Use these CPUs alone, for example 0-3,8. The lowest measures' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l label -d 'Call this run NAME, for the columns of \'trapline compare\'' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -s o -l output -d 'Write the result to FILE too, as JSON, for \'trapline compare\'' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l size -d 'Make a file of this size (64M, 1G) in a folder' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -s n -l iterations -d 'Measure so many iterations of each row' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l row-time -d 'End a row after TIME (500ms, 2s), however many iterations it has' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l cpu -d 'Use these CPUs alone, for example 0-3,8. The lowest measures' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l label -d 'Call this run NAME, for the columns of \'trapline compare\'' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -s o -l output -d 'Write the result to FILE too, as JSON, for \'trapline compare\'' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l write -d 'Write too, to a file that is made in the folder'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Measure what reading each clock costs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "timer" -d 'Measure how late timers fire, on an idle CPU and on a busy one'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "exits" -d 'Measure CPUID, reads of I/O ports and of registers in memory: in a guest, each is an exit'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "net" -d 'Measure round trips of small messages over TCP and UDP, to a peer that the same command starts'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
 csv\t'For spreadsheets'
@@ -450,21 +572,29 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l wide -d 'Show lists in full'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "record" -d 'Record a host\'s events with little disturbance, with its settings beside them'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "overhead" -d 'Measure what recording an event costs on this machine, by CPU'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "top" -d 'Show what this host\'s vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
-complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead export top facts help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "compare" -d 'Show what changed between two recordings or two groups of them, largest effect on time first'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "rules" -d 'List the causes that diagnose looks for, or explain them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "info" -d 'Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "events" -d 'Print the events in time order, as perf script or trace-cmd report -N prints them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "exits" -d 'Count exits and their time by reason, port, address or register'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "vcpus" -d 'Show where each vCPU\'s time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "irqs" -d 'Count the interrupts of each vCPU by vector: accepted, posted, injected'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "paths" -d 'Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "flame" -d 'Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "sched" -d 'Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "record" -d 'Record a host\'s events with little disturbance, with its settings beside them'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "overhead" -d 'Measure what recording an event costs on this machine, by CPU'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "bench" -d 'Measure what IPIs, wake-ups, clocks, timers, exits, a network and a disk cost here, in a guest or on a host'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "export" -d 'Write a recording as a file for Perfetto, spreadsheets, tickets or scripts'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "top" -d 'Show what this host\'s vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "facts" -d 'Show this host\'s CPUs, clocks, settings and KVM parameters, and its VMs with their pinning'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "clock" -d 'Measure what reading each clock costs'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "timer" -d 'Measure how late timers fire, on an idle CPU and on a busy one'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "exits" -d 'Measure CPUID, reads of I/O ports and of registers in memory: in a guest, each is an exit'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "net" -d 'Measure round trips of small messages over TCP and UDP, to a peer that the same command starts'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'

@@ -8,6 +8,8 @@ use rustix::io::{Errno, read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
 
+use crate::why::why;
+
 /// What a thread sleeps on. One thread rings, one waits.
 #[derive(Debug)]
 pub(crate) enum Bell {
@@ -30,7 +32,7 @@ impl Bell {
             "eventfd" => eventfd(0, EventfdFlags::CLOEXEC).map(Bell::Eventfd),
             _ => Ok(Bell::Futex(AtomicU32::new(0))),
         };
-        made.map_err(|error| format!("{kind} cannot be made: {error}"))
+        made.map_err(|error| format!("{kind} cannot be made: {}", why(&error)))
     }
 
     /// Wakes who waits, or lets it go on at once when it comes.
@@ -71,7 +73,7 @@ impl Bell {
             };
             match done {
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(format!("waiting failed: {error}")),
+                Err(error) => return Err(format!("waiting failed: {}", why(&error))),
                 Ok(()) => return Ok(()),
             }
         }

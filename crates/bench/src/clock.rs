@@ -14,6 +14,7 @@ use crate::now::now;
 use crate::run::Run;
 use crate::samples::{Bounds, Samples};
 use crate::thread::on_cpu;
+use crate::why::why;
 
 /// Reads that are timed together.
 const BATCH: u32 = 64;
@@ -106,7 +107,10 @@ fn line(file: &str) -> Option<String> {
 fn choose(source: &str) -> Result<(), String> {
     let file = format!("{FOLDER}/current_clocksource");
     fs::write(&file, source).map_err(|error| {
-        format!("the clock source cannot be changed ({error}): it takes root and a /sys that can be written")
+        format!(
+            "the clock source cannot be changed ({}): it takes root and a /sys that can be written",
+            why(&error)
+        )
     })?;
     match line("current_clocksource") {
         Some(now) if now == source => Ok(()),
@@ -166,7 +170,8 @@ fn note(read: Read, source: Option<&str>) -> Option<String> {
         Read::Clock(ClockId::MonotonicCoarse) => {
             return Some("reads no clock source: the time of the last tick".to_owned());
         }
-        Read::Clock(_) | Read::SystemCall => {}
+        Read::Clock(_) => {}
+        Read::SystemCall => return Some("CLOCK_MONOTONIC without the vDSO".to_owned()),
         Read::Counter => {
             return Some("one instruction; no exit unless the hypervisor traps it".to_owned());
         }
@@ -196,10 +201,10 @@ mod tests {
 
     #[test]
     fn notes_say_where_a_read_exits() {
-        let of = |source| note(Read::SystemCall, Some(source)).unwrap_or_default();
+        let of = |source| note(Read::Clock(ClockId::Monotonic), Some(source)).unwrap_or_default();
         assert!(of("acpi_pm").contains("an exit to the VMM"));
         assert!(of("tsc").contains("no exit"));
         assert_eq!(of("new-one"), "clock source new-one");
-        assert_eq!(note(Read::SystemCall, None), None);
+        assert_eq!(note(Read::Clock(ClockId::Realtime), None), None);
     }
 }

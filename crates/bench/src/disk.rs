@@ -9,13 +9,14 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use results::Row;
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fdatasync};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fdatasync, fstatfs};
 
 use crate::Error;
 use crate::now::now;
 use crate::run::Run;
 use crate::samples::{Bounds, Samples};
 use crate::thread::on_cpu;
+use crate::why::why;
 
 /// Bytes of a request, and what places are a multiple of: what every disk takes.
 const BLOCK: usize = 4096;
@@ -40,7 +41,7 @@ pub(crate) fn rows(
 ) -> Result<(Vec<Row>, Vec<String>), Error> {
     let failed = |error: io::Error| Error::Disk {
         path: path.to_owned(),
-        why: error.to_string(),
+        why: why(&error),
     };
     let is_folder = std::fs::metadata(path).map_err(failed)?.is_dir();
     if write && !is_folder {
@@ -58,7 +59,12 @@ pub(crate) fn rows(
         });
     }
     let mut warnings = Vec::new();
-    if !target.direct {
+    if is_memory(&target.file) {
+        warnings.push(format!(
+            "{}: its file system is in memory (tmpfs), so this measures no disk.",
+            path.display()
+        ));
+    } else if !target.direct {
         warnings.push(format!(
             "{}: its file system takes no O_DIRECT, so this measures memory (the page cache) and not a disk.",
             path.display()
@@ -84,6 +90,17 @@ pub(crate) fn rows(
         rows.push(measured.unwrap_or_else(|why| row.missing(why)));
     }
     Ok((rows, warnings))
+}
+
+/// Whether a file is of tmpfs or ramfs, which take O_DIRECT and have no disk (`include/uapi/linux/magic.h`).
+fn is_memory(file: &File) -> bool {
+    const MAGIC: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the field's type is not the same on all architectures"
+    )]
+    let kind = fstatfs(file).map(|kind| i64::from(kind.f_type));
+    kind.is_ok_and(|kind| MAGIC.contains(&kind))
 }
 
 /// What a request does.
@@ -191,7 +208,7 @@ fn requests(bounds: Bounds<'_>, row: Row, target: &Target, kind: Kind) -> Result
                 .write_all_at(block, at)
                 .and_then(|()| Ok(fdatasync(&target.file)?)),
         };
-        done.map_err(|error| format!("a request failed: {error}"))?;
+        done.map_err(|error| format!("a request failed: {}", why(&error)))?;
         samples.add(begin, now().saturating_sub(begin));
     }
     Ok(samples.row(row))

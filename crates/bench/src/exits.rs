@@ -15,6 +15,7 @@ use crate::now::now;
 use crate::run::Run;
 use crate::samples::{Bounds, Samples};
 use crate::thread::on_cpu;
+use crate::why::why;
 
 /// The mask register of the first interrupt controller (8259A). A read returns the mask. KVM has this device in the kernel.
 const PIC_MASK: u16 = 0x21;
@@ -84,8 +85,14 @@ pub(crate) fn rows(run: &Run<'_>, virtualized: Option<bool>) -> Vec<Row> {
 fn port(run: &Run<'_>, what: &str, port: u16, wide: bool, note: &str) -> Row {
     let row = Row::new(what).note(note);
     measured(run, row, || {
-        let ports = Ports::open(port).map_err(|error| {
-            format!("the port cannot be read ({error}): it takes root, and a kernel that lets root have it")
+        let ports = Ports::open(port).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOSYS) => {
+                "this kernel gives no ports to user space (CONFIG_X86_IOPL_IOPERM)".to_owned()
+            }
+            _ => format!(
+                "the port cannot be read ({}): it takes root, and a kernel that is not locked down",
+                why(&error)
+            ),
         })?;
         Ok(move || if wide { ports.word() } else { ports.byte() })
     })
@@ -152,10 +159,13 @@ fn registers(name: &str) -> Result<Registers, String> {
     {
         return Ok(registers);
     }
-    let file =
-        File::open("/dev/mem").map_err(|error| format!("/dev/mem cannot be opened: {error}"))?;
+    let file = File::open("/dev/mem")
+        .map_err(|error| format!("/dev/mem cannot be opened: {}", why(&error)))?;
     Registers::map(&file, at).map_err(|error| {
-        format!("/dev/mem does not give it ({error}): the kernel keeps what a driver uses (CONFIG_IO_STRICT_DEVMEM)")
+        format!(
+            "/dev/mem does not give it ({}): the kernel keeps what a driver uses (CONFIG_IO_STRICT_DEVMEM)",
+            why(&error)
+        )
     })
 }
 

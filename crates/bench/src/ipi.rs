@@ -23,12 +23,15 @@ use crate::place::OTHER_NODE;
 use crate::run::Run;
 use crate::samples::{Bounds, Samples};
 use crate::thread::{on_cpu, with_spinners};
+use crate::why::why;
 use crate::{call, interrupts};
 
 /// Most CPUs whose pairs are measured.
 pub const MAX_PAIRED: usize = 64;
-/// Targets that ran less than this share of the time got fewer IPIs than calls.
-const AWAY: f64 = 0.01;
+/// Why the kernel sends fewer interrupts than there are calls.
+const BUSY: &str =
+    "the target's thread was off its CPU when the others were made, and those took no IPI";
+const IDLE: &str = "a CPU that polls in its idle loop is told without one (TIF_POLLING_NRFLAG)";
 
 /// Measures.
 pub(crate) fn rows(run: &Run<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
@@ -117,7 +120,7 @@ impl Barrier {
         Barrier {
             refused: all
                 .err()
-                .map(|error| format!("membarrier is not allowed or not there: {error}")),
+                .map(|error| format!("membarrier is not allowed or not there: {}", why(&error))),
             by_cpu: one.is_ok() && call::barrier_on(0).is_ok(),
         }
     }
@@ -130,23 +133,17 @@ impl Barrier {
     }
 }
 
-/// Measures calls.
+/// Measures calls, each when it may begin.
 fn calls(
     bounds: Bounds<'_>,
     row: Row,
-    pause_ns: u64,
-    mut call: impl FnMut() -> std::io::Result<()>,
+    ready: impl Fn(&Samples<'_>) -> bool,
+    call: impl Fn() -> std::io::Result<()>,
 ) -> Result<(Row, u64), String> {
     let mut samples = Samples::new(bounds);
-    while samples.go_on() {
-        if pause_ns > 0 {
-            let until = now().saturating_add(pause_ns);
-            while now() < until {
-                std::hint::spin_loop();
-            }
-        }
+    while samples.go_on() && ready(&samples) {
         let begin = now();
-        call().map_err(|error| format!("the call failed: {error}"))?;
+        call().map_err(|error| format!("the call failed: {}", why(&error)))?;
         samples.add(begin, now().saturating_sub(begin));
     }
     Ok((samples.row(row), samples.made()))
@@ -165,22 +162,19 @@ fn busy(run: &Run<'_>, barrier: &Barrier, row: Row, from: u32, to: &[u32]) -> Ro
     let before = interrupts::function_calls(to);
     let bounds = run.bounds;
     let measured = on_cpu(from, || {
-        with_spinners(to, || calls(bounds, row.clone(), 0, || barrier.pass(one)))
+        with_spinners(to, |spinners| {
+            // A thread that is off its CPU gets no IPI, and the call would be a short one.
+            let ready = |samples: &Samples<'_>| spinners.all_run(&|| samples.is_over(now()));
+            calls(bounds, row.clone(), ready, || barrier.pass(one))
+        })
     });
-    let ((done, made), away_ns) = match measured {
-        Ok(measured) => measured,
-        Err(why) => return row.missing(why),
-    };
-    let wanted = made.saturating_mul(to.len() as u64);
-    let done = counted(done, before, to, wanted);
-    let took = done.mean_ns.unwrap_or(0).saturating_mul(done.count);
-    if done.note.is_none() && away_ns as f64 > took as f64 * AWAY && took > 0 {
-        let away = crate::run::plain(away_ns);
-        return done.note(format!(
-            "the target's thread was off its CPU for {away} in all, and had no IPIs then"
-        ));
+    match measured {
+        Ok((done, made)) => {
+            let wanted = made.saturating_mul(to.len() as u64);
+            counted(done, before, to, wanted, BUSY)
+        }
+        Err(why) => row.missing(why),
     }
-    done
 }
 
 /// Measures calls to a CPU that runs nothing of this process.
@@ -194,27 +188,36 @@ fn idle(run: &Run<'_>, row: Row, from: u32, to: u32, pause_ns: u64) -> Row {
         Ok(event) => event,
         Err(error) => {
             return row.missing(format!(
-                "a counter on CPU {to} cannot be opened ({error}): it takes root or CAP_PERFMON, or kernel.perf_event_paranoid=0"
+                "a counter on CPU {to} cannot be opened ({}): it takes root, CAP_PERFMON or kernel.perf_event_paranoid=0",
+                why(&error)
             ));
         }
     };
     if let Err(error) = event.enable(true) {
-        return row.missing(format!("the counter cannot be started: {error}"));
+        return row.missing(format!("the counter cannot be started: {}", why(&error)));
     }
     let before = interrupts::function_calls(&[to]);
     let bounds = run.bounds;
     let measured = on_cpu(from, || {
-        calls(bounds, row.clone(), pause_ns, || event.counts().map(drop))
+        let ready = |_: &Samples<'_>| {
+            let until = now().saturating_add(pause_ns);
+            while now() < until {
+                std::hint::spin_loop();
+            }
+            true
+        };
+        calls(bounds, row.clone(), ready, || event.counts().map(drop))
     });
     match measured {
         Ok((done, _)) if from == to => done,
-        Ok((done, made)) => counted(done, before, &[to], made),
+        Ok((done, made)) => counted(done, before, &[to], made, IDLE),
         Err(why) => row.missing(why),
     }
 }
 
-/// Adds how many interrupts the kernel has counted meanwhile, and says so where they are fewer than the calls.
-fn counted(row: Row, before: Option<u64>, cpus: &[u32], calls: u64) -> Row {
+/// Adds how many interrupts the kernel has counted meanwhile, and says so where they are fewer than the calls. They may be more: others have
+/// functions called there, too.
+fn counted(row: Row, before: Option<u64>, cpus: &[u32], calls: u64, because: &str) -> Row {
     if cpus.is_empty() {
         return row;
     }
@@ -230,8 +233,7 @@ fn counted(row: Row, before: Option<u64>, cpus: &[u32], calls: u64) -> Row {
     };
     if few && row.missing.is_none() {
         return row.note(format!(
-            "{interrupts} interrupts for {calls} calls: a CPU that polls while it is idle is told without one (TIF_POLLING_NRFLAG), and one \
-             that runs something else may not be told at all"
+            "{interrupts} interrupts where {calls} were to be expected: {because}"
         ));
     }
     row

@@ -33,6 +33,7 @@ mod samples;
 mod thread;
 mod timer;
 mod wake;
+mod why;
 
 pub use error::Error;
 pub use ipi::MAX_PAIRED;

@@ -20,6 +20,7 @@ use crate::now::now;
 use crate::run::Run;
 use crate::samples::{Bounds, Samples};
 use crate::thread::{RaiseAtEnd, joined, on_cpu, pinned};
+use crate::why::why;
 
 /// Bytes of a message, at least and at most.
 pub const SIZES: std::ops::RangeInclusive<usize> = 32..=65_000;
@@ -58,7 +59,7 @@ impl Server {
     pub fn bind(address: SocketAddr) -> Result<Server, Error> {
         let failed = |error: io::Error| Error::Bind {
             address,
-            why: error.to_string(),
+            why: why(&error),
         };
         let mut tries = 10;
         loop {
@@ -249,7 +250,7 @@ fn over_tcp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> R
             )
         }
         _ if is_timeout(&error) => format!("{address} does not answer"),
-        _ => format!("{address}: {error}"),
+        _ => format!("{address}: {}", why(&error)),
     };
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
     ready(&stream).map_err(failed)?;
@@ -280,7 +281,7 @@ fn over_tcp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> R
 }
 
 fn over_udp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> Result<Row, String> {
-    let failed = |error: io::Error| format!("{address}: {error}");
+    let failed = |error: io::Error| format!("{address}: {}", why(&error));
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0u16; 8], 0).into(),
@@ -328,7 +329,7 @@ fn ask(socket: &UdpSocket, question: &[u8], answer: &mut [u8]) -> Result<bool, S
         Ok(_) => {}
         // The other end said so to a message before.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(false),
-        Err(error) => return Err(format!("a datagram cannot be sent: {error}")),
+        Err(error) => return Err(format!("a datagram cannot be sent: {}", why(&error))),
     }
     // Whoever sends other datagrams all the time does not hold this up for ever.
     for _ in 0..1000 {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use results::Row;
 use stats::{Longest, Stats};
 
+use crate::now::now;
 use crate::thread::Waits;
 
 /// How many iterations, and for how long.
@@ -26,6 +27,8 @@ pub(crate) struct Samples<'a> {
     bounds: Bounds<'a>,
     first: Option<u64>,
     warming: u64,
+    made: u64,
+    made_ns: u64,
     stats: Stats,
     longest: Longest,
     began_ns: Option<u64>,
@@ -40,6 +43,8 @@ impl<'a> Samples<'a> {
             bounds,
             first: None,
             warming: bounds.warmup,
+            made: 0,
+            made_ns: now(),
             stats: Stats::default(),
             longest: Longest::default(),
             began_ns: None,
@@ -65,26 +70,44 @@ impl<'a> Samples<'a> {
         if self.began_ns.is_none() {
             self.began_ns = Some(begin_ns);
             self.first = Some(ns);
+            self.made = 1;
             return;
         }
-        if self.warming > 0 {
+        if self.warming > 0 && !self.is_late() {
             self.warming -= 1;
+            self.made += 1;
             return;
         }
+        self.warming = 0;
+        self.made += 1;
         self.stats.add(ns);
         self.longest.add(ns, begin_ns);
     }
 
+    /// Whether a tenth of the row's time is over: what is slow is not warmed up for longer.
+    fn is_late(&self) -> bool {
+        let began = self.began_ns.unwrap_or(self.at_ns);
+        self.at_ns.saturating_sub(began) > self.bounds.row_time_ns / 10
+    }
+
     /// Returns how many iterations were made, with those that do not count.
     pub(crate) fn made(&self) -> u64 {
-        let before = u64::from(self.first.is_some()) + (self.bounds.warmup - self.warming);
-        before + self.stats.count()
+        self.made
+    }
+
+    /// Returns whether the row is to end though nothing was added for a while: it was told to, or its time is over.
+    pub(crate) fn is_over(&self, now_ns: u64) -> bool {
+        let began = self.began_ns.unwrap_or(self.made_ns);
+        let over = now_ns.saturating_sub(began) >= self.bounds.row_time_ns;
+        over || self.bounds.stop.load(Ordering::Relaxed)
     }
 
     /// Ends a row, in the thread that began it.
     pub(crate) fn row(&self, row: Row) -> Row {
         let waits = Waits::since(self.before);
+        let began = self.began_ns.unwrap_or(self.at_ns);
         let row = Row {
+            took_ns: Some(self.at_ns.saturating_sub(began)),
             waited_ns: waits.waited_ns,
             preempted: waits.preempted,
             ..row.measured(self.first, &self.stats, &self.longest)
@@ -139,6 +162,17 @@ mod tests {
             at += 10;
         }
         assert_eq!(samples.made(), 10);
+        // Those that warm up are not waited for longer than a tenth of it.
+        let mut samples = Samples::new(Bounds {
+            warmup: 50,
+            ..bounds
+        });
+        let mut at = 0;
+        while samples.go_on() {
+            samples.add(at, 10);
+            at += 10;
+        }
+        assert_eq!(samples.row(Row::new("x")).count, 8);
         let mut samples = Samples::new(bounds);
         stop.store(true, Ordering::Relaxed);
         assert!(!samples.go_on());

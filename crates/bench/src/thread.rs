@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_current_timer_slack};
+
+use crate::why::why;
 
 /// Lets the calling thread run on one CPU alone, and its timers fire when they are due (`PR_SET_TIMERSLACK`; the default is 50 us later).
 pub(crate) fn stay_on(cpu: u32) -> Result<(), String> {
@@ -16,7 +18,7 @@ pub(crate) fn stay_on(cpu: u32) -> Result<(), String> {
     }
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     sched_setaffinity(Some(gettid()), &only)
-        .map_err(|error| format!("no thread may run on CPU {cpu} alone: {error}"))
+        .map_err(|error| format!("no thread may run on CPU {cpu} alone: {}", why(&error)))
 }
 
 /// What a thread waited for its CPU.
@@ -73,7 +75,7 @@ pub(crate) fn pinned<'s, T: Send + 's>(
         stay_on(cpu)?;
         work()
     });
-    thread.map_err(|error| format!("a thread cannot be started: {error}"))
+    thread.map_err(|error| format!("a thread cannot be started: {}", why(&error)))
 }
 
 /// Waits for a thread's end.
@@ -94,49 +96,77 @@ impl Drop for RaiseAtEnd<'_> {
     }
 }
 
-/// Does nothing on this CPU until a flag is raised, in user space all the time, and returns what it waited meanwhile. `running` is raised
-/// once it runs.
-pub(crate) fn spin(running: &AtomicBool, done: &AtomicBool) -> Waits {
-    let before = Waits::own();
-    running.store(true, Ordering::Release);
-    while !done.load(Ordering::Relaxed) {
-        std::hint::spin_loop();
+/// A number that a thread counts up as long as it runs, in a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Beat(AtomicU64);
+
+/// Threads that keep CPUs busy.
+#[derive(Debug)]
+pub(crate) struct Spinners<'a>(&'a [Beat]);
+
+impl Spinners<'_> {
+    /// Waits until each of them runs at this moment, as far as that can be known, or until `over` says so. Returns whether all run.
+    pub(crate) fn all_run(&self, over: &dyn Fn() -> bool) -> bool {
+        /// Looks at a thread between two questions whether it is over.
+        const LOOKS: u32 = 1000;
+        self.0.iter().all(|beat| {
+            let before = beat.0.load(Ordering::Relaxed);
+            loop {
+                for _ in 0..LOOKS {
+                    if beat.0.load(Ordering::Relaxed) != before {
+                        return true;
+                    }
+                    std::hint::spin_loop();
+                }
+                if over() {
+                    return false;
+                }
+            }
+        })
     }
-    Waits::since(before)
 }
 
-/// Starts threads that keep CPUs busy, does some work once all of them run, and ends them. Returns what the work returns, and what they
-/// waited together.
+/// Counts up until a flag is raised, in user space all the time.
+fn spin(beat: &Beat, done: &AtomicBool) {
+    let mut count = 0u64;
+    while !done.load(Ordering::Relaxed) {
+        count += 1;
+        beat.0.store(count, Ordering::Relaxed);
+        std::hint::spin_loop();
+    }
+}
+
+/// Starts threads that keep CPUs busy, does some work once all of them run, and ends them.
 pub(crate) fn with_spinners<T>(
     cpus: &[u32],
-    work: impl FnOnce() -> Result<T, String>,
-) -> Result<(T, u64), String> {
+    work: impl FnOnce(&Spinners<'_>) -> Result<T, String>,
+) -> Result<T, String> {
     let done = AtomicBool::new(false);
-    let running: Vec<AtomicBool> = cpus.iter().map(|_| AtomicBool::new(false)).collect();
+    let beats: Vec<Beat> = cpus.iter().map(|_| Beat::default()).collect();
     let done = &done;
     std::thread::scope(|scope| {
         let raise = RaiseAtEnd(done);
         let mut threads = Vec::new();
-        for (cpu, running) in cpus.iter().zip(&running) {
-            threads.push(pinned(scope, *cpu, move || Ok(spin(running, done)))?);
+        for (cpu, beat) in cpus.iter().zip(&beats) {
+            threads.push(pinned(scope, *cpu, move || {
+                spin(beat, done);
+                Ok(())
+            })?);
         }
-        while !running.iter().all(|one| one.load(Ordering::Acquire)) {
+        let begun = || beats.iter().all(|beat| beat.0.load(Ordering::Relaxed) > 0);
+        while !begun() {
             // One that may not run there has ended, and says so below.
             if threads.iter().any(ScopedJoinHandle::is_finished) {
                 break;
             }
             std::thread::yield_now();
         }
-        let all = running.iter().all(|one| one.load(Ordering::Acquire));
-        let worked = all.then(work);
+        let worked = begun().then(|| work(&Spinners(&beats)));
         drop(raise);
-        let mut waited = 0u64;
         for thread in threads {
-            waited = waited.saturating_add(joined(thread)?.waited_ns.unwrap_or(0));
+            joined(thread)?;
         }
-        match worked {
-            Some(worked) => Ok((worked?, waited)),
-            None => Err("a thread that keeps a CPU busy ended early".to_owned()),
-        }
+        worked.unwrap_or_else(|| Err("a thread that keeps a CPU busy ended early".to_owned()))
     })
 }

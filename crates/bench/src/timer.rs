@@ -15,6 +15,7 @@ use crate::now::now;
 use crate::run::{Run, plain};
 use crate::samples::{Bounds, Samples};
 use crate::thread::{on_cpu, with_spinners};
+use crate::why::why;
 
 /// How long is waited.
 const PERIODS: [u64; 3] = [100_000, 1_000_000, 10_000_000];
@@ -36,7 +37,7 @@ pub(crate) fn rows(run: &Run<'_>) -> Vec<Row> {
             let spinners = [from];
             let spinners: &[u32] = if busy { &spinners } else { &[] };
             let measured = on_cpu(from, || {
-                let (row, _) = with_spinners(spinners, || match kind {
+                let row = with_spinners(spinners, |_| match kind {
                     "timerfd" => by_timerfd(bounds, row.clone(), period),
                     _ => by_sleep(bounds, row.clone(), period),
                 })?;
@@ -71,7 +72,7 @@ fn by_sleep(bounds: Bounds<'_>, row: Row, period: u64) -> Result<Row, String> {
             match clock_nanosleep_absolute(ClockId::Monotonic, &timespec(due)) {
                 Ok(()) => break,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(format!("clock_nanosleep failed: {error}")),
+                Err(error) => return Err(format!("clock_nanosleep failed: {}", why(&error))),
             }
         }
         samples.add(due, now().saturating_sub(due));
@@ -80,7 +81,7 @@ fn by_sleep(bounds: Bounds<'_>, row: Row, period: u64) -> Result<Row, String> {
 }
 
 fn by_timerfd(bounds: Bounds<'_>, row: Row, period: u64) -> Result<Row, String> {
-    let failed = |error: Errno| format!("timerfd failed: {error}");
+    let failed = |error: Errno| format!("timerfd failed: {}", why(&error));
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed)?;
     let mut samples = Samples::new(bounds);
     while samples.go_on() {

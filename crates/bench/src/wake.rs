@@ -1,7 +1,7 @@
 /*!
 How long it takes from the call that wakes a thread until that thread runs, by futex, pipe and eventfd.
 
-*At once* is a ping-pong: both threads sleep in turn, and a round trip has two wake-ups. In the other rows the waking thread never sleeps: it
+A *round trip* is a ping-pong: both threads sleep in turn, and a round trip has two wake-ups. In the other rows the waking thread never sleeps: it
 waits, awake, until the other has slept for a while, and the woken thread reads the clock when it runs. After a short while a CPU that polls before it
 halts, or a host that polls for a halted vCPU, is still at it; after a long one nobody polls any more. On a *busy* target another thread
 spins on that CPU, and the scheduler has to take it away.
@@ -29,7 +29,7 @@ pub(crate) fn rows(run: &Run<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
     if run.places.targets.is_empty() {
         for kind in KINDS {
             let row = Row::new(format!("{kind} round trip"));
-            let row = row.target("same CPU").from(from).to(from);
+            let row = row.from(from).to(from);
             add(row, &|row| round_trips(bounds, row, kind, from, from));
         }
         let others = Row::new("another CPU").missing("there is one CPU alone");
@@ -40,9 +40,7 @@ pub(crate) fn rows(run: &Run<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
         let to = to.cpu;
         for kind in KINDS {
             let row = Row::new(format!("{kind} round trip")).from(from).to(to);
-            add(row.target("at once"), &|row| {
-                round_trips(bounds, row, kind, from, to)
-            });
+            add(row, &|row| round_trips(bounds, row, kind, from, to));
             let row = || Row::new(kind).from(from).to(to);
             add(row().target(&format!("idle {}", plain(short_ns))), &|row| {
                 one_way(bounds, row, kind, (from, to), short_ns)
@@ -51,8 +49,9 @@ pub(crate) fn rows(run: &Run<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
                 one_way(bounds, row, kind, (from, to), idle_ns)
             });
             add(row().target("busy"), &|row| {
-                let measure = || one_way(bounds, row.clone(), kind, (from, to), short_ns);
-                with_spinners(&[to], measure).map(|(row, _)| row)
+                with_spinners(&[to], |_| {
+                    one_way(bounds, row.clone(), kind, (from, to), short_ns)
+                })
             });
         }
     }

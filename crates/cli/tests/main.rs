@@ -4,6 +4,7 @@
 
 mod common;
 
+mod bench;
 mod compare;
 mod compare_each;
 mod compare_functions;

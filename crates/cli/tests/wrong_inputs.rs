@@ -61,6 +61,13 @@ fn corpus(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Returns what `trapline bench` has found here.
+fn bench_result() -> Vec<u8> {
+    let bench = run(["bench", "clock", "-n=5", "--warmup=0", "--format=json"]);
+    assert_eq!(bench.status, 0, "{}", bench.stderr);
+    bench.stdout
+}
+
 fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
     let all: &[&str] = &[
         "info",
@@ -161,6 +168,12 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
             "is a file of latency paths",
             "'trapline paths --path FILE REC'",
             &["--path"],
+        ),
+        kind(
+            write(dir, "clock.json", bench_result()),
+            "is a result of 'trapline bench'",
+            "'trapline compare FILE FILE'",
+            &["compare"],
         ),
     ]
 }

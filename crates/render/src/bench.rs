@@ -3,7 +3,7 @@
 use results::{Bench, Head, Machine, Noise, Outcome, Row};
 use serde::Serialize;
 use serde_json::Value;
-use words::duration::{human, seconds};
+use words::duration::{human, round, seconds};
 use words::share;
 
 use crate::quality::wrap;
@@ -66,6 +66,7 @@ pub(crate) fn columns<'r>(names: usize) -> Table<'r, Row> {
         .heading("max", NUMBER)
         .column("lost", Count, |r| r.lost)
         .column("interrupts", Count, |r| r.interrupts)
+        .column("took_ns", Nanoseconds, |r| r.took_ns)
         .column("waited_ns", Nanoseconds, |r| r.waited_ns)
         .column("preempted", Count, |r| r.preempted)
         .column("note", Text, |r| r.note.clone())
@@ -128,7 +129,7 @@ fn machine(machine: &Machine) -> String {
         machine.guest_halt_poll_ns.map(|ns| ns.to_string()),
     );
     add(
-        "halt_poll_ns",
+        "halt_poll_ns of its own guests",
         machine.kvm_halt_poll_ns.map(|ns| ns.to_string()),
     );
     add("cpufreq", machine.cpufreq_governor.clone());
@@ -200,7 +201,7 @@ pub fn warnings(outcome: &Outcome) -> Vec<String> {
 /// Says of a row whose thread waited for its CPU how long that was.
 fn disturbed(row: &Row) -> Option<String> {
     let waited = row.waited_ns?;
-    let took = u128::from(row.mean_ns?) * u128::from(row.count);
+    let took = row.took_ns?;
     (waited as f64 > took as f64 * WAITED)
         .then(|| format!("'{}' waited {} for it", title(row), human(waited)))
 }
@@ -221,12 +222,12 @@ pub fn table(outcome: &Outcome, layout: Layout) -> String {
     wrap(&mut out, "machine: ", &machine(of), layout.width);
     wrap(
         &mut out,
-        "each: ",
+        "rows: ",
         &format!(
-            "{} after the first and {} to warm up, or what {} has time for",
+            "{} behind {} that warm up, or what {} has time for",
             words::plural(plan.iterations, "iteration"),
             plan.warmup,
-            human(plan.row_time_ns)
+            round(plan.row_time_ns)
         ),
         layout.width,
     );
@@ -260,7 +261,10 @@ fn below(outcome: &Outcome, width: usize) -> String {
     }
     for (note, titles) in notes {
         let titles = match titles.as_slice() {
-            [first, .., last] if titles.len() > 3 => format!("{first} to {last}"),
+            [first, second, rest @ ..] if rest.len() > 2 => {
+                let more = words::plural(rest.len(), "row");
+                format!("{first}; {second} and {more} more")
+            }
             few => few.join("; "),
         };
         wrap(&mut out, "- ", &format!("{titles}: {note}"), width);
@@ -375,6 +379,7 @@ mod tests {
                     p99_ns: Some(9_870),
                     max_ns: Some(1_234_567),
                     interrupts: Some(10_101),
+                    took_ns: Some(30_000_000),
                     slow: vec![Slow {
                         begin_ns: 1_500_000_000,
                         ns: 1_234_567,

@@ -39,6 +39,9 @@ pub struct Row {
     /// Function call interrupts that the target CPUs have counted meanwhile, those of iterations that do not count among them (`ipi`).
     #[serde(default)]
     pub interrupts: Option<u64>,
+    /// How long the row took, from its first iteration to its last.
+    #[serde(default)]
+    pub took_ns: Option<u64>,
     /// How long the measuring thread waited for its CPU while others ran there.
     pub waited_ns: Option<u64>,
     /// How often another thread took its CPU.

@@ -214,9 +214,8 @@ Targets:
   idle    nothing runs there; the call reads a counter that is open there, which takes
           root, CAP_PERFMON or kernel.perf_event_paranoid=0. IPIs come one behind
           another, so a CPU or host that polls before it halts still does
-  idle 5 ms
-          the same, after the target slept for so long (--idle)
-The rows 'no IPI' are what both calls take by themselves.
+
+'idle 5 ms' is the same after the target slept for so long (--idle). The rows 'no IPI' are what both calls take by themselves.
 
 'interrupts' in JSON and CSV is what the kernel counted on the targets meanwhile. A CPU that polls in its idle loop (idle=poll) gets none, and that is why it
 is fast.
@@ -229,11 +228,8 @@ Examples:
 const WAKE_HELP: &str = "Rows with a state are from the call that wakes until the woken thread reads the clock; the waking thread is awake all the \
 time. 'round trip' is a ping-pong of two threads that both sleep: two wake-ups.
 
-Targets:
-  idle 20 us  the target slept so short (--short) that a CPU or host that polls
-              before it halts is still at it (haltpoll, halt_poll_ns)
-  idle 5 ms   it slept so long (--idle) that nobody polls any more
-  busy        another thread spins on its CPU, which the scheduler has to take away
+'idle 20 us' is a target that slept so short (--short) that a CPU or host that polls before it halts is still at it (haltpoll, halt_poll_ns); 'idle \
+5 ms' is one that slept so long (--idle) that nobody polls any more; on a 'busy' one another thread spins, and the scheduler has to take the CPU away from it.
 
 Examples:
   trapline bench wake

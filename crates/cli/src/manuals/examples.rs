@@ -51,8 +51,10 @@ fn without_remark(line: &str) -> &str {
 #[test]
 fn help_has_examples_and_they_are_taken() {
     let program = definition();
-    for command in program.get_subcommands().chain([&program]) {
-        let name = command.get_name();
+    let commands: Vec<&clap::Command> = program.get_subcommands().collect();
+    let below = commands.iter().flat_map(|command| command.get_subcommands());
+    for command in below.chain(commands.iter().copied()).chain([&program]) {
+        let name = command.get_display_name().unwrap_or_default();
         let examples = Below::of(command).examples;
         let taken = examples.iter().filter(|line| !line.starts_with(' '));
         let taken: usize = taken

@@ -96,7 +96,7 @@ const OTHERS: [(&str, &[&str]); 8] = [
 ];
 
 /// Commands whose readers want another one next.
-const NEXT: [(&str, &[&str]); 15] = [
+const NEXT: [(&str, &[&str]); 16] = [
     ("report", &["diagnose", "compare"]),
     ("diagnose", &["rules", "compare", "facts"]),
     ("compare", &["diagnose"]),
@@ -112,6 +112,7 @@ const NEXT: [(&str, &[&str]); 15] = [
     ("top", &["exits", "vcpus"]),
     ("record", &["overhead", "report"]),
     ("overhead", &["record"]),
+    ("bench", &["compare", "facts"]),
 ];
 
 /// Returns the variables that the pages name.
@@ -124,11 +125,24 @@ pub(super) fn all(program: &Command) -> BTreeMap<String, Vec<u8>> {
     let commands: Vec<&Command> = program.get_subcommands().collect();
     let names: Vec<&str> = commands.iter().map(|command| command.get_name()).collect();
     let mut pages = BTreeMap::new();
-    for command in commands.into_iter().chain([program]) {
+    let below = commands
+        .iter()
+        .flat_map(|command| command.get_subcommands());
+    for command in below.chain(commands.iter().copied()).chain([program]) {
         let (name, bytes) = page(command, &names);
         pages.insert(name, bytes);
     }
     pages
+}
+
+/// Returns the words of a command behind the program's name: `bench-ipi`. The program itself has its name.
+fn key(command: &Command) -> &str {
+    let name = command.get_display_name().unwrap_or(command.get_name());
+    name.strip_prefix("trapline-").unwrap_or(name)
+}
+
+fn is_program(command: &Command) -> bool {
+    key(command) == "trapline"
 }
 
 fn page(command: &Command, names: &[&str]) -> (String, Vec<u8>) {
@@ -176,8 +190,8 @@ fn mended(page: Vec<u8>) -> Vec<u8> {
 }
 
 fn environment(command: &Command) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let name = command.get_name().to_owned();
-    let program = command.has_subcommands();
+    let name = key(command).to_owned();
+    let program = is_program(command);
     let reads = command.get_arguments().any(|a| a.get_id() == "spool_limit");
     let read = ENVIRONMENT
         .iter()
@@ -191,14 +205,18 @@ fn environment(command: &Command) -> impl Iterator<Item = (&'static str, &'stati
 fn see_also(command: &Command, names: &[&str]) -> String {
     let mut pages = Vec::new();
     let own = |name: &str| format!("trapline-{name}(1)");
-    if command.has_subcommands() {
+    if is_program(command) {
         pages.extend(names.iter().map(|name| own(name)));
         pages.extend(["perf(1)", "perf-kvm(1)", "trace-cmd(1)"].map(str::to_owned));
         return pages.join(", ");
     }
     pages.push("trapline(1)".to_owned());
+    if let Some((of, _)) = key(command).split_once('-') {
+        pages.push(own(of));
+    }
+    pages.extend(command.get_subcommands().map(|below| own(key(below))));
     let of = |table: &[(&str, &'static [&'static str])]| -> Vec<&'static str> {
-        let found = table.iter().filter(|(name, _)| *name == command.get_name());
+        let found = table.iter().filter(|(name, _)| *name == key(command));
         found.flat_map(|(_, list)| list.iter().copied()).collect()
     };
     for next in of(&NEXT) {
