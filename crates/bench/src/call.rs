@@ -73,66 +73,6 @@ pub(crate) fn cpuid(leaf: u32) -> Option<[u32; 4]> {
     }
 }
 
-/// I/O ports that this thread may read, until it ends.
-#[derive(Debug)]
-pub(crate) struct Ports {
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
-    port: u16,
-}
-
-impl Ports {
-    /// Asks for a port and the three behind it.
-    pub(crate) fn open(port: u16) -> io::Result<Ports> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            // SAFETY: it takes numbers. That the port may be read is this thread's own permission; what reading it does to the machine is
-            // its caller's care (exits.rs has the ports, and why each is harmless).
-            let done = unsafe { libc::ioperm(libc::c_ulong::from(port), 4, 1) };
-            match done {
-                0 => Ok(Ports { port }),
-                _ => Err(io::Error::last_os_error()),
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            let _ = port;
-            Err(io::ErrorKind::Unsupported.into())
-        }
-    }
-
-    /// Reads a byte.
-    #[inline]
-    pub(crate) fn byte(&self) -> u32 {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let value: u8;
-            // SAFETY: `open` got the permission for this port, and memory is not touched.
-            unsafe {
-                std::arch::asm!("in al, dx", in("dx") self.port, out("al") value, options(nostack, nomem));
-            }
-            u32::from(value)
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        0
-    }
-
-    /// Reads four bytes.
-    #[inline]
-    pub(crate) fn word(&self) -> u32 {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let value: u32;
-            // SAFETY: as for a byte: permission was asked for four ports.
-            unsafe {
-                std::arch::asm!("in eax, dx", in("dx") self.port, out("eax") value, options(nostack, nomem));
-            }
-            value
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        0
-    }
-}
-
 /// A page of registers of a device, which can be read and not written.
 #[derive(Debug)]
 pub(crate) struct Registers {

@@ -19,7 +19,7 @@ use crate::Error;
 use crate::now::now;
 use crate::run::Run;
 use crate::samples::{Bounds, Samples};
-use crate::thread::{RaiseAtEnd, joined, on_cpu, pinned};
+use crate::thread::{ANSWERS, RaiseAtEnd, joined, on_cpu, pinned};
 use crate::why::why;
 
 /// Bytes of a message, at least and at most.
@@ -198,11 +198,11 @@ pub(crate) fn rows(
             let to = run.places.peer();
             std::thread::scope(|scope| {
                 let _end = RaiseAtEnd(over);
-                let udp = pinned(scope, to, move || {
+                let udp = pinned(scope, to, ANSWERS, move || {
                     server.answer_datagrams(over);
                     Ok(())
                 });
-                let tcp = pinned(scope, to, move || {
+                let tcp = pinned(scope, to, ANSWERS, move || {
                     server.answer_connections(over);
                     Ok(())
                 });

@@ -169,10 +169,10 @@ mod tests {
         });
         let mut at = 0;
         while samples.go_on() {
-            samples.add(at, 10);
-            at += 10;
+            samples.add(at, 1);
+            at += 1;
         }
-        assert_eq!(samples.row(Row::new("x")).count, 8);
+        assert_eq!(samples.row(Row::new("x")).count, 90);
         let mut samples = Samples::new(bounds);
         stop.store(true, Ordering::Relaxed);
         assert!(!samples.go_on());

@@ -61,16 +61,24 @@ pub(crate) fn on_cpu<T: Send>(
     cpu: u32,
     work: impl FnOnce() -> Result<T, String> + Send,
 ) -> Result<T, String> {
-    std::thread::scope(|scope| joined(pinned(scope, cpu, work)?))
+    std::thread::scope(|scope| joined(pinned(scope, cpu, MEASURES, work)?))
 }
+
+/// What threads are called, by what they do, so that a recording made meanwhile says whose CPU was whose.
+pub(crate) const MEASURES: &str = "bench-measures";
+/// One that answers, or that is woken.
+pub(crate) const ANSWERS: &str = "bench-answers";
+/// One that keeps a CPU busy.
+const SPINS: &str = "bench-spins";
 
 /// Starts a thread on a CPU.
 pub(crate) fn pinned<'s, T: Send + 's>(
     scope: &'s Scope<'s, '_>,
     cpu: u32,
+    name: &str,
     work: impl FnOnce() -> Result<T, String> + Send + 's,
 ) -> Result<ScopedJoinHandle<'s, Result<T, String>>, String> {
-    let thread = std::thread::Builder::new().name("trapline-bench".to_owned());
+    let thread = std::thread::Builder::new().name(name.to_owned());
     let thread = thread.spawn_scoped(scope, move || {
         stay_on(cpu)?;
         work()
@@ -149,7 +157,7 @@ pub(crate) fn with_spinners<T>(
         let raise = RaiseAtEnd(done);
         let mut threads = Vec::new();
         for (cpu, beat) in cpus.iter().zip(&beats) {
-            threads.push(pinned(scope, *cpu, move || {
+            threads.push(pinned(scope, *cpu, SPINS, move || {
                 spin(beat, done);
                 Ok(())
             })?);

@@ -15,7 +15,7 @@ use crate::bell::{Bell, KINDS};
 use crate::now::now;
 use crate::run::{Run, plain};
 use crate::samples::{Bounds, Samples};
-use crate::thread::{RaiseAtEnd, joined, on_cpu, pinned, with_spinners};
+use crate::thread::{ANSWERS, MEASURES, RaiseAtEnd, joined, on_cpu, pinned, with_spinners};
 
 /// Measures.
 pub(crate) fn rows(run: &Run<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
@@ -80,7 +80,7 @@ fn round_trips(
     let over = AtomicBool::new(false);
     let (ping, pong, over) = (&ping, &pong, &over);
     std::thread::scope(|scope| {
-        let answers = pinned(scope, to, move || {
+        let answers = pinned(scope, to, ANSWERS, move || {
             let _end = RingAtEnd(pong, over);
             loop {
                 ping.wait()?;
@@ -90,7 +90,7 @@ fn round_trips(
                 pong.ring();
             }
         })?;
-        let asks = pinned(scope, from, move || {
+        let asks = pinned(scope, from, MEASURES, move || {
             let _end = RingAtEnd(ping, over);
             let mut samples = Samples::new(bounds);
             while samples.go_on() {
@@ -146,7 +146,7 @@ fn one_way(
     };
     on_cpu(from, || {
         std::thread::scope(|scope| {
-            let sleeper = pinned(scope, to, move || sleep(bounds, row, shared));
+            let sleeper = pinned(scope, to, ANSWERS, move || sleep(bounds, row, shared));
             let end = RingAtEnd(&shared.bell, &shared.over);
             let sleeper = sleeper?;
             let mut rung = 0;

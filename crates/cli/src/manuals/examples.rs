@@ -52,7 +52,9 @@ fn without_remark(line: &str) -> &str {
 fn help_has_examples_and_they_are_taken() {
     let program = definition();
     let commands: Vec<&clap::Command> = program.get_subcommands().collect();
-    let below = commands.iter().flat_map(|command| command.get_subcommands());
+    let below = commands
+        .iter()
+        .flat_map(|command| command.get_subcommands());
     for command in below.chain(commands.iter().copied()).chain([&program]) {
         let name = command.get_display_name().unwrap_or_default();
         let examples = Below::of(command).examples;
