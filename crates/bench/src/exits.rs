@@ -34,7 +34,7 @@ const IO_APIC_SELECT: usize = 0;
 
 /// Measures.
 pub(crate) fn rows(run: &Run<'_>, virtualized: Option<bool>) -> Vec<Row> {
-    let base = Row::new("no exit (two clock reads)");
+    let base = Row::new("no exit (clock reads)");
     let mut rows = vec![measured(run, base, || Ok(|| 0))];
     if !cfg!(target_arch = "x86_64") {
         let why = "user space of this architecture has no instruction that always exits: what traps is emulated by the guest's own kernel";
@@ -49,7 +49,7 @@ pub(crate) fn rows(run: &Run<'_>, virtualized: Option<bool>) -> Vec<Row> {
     rows.push(measured(run, cpuid, || {
         Ok(|| call::cpuid(0).map_or(0, |found| found[0]))
     }));
-    let zero = Row::new("no exit (read of /dev/zero)");
+    let zero = Row::new("no exit (/dev/zero)");
     rows.push(reads(run, zero, "/dev/zero", 0));
     for (what, at, note) in [
         (
