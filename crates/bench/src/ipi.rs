@@ -66,7 +66,7 @@ pub(crate) fn rows(run: &Run<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
         rows.extend(states(target.place, from, target.cpu));
     }
     if run.places.others.is_empty() {
-        rows.push(Row::new("another CPU").missing("there is one CPU alone"));
+        rows.push(Row::new("another CPU").missing("there is one CPU alone that may be used"));
         return rows;
     }
     if !run.places.targets.iter().any(|to| to.place == OTHER_NODE) {

@@ -32,7 +32,7 @@ pub(crate) fn rows(run: &Run<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
             let row = row.from(from).to(from);
             add(row, &|row| round_trips(bounds, row, kind, from, from));
         }
-        let others = Row::new("another CPU").missing("there is one CPU alone");
+        let others = Row::new("another CPU").missing("there is one CPU alone that may be used");
         rows.push(others);
         return rows;
     }
@@ -102,7 +102,16 @@ fn round_trips(
                 }
                 samples.add(begin, now().saturating_sub(begin));
             }
-            Ok(samples.row(row))
+            let row = samples.row(row);
+            // Two threads of one CPU wait for each other, which is what is measured.
+            Ok(match from == to {
+                true => Row {
+                    waited_ns: None,
+                    preempted: None,
+                    ..row
+                },
+                false => row,
+            })
         });
         let done = match asks {
             Ok(asks) => joined(asks),
