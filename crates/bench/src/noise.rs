@@ -1,6 +1,7 @@
 //! How quiet a CPU is: a thread that does nothing but read a clock sees what others take from it.
 
 use std::fs;
+use std::sync::atomic::Ordering;
 
 use results::Noise;
 
@@ -17,14 +18,12 @@ const TICK_NS: u64 = 10_000_000;
 
 /// Watches a CPU.
 pub(crate) fn watch(cpu: u32, bounds: Bounds<'_>) -> Noise {
-    let bounds_stop = bounds.stop;
+    let stop = bounds.stop;
     let watched = on_cpu(cpu, || {
         let mut noise = Noise::default();
         let begin = now();
         let (mut last, mut lost) = (begin, 0u64);
-        while last.saturating_sub(begin) < WATCH_NS
-            && !bounds_stop.load(std::sync::atomic::Ordering::Relaxed)
-        {
+        while last.saturating_sub(begin) < WATCH_NS && !stop.load(Ordering::Relaxed) {
             let read = now();
             let gap = read.saturating_sub(last);
             if gap > GAP_NS {

@@ -110,7 +110,6 @@ pub struct Noise {
     /// Time that the hypervisor ran something else while this machine had work, over all CPUs and the whole run
     /// (`steal` of `/proc/stat`).
     pub steal_ns: Option<u64>,
-    /// Time that other threads ran on the CPUs of the benchmark is not known from here; what the measuring threads waited for a CPU
-    /// stands in their rows. This is its sum.
+    /// What the measuring threads waited for their CPUs while others ran there: the sum over all rows.
     pub waited_ns: u64,
 }

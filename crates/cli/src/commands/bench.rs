@@ -13,7 +13,7 @@ use render::{bench as render_bench, neutral, quality};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answer::Answer;
-use crate::args::{BenchArgs, BenchCommon, BenchWhat, Format};
+use crate::args::{BenchArgs, BenchCommon, BenchWhat};
 use crate::{new_file, output};
 
 /// Runs the command.
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         || render_bench::document(&outcome),
         || render_bench::csv(&outcome),
     )?;
-    if common.format == Format::Table && outcome.rows.iter().all(|row| row.count == 0) {
-        bail!("nothing could be measured; the reasons stand above");
+    if outcome.rows.iter().all(|row| row.count == 0) {
+        bail!("nothing could be measured; the rows say why");
     }
     Ok(())
 }
