@@ -105,7 +105,10 @@ pub fn text(found: &Results, sides: &[Outcome], files: &[String], width: usize) 
         ));
         last = title;
     }
-    let heads: Vec<String> = found.names.iter().map(|name| crate::clean(name)).collect();
+    let heads = found.names.iter().map(|name| crate::clean(name));
+    let heads: Vec<String> = heads
+        .map(|name| name.chars().take(HEAD).collect())
+        .collect();
     if rows.is_empty() {
         out.push_str("No side measured anything.\n");
         return out;
@@ -121,6 +124,8 @@ pub fn text(found: &Results, sides: &[Outcome], files: &[String], width: usize) 
     out
 }
 
+/// Of a label, so much stands above its column; all of it stands beside its file.
+const HEAD: usize = 20;
 /// Names of rows are so wide, before the names of values.
 const NAMES: usize = 24;
 
