@@ -942,12 +942,16 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__events)
-            opts="-h --event --console --as --ns --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --event --console --as --ns --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --event)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -165,6 +165,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand info" -l color -d 'Col
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l event -d 'Only events whose name or SYSTEM:NAME matches; * stands for any characters, ? for one. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l as -d 'Print lines in the form of this tool, whichever made the recording' -r -f -a "perf\t'As perf does'
 trace-cmd\t'As trace-cmd does'"

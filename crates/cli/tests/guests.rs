@@ -1,12 +1,15 @@
 //! Hosts' recordings with those of their guests: the pairs of the corpus, whose files name each other.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use source::{ReaderOptions, Recording};
 
 use crate::common::instances::list;
-use crate::common::{Failures, Run, all_cases, file, number, run, run_with, write_text};
+use crate::common::{
+    Failures, Run, all_cases, file, number, read, run, run_with, tell, write_text,
+};
 
 /// Recordings that were made together: the host's, and a guest's.
 struct Pair {
@@ -288,4 +291,69 @@ fn wrong_pairs_are_refused_with_what_speaks_against_them() {
     let piped = run_with(["info", path.as_ref(), "-", "--format", "json"], &input);
     let piped = piped.json().expect("it can be read");
     assert_eq!(list(&piped["guests"])[0]["inside"], row["inside"]);
+}
+
+#[test]
+fn events_of_both_stand_in_the_order_that_trace_cmd_gives_them() {
+    let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    let names = ["host.dat", "host-a.dat"];
+    for name in names {
+        let bytes = read(&file(&format!("x86/host-guest-pingpong/{name}.zst")));
+        std::fs::write(folder.path().join(name), bytes).expect("there is room");
+    }
+    let report = Command::new("trace-cmd")
+        .args(["report", "-N", "-i", names[0], "-i", names[1]])
+        .current_dir(folder.path())
+        .output();
+    let Ok(report) = report else {
+        assert!(!required, "trace-cmd is missing");
+        tell("skipped: no trace-cmd here");
+        return;
+    };
+    let theirs = String::from_utf8_lossy(&report.stdout).into_owned();
+    let theirs: Vec<&str> = theirs
+        .lines()
+        .filter(|line| !line.contains(": cpus="))
+        .collect();
+    let paths = names.map(|name| folder.path().join(name));
+    let ours = over("events", &paths.each_ref().map(PathBuf::as_path), &[]).text();
+    let ours: Vec<&str> = ours.lines().collect();
+    assert_eq!(ours.len(), theirs.len());
+    // trace-cmd adds the TSC's offset in ticks, and trapline in nanoseconds: a sum of two that were cut may be one less.
+    let mut later = 0;
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        if ours == theirs {
+            continue;
+        }
+        let cut = |line: &str| {
+            let (head, rest) = line.split_once(": ").expect("the recording's name");
+            let (before, rest) = rest.split_once("] ").expect("the CPU");
+            let (time, text) = rest.trim_start().split_once(": ").expect("a time");
+            let time = time.replace('.', "").parse::<u64>().expect("seconds");
+            (head.to_owned() + before + text, time)
+        };
+        let ((ours, our_us), (theirs, their_us)) = (cut(ours), cut(theirs));
+        assert_eq!(ours, theirs);
+        assert_eq!(our_us + 1, their_us, "{ours}");
+        later += 1;
+    }
+    assert!(later * 1000 < ours.len(), "{later} of {}", ours.len());
+    // Other forms say of which recording an event is.
+    let rows = over(
+        "events",
+        &paths.each_ref().map(PathBuf::as_path),
+        &["--format", "csv", "--event", "sched_switch"],
+    );
+    let rows = rows.text();
+    let mut rows = rows.lines();
+    assert!(
+        rows.next()
+            .is_some_and(|head| head.starts_with("recording,time_ns,"))
+    );
+    let of_guest = rows
+        .clone()
+        .filter(|row| row.contains("host-a.dat,"))
+        .count();
+    assert_eq!((of_guest, rows.count()), (7983, 7983 + 10947));
 }

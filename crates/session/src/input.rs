@@ -119,7 +119,8 @@ impl<'s> Input<'s> {
             own_clock: true,
             // It has a thread of its own beside its host's.
             threads: 1,
-            ..self.session.reading(false, 1)
+            // Its addresses may be printed.
+            ..self.session.reading(true, 1)
         };
         match self.recording.reader(options) {
             Ok(reader) if reader.cut_before_events().is_some() => Err(Error::CutBeforeEvents {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Common;
+use super::{Common, GuestArgs};
 
 /// `trapline events`.
 #[derive(Debug, Args)]
@@ -13,6 +13,9 @@ pub(crate) struct EventsArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
 
     /// Only events whose name or SYSTEM:NAME matches; * stands for any characters, ? for one. May be repeated.
     #[arg(long, value_name = "GLOB")]
@@ -41,6 +44,7 @@ Examples:
   trapline events --event 'kvm_*' --vcpu 0 --time 12.5,12.6 trace.dat
   trapline events --event 'sched:sched_switch' --cpu 2 --ns perf.data
   trapline events --as perf trace.dat          a trace.dat as perf prints it
+  trapline events host.dat guest.dat           both on the host's clock
   trapline events --console perf.data.guest    what guests printed
   trapline events --format csv perf.data > events.csv";
 

@@ -2,58 +2,84 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
 use serde::Serialize;
-use session::{Opened, Scope};
+use session::{Guest, Opened, Scope};
+use source::Reader;
 use tracefmt::{Formats, Text};
 use wildmatch::WildMatch;
 
 use crate::answer::Answer;
 use crate::args::{As, EventsArgs, Format};
 use crate::commands::{console, no_events};
+use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::stream::Stream;
 
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
-    let session = opening::session(&args.common, &Beside::default(), &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    let recording = input.recording_with_symbols()?;
+    let paths = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &Beside::default(), &paths)?;
+    let joined = Joined::open(&session, &args.recording, &args.guests)?;
+    let recording = joined.host.recording_with_symbols()?;
     let facts = session.host_facts();
     if args.console {
+        if paths.len() > 1 {
+            bail!(
+                "--console takes the host's recording alone: what guests write to their consoles are its events"
+            );
+        }
         return console::run(args, &recording, facts);
     }
-    let (reader, name) = (recording.reader(), recording.name().to_owned());
+    let guests = recording.guests(joined.inputs()?)?;
+    let names = joined.names();
+    let name = names.join(", ");
     let none = Formats::default();
-    let formats = reader.formats().unwrap_or(&none);
-    let perf = match args.convention {
+    let format = args.common.format;
+    let is_perf = |reader: &Reader<'_>| match args.convention {
         Some(convention) => convention == As::Perf,
         None => reader.is_perf(),
     };
-    let printer = printer(&recording, formats, perf, args.ns);
-    let format = args.common.format;
+    let called = prefixes(&names);
+    let readers = std::iter::once(recording.reader()).chain(guests.iter().map(Guest::reader));
+    let machines = readers.zip(called).map(|(reader, called)| {
+        let formats = reader.formats().unwrap_or(&none);
+        // Of guests' kernels the host's recording alone has build ids.
+        let host = (called.number == 0).then_some(&recording);
+        let mut threads = Threads::default();
+        let saved = formats.cmdlines.iter();
+        threads.saved_names(saved.map(|(tid, name)| (*tid, name.as_str())));
+        Machine {
+            printer: printer(reader, host, formats, is_perf(reader), args.ns),
+            threads,
+            called,
+        }
+    });
+    let machines: Vec<Machine<'_>> = machines.collect();
     let start = match format {
         Format::Table => String::new(),
-        Format::Csv => CSV_HEAD.to_owned(),
+        Format::Csv if guests.is_empty() => CSV_HEAD.to_owned(),
+        Format::Csv => format!("recording,{CSV_HEAD}"),
         Format::Json => {
             let answer = Answer {
                 format,
                 command: "events",
-                inputs: std::slice::from_ref(&name),
+                inputs: &names,
                 quality: &no_events::quality(&recording, facts),
             };
             answer.up_to("events")
         }
     };
-    let mut sink = Events::new(printer, format, &args.event, Stream::new(&start));
-    sink.threads.saved_names(recording.saved_names());
-    sink.threads.told(recording.thread_facts());
-    let outcome = recording.walk_filtered(&mut sink, Scope::Events);
+    let mut sink = Events::new(machines, format, &args.event, Stream::new(&start));
+    sink.told(&recording);
+    let outcomes = recording.walk_filtered_with(&guests, &mut sink, Scope::Events);
+    let quality = joined::quality(outcomes, &guests);
     sink.stream.check()?;
     if !sink.matched && !args.event.is_empty() {
         bail!(
@@ -67,7 +93,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     sink.stream.end()?;
     // The lines equal the other tools' to the byte, so losses are said beside them.
     match format {
-        Format::Table => output::say_losses(&name, &outcome.quality),
+        Format::Table => output::say_losses(&name, &quality),
         Format::Json | Format::Csv => Ok(()),
     }
 }
@@ -79,10 +105,14 @@ pub(crate) const CSV_HEAD: &str = "time_ns,cpu,pid,tid,comm,event,text\n";
 pub(super) fn csv<'o>(recording: &'o Opened<'_>, out: Box<dyn Write + 'o>) -> Result<Quality> {
     let none = Formats::default();
     let formats = recording.reader().formats().unwrap_or(&none);
-    let printer = printer(recording, formats, recording.reader().is_perf(), false);
-    let mut sink = Events::new(printer, Format::Csv, &[], Stream::to(out, CSV_HEAD));
-    sink.threads.saved_names(recording.saved_names());
-    sink.threads.told(recording.thread_facts());
+    let reader = recording.reader();
+    let machine = Machine {
+        printer: printer(reader, Some(recording), formats, reader.is_perf(), false),
+        threads: Threads::default(),
+        called: Called::default(),
+    };
+    let mut sink = Events::new(vec![machine], Format::Csv, &[], Stream::to(out, CSV_HEAD));
+    sink.told(recording);
     let outcome = recording.walk_filtered(&mut sink, Scope::Events);
     sink.stream.end()?;
     Ok(outcome.quality)
@@ -90,12 +120,12 @@ pub(super) fn csv<'o>(recording: &'o Opened<'_>, out: Box<dyn Write + 'o>) -> Re
 
 /// Chooses the columns.
 pub(super) fn printer<'f>(
-    recording: &'f Opened<'_>,
+    reader: &'f Reader<'_>,
+    host: Option<&'f Opened<'_>>,
     formats: &'f Formats,
     perf: bool,
     ns: bool,
 ) -> EventPrinter<'f> {
-    let reader = recording.reader();
     let header = reader.header();
     let times = Times {
         seconds: header.seconds,
@@ -121,7 +151,7 @@ pub(super) fn printer<'f>(
         style.tracepoint_addresses = tracepoints().any(|a| a.has_callchain());
         style.addresses = style.tracepoint_addresses || tracepoints().count() < perf.attrs().len();
         style.pipe = perf.is_pipe();
-        style.kernel_files = recording.kernel_files();
+        style.kernel_files = host.map(Opened::kernel_files).unwrap_or_default();
     }
     let mut printer = PerfPrinter::new(&style);
     for (tid, comm) in &formats.cmdlines {
@@ -139,6 +169,9 @@ pub(super) fn printer<'f>(
 /// An event as an item of a document. What is not known is null.
 #[derive(Debug, Serialize)]
 struct Item<'a> {
+    /// Left out where there is one recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recording: Option<&'a str>,
     time_ns: u64,
     cpu: Option<i32>,
     pid: Option<i32>,
@@ -148,11 +181,55 @@ struct Item<'a> {
     text: &'a str,
 }
 
-struct Events<'f> {
+/// What a recording is called where there are several.
+#[derive(Debug, Default)]
+struct Called {
+    /// Its place among them; the host's is the first.
+    number: usize,
+    /// The file.
+    name: String,
+    /// What stands before its lines, as trace-cmd has it; empty where there is one recording.
+    prefix: String,
+}
+
+/// Returns what recordings are called: by their files' names, those in front that differ by no more by their paths.
+fn prefixes(names: &[String]) -> Vec<Called> {
+    let file = |name: &String| {
+        let file = Path::new(name).file_name();
+        file.map_or_else(|| name.clone(), |file| file.to_string_lossy().into_owned())
+    };
+    let mut short: Vec<String> = names.iter().map(file).collect();
+    let mut sorted = short.clone();
+    sorted.sort();
+    if sorted.windows(2).any(|two| two[0] == two[1]) {
+        short = names.to_vec();
+    }
+    let width = short.iter().map(|name| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let prefix = |name: &String| match names.len() {
+        1 => String::new(),
+        _ => format!("{name:>width$}: "),
+    };
+    let all = short.iter().zip(names).enumerate();
+    let called = all.map(|(number, (short, name))| Called {
+        number,
+        name: name.clone(),
+        prefix: prefix(short),
+    });
+    called.collect()
+}
+
+/// A recording's events are printed by its own formats, with its own names.
+struct Machine<'f> {
     printer: EventPrinter<'f>,
+    threads: Threads,
+    called: Called,
+}
+
+struct Events<'f> {
+    machines: Vec<Machine<'f>>,
     format: Format,
     globs: Vec<WildMatch>,
-    threads: Threads,
     stream: Stream<'f>,
     text: Text,
     /// Whether any kind of event was asked for by name and is there.
@@ -161,29 +238,40 @@ struct Events<'f> {
 
 impl<'f> Events<'f> {
     fn new(
-        printer: EventPrinter<'f>,
+        machines: Vec<Machine<'f>>,
         format: Format,
         globs: &[String],
         stream: Stream<'f>,
     ) -> Events<'f> {
         Events {
-            printer,
+            machines,
             format,
             globs: globs.iter().map(|glob| WildMatch::new(glob)).collect(),
-            threads: Threads::default(),
             stream,
             text: Text::new(),
             matched: false,
         }
     }
 
+    /// Takes what is known of the host's threads beside its events.
+    fn told(&mut self, host: &Opened<'_>) {
+        if let Some(machine) = self.machines.first_mut() {
+            machine.threads.saved_names(host.saved_names());
+            machine.threads.told(host.thread_facts());
+        }
+    }
+
     /// Appends an event as an object or a row.
     fn record(&mut self, event: &Event<'_>) {
+        let several = self.machines.len() > 1;
+        let Some(machine) = self.machines.get_mut(usize::from(event.machine())) else {
+            return;
+        };
         self.text.clear();
-        self.printer.body(event, &mut self.text);
+        machine.printer.body(event, &mut self.text);
         let text = String::from_utf8_lossy(self.text.as_bytes());
         let text = text.trim_end();
-        let thread = self.threads.get(event.tid);
+        let thread = machine.threads.get(event.tid);
         let comm = event
             .comm
             .or_else(|| thread.and_then(|t| t.comm.as_deref()));
@@ -192,22 +280,26 @@ impl<'f> Events<'f> {
         if self.format == Format::Csv {
             let number = |n: Option<i32>| n.map(|n| n.to_string()).unwrap_or_default();
             let mut row = String::new();
-            render::csv::row(
-                &mut row,
-                [
-                    event.time.to_string().as_str(),
-                    &number(known(event.cpu)),
-                    &number(pid),
-                    &number(known(event.tid)),
-                    comm.unwrap_or(""),
-                    event.ty.label,
-                    text,
-                ],
+            let time = event.time.to_string();
+            let (cpu, pid, tid) = (
+                number(known(event.cpu)),
+                number(pid),
+                number(known(event.tid)),
             );
+            let comm = comm.unwrap_or("");
+            let cells = [&time, &cpu, &pid, &tid, comm, event.ty.label, text];
+            match several {
+                true => render::csv::row(
+                    &mut row,
+                    std::iter::once(machine.called.name.as_str()).chain(cells),
+                ),
+                false => render::csv::row(&mut row, cells),
+            }
             self.stream.text(&row);
             return;
         }
         self.stream.item(&Item {
+            recording: several.then_some(machine.called.name.as_str()),
             time_ns: event.time,
             cpu: known(event.cpu),
             pid,
@@ -221,7 +313,9 @@ impl<'f> Events<'f> {
 
 impl Sink for Events<'_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        self.printer.declare(ty);
+        if let Some(machine) = self.machines.get_mut(usize::from(ty.machine)) {
+            machine.printer.declare(ty);
+        }
         let full = format!("{}:{}", ty.system, ty.name);
         let names = [ty.name, ty.label, &full];
         let wanted = self.globs.is_empty()
@@ -240,8 +334,12 @@ impl Sink for Events<'_> {
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match self.format {
             Format::Table => {
-                let printer = &mut self.printer;
-                self.stream.lines(|out| printer.event(event, out));
+                if let Some(machine) = self.machines.get_mut(usize::from(event.machine())) {
+                    self.stream.lines(|out| {
+                        out.extend_from_slice(machine.called.prefix.as_bytes());
+                        machine.printer.event(event, out)
+                    });
+                }
             }
             Format::Json | Format::Csv => self.record(event),
         }
@@ -249,15 +347,27 @@ impl Sink for Events<'_> {
     }
 
     fn side(&mut self, side: &Side<'_>) {
+        self.side_of(0, side);
+    }
+
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        let Some(machine) = self.machines.get_mut(usize::from(machine)) else {
+            return;
+        };
         match self.format {
             Format::Table => {
-                let printer = &mut self.printer;
+                let (printer, prefix) = (&mut machine.printer, machine.called.prefix.as_bytes());
                 self.stream.lines(|out| {
+                    let before = out.len();
+                    out.extend_from_slice(prefix);
                     printer.side(side, out);
+                    if out.len() == before + prefix.len() {
+                        out.truncate(before);
+                    }
                     false
                 });
             }
-            Format::Json | Format::Csv => self.threads.side(side),
+            Format::Json | Format::Csv => machine.threads.side(side),
         }
     }
 }

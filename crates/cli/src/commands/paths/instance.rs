@@ -67,7 +67,7 @@ pub(super) fn run(
     let none = Formats::default();
     let formats = reader.formats().unwrap_or(&none);
     let mut lines = Lines::new(
-        events::printer(recording, formats, reader.is_perf(), false),
+        events::printer(reader, Some(recording), formats, reader.is_perf(), false),
         &told,
     );
     for (tid, comm) in recording.saved_names() {
