@@ -54,6 +54,8 @@ const STATES: usize = 7;
 const GROUP: [&str; 2] = ["vm_pid", "vcpu"];
 /// What it puts behind them.
 const NAMED: &str = "vm_name";
+/// What `--by task` puts behind that.
+const TASK: [&str; 3] = ["task_what", "task_name", "task_tid"];
 
 fn keys(value: &Value) -> Vec<&str> {
     let object = value.as_object();
@@ -363,6 +365,7 @@ fn csv_has_the_numbers_of_the_json() {
             .chain(ROW)
             .chain(SPLIT)
             .chain([NAMED])
+            .chain(TASK)
             .collect();
         failures.equal(
             &format!("{name}: head"),
@@ -384,6 +387,7 @@ fn csv_has_the_numbers_of_the_json() {
                         .chain(&ROW)
                         .chain(&SPLIT)
                         .chain(&[NAMED])
+                        .chain(&TASK)
                         .map(|field| plain(&row[*field])),
                 );
                 expected.push(fields);

@@ -46,7 +46,6 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
                 .heading("vCPU", 4)
                 .gap(" ")
         })
-        .only_if(|e| e.row.task.is_some(), task_columns)
         .column("reason", Text, narrow_key)
         .text_only()
         .left("", KEY_WIDTH)
@@ -107,6 +106,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         .only_if(is_grouped, |table| {
             table.column("vm_name", Text, |e| e.row.vm_name.as_deref())
         })
+        .only_if(|e| e.row.task.is_some(), task_columns)
 }
 
 /// Columns of what the guest did.
@@ -116,6 +116,7 @@ fn task_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
         .column("task", Text, |e: &Exit<'_>| {
             e.row.task.as_ref().map(guest_tasks::called)
         })
+        .text_only()
         .left("", TASK_WIDTH)
         .gap(" ")
         .column("task_what", Text, |e| {
