@@ -19,6 +19,7 @@ const MEDIAN: usize = 200;
 const FLOORS: &[&[&str]] = &[
     &[
         "tracefmt", "cpuset", "clocks", "devices", "stacks", "stats", "words", "binaries", "rings",
+        "agent",
     ],
     &[
         "event",

@@ -1,0 +1,94 @@
+//! How two machines' clocks are compared.
+
+/// One comparison: the host asked and the guest answered, each with the time that its events' clock had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// The middle between asking and having the answer, on the host's clock, ns.
+    pub host_ns: u64,
+    /// When the guest answered, on its own, ns.
+    pub guest_ns: u64,
+    /// How long the answer took, ns: half of it is what the sample is wrong by at most.
+    pub round_ns: u64,
+}
+
+impl Sample {
+    /// Returns what was found by asking and answering at these times; `None` where time ran backward.
+    pub fn of(asked_ns: u64, guest_ns: u64, answered_ns: u64) -> Option<Sample> {
+        let round_ns = answered_ns.checked_sub(asked_ns)?;
+        Some(Sample {
+            host_ns: asked_ns + round_ns / 2,
+            guest_ns,
+            round_ns,
+        })
+    }
+
+    /// Returns the sample that says most: that whose answer took the least time.
+    pub fn best(samples: &[Sample]) -> Option<Sample> {
+        samples.iter().copied().min_by_key(|one| one.round_ns)
+    }
+
+    /// Returns the host's time less the guest's, ns; `None` where it has no room in 64 bits.
+    pub fn offset_ns(&self) -> Option<i64> {
+        i64::try_from(i128::from(self.host_ns) - i128::from(self.guest_ns)).ok()
+    }
+}
+
+/// How the clocks compared before and behind a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Clocks {
+    /// The best of the samples before it.
+    pub begin: Option<Sample>,
+    /// The best of those behind it.
+    pub end: Option<Sample>,
+}
+
+impl Clocks {
+    /// Returns the host's time less the guest's, ns: the middle of both, where there are two.
+    pub fn offset_ns(&self) -> Option<i64> {
+        let offset = |one: Option<Sample>| one.and_then(|one| one.offset_ns());
+        match (offset(self.begin), offset(self.end)) {
+            (Some(begin), Some(end)) => {
+                i64::try_from((i128::from(begin) + i128::from(end)) / 2).ok()
+            }
+            (begin, end) => begin.or(end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quickest_answer_counts() {
+        let slow = Sample::of(1000, 50, 9000).expect("a sample");
+        let quick = Sample::of(10_000, 2000, 10_100).expect("a sample");
+        assert_eq!(Sample::best(&[slow, quick]), Some(quick));
+        assert_eq!((quick.host_ns, quick.round_ns), (10_050, 100));
+        assert_eq!(quick.offset_ns(), Some(8050));
+        assert_eq!(Sample::of(10, 0, 9), None);
+        assert_eq!(Sample::best(&[]), None);
+    }
+
+    #[test]
+    fn the_offset_is_the_middle_of_begin_and_end() {
+        let of = |host_ns, guest_ns| {
+            Some(Sample {
+                host_ns,
+                guest_ns,
+                round_ns: 1,
+            })
+        };
+        let begin = of(100, 1100);
+        let end = of(200, 1220);
+        assert_eq!(Clocks { begin, end }.offset_ns(), Some(-1010));
+        assert_eq!(Clocks { begin, end: None }.offset_ns(), Some(-1000));
+        assert_eq!(Clocks::default().offset_ns(), None);
+        let far = of(u64::MAX, 0);
+        let both = Clocks {
+            begin: far,
+            end: far,
+        };
+        assert_eq!(both.offset_ns(), None);
+    }
+}

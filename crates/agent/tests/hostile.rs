@@ -1,0 +1,280 @@
+//! What happens when the other side is hostile. It knows the protocol byte by byte, but not the token.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use agent::{Connection, Error, Link, VERSION};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::round_trip::START;
+use crate::support::{Agent, Fake, TOKEN, impatient, limits, pair, token};
+
+/// A message before both sides know each other.
+fn message(kind: u8, says: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(says.len() + 1).expect("a length");
+    [&length.to_le_bytes()[..], &[kind], says].concat()
+}
+
+/// A greeting of some version.
+fn hello(version: u16, nonce: &[u8]) -> Vec<u8> {
+    let program = b"other 9.9";
+    let says = [
+        &b"trapline"[..],
+        &version.to_le_bytes(),
+        &[u8::try_from(program.len()).expect("a length")],
+        program,
+        nonce,
+    ];
+    message(1, &says.concat())
+}
+
+/// Reads one message.
+fn heard(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut message = vec![0; usize::try_from(u32::from_le_bytes(length)).ok()?];
+    stream.read_exact(&mut message).ok()?;
+    let says = message.split_off(1);
+    Some((message[0], says))
+}
+
+/// What an agent ended with that was sent these bytes and nothing more.
+fn sent(bytes: &[u8]) -> Error {
+    let (agent, mut host) = Agent::start(Fake::default(), limits());
+    // It may have gone before all is sent.
+    let _ = host.write_all(bytes);
+    let _ = host.shutdown(Shutdown::Write);
+    let mut rest = Vec::new();
+    let _ = host.read_to_end(&mut rest);
+    assert!(rest.len() < 300, "who is not known is told nothing");
+    let (machine, ended) = agent.end();
+    assert_eq!(machine.started, 0);
+    ended.expect_err("nobody has shown a token").0
+}
+
+#[test]
+fn another_protocol_is_known_at_once() {
+    for text in [
+        "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        "SSH-2.0-OpenSSH_9.2\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\x0c",
+    ] {
+        let error = sent(text.as_bytes());
+        assert!(matches!(error, Error::OtherProtocol), "{text}: {error}");
+    }
+    let error = sent(&message(
+        1,
+        b"tripline............................................",
+    ));
+    assert!(matches!(error, Error::OtherProtocol), "{error}");
+}
+
+#[test]
+fn lengths_are_not_believed() {
+    for length in [u32::MAX, 1 << 31, 1 << 20, 257] {
+        let error = sent(&[&length.to_le_bytes()[..], &[1; 600]].concat());
+        assert!(matches!(error, Error::OtherProtocol), "{length}: {error}");
+    }
+    let error = sent(&0u32.to_le_bytes());
+    assert!(matches!(error, Error::Malformed { .. }), "{error}");
+}
+
+#[test]
+fn another_version_is_named_on_both_sides() {
+    let error = sent(&hello(VERSION + 1, &[0; 32]));
+    let text = error.to_string();
+    assert!(
+        matches!(error, Error::Version { theirs, .. } if theirs == VERSION + 1),
+        "{text}"
+    );
+    assert!(
+        text.contains("other 9.9") && text.contains("version 2") && text.contains("version 1"),
+        "{text}"
+    );
+
+    // Whatever a later version's greeting has behind its own name.
+    let (host, mut guest) = pair();
+    let answers = thread::spawn(move || {
+        heard(&mut guest).expect("a greeting");
+        guest.write_all(&hello(7, &[])).expect("an answer");
+        guest
+    });
+    let error = Connection::over(Link::Tcp(host), &token(TOKEN)).expect_err("another version");
+    assert!(matches!(error, Error::Version { theirs: 7, .. }), "{error}");
+    answers.join().expect("it answers");
+}
+
+#[test]
+fn a_wrong_token_gets_nothing() {
+    let (agent, host) = Agent::start(Fake::default(), limits());
+    let error = Connection::over(Link::Tcp(host), &token("another token, as long"));
+    let error = error.expect_err("it is wrong");
+    assert!(matches!(error, Error::WrongToken), "{error}");
+    let (machine, ended) = agent.end();
+    assert!(matches!(ended, Err((Error::WrongToken, None))), "{ended:?}");
+    assert_eq!(machine.started, 0);
+}
+
+#[test]
+fn an_agent_without_the_token_is_found_out() {
+    // It takes any proof, and sends the host's own back, or anything.
+    for back in [true, false] {
+        let (host, mut guest) = pair();
+        let answers = thread::spawn(move || {
+            heard(&mut guest).expect("a greeting");
+            guest
+                .write_all(&hello(VERSION, &[9; 32]))
+                .expect("an answer");
+            let (_, proof) = heard(&mut guest).expect("a proof");
+            let proof = if back { proof } else { vec![0; 32] };
+            let _ = guest.write_all(&message(3, &proof));
+            guest
+        });
+        let error = Connection::over(Link::Tcp(host), &token(TOKEN)).expect_err("it has no token");
+        assert!(matches!(error, Error::WrongToken), "{error}");
+        answers.join().expect("it answers");
+    }
+}
+
+/// What a host sent to an agent that has its token, and the agent's answers, are of no use for another connection.
+#[test]
+fn what_was_overheard_cannot_be_said_again() {
+    let (agent, guest_side) = Agent::start(Fake::default(), limits());
+    let (host_side, middle) = pair();
+    let (to_agent, from_agent) = (guest_side.try_clone().expect("a copy"), guest_side);
+    let (to_host, from_host) = (middle.try_clone().expect("a copy"), middle);
+    // Whoever is between them hears all.
+    let listen = |mut from: TcpStream, mut to: TcpStream| {
+        thread::spawn(move || {
+            let mut all = Vec::new();
+            let mut room = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut room) {
+                all.extend_from_slice(&room[..count]);
+                if to.write_all(&room[..count]).is_err() {
+                    break;
+                }
+            }
+            let _ = to.shutdown(Shutdown::Write);
+            all
+        })
+    };
+    let of_host = listen(from_host, to_agent);
+    let of_agent = listen(from_agent, to_host);
+    let mut host = Connection::over(Link::Tcp(host_side), &token(TOKEN)).expect("the same token");
+    host.start(&START).expect("it records");
+    drop(host);
+    let (machine, _) = agent.end();
+    assert_eq!(machine.started, 1);
+    let overheard = of_host.join().expect("all of it");
+    of_agent.join().expect("all of it");
+    assert!(overheard.len() > 100);
+    let needle = TOKEN.as_bytes();
+    assert!(!overheard.windows(needle.len()).any(|piece| piece == needle));
+    let error = sent(&overheard);
+    assert!(matches!(error, Error::WrongToken), "{error}");
+}
+
+/// Changes one byte of what a host sends, wherever it is. Of another length an agent waits for what never comes, which other tests see to.
+#[test]
+fn a_changed_message_ends_the_connection() {
+    let name = concat!("trapline ", env!("CARGO_PKG_VERSION")).len();
+    let hello = 4 + 1 + 8 + 2 + 1 + name + 32;
+    let proof = 4 + 1 + 32;
+    let start = 4 + 1 + 1 + 3 * 8 + 16;
+    let lengths = [0, hello, hello + proof].map(|at| at..at + 4);
+    let all = 0..hello + proof + start;
+    for at in all.filter(|at| !lengths.iter().any(|length| length.contains(at))) {
+        let (agent, guest_side) = Agent::start(Fake::default(), limits());
+        let (host_side, middle) = pair();
+        let mut to_agent = guest_side.try_clone().expect("a copy");
+        let mut from_host = middle.try_clone().expect("a copy");
+        let forward = thread::spawn(move || {
+            let mut seen = 0;
+            let mut room = [0; 4096];
+            while let Ok(count @ 1..) = from_host.read(&mut room) {
+                if (seen..seen + count).contains(&at) {
+                    room[at - seen] ^= 0x10;
+                }
+                seen += count;
+                if to_agent.write_all(&room[..count]).is_err() {
+                    break;
+                }
+            }
+            let _ = to_agent.shutdown(Shutdown::Write);
+        });
+        let (mut from_agent, mut to_host) = (guest_side, middle);
+        let back = thread::spawn(move || {
+            let _ = std::io::copy(&mut from_agent, &mut to_host);
+            let _ = to_host.shutdown(Shutdown::Both);
+        });
+        let tried = Connection::over(Link::Tcp(host_side), &token(TOKEN))
+            .and_then(|mut host| host.start(&START).map(drop));
+        let (machine, ended) = agent.end();
+        // What a program calls itself is its own business.
+        let of_name = (16..16 + name).contains(&at);
+        assert_eq!(machine.started, u32::from(of_name), "byte {at}: {ended:?}");
+        assert_eq!(tried.is_ok(), of_name, "byte {at}: {tried:?}");
+        forward.join().expect("it ends");
+        back.join().expect("it ends");
+    }
+}
+
+#[test]
+fn a_peer_that_stalls_is_given_up() {
+    for bytes in [
+        &[][..],
+        &[3],
+        &hello(VERSION, &[0; 32])[..20],
+        &hello(VERSION, &[0; 32]),
+    ] {
+        let (agent, mut host) = Agent::start(Fake::default(), impatient());
+        host.write_all(bytes).expect("it is sent");
+        let (_, ended) = agent.end();
+        let (error, _) = ended.expect_err("it says nothing");
+        assert!(matches!(error, Error::TimedOut), "{error}");
+        drop(host);
+    }
+    // One byte at a time does not make it longer.
+    let (agent, mut host) = Agent::start(Fake::default(), impatient());
+    let drip = thread::spawn(move || {
+        for byte in hello(VERSION, &[0; 32]) {
+            if host.write_all(&[byte]).is_err() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        host
+    });
+    let (_, ended) = agent.end();
+    assert!(matches!(ended, Err((Error::TimedOut, _))), "{ended:?}");
+    drip.join().expect("it ends");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn an_agent_stands_any_bytes(bytes in vec(any::<u8>(), 0..600), greets in any::<bool>(), cut in 0usize..60) {
+        let greeting = match greets {
+            true => hello(VERSION, &[1; 32]),
+            false => Vec::new(),
+        };
+        let end = greeting.len().saturating_sub(cut);
+        sent(&[&greeting[..end], &bytes].concat());
+    }
+
+    #[test]
+    fn a_host_stands_any_bytes(bytes in vec(any::<u8>(), 0..600), greets in any::<bool>()) {
+        let (host, mut guest) = pair();
+        if greets {
+            guest.write_all(&hello(VERSION, &[1; 32])).expect("room");
+        }
+        guest.write_all(&bytes).expect("room");
+        guest.shutdown(Shutdown::Write).expect("a connection");
+        let tried = Connection::over(Link::Tcp(host), &token(TOKEN));
+        prop_assert!(tried.is_err());
+    }
+}
