@@ -74,6 +74,12 @@ pub enum Error {
     /// The kernel cannot wait for its own events.
     #[error("waiting for events failed: {0}")]
     Wait(io::Error),
+    /// The clock of the events cannot be read.
+    #[error("the clock of the events cannot be read: {why}")]
+    NoClock {
+        /// Why, and what to do.
+        why: String,
+    },
     /// What an event costs cannot be measured.
     #[error("what an event costs cannot be measured: {why}")]
     NotMeasured {

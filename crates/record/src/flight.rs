@@ -92,7 +92,7 @@ impl Flight {
         at_most: Duration,
         now: impl FnOnce() -> Duration,
     ) -> Result<Arc<Vec<u8>>, Error> {
-        self.live.wait(at_most)?;
+        self.live.wait(None, at_most)?;
         // The memory of a round that went is used again.
         let mut records = self.forget();
         let written = self.live.written();

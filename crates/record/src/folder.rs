@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
 use rustix::process::geteuid;
 
+/// Bits of a mode by which others than the owner may write.
+const OTHERS_WRITE: u32 = 0o022;
+
 /// A folder that was made for a recording. Everything in it is made new and opened by the folder itself: whoever else may write where
 /// it stands cannot put a link in its place.
 #[derive(Debug)]
@@ -36,6 +39,49 @@ impl Folder {
             path: path.to_owned(),
             folder,
         })
+    }
+
+    /// Opens a folder that is there, into which nobody may put anything but its owner, who is this user, or for root anybody.
+    ///
+    /// # Errors
+    ///
+    /// Those of open(2); PermissionDenied, with what to do, where it is not such a folder.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, path, flags, Mode::empty())?;
+        let data = fstat(&folder)?;
+        let denied = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        if data.st_mode & OTHERS_WRITE != 0 {
+            return denied(
+                "others than its owner may write to it: 'chmod 700' makes it the owner's alone",
+            );
+        }
+        if data.st_uid != geteuid().as_raw() && !geteuid().is_root() {
+            return denied("it belongs to another user");
+        }
+        Ok(Folder {
+            path: path.to_owned(),
+            folder,
+        })
+    }
+
+    /// Returns the numbers of its owner and group.
+    ///
+    /// # Errors
+    ///
+    /// Those of fstat(2).
+    pub fn owner(&self) -> io::Result<(u32, u32)> {
+        let data = fstat(&self.folder)?;
+        Ok((data.st_uid, data.st_gid))
+    }
+
+    /// Removes a file of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of unlink(2).
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.folder, name, AtFlags::empty())?)
     }
 
     /// Returns where it is.

@@ -13,6 +13,7 @@ for; its system calls stand in `rings`. It prints nothing.
 )]
 
 pub mod check;
+mod clock;
 pub mod cost;
 mod error;
 pub mod file;
@@ -31,9 +32,11 @@ mod recorder;
 mod side;
 mod target;
 pub mod tasks;
+pub mod together;
 mod tracefs;
 pub mod tracing_data;
 
+pub use clock::EventClock;
 pub use error::Error;
 pub use flight::{Flight, Keep};
 pub use folder::{Folder, has_name};

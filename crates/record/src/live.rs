@@ -1,7 +1,7 @@
 //! Events that are being recorded, and what the kernel says of them.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rings::Written;
@@ -85,14 +85,10 @@ impl Live {
         })
     }
 
-    /// Waits until a ring has enough to be worth a look, at most for a time.
-    pub(crate) fn wait(&self, at_most: Duration) -> Result<(), Error> {
-        let files: Vec<_> = self
-            .opened
-            .rings
-            .iter()
-            .map(|one| one.ring.as_fd())
-            .collect();
+    /// Waits until a ring has enough to be worth a look, or another file has something to read, at most for a time.
+    pub(crate) fn wait(&self, or: Option<BorrowedFd<'_>>, at_most: Duration) -> Result<(), Error> {
+        let rings = self.opened.rings.iter().map(|one| one.ring.as_fd());
+        let files: Vec<_> = rings.chain(or).collect();
         rings::wait_for(&files, at_most).map_err(Error::Wait)?;
         Ok(())
     }
@@ -129,6 +125,13 @@ impl Live {
             }
         }
         Ok(out)
+    }
+
+    /// Returns how many bytes the rings hold at most, and what is said of losses at the end.
+    pub(crate) fn at_most(&self) -> u64 {
+        let rings = self.opened.rings.iter().map(|one| one.ring.size() as u64);
+        let losses = self.opened.events.iter().map(|one| one.on.len() as u64);
+        rings.sum::<u64>() + losses.sum::<u64>() * u64::from(LOST_BYTES)
     }
 
     /// Stops the events: what is in the rings stays there.

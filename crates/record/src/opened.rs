@@ -137,6 +137,21 @@ impl Opened {
         Ok(opened)
     }
 
+    /// Closes the events that are not among these: what is left is recorded.
+    pub fn only(&mut self, wanted: &[Wanted]) {
+        let is_wanted = |system: &str, name: &str| {
+            wanted
+                .iter()
+                .any(|one| one.system == system && one.name == name)
+        };
+        self.events.retain(|one| {
+            let (system, name) = one.name.split_once(':').unwrap_or(("", &one.name));
+            is_wanted(system, name)
+        });
+        self.tracepoints
+            .retain(|one| is_wanted(&one.system, &one.name));
+    }
+
     /// Returns events that were asked for and are not recorded.
     pub fn missing(&self) -> &[Missing] {
         &self.missing

@@ -13,6 +13,10 @@ pub enum Question {
     Paths,
     /// Which code the CPUs ran, and where threads waited.
     Stacks,
+    /// Within a guest: what its CPUs did while the host let them run.
+    GuestCpus,
+    /// Within a guest: what it sent, received, wrote and read.
+    GuestIo,
 }
 
 /// Samples of call chains a second: not a divisor of common timers, so that they are not met in step. perf's own default is 4000.
@@ -98,8 +102,63 @@ const PATHS: &[(&str, &[&str])] = &[
     ("irq", &["irq_handler_entry", "irq_handler_exit"]),
 ];
 
+/// Few events say what a guest's CPU does: which thread it runs and who woke that, its interrupts, softirqs and when it is idle
+/// (`include/trace/events/{sched,irq,ipi,power}.h`, `arch/x86/include/asm/trace/irq_vectors.h`). `ipi_send_cpu` and `ipi_send_cpumask` are
+/// there from Linux 6.4 on.
+const GUEST_CPUS: &[(&str, &[&str])] = &[
+    (
+        "sched",
+        &[
+            "sched_switch",
+            "sched_waking",
+            "sched_wakeup",
+            "sched_wakeup_new",
+            "sched_process_fork",
+            "sched_process_exit",
+        ],
+    ),
+    (
+        "irq",
+        &[
+            "irq_handler_entry",
+            "irq_handler_exit",
+            "softirq_entry",
+            "softirq_exit",
+        ],
+    ),
+    #[cfg(target_arch = "x86_64")]
+    (
+        "irq_vectors",
+        &[
+            "local_timer_entry",
+            "local_timer_exit",
+            "reschedule_entry",
+            "reschedule_exit",
+            "call_function_entry",
+            "call_function_exit",
+            "call_function_single_entry",
+            "call_function_single_exit",
+            "irq_work_entry",
+            "irq_work_exit",
+        ],
+    ),
+    #[cfg(target_arch = "aarch64")]
+    ("ipi", &["ipi_raise", "ipi_entry", "ipi_exit"]),
+    ("ipi", &["ipi_send_cpu", "ipi_send_cpumask"]),
+    ("power", &["cpu_idle"]),
+];
+
+/// Where packets and block requests leave a guest and come back (`include/trace/events/{net,block}.h`): an event or two for each.
+const GUEST_IO: &[(&str, &[&str])] = &[
+    (
+        "net",
+        &["net_dev_queue", "net_dev_xmit", "netif_receive_skb"],
+    ),
+    ("block", &["block_rq_issue", "block_rq_complete"]),
+];
+
 impl Question {
-    /// All questions, in the order in which they are listed.
+    /// All questions about a host, in the order in which they are listed.
     pub const ALL: [Question; 4] = [
         Question::Exits,
         Question::Sched,
@@ -128,6 +187,8 @@ impl Question {
             // Instances go through exits, wake-ups and switches.
             Question::Paths => &[EXITS, SCHED, PATHS],
             Question::Stacks => &[],
+            Question::GuestCpus => &[GUEST_CPUS],
+            Question::GuestIo => &[GUEST_IO],
         }
     }
 }

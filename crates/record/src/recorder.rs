@@ -1,6 +1,7 @@
 //! Records to a file until it is told to stop.
 
 use std::fs::File;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rings::Written;
@@ -43,8 +44,24 @@ impl Recorder {
     ///
     /// [`Error::Write`]: what was written before stays readable, and what is in the rings stays there.
     pub fn turn(&mut self, at_most: Duration) -> Result<(), Error> {
-        self.live.wait(at_most)?;
+        self.live.wait(None, at_most)?;
         self.drain()
+    }
+
+    /// The same, but waits no longer when another file has something to read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recorder::turn`].
+    pub fn turn_or(&mut self, or: BorrowedFd<'_>, at_most: Duration) -> Result<(), Error> {
+        self.live.wait(Some(or), at_most)?;
+        self.drain()
+    }
+
+    /// Returns how many bytes the file has at most when it ends after another turn, whatever happens until then.
+    pub fn at_most(&self) -> u64 {
+        // A turn takes what all rings hold, and so does the end.
+        self.file.length() + 2 * self.live.at_most()
     }
 
     /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes.

@@ -59,6 +59,16 @@ impl Written<'_> {
     }
 }
 
+impl<'r> Written<'r> {
+    /// Returns the records, oldest first.
+    pub fn records(self) -> Records<'r> {
+        Records {
+            pieces: self,
+            at: 0,
+        }
+    }
+}
+
 /// Bytes of a record's header, and where its size stands in it.
 const HEADER: usize = 8;
 const SIZE_AT: usize = 6;
@@ -227,7 +237,7 @@ impl Drop for Paused<'_> {
     }
 }
 
-/// The records of a ring that is written backward, newest first.
+/// The records of a ring: of one that is written backward, newest first.
 #[derive(Debug, Clone)]
 pub struct Records<'r> {
     pieces: Written<'r>,

@@ -67,7 +67,8 @@ pub struct GuestMap {
     pub vcpus: Vec<(u32, i32)>,
 }
 
-/// Which recordings were made together, as trace-cmd's options `TRACEID`, `GUEST` and `TIME_SHIFT` tell: each has a number of its own.
+/// Which recordings were made together, as trace-cmd's options `TRACEID`, `GUEST` and `TIME_SHIFT` tell, or what trapline says of a perf.data
+/// that `record --agent` made: each has a number of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Together {
     /// The number of this one.

@@ -56,6 +56,7 @@ mod reader;
 mod sniff;
 mod spool;
 mod text;
+mod together;
 mod unthreaded;
 mod walked;
 

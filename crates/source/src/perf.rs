@@ -10,9 +10,9 @@ use event::{
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
 use tracefmt::{Endian, Formats};
 
-use crate::header::{Header, TimeUnit};
-use crate::kept;
+use crate::header::{Header, TimeUnit, Together};
 use crate::walked::{Outcome, Watch};
+use crate::{kept, together};
 
 /// Returns who recorded: perf says its version alone.
 fn recorder(version: &str) -> String {
@@ -114,6 +114,10 @@ impl<'r> PerfReader<'r> {
             resolution_ns: 1,
             recorder: info.perf_version.as_deref().map(recorder),
             cost: info.trapline.as_deref().and_then(cost),
+            together: info
+                .trapline
+                .as_deref()
+                .map_or_else(Together::default, together::told),
             command: (!info.cmdline.is_empty()).then(|| info.cmdline.join(" ")),
             ..Header::default()
         };

@@ -123,6 +123,11 @@ impl<P: Place> PerfFile<P> {
         self.at - self.begin
     }
 
+    /// Returns how many bytes the file has at most if it ends now, with what is said at the end: as much as one padding record leads over.
+    pub fn length(&self) -> u64 {
+        self.at + GRID + RECORD
+    }
+
     /// Returns how many of the records that were written are samples: events, and no names, losses or the like.
     pub fn samples(&self) -> u64 {
         self.samples

@@ -1,0 +1,65 @@
+//! What time it is on the clock of the events.
+//!
+//! That clock (`local_clock` in `kernel/sched/clock.c`) can be asked for by no system call. But the kernel writes the time of whatever it
+//! records, so a thread gives itself the name that it has, with an event that records that, and reads when.
+
+use rings::{Attr, Event, Of, Ring, sample};
+use rustix::thread::{name, set_name};
+
+use crate::{Error, reasons};
+
+/// `PERF_RECORD_COMM`.
+const COMM: u32 = 3;
+/// Where the time stands in a record that is no sample, from its end: thread, time, CPU and id are last.
+const TIME_FROM_END: usize = 24;
+/// Pages of the ring: a name is 64 bytes.
+const PAGES: usize = 1;
+
+/// The clock of the events, for the thread that opened it.
+#[derive(Debug)]
+pub struct EventClock {
+    ring: Ring,
+}
+
+impl EventClock {
+    /// Opens the clock for the calling thread, which is to be the one that asks. Asking takes no permission that opening did not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoClock`] where this user may not record.
+    pub fn open() -> Result<EventClock, Error> {
+        let attr = Attr {
+            sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
+            tasks: true,
+            ..Attr::each(Of::Nothing)
+        };
+        let refused = |error| Error::NoClock {
+            why: reasons::not_opened(&error),
+        };
+        let event = Event::open_own(&attr).map_err(refused)?;
+        let ring = Ring::of(event, PAGES, false).map_err(|error| Error::NoClock {
+            why: reasons::no_ring(&error),
+        })?;
+        ring.event().enable(true).map_err(refused)?;
+        Ok(EventClock { ring })
+    }
+
+    /// Returns what time it is, ns; `None` where the kernel did not record it, as for another thread than the one that opened the clock.
+    pub fn now_ns(&mut self) -> Option<u64> {
+        // What the thread mapped meanwhile is in the way.
+        self.empty();
+        set_name(&name().ok()?).ok()?;
+        let records = self.ring.written().records();
+        let time = records
+            .filter(|record| record.kind() == COMM)
+            .filter_map(|record| record.word(record.len().checked_sub(TIME_FROM_END)?))
+            .last();
+        self.empty();
+        time
+    }
+
+    fn empty(&mut self) {
+        let waiting = self.ring.waiting();
+        self.ring.take(waiting);
+    }
+}

@@ -1,0 +1,76 @@
+//! What trapline's own recorder says of recordings that were made together.
+
+use serde::Deserialize;
+
+use crate::header::Together;
+
+/// The part of trapline's own section that is about it.
+#[derive(Debug, Deserialize)]
+struct Said {
+    together: Of,
+}
+
+#[derive(Debug, Deserialize)]
+struct Of {
+    own: String,
+    #[serde(default)]
+    guests: Vec<Guest>,
+    host: Option<String>,
+    offset_ns: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Guest {
+    id: String,
+}
+
+/// Returns what is said; nothing where it is damaged, or none of trapline's recordings.
+pub(crate) fn told(json: &str) -> Together {
+    let mut told = Together::default();
+    if let Ok(Said { together }) = serde_json::from_str(json) {
+        told.own = number(&together.own);
+        told.guests = together
+            .guests
+            .iter()
+            .filter_map(|one| number(&one.id))
+            .collect();
+        told.host = together.host.as_deref().and_then(number);
+        told.offset_ns = together.offset_ns;
+    }
+    told
+}
+
+fn number(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hosts_guests_and_a_guests_host_are_known() {
+        let host = told(
+            r#"{"cost":1,"together":{"own":"0xffffffffffffffff","guests":[{"id":"0x2a","name":"a"},{"id":"none","name":"b"}]}}"#,
+        );
+        assert_eq!((host.own, host.host), (Some(u64::MAX), None));
+        assert_eq!((host.guests, host.offset_ns), (vec![42], None));
+        let guest =
+            told(r#"{"together":{"own":"0x2a","host":"0x1","offset_ns":-7,"clocks":[{"x":1}]}}"#);
+        assert_eq!((guest.own, guest.host), (Some(42), Some(1)));
+        assert_eq!((guest.guests.len(), guest.offset_ns), (0, Some(-7)));
+    }
+
+    #[test]
+    fn where_nothing_is_said_nothing_is_known() {
+        for text in [
+            "",
+            "{}",
+            r#"{"together":7}"#,
+            r#"{"together":{"own":5}}"#,
+            r#"{"together":{}}"#,
+        ] {
+            assert_eq!(told(text), Together::default(), "{text}");
+        }
+    }
+}
