@@ -103,8 +103,10 @@ const PATHS: &[(&str, &[&str])] = &[
 ];
 
 /// Few events say what a guest's CPU does: which thread it runs and who woke that, its interrupts, softirqs and when it is idle
-/// (`include/trace/events/{sched,irq,ipi,power}.h`, `arch/x86/include/asm/trace/irq_vectors.h`). `ipi_send_cpu` and `ipi_send_cpumask` are
-/// there from Linux 6.4 on.
+/// (`include/trace/events/{sched,irq,ipi,power}.h`, `arch/x86/include/asm/trace/irq_vectors.h`).
+///
+/// Events of `irq_work` are left out: perf itself makes them, and the kernel refuses to sample their end. So is `ipi_send_cpu`, whose
+/// addresses would take all of the kernel's symbols with them, 5 MB.
 const GUEST_CPUS: &[(&str, &[&str])] = &[
     (
         "sched",
@@ -138,13 +140,10 @@ const GUEST_CPUS: &[(&str, &[&str])] = &[
             "call_function_exit",
             "call_function_single_entry",
             "call_function_single_exit",
-            "irq_work_entry",
-            "irq_work_exit",
         ],
     ),
     #[cfg(target_arch = "aarch64")]
     ("ipi", &["ipi_raise", "ipi_entry", "ipi_exit"]),
-    ("ipi", &["ipi_send_cpu", "ipi_send_cpumask"]),
     ("power", &["cpu_idle"]),
 ];
 

@@ -23,6 +23,12 @@ pub struct OfGuest {
     pub id: u64,
     /// Its host name.
     pub name: String,
+    /// The host's time less the guest's, ns, and by what that was found; nothing before the recording's end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset_ns: Option<i64>,
+    /// See [`OfGuest::offset_ns`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<Compared>,
 }
 
 /// What a recording says of those that were made together with it.

@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod agent;
 mod bench;
 mod common;
 mod compare;
@@ -21,6 +22,7 @@ mod vcpus;
 
 use clap::Parser;
 
+pub(crate) use agent::{AgentArgs, ForGuest};
 pub(crate) use bench::{BenchArgs, BenchCommon, BenchWhat};
 pub(crate) use common::{Common, FilterArgs, Format};
 pub(crate) use compare::CompareArgs;

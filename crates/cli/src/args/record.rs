@@ -68,6 +68,19 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PID", conflicts_with = "vm")]
     pub pid: Option<i32>,
 
+    /// Have the agent in a guest record too ('trapline agent --listen' there), and put its recording beside this one as guest-NAME.perf.data:
+    /// vsock:CID:PORT, or tcp:HOST:PORT. May be repeated.
+    #[arg(long, value_name = "ADDRESS", requires = "agent_token", conflicts_with_all = ["keep", "check"])]
+    pub agent: Vec<agent::Peer>,
+
+    /// With --agent: the file with the token that the agents have too. Nobody but its owner may read it.
+    #[arg(long, value_name = "FILE", requires = "agent")]
+    pub agent_token: Option<PathBuf>,
+
+    /// With --agent: let each guest's recording have this much at most; an agent may allow less.
+    #[arg(long, value_name = "SIZE", default_value = "256M", requires = "agent", value_parser = some_size)]
+    pub agent_size: u64,
+
     /// Probe a function too, as tracefs takes it: 'FUNCTION', 'p:NAME MODULE:FUNCTION ARGUMENTS', or '/FILE:0xOFFSET' for a program.
     /// May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start.
     #[arg(long, value_name = "PROBE")]
@@ -98,7 +111,7 @@ pub(crate) struct Until {
 }
 
 /// Parses seconds, with a fraction or with a unit.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let unit = text.trim_end().ends_with(|c: char| c.is_ascii_alphabetic());
     let given = if unit {
         text.to_owned()
@@ -115,7 +128,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a size that is more than nothing.
-fn some_size(text: &str) -> Result<u64, String> {
+pub(super) fn some_size(text: &str) -> Result<u64, String> {
     match values::size(text)? {
         0 => Err("expected more than nothing".to_owned()),
         bytes => Ok(bytes),
@@ -174,6 +187,8 @@ Examples:
   trapline record --keep 5 --until 'irqfd > 20ms'
                                            the 5 seconds around one slow interrupt
   trapline record --keep 10 -- ./test      the last 10 seconds if the test fails
+  trapline record --agent vsock:3:9999 --agent-token token -- sleep 10
+                                           with the guest's side, by the agent in it
   trapline record --check                  what this machine and user lack
   trapline report trapline-1               what it says";
 

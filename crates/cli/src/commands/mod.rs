@@ -1,6 +1,8 @@
 //! The commands: one file each, and its line in [`Command`].
 
+pub(crate) mod agent;
 pub(crate) mod bench;
+mod clocks;
 pub(crate) mod compare;
 mod compare_each;
 mod compare_results;
@@ -18,7 +20,9 @@ pub(crate) mod irqs;
 mod no_events;
 pub(crate) mod overhead;
 pub(crate) mod paths;
+mod privileges;
 pub(crate) mod record;
+mod recording;
 pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod sched;
@@ -29,8 +33,8 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::args::{
-    BenchArgs, CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs, InfoArgs,
-    PathsArgs, RecordArgs, ReportArgs, RulesArgs, SchedArgs, TopArgs, VcpusArgs,
+    AgentArgs, BenchArgs, CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs,
+    InfoArgs, PathsArgs, RecordArgs, ReportArgs, RulesArgs, SchedArgs, TopArgs, VcpusArgs,
 };
 
 /// The commands.
@@ -62,6 +66,8 @@ pub(crate) enum Command {
     Sched(SchedArgs),
     /// Record a host's events with little disturbance, with its settings beside them.
     Record(RecordArgs),
+    /// Record a guest's side from within, on its own or for the host that records it.
+    Agent(AgentArgs),
     /// Measure what recording an event costs on this machine, by CPU.
     Overhead(overhead::OverheadArgs),
     /// Measure what IPIs, wake-ups, clocks, timers, exits, a network and a disk cost here, in a guest or on a host.
@@ -78,6 +84,7 @@ impl Command {
     /// Runs it.
     pub(crate) fn run(&self) -> Result<()> {
         match self {
+            Command::Agent(args) => agent::run(args),
             Command::Report(args) => report::run(args),
             Command::Bench(args) => bench::run(args),
             Command::Facts(args) => facts::run(args),

@@ -77,6 +77,12 @@ impl Made {
         written.with_context(|| format!("{}/{FACTS}: cannot be written", self.shown()))
     }
 
+    /// Removes a file of it.
+    pub(super) fn remove(&self, name: &str) {
+        // What cannot be removed stays: there is nothing else to be done.
+        let _ = self.0.remove(name);
+    }
+
     /// Removes it where the recording could not begin.
     pub(super) fn discard(self) {
         self.0.discard(&[FACTS, DATA]);

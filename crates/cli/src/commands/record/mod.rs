@@ -1,17 +1,16 @@
 //! `trapline record`: a recording of this host.
 
+mod agents;
 mod check;
 mod flight;
 mod folder;
 mod overwriting;
 mod plan;
-mod privileges;
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,14 +19,17 @@ use anyhow::{Context, Result, bail};
 use facts::Facts;
 use record::cost::Cost;
 use record::file::{Feature, Features};
-use record::{Missing, Opened, Probes, Recorder, Summary, Tracefs};
-use render::quality;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use record::{Opened, Probes, Recorder, Summary, Tracefs};
+use signal_hook::consts::SIGUSR1;
 use source::ReaderOptions;
 
+use super::privileges::{self, Later};
+use super::recording::{
+    asked_to_stop, before, command_is_there, measure, say_missing, say_rings, say_running, start,
+};
 use crate::args::RecordArgs;
 use crate::output;
-use privileges::Later;
+use agents::Agents;
 
 /// How long a turn lasts where no ring fills: what is in the rings when the recorder is killed is lost.
 const TURN: Duration = Duration::from_millis(250);
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     if args.check {
         return check::run(args, &plan);
     }
-    plan::command_is_there(&args.command)?;
+    command_is_there(&args.command)?;
     let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
     // They go after the events that use them.
     let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
@@ -70,6 +72,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         check::folder(args, &plan)?;
         privileges::give_away(later)?;
     }
+    let mut missing_guests = Vec::new();
     let status = match args.keep {
         Some(keep) if args.until.is_none() => {
             let begun = overwriting::Recorder::begin(args, &facts, keep, opened, before, stop);
@@ -91,25 +94,35 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             say_running(child, &args.command)?;
             None
         }
-        None => to_file(args, &facts, opened, (before, cost), (&stop, later))?,
+        None => {
+            let agents = Agents::start(args)?;
+            let (status, guests) =
+                to_file(args, &facts, opened, (before, cost), (&stop, later), agents)?;
+            missing_guests = guests;
+            status
+        }
     };
     say_missing(&missing)?;
     match status {
         Some(status) if !status.success() => {
             bail!("the command that was recorded ended with {status}")
         }
+        _ if !missing_guests.is_empty() => bail!("{}", missing_guests.join("; ")),
         _ => Ok(()),
     }
 }
 
-/// Records to a file. Returns how the command ended, if there was one.
+/// Records to a file. Returns how the command ended, if there was one, and which guests' recordings are missing.
 fn to_file(
     args: &RecordArgs,
     facts: &Facts,
     opened: Opened,
-    ((features, side), cost): ((Features, Vec<u8>), Option<Cost>),
+    ((mut features, side), cost): ((Features, Vec<u8>), Option<Cost>),
     (stop, later): (&AtomicBool, Later),
-) -> Result<Option<ExitStatus>> {
+    mut agents: Agents,
+) -> Result<(Option<ExitStatus>, Vec<String>)> {
+    // A recording that is not ended in order says whose guests these are, too.
+    agents.said().into_iter().for_each(|one| features.set(one));
     let folder = folder::make(args.output.as_deref())?;
     let shown = folder.shown();
     let begun = begin(facts, opened, (features, &side), &folder, later);
@@ -127,11 +140,12 @@ fn to_file(
     let until = args.seconds.map(|time| Instant::now() + time);
     let ended = watch(&mut recorder, stop, &mut child, until);
     let summary = recorder.stop();
+    agents.stop(&folder);
     // A recording that could not be written to its end is not ended in order, so that readers say that some is missing.
     let finished = match &summary {
         Ok(summary) => {
             let cost = cost.map(|cost| Feature::Trapline(cost.at_end(summary).said()));
-            recorder.finish(cost.into_iter().collect())
+            recorder.finish(cost.into_iter().chain(agents.said()).collect())
         }
         Err(_) => Ok(()),
     };
@@ -143,8 +157,9 @@ fn to_file(
     let status = ended.with_context(whole)?;
     finished.with_context(whole)?;
     output::print(&told(&shown, &summary))?;
+    let missing = agents.fetched(&folder)?;
     say_running(child, &args.command)?;
-    Ok(status)
+    Ok((status, missing))
 }
 
 /// Begins to record into a folder. Returns the recorder and its file.
@@ -161,92 +176,6 @@ fn begin(
     privileges::give_away(later)?;
     let begun = Recorder::begin(opened, file, features, side);
     Ok((begun.with_context(|| folder.failed())?, kept))
-}
-
-/// Says that the command goes on, if it does: whoever made the recording may have to end it.
-fn say_running(child: Option<Child>, command: &[OsString]) -> io::Result<()> {
-    if let (Some(mut child), Some(program)) = (child, command.first())
-        && child.try_wait()?.is_none()
-    {
-        writeln!(
-            io::stderr(),
-            "{} (process {}) goes on: the recording ended before it did",
-            program.display(),
-            child.id()
-        )?;
-    }
-    Ok(())
-}
-
-/// Measures what an event costs here: it is the one thing that a recording changes for certain.
-fn measure(tracefs: &Tracefs, opened: &Opened) -> io::Result<Option<Cost>> {
-    match Cost::here(tracefs, opened.has_chains()) {
-        Ok(cost) => Ok(Some(cost)),
-        Err(error) => {
-            writeln!(io::stderr(), "{error}")?;
-            Ok(None)
-        }
-    }
-}
-
-/// Returns what the file says of the machine and of the recording, and the records that stand before those of the kernel.
-fn before(tracefs: &Tracefs, opened: &Opened, cost: Option<Cost>) -> Result<(Features, Vec<u8>)> {
-    // They are megabytes of each file, and take longer to read than all else.
-    let has_code = opened.has_code();
-    let read = |path: &str| match has_code {
-        true => fs::read(path).unwrap_or_default(),
-        false => Vec::new(),
-    };
-    let symbols = read("/proc/kallsyms");
-    let functions = record::tracing_data::functions(&symbols);
-    let formats = record::tracing_data::of(tracefs, opened.tracepoints(), &functions)?;
-    let modules = fs::read("/proc/modules").unwrap_or_default();
-    // perf says that addresses are hidden where the kernel's place is not there, whether it has to name any or not.
-    let (first, code_bytes) = match has_code {
-        true => (symbols, 0),
-        false => {
-            let iomem = fs::read_to_string("/proc/iomem").unwrap_or_default();
-            let code_bytes = record::mappings::code_bytes(&iomem);
-            (record::mappings::first_symbols(), code_bytes)
-        }
-    };
-    let modules = String::from_utf8_lossy(&modules);
-    let mut side = record::mappings::kernel(&first, &modules, code_bytes);
-    side.extend(record::tasks::names());
-    if opened.has_chains() {
-        side.extend(record::mappings::processes());
-    }
-    let mut features = Features::default();
-    for one in record::machine::features() {
-        features.set(one);
-    }
-    let version = concat!("trapline ", env!("CARGO_PKG_VERSION"));
-    features.set(Feature::Version(version.to_owned()));
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    features.set(Feature::CommandLine(words.collect()));
-    features.set(Feature::TracingData(formats));
-    if let Some(cost) = cost {
-        features.set(Feature::Trapline(cost.said()));
-    }
-    Ok((features, side))
-}
-
-/// Returns what becomes true when the recording is to end.
-fn asked_to_stop() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
-}
-
-fn start(command: &[OsString]) -> Result<Option<Child>> {
-    let Some((program, arguments)) = command.split_first() else {
-        return Ok(None);
-    };
-    let child = Command::new(program).args(arguments).spawn();
-    let child = child.with_context(|| format!("{}: cannot be run", program.display()))?;
-    Ok(Some(child))
 }
 
 /// Records until the command ends, time is over or somebody says so. Returns how the command ended, if it did.
@@ -269,40 +198,6 @@ fn watch(
         recorder.turn(left.map_or(TURN, |left| left.min(TURN)))?;
     }
     Ok(None)
-}
-
-/// Says where rings are smaller than they should be.
-fn say_rings(opened: &Opened) -> io::Result<()> {
-    let Some(wanted) = opened.ring_wanted() else {
-        return Ok(());
-    };
-    let sentence = format!(
-        "each CPU's ring has {} KiB instead of {}, as much as kernel.perf_event_mlock_kb lets this user lock: \
-         'trapline record --check' says how to get more",
-        opened.ring_bytes() / 1024,
-        wanted / 1024
-    );
-    let mut text = String::new();
-    quality::wrap(&mut text, "warning: ", &sentence, output::width());
-    write!(io::stderr(), "{text}")
-}
-
-/// Says what is not recorded, by reason.
-fn say_missing(missing: &[Missing]) -> io::Result<()> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for one in missing {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, names)) => names.push(&one.name),
-            None => reasons.push((&one.why, vec![&one.name])),
-        }
-    }
-    for (why, names) in reasons {
-        let sentence = format!("{}: {why}", words::list(&names));
-        let mut text = String::new();
-        quality::wrap(&mut text, "not recorded: ", &sentence, output::width());
-        write!(io::stderr(), "{text}")?;
-    }
-    Ok(())
 }
 
 /// Says what was recorded.

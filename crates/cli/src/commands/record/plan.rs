@@ -1,9 +1,5 @@
 //! What is to be recorded, by what the user asks.
 
-use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use facts::{Facts, Vm};
 use record::{Missing, Plan, Question, Target, Tracefs, Wanted};
@@ -100,36 +96,6 @@ pub(super) fn named_are_there(args: &RecordArgs, missing: &[Missing]) -> Result<
         if let Some(one) = missing.iter().find(|one| one.name == name) {
             bail!("{option} '{text}': {}", one.why);
         }
-    }
-    Ok(())
-}
-
-/// A command that is not there is said before a folder is made for its recording.
-pub(super) fn command_is_there(command: &[OsString]) -> Result<()> {
-    let Some(program) = command.first() else {
-        return Ok(());
-    };
-    let is_program = |path: &Path| {
-        let found = path.metadata();
-        found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
-    let has_folder = program.as_encoded_bytes().contains(&b'/');
-    let there = if has_folder {
-        is_program(Path::new(program))
-    } else {
-        // Without PATH the system looks in places of its own.
-        std::env::var_os("PATH").is_none_or(|all| {
-            std::env::split_paths(&all).any(|folder| is_program(&folder.join(program)))
-        })
-    };
-    if !there && has_folder && Path::new(program).exists() {
-        bail!(
-            "{}: is no program, or may not be run: expected an executable file",
-            program.display()
-        );
-    }
-    if !there {
-        bail!("{}: there is no such program", program.display());
     }
     Ok(())
 }

@@ -2,11 +2,15 @@
 
 use std::io::{self, Write};
 
-use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
 
 /// What is still to be done when everything is open.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Later {
+pub(crate) struct Later {
     /// Probes are to be removed: a file of tracefs is written.
     pub probes: bool,
     /// Folders are to be made, maybe where they belong to another user.
@@ -21,7 +25,7 @@ pub(super) struct Later {
 /// A program that root starts has root's capabilities again, by capabilities(7); one that another user starts has none.
 ///
 /// This is before there is a second thread: capabilities are a thread's own.
-pub(super) fn give_away(later: Later) -> io::Result<()> {
+pub(crate) fn give_away(later: Later) -> io::Result<()> {
     let mut keep = CapabilitySet::empty();
     keep.set(CapabilitySet::DAC_OVERRIDE, later.probes || later.folders);
     keep.set(CapabilitySet::SYS_PTRACE, later.mappings);
@@ -37,5 +41,31 @@ pub(super) fn give_away(later: Later) -> io::Result<()> {
     if let Err(error) = given {
         writeln!(io::stderr(), "capabilities cannot be given away: {error}")?;
     }
+    Ok(())
+}
+
+/// Becomes another user for good, where this is root and that is not, and gives all capabilities away. From then on no program that is started
+/// can have more.
+///
+/// This is before there is a second thread: whose it is, is a thread's own too.
+///
+/// # Errors
+///
+/// Where any of it fails: who goes on listens to others with more than it needs.
+pub(crate) fn give_away_all((user, group): (u32, u32)) -> io::Result<()> {
+    if geteuid().is_root() && user != 0 {
+        set_thread_groups(&[])?;
+        let group = Gid::from_raw(group);
+        set_thread_res_gid(group, group, group)?;
+        let user = Uid::from_raw(user);
+        set_thread_res_uid(user, user, user)?;
+    }
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, none)?;
+    set_no_new_privs(true)?;
     Ok(())
 }

@@ -1,0 +1,178 @@
+//! This machine, as a host has it recorded.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use agent::{Clocks, Machine, Recorded, Start, Started};
+use record::cost::Cost;
+use record::file::{Feature, Features};
+use record::together::Together;
+use record::{EventClock, Folder, Opened, Recorder, Summary, tasks};
+
+use super::bounds;
+use crate::commands::clocks::compared;
+
+/// The recording in its folder.
+pub(super) const DATA: &str = "agent.perf.data";
+
+/// What is ready to record: everything is open, and nothing of the host has been read.
+pub(super) struct Guest {
+    /// Taken by the one recording that is made.
+    pub opened: Option<Opened>,
+    /// What the file says of this machine, and what stands before the records.
+    pub features: Features,
+    pub side: Vec<u8>,
+    pub cost: Option<Cost>,
+    pub folder: Folder,
+    pub clock: EventClock,
+    /// This machine's name.
+    pub name: String,
+    /// What this kernel does not have, a line for each reason.
+    pub missing: String,
+    pub questions: u8,
+    pub recording: Option<Recording>,
+}
+
+/// A recording.
+pub(super) struct Recording {
+    recorder: Option<Recorder>,
+    file: File,
+    size: u64,
+    together: Together,
+    summary: Option<Summary>,
+}
+
+impl Guest {
+    /// Returns whether its one recording was begun.
+    pub(super) fn is_used(&self) -> bool {
+        self.opened.is_none()
+    }
+
+    fn begin(&mut self, start: &Start) -> Result<u64, String> {
+        let mut opened = self
+            .opened
+            .take()
+            .ok_or("it has made its recording already")?;
+        let questions = start.questions & self.questions;
+        opened.only(&bounds::events(questions));
+        if opened.tracepoints().is_empty() {
+            return Err("none of what is asked for is recorded there: see its --for".to_owned());
+        }
+        let together = Together {
+            own: agent::number().map_err(|error| error.to_string())?,
+            host: Some(start.host),
+            ..Together::default()
+        };
+        let mut features = self.features.clone();
+        features.set(together.said());
+        // What a host never fetched.
+        let _ = self.folder.remove(DATA);
+        let failed = |error: &dyn std::fmt::Display| {
+            format!(
+                "{}/{DATA}: cannot be written: {error}",
+                self.folder.path().display()
+            )
+        };
+        let file = self.folder.file(DATA).map_err(|error| failed(&error))?;
+        let kept = file.try_clone().map_err(|error| failed(&error))?;
+        // Names of now: the agent may have waited for days.
+        let side = [self.side.clone(), tasks::names()].concat();
+        let recorder = Recorder::begin(opened, file, features, &side);
+        let recorder = recorder.map_err(|error| failed(&error))?;
+        let needed = recorder.at_most();
+        if needed > start.size {
+            let _ = self.folder.remove(DATA);
+            return Err(bounds::too_small(start.size, needed));
+        }
+        let own = together.own;
+        self.recording = Some(Recording {
+            recorder: Some(recorder),
+            file: kept,
+            size: start.size,
+            together,
+            summary: None,
+        });
+        Ok(own)
+    }
+
+    fn recorder(&mut self) -> Result<(&mut Recorder, u64), String> {
+        let recording = self.recording.as_mut().ok_or("nothing is recorded")?;
+        let size = recording.size;
+        let recorder = recording.recorder.as_mut();
+        Ok((recorder.ok_or("the recording has ended")?, size))
+    }
+}
+
+impl Machine for Guest {
+    fn start(&mut self, start: &Start) -> Result<Started, String> {
+        Ok(Started {
+            own: self.begin(start)?,
+            time: start.time,
+            size: start.size,
+            name: self.name.clone(),
+            missing: self.missing.clone(),
+        })
+    }
+
+    fn turn(&mut self, peer: BorrowedFd<'_>, at_most: Duration) -> Result<bool, String> {
+        let (recorder, size) = self.recorder()?;
+        let turned = recorder.turn_or(peer, at_most);
+        turned.map_err(|error| error.to_string())?;
+        Ok(recorder.at_most() <= size)
+    }
+
+    fn now_ns(&mut self) -> Option<u64> {
+        self.clock.now_ns()
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        let (recorder, _) = self.recorder()?;
+        let stopped = recorder.stop().map_err(|error| error.to_string());
+        if let Some(recording) = &mut self.recording {
+            recording.summary = stopped.as_ref().ok().cloned();
+        }
+        stopped.map(drop)
+    }
+
+    fn finish(&mut self, clocks: &Clocks) -> Result<Recorded, String> {
+        let recording = self.recording.as_mut().ok_or("nothing is recorded")?;
+        let recorder = recording.recorder.take();
+        let recorder = recorder.ok_or("the recording has ended already")?;
+        recording.together.offset_ns = clocks.offset_ns();
+        recording.together.clocks = compared(clocks);
+        // One that could not be written to its end is not ended in order, so that readers say that some is missing.
+        if let Some(summary) = &recording.summary {
+            let cost = self.cost.map(|cost| cost.at_end(summary).said());
+            let said = cost.map(Feature::Trapline).into_iter();
+            let said = said.chain([recording.together.said()]).collect();
+            let finished = recorder.finish(said);
+            finished.map_err(|error| error.to_string())?;
+        }
+        let length = recording
+            .file
+            .metadata()
+            .map_err(|error| error.to_string())?;
+        let summary = recording.summary.as_ref();
+        Ok(Recorded {
+            // Of a file that is not ended in order, what lies ahead is empty.
+            length: length.len().min(recording.size),
+            events: summary.map_or(0, |summary| summary.samples),
+            lost: summary.and_then(Summary::lost),
+        })
+    }
+
+    fn read(&mut self, at: u64, room: &mut [u8]) -> io::Result<usize> {
+        match &self.recording {
+            Some(recording) => recording.file.read_at(room, at),
+            None => Ok(0),
+        }
+    }
+
+    fn fetched(&mut self) {
+        // One that cannot be removed goes when the next one begins.
+        let _ = self.folder.remove(DATA);
+    }
+}

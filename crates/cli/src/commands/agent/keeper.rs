@@ -1,0 +1,84 @@
+//! What listens for hosts: it starts a process for each recording, and reads nothing that others send itself.
+//!
+//! Opening events takes permissions that nobody should have who reads what comes over a socket. So the process that has them hands the socket
+//! to one that gives them away, and starts the next one when that has ended.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use agent::{Listen, Listener, Token};
+use anyhow::{Context, Result, anyhow, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::args::AgentArgs;
+
+/// How long a process that crashed is not started again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The exit status of one that could not begin, and has said why.
+const FAILED: i32 = 1;
+
+/// Listens until it is told to end.
+pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
+    // Without a token nothing listens, not even for a moment.
+    Token::read(token)?;
+    let listener = Listener::bind(at).map_err(|error| match (at, error.kind()) {
+        (Listen::Vsock(_), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) => anyhow!(
+            "{at}: {}: this guest has no vsock device; give it one (QEMU: -device vhost-vsock-pci,guest-cid=3), or listen on tcp:ADDRESS:PORT",
+            session::why(&error)
+        ),
+        _ => anyhow!("{at}: cannot be listened on: {}", session::why(&error)),
+    })?;
+    writeln!(io::stderr(), "listening on {}", listener.at()?)?;
+    let socket = OwnedFd::from(listener);
+    let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP])?;
+    loop {
+        let mut child = start(&socket)?;
+        let (status, told) = wait(&mut child, &mut signals)?;
+        if told || (args.once && status.success()) {
+            return Ok(());
+        }
+        if status.code() == Some(FAILED) {
+            bail!("{at}: the agent cannot record: what is missing stands above");
+        }
+        if !status.success() {
+            writeln!(io::stderr(), "a recording ended with {status}")?;
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Starts this program again, with the socket as its standard input.
+fn start(socket: &OwnedFd) -> Result<Child> {
+    // Also if its file has been replaced meanwhile.
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(std::env::args_os().skip(1))
+        .arg("--session")
+        .stdin(Stdio::from(socket.try_clone()?));
+    command
+        .spawn()
+        .context("this program cannot be started again")
+}
+
+/// Waits until it has ended, and tells it to where somebody tells this. Returns how it ended, and whether it was told to.
+fn wait(child: &mut Child, signals: &mut Signals) -> Result<(ExitStatus, bool)> {
+    let mut told = false;
+    loop {
+        for signal in signals.wait() {
+            if signal != SIGCHLD {
+                told = true;
+                // It may have ended already, and is not waited for yet: its number is still its own.
+                let _ = kill_process(Pid::from_child(child), Signal::TERM);
+            }
+        }
+        if let Some(status) = child.try_wait()? {
+            return Ok((status, told));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! How the clocks of a host and its guest compared, as recordings say it.
+
+use agent::{Clocks, Sample};
+use record::together::Compared;
+
+/// Returns both comparisons, as far as there are any.
+pub(crate) fn compared(clocks: &Clocks) -> Vec<Compared> {
+    let both = [clocks.begin, clocks.end].into_iter().flatten();
+    both.map(|one: Sample| Compared {
+        host_ns: one.host_ns,
+        guest_ns: one.guest_ns,
+        round_ns: one.round_ns,
+    })
+    .collect()
+}

@@ -1,0 +1,191 @@
+//! What recording a host and recording a guest have in common.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result, bail};
+use record::cost::Cost;
+use record::file::{Feature, Features};
+use record::{Missing, Opened, Tracefs};
+use render::quality;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::output;
+
+/// Measures what an event costs here: it is the one thing that a recording changes for certain.
+pub(crate) fn measure(tracefs: &Tracefs, opened: &Opened) -> io::Result<Option<Cost>> {
+    match Cost::here(tracefs, opened.has_chains()) {
+        Ok(cost) => Ok(Some(cost)),
+        Err(error) => {
+            writeln!(io::stderr(), "{error}")?;
+            Ok(None)
+        }
+    }
+}
+
+/// Returns what the file says of the machine and of the recording, and the records that stand before those of the kernel.
+pub(crate) fn before(
+    tracefs: &Tracefs,
+    opened: &Opened,
+    cost: Option<Cost>,
+) -> Result<(Features, Vec<u8>)> {
+    let (features, mut side) = of_machine(tracefs, opened, cost)?;
+    side.extend(record::tasks::names());
+    if opened.has_chains() {
+        side.extend(record::mappings::processes());
+    }
+    Ok((features, side))
+}
+
+/// Returns what of that does not change from one moment to the next: no name of a thread, and no mapping but the kernel's.
+pub(crate) fn of_machine(
+    tracefs: &Tracefs,
+    opened: &Opened,
+    cost: Option<Cost>,
+) -> Result<(Features, Vec<u8>)> {
+    // They are megabytes of each file, and take longer to read than all else.
+    let has_code = opened.has_code();
+    let read = |path: &str| match has_code {
+        true => fs::read(path).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let symbols = read("/proc/kallsyms");
+    let functions = record::tracing_data::functions(&symbols);
+    let formats = record::tracing_data::of(tracefs, opened.tracepoints(), &functions)?;
+    let modules = fs::read("/proc/modules").unwrap_or_default();
+    // perf says that addresses are hidden where the kernel's place is not there, whether it has to name any or not.
+    let (first, code_bytes) = match has_code {
+        true => (symbols, 0),
+        false => {
+            let iomem = fs::read_to_string("/proc/iomem").unwrap_or_default();
+            let code_bytes = record::mappings::code_bytes(&iomem);
+            (record::mappings::first_symbols(), code_bytes)
+        }
+    };
+    let modules = String::from_utf8_lossy(&modules);
+    let side = record::mappings::kernel(&first, &modules, code_bytes);
+    let mut features = Features::default();
+    for one in record::machine::features() {
+        features.set(one);
+    }
+    let version = concat!("trapline ", env!("CARGO_PKG_VERSION"));
+    features.set(Feature::Version(version.to_owned()));
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    features.set(Feature::CommandLine(words.collect()));
+    features.set(Feature::TracingData(formats));
+    if let Some(cost) = cost {
+        features.set(Feature::Trapline(cost.said()));
+    }
+    Ok((features, side))
+}
+
+/// Returns what becomes true when the recording is to end.
+pub(crate) fn asked_to_stop() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+/// Starts a command, if there is one.
+pub(crate) fn start(command: &[OsString]) -> Result<Option<Child>> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(None);
+    };
+    let child = Command::new(program).args(arguments).spawn();
+    let child = child.with_context(|| format!("{}: cannot be run", program.display()))?;
+    Ok(Some(child))
+}
+
+/// Says where rings are smaller than they should be.
+pub(crate) fn say_rings(opened: &Opened) -> io::Result<()> {
+    let Some(wanted) = opened.ring_wanted() else {
+        return Ok(());
+    };
+    let sentence = format!(
+        "each CPU's ring has {} KiB instead of {}, as much as kernel.perf_event_mlock_kb lets this user lock: \
+         'trapline record --check' says how to get more",
+        opened.ring_bytes() / 1024,
+        wanted / 1024
+    );
+    let mut text = String::new();
+    quality::wrap(&mut text, "warning: ", &sentence, output::width());
+    write!(io::stderr(), "{text}")
+}
+
+/// Returns what is not recorded, a sentence for each reason.
+pub(crate) fn missing(missing: &[Missing]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in missing {
+        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, names)) => names.push(&one.name),
+            None => reasons.push((&one.why, vec![&one.name])),
+        }
+    }
+    let sentences = reasons.iter();
+    sentences
+        .map(|(why, names)| format!("{}: {why}", words::list(names)))
+        .collect()
+}
+
+/// Says what is not recorded.
+pub(crate) fn say_missing(all: &[Missing]) -> io::Result<()> {
+    for sentence in missing(all) {
+        let mut text = String::new();
+        quality::wrap(&mut text, "not recorded: ", &sentence, output::width());
+        write!(io::stderr(), "{text}")?;
+    }
+    Ok(())
+}
+
+/// Says that the command goes on, if it does: whoever made the recording may have to end it.
+pub(crate) fn say_running(child: Option<Child>, command: &[OsString]) -> io::Result<()> {
+    if let (Some(mut child), Some(program)) = (child, command.first())
+        && child.try_wait()?.is_none()
+    {
+        writeln!(
+            io::stderr(),
+            "{} (process {}) goes on: the recording ended before it did",
+            program.display(),
+            child.id()
+        )?;
+    }
+    Ok(())
+}
+
+/// A command that is not there is said before a folder is made for its recording.
+pub(crate) fn command_is_there(command: &[OsString]) -> Result<()> {
+    let Some(program) = command.first() else {
+        return Ok(());
+    };
+    let is_program = |path: &Path| {
+        let found = path.metadata();
+        found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    let has_folder = program.as_encoded_bytes().contains(&b'/');
+    let there = if has_folder {
+        is_program(Path::new(program))
+    } else {
+        // Without PATH the system looks in places of its own.
+        std::env::var_os("PATH").is_none_or(|all| {
+            std::env::split_paths(&all).any(|folder| is_program(&folder.join(program)))
+        })
+    };
+    if !there && has_folder && Path::new(program).exists() {
+        bail!(
+            "{}: is no program, or may not be run: expected an executable file",
+            program.display()
+        );
+    }
+    if !there {
+        bail!("{}: there is no such program", program.display());
+    }
+    Ok(())
+}
