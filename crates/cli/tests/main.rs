@@ -2,6 +2,7 @@
 //!
 //! A file of tests is a module here; `cargo test -p trapline --test all -- compare::` runs those of one file.
 
+mod agent;
 mod common;
 
 mod bench;

@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+pub(crate) mod agents;
 pub(crate) mod browser;
 pub(crate) mod expected;
 pub(crate) mod fixtures;
