@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use crate::address::Peer;
-use crate::channel::{Channel, MESSAGE};
+use crate::channel::{CONTENT, Channel, MESSAGE};
 use crate::clock::{Clocks, Sample};
 use crate::error::Error;
 use crate::greeting;
@@ -16,6 +16,8 @@ use crate::secret::Token;
 
 /// How long a connection may take to be made, and both sides to know each other: an agent that has been told wrong tokens takes its time.
 const GREETING: Duration = Duration::from_secs(20);
+/// Bytes of a recording that come in a second at least: who sends less is not waited for.
+const SLOWEST: u64 = 256 << 10;
 /// How long an agent may take to begin a recording, and to end one: it has files to write.
 const WORK: Duration = Duration::from_secs(60);
 
@@ -116,13 +118,18 @@ impl Connection {
         self.say(&Message::Fetch)?;
         let mut hash = Sha256::new();
         let mut left = stopped.length;
+        let until = Instant::now() + WORK + Duration::from_secs(stopped.length / SLOWEST);
         loop {
-            match self.hear(MESSAGE)? {
+            let within = until.saturating_duration_since(Instant::now());
+            match self.hear(within.min(MESSAGE))? {
                 Message::Chunk(bytes) => {
                     let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                    // An empty one would be nothing for ever.
-                    if more == 0 || more > left {
+                    if more > left {
                         return Err(Error::Damaged("it is longer than was said"));
+                    }
+                    // Pieces of nothing would come for ever.
+                    if more < left && bytes.len() < CONTENT {
+                        return Err(Error::Damaged("it comes in smaller pieces than was agreed"));
                     }
                     left -= more;
                     hash.update(&bytes);

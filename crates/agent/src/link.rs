@@ -179,11 +179,24 @@ impl Listener {
     }
 
     /// Takes a socket that listens there already.
-    pub fn from_open(socket: OwnedFd, at: &Listen) -> Listener {
-        match at {
-            Listen::Vsock(_) => Listener::Vsock(socket.into()),
-            Listen::Tcp(_) => Listener::Tcp(socket.into()),
-        }
+    ///
+    /// # Errors
+    ///
+    /// Those of fcntl(2).
+    pub fn from_open(socket: OwnedFd, at: &Listen) -> io::Result<Listener> {
+        // Who has connected may be gone before it is accepted, and then nobody is to wait for the next one.
+        Ok(match at {
+            Listen::Vsock(_) => {
+                let listener = VsockListener::from(socket);
+                listener.set_nonblocking(true)?;
+                Listener::Vsock(listener)
+            }
+            Listen::Tcp(_) => {
+                let listener = TcpListener::from(socket);
+                listener.set_nonblocking(true)?;
+                Listener::Tcp(listener)
+            }
+        })
     }
 
     /// Returns where it listens, with the port that it got where none was named (0).
@@ -220,6 +233,7 @@ impl Listener {
                     io::ErrorKind::ConnectionAborted
                         | io::ErrorKind::ConnectionReset
                         | io::ErrorKind::Interrupted
+                        | io::ErrorKind::WouldBlock
                 ) =>
             {
                 Ok(None)

@@ -294,15 +294,19 @@ impl<M: Machine> Session<'_, M> {
         let mut at = 0;
         while at < recorded.length {
             let left = usize::try_from(recorded.length - at).unwrap_or(usize::MAX);
-            let most = left.min(CONTENT);
-            let read = self.machine.read(at, &mut room[..most])?;
-            if read == 0 {
-                return Err(Error::Damaged("it was cut while it was sent"));
+            let chunk = &mut room[..left.min(CONTENT)];
+            let mut filled = 0;
+            while filled < chunk.len() {
+                match self.machine.read(at, &mut chunk[filled..])? {
+                    0 => return Err(Error::Damaged("it was cut while it was sent")),
+                    read => {
+                        filled += read;
+                        at += u64::try_from(read).unwrap_or(0);
+                    }
+                }
             }
-            let chunk = room[..read].to_vec();
             hash.update(&chunk);
-            self.say(&Message::Chunk(chunk))?;
-            at += u64::try_from(read).unwrap_or(0);
+            self.say(&Message::Chunk(chunk.to_vec()))?;
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Refused("the agent was told to end".to_owned()));
             }

@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -57,8 +58,12 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
 fn start(socket: &OwnedFd) -> Result<Child> {
     // Also if its file has been replaced meanwhile.
     let mut command = Command::new("/proc/self/exe");
+    let mut words = std::env::args_os();
+    if let Some(own) = words.next() {
+        command.arg0(own);
+    }
     command
-        .args(std::env::args_os().skip(1))
+        .args(words)
         .arg("--session")
         .stdin(Stdio::from(socket.try_clone()?));
     command

@@ -24,6 +24,8 @@ const GREETING: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(30);
 /// How often it is looked whether somebody asked the agent to end.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long nobody is heard after something that failed otherwise.
+const PAUSE: Duration = Duration::from_millis(200);
 /// How long nobody is heard after a wrong token, and what that grows to with more of them.
 const DELAY: Duration = Duration::from_secs(1);
 const MOST_DOUBLED: u32 = 3;
@@ -34,7 +36,7 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     let parent = getppid();
     let token = Token::read(token)?;
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
-    let listener = Listener::from_open(socket, at);
+    let listener = Listener::from_open(socket, at)?;
     let mut guest = ready(args)?;
     let owner = guest.folder.owner()?;
     privileges::give_away_all(owner).context("the agent cannot give away what it may do")?;
@@ -64,6 +66,8 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
             Err((error, recorded)) => {
                 let kept = recorded.map_or_else(String::new, |one| kept(&guest, one));
                 say(&format!("{from}: {error}{kept}"))?;
+                // Who only tries is not to fill a log with that.
+                thread::sleep(PAUSE);
             }
             Ok(Outcome::Nothing) => {
                 wrong = 0;

@@ -25,7 +25,7 @@ const ROUNDS: u32 = 32;
 const MEANWHILE: Duration = Duration::from_secs(2);
 /// How much longer than its host a guest may be recorded: before it, and behind it.
 const AROUND: Duration = Duration::from_secs(60);
-/// Characters of a guest's name in its file's.
+/// Characters of a guest's name in its file's, and in what the host's says of it.
 const NAME: usize = 64;
 
 /// What is told of an agent.
@@ -175,7 +175,8 @@ impl Agents {
             let clocks = one.stopped.as_ref().map(|(clocks, _)| clocks);
             OfGuest {
                 id: one.id,
-                name: one.name.clone(),
+                // Readers take so much of what a file says of itself, and no more.
+                name: one.name.chars().take(NAME).collect(),
                 offset_ns: clocks.and_then(Clocks::offset_ns),
                 clocks: clocks.map(compared).unwrap_or_default(),
             }
