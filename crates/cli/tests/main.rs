@@ -2,7 +2,6 @@
 //!
 //! A file of tests is a module here; `cargo test -p trapline --test all -- compare::` runs those of one file.
 
-mod agent;
 mod common;
 
 mod bench;
@@ -36,6 +35,7 @@ mod flame_user;
 mod flame_waits;
 mod forms_agree;
 mod golden;
+mod guest_agent;
 mod guests;
 mod guides;
 mod holes;
