@@ -226,6 +226,12 @@ fn a_host_takes_its_guests_recordings() {
         );
         assert_eq!(of_file["quality"]["truncated"], false);
         perf_reads(guest, count);
+        // Without paths nobody asks for packets and requests.
+        let names = of_file["events"].to_string();
+        assert!(
+            names.contains("sched:") && !names.contains("block:"),
+            "{names}"
+        );
         let together = header(guest).together;
         assert_eq!(together.host, Some(own));
         ids.extend(together.own);

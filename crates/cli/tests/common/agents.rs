@@ -82,7 +82,7 @@ impl Agent {
     /// Returns the process that serves a host, once it has given away what it may do.
     pub(crate) fn session(&self) -> u32 {
         let pid = self.child.id();
-        for _ in 0..1000 {
+        for _ in 0..6000 {
             let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
             let session: Option<u32> = children
                 .ok()
