@@ -24,6 +24,8 @@ mod greeting;
 mod host;
 mod link;
 mod message;
+#[cfg(test)]
+mod peers;
 mod secret;
 mod server;
 
