@@ -16,6 +16,9 @@ _trapline() {
             ",$1")
                 cmd="trapline"
                 ;;
+            trapline,agent)
+                cmd="trapline__subcmd__agent"
+                ;;
             trapline,bench)
                 cmd="trapline__subcmd__bench"
                 ;;
@@ -121,6 +124,9 @@ _trapline() {
             trapline__subcmd__bench__subcmd__help,wake)
                 cmd="trapline__subcmd__bench__subcmd__help__subcmd__wake"
                 ;;
+            trapline__subcmd__help,agent)
+                cmd="trapline__subcmd__help__subcmd__agent"
+                ;;
             trapline__subcmd__help,bench)
                 cmd="trapline__subcmd__help__subcmd__bench"
                 ;;
@@ -206,12 +212,58 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help"
+            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__agent)
+            opts="-o -h --output --for --time --size --listen --token-file --once --session --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -W "cpus io" -- "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1332,8 +1384,22 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched record overhead bench export top facts help"
+            opts="report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__agent)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1950,7 +2016,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --probe --ring --check --format --color --help"
+            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-size --probe --ring --check --format --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2005,6 +2071,18 @@ _trapline() {
                     return 0
                     ;;
                 --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --agent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --agent-token)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --agent-size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -17,7 +17,18 @@ struct Of {
     guests: Vec<Guest>,
     host: Option<String>,
     offset_ns: Option<i64>,
+    #[serde(default)]
+    clocks: Vec<Compared>,
 }
+
+#[derive(Debug, Deserialize)]
+struct Compared {
+    round_ns: u64,
+}
+
+/// How long the answers may have taken that an offset was found by: half of that is what it is wrong by at most, and who looks near it looks two
+/// milliseconds around (`session`). Without one it is looked for everywhere.
+const LONGEST_NS: u64 = 4_000_000;
 
 #[derive(Debug, Deserialize)]
 struct Guest {
@@ -35,7 +46,10 @@ pub(crate) fn told(json: &str) -> Together {
             .filter_map(|one| number(&one.id))
             .collect();
         told.host = together.host.as_deref().and_then(number);
-        told.offset_ns = together.offset_ns;
+        let mut rounds = together.clocks.iter().map(|one| one.round_ns);
+        told.offset_ns = together
+            .offset_ns
+            .filter(|_| rounds.all(|round_ns| round_ns <= LONGEST_NS));
     }
     told
 }
@@ -55,10 +69,19 @@ mod tests {
         );
         assert_eq!((host.own, host.host), (Some(u64::MAX), None));
         assert_eq!((host.guests, host.offset_ns), (vec![42], None));
-        let guest =
-            told(r#"{"together":{"own":"0x2a","host":"0x1","offset_ns":-7,"clocks":[{"x":1}]}}"#);
+        let guest = told(
+            r#"{"together":{"own":"0x2a","host":"0x1","offset_ns":-7,"clocks":[{"round_ns":4000000,"x":1}]}}"#,
+        );
         assert_eq!((guest.own, guest.host), (Some(42), Some(1)));
         assert_eq!((guest.guests.len(), guest.offset_ns), (0, Some(-7)));
+    }
+
+    #[test]
+    fn what_was_measured_badly_is_not_where_one_looks() {
+        let guest = told(
+            r#"{"together":{"own":"0x2a","offset_ns":-7,"clocks":[{"round_ns":4000},{"round_ns":4000001}]}}"#,
+        );
+        assert_eq!((guest.own, guest.offset_ns), (Some(42), None));
     }
 
     #[test]

@@ -72,7 +72,7 @@ Examples:
   trapline agent -o guest.perf.data -- fio job.fio
   trapline agent --listen vsock:9999 --token-file token -o /var/lib/trapline
                                            wait for 'trapline record --agent' on the host
-  trapline info guest.perf.data            what it holds";
+  trapline info perf.data guest.perf.data  how its clock reads on its host's";
 
 #[cfg(test)]
 mod tests {
