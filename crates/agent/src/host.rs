@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Fetches the recording that [`Connection::stop`] told of, and lets the agent remove it.
+    /// Fetches the recording that [`Connection::stop`] reported, and lets the agent remove it.
     ///
     /// # Errors
     ///

@@ -201,7 +201,7 @@ impl<M: Machine> Session<'_, M> {
         self.send()
     }
 
-    /// Records until the host has said that it is to end, and has been told what there is.
+    /// Records until the host ends it and knows what there is.
     fn record(&mut self, start: &Start, started: Started) -> Result<(), Error> {
         let started = Started {
             time: start.time,

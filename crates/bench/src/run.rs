@@ -1,4 +1,4 @@
-//! What the measurements share: their CPUs, their bounds, and whom to tell what is being measured.
+//! What the measurements share: their CPUs, their bounds, and who is shown the progress.
 
 use std::sync::atomic::Ordering;
 

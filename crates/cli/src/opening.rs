@@ -27,6 +27,8 @@ pub(crate) struct Beside<'a> {
     pub binaries: session::BinaryOptions,
     /// The command has something to say of a recording that was cut off before its first event.
     pub empty: bool,
+    /// The first input is a host's recording, and the others are those of its guests.
+    pub with_guests: bool,
 }
 
 /// Opens what stands beside the inputs of a command. `inputs` are these, and other files that the command reads itself.
@@ -41,7 +43,10 @@ pub(crate) fn session(
     let options = Options {
         spool_limit: common.spool_limit,
         formats: common.formats.clone(),
-        facts: facts(common, inputs),
+        facts: match beside.with_guests {
+            true => facts(common, inputs.get(..1).unwrap_or_default()),
+            false => facts(common, inputs),
+        },
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),
         guest_kallsyms: beside.guest_kallsyms.map(Path::to_owned),

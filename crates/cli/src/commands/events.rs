@@ -25,7 +25,11 @@ use crate::stream::Stream;
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let paths = joined::paths(&args.recording, &args.guests);
-    let session = opening::session(&args.common, &Beside::default(), &paths)?;
+    let beside = Beside {
+        with_guests: true,
+        ..Beside::default()
+    };
+    let session = opening::session(&args.common, &beside, &paths)?;
     let joined = Joined::open(&session, &args.recording, &args.guests)?;
     let recording = joined.host.recording_with_symbols()?;
     let facts = session.host_facts();

@@ -20,6 +20,7 @@ use crate::output;
 /// Runs the command.
 pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     let beside = Beside {
+        with_guests: true,
         mtree: args.mtree.as_deref(),
         ..Beside::default()
     };

@@ -16,6 +16,7 @@ use crate::output;
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let beside = Beside {
+        with_guests: true,
         empty: true,
         ..Beside::default()
     };

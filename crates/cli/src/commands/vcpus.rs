@@ -16,6 +16,7 @@ const LISTED: usize = 5;
 /// Runs the command.
 pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     let beside = Beside {
+        with_guests: true,
         mtree: args.mtree.as_deref(),
         ..Beside::default()
     };

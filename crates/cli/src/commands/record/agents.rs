@@ -28,7 +28,7 @@ const AROUND: Duration = Duration::from_secs(60);
 /// Characters of a guest's name in its file's, and in what the host's says of it.
 const NAME: usize = 64;
 
-/// What is told of an agent.
+/// What is said about an agent.
 enum Told {
     /// Clocks were compared, and it records.
     Ready,
