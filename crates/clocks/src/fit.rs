@@ -12,6 +12,8 @@ const OUTSIDE_PER_MILLE: u64 = 1;
 
 /// How far from what was found, in nanoseconds, a better drift is looked for.
 const REACH: u64 = 200_000;
+/// How far from the best offset of some of the events, in nanoseconds, that of all is looked for.
+const NEAR: u64 = 50_000;
 /// How often the distance is halved meanwhile.
 const HALVINGS: u32 = 8;
 
@@ -68,7 +70,7 @@ impl Fit {
 /// Finds how a guest's clock reads on its host's, with an offset no further than `within` from `around`: one constant if that does, else one
 /// with a drift, if that puts more events into windows. `None` where no event has a window in reach.
 pub fn fit(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Fit> {
-    let first = plateau(vcpus, around, within)?;
+    let first = best(vcpus, around, within)?;
     let all = count(vcpus);
     // What the host did not record is no evidence.
     let vcpus: Vec<Vcpu<'_>> = vcpus
@@ -77,7 +79,7 @@ pub fn fit(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Fit> {
         .collect();
     let vcpus = vcpus.as_slice();
     let uncovered = all - count(vcpus);
-    let found = plateau(vcpus, around, within)?;
+    let found = best(vcpus, around, within)?;
     let first = vcpus.iter().filter_map(|vcpu| vcpu.events.first()).min()?;
     let last = vcpus.iter().filter_map(|vcpu| vcpu.events.last()).max()?;
     let at = first + (last - first) / 2;
@@ -90,6 +92,25 @@ pub fn fit(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Fit> {
         .map(|found| refined(vcpus, found, last - first));
     let better = drifting.filter(|one| one.outside < constant.outside);
     Some(better.unwrap_or(constant))
+}
+
+/// The best offset: where it is some of the events say, looked for in all of the reach, and how exactly all of them, looked for near that.
+fn best(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Plateau> {
+    let wide = plateau(vcpus, around, within)?;
+    if wide.of == count(vcpus) {
+        return Some(wide);
+    }
+    let near = plateau(
+        vcpus,
+        wide.middle(),
+        wide.bound().saturating_add(NEAR).min(within),
+    )?;
+    // What chance is the wide one says: near the best offset more are inside.
+    let by_chance = u128::from(wide.by_chance) * u128::from(near.of) / u128::from(wide.of.max(1));
+    Some(Plateau {
+        by_chance: u64::try_from(by_chance).unwrap_or(u64::MAX),
+        ..near
+    })
 }
 
 /// Tries drifts on both sides, closer and closer, as long as events lie outside.

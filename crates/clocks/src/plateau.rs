@@ -3,7 +3,7 @@
 use crate::Vcpu;
 
 /// Places at which the number of events inside changes that are looked at once: where there are more, some events are passed over.
-const MOST: usize = 1 << 21;
+const MOST: usize = 1 << 18;
 
 /// Offsets that put as many events into windows as any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
