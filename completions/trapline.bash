@@ -1064,7 +1064,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-h --guest --event --by --as --wide --sort --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1079,7 +1079,7 @@ _trapline() {
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "vm vcpu task" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "vm vcpu task function" -- "${cur}"))
                     return 0
                     ;;
                 --as)
@@ -1091,6 +1091,14 @@ _trapline() {
                     return 0
                     ;;
                 --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest-kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest-modules)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

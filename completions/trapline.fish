@@ -193,15 +193,18 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l event -d 'Sh
 ioport\t'I/O ports'
 mmio\t'Memory-mapped I/O'
 msr\t'Model specific registers'"
-complete -c trapline -n "__fish_trapline_using_subcommand exits" -l by -d 'Give each VM, each vCPU, or each task of a guest, rows of its own. With guests\' recordings that is \'task\' unless something else is asked for' -r -f -a "vm\t'VMs'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l by -d 'Give each VM, each vCPU, each task of a guest, or each function of a guest\'s kernel, rows of its own. With guests\' recordings that is \'task\' unless something else is asked for' -r -f -a "vm\t'VMs'
 vcpu\t'vCPUs'
-task\t'Tasks, interrupts and softirqs of guests whose recordings are given'"
+task\t'Tasks, interrupts and softirqs of guests whose recordings are given'
+function\t'Functions of the guest\'s kernel in which it was when it left'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l as -d 'Time exits as this tool does, and print its table. On arm64, perf measures from entry to exit: the guest\'s time' -r -f -a "perf\t'As perf kvm stat does'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l sort -d 'Sort rows by count, by total time, by mean time or by the longest time' -r -f -a "count\t'Count'
 time\t'Total time'
 mean\t'Mean time'
 max\t'Longest time'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest-kallsyms -d 'Name functions of guests\' kernels with FILE, a copy of a guest\'s /proc/kallsyms made by root, where the guest\'s own recording has no symbols or is not given' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest-modules -d 'Read where modules of guests\' kernels are from FILE, a copy of a guest\'s /proc/modules made by root' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"

@@ -67,8 +67,9 @@ pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use cost::{CostReport, recording_cost};
 pub use counts::{Counts, CpuCount};
 pub use exits::{
-    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, HandledBy, MAX_EXIT_ROWS,
-    MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired, access_key,
+    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, GuestCode, GuestFunction, GuestStarts,
+    HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired,
+    access_key,
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use guests::{

@@ -195,6 +195,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         vm_name: None,
         vcpu: None,
         task: None,
+        function: None,
         stats: Stats::of_sums(
             row.count,
             row.total_ns,

@@ -56,6 +56,8 @@ const GROUP: [&str; 2] = ["vm_pid", "vcpu"];
 const NAMED: &str = "vm_name";
 /// What `--by task` puts behind that.
 const TASK: [&str; 3] = ["task_what", "task_name", "task_tid"];
+/// What `--by function` puts behind that.
+const FUNCTION: [&str; 2] = ["function", "function_address"];
 
 fn keys(value: &Value) -> Vec<&str> {
     let object = value.as_object();
@@ -366,6 +368,7 @@ fn csv_has_the_numbers_of_the_json() {
             .chain(SPLIT)
             .chain([NAMED])
             .chain(TASK)
+            .chain(FUNCTION)
             .collect();
         failures.equal(
             &format!("{name}: head"),
@@ -388,6 +391,7 @@ fn csv_has_the_numbers_of_the_json() {
                         .chain(&SPLIT)
                         .chain(&[NAMED])
                         .chain(&TASK)
+                        .chain(&FUNCTION)
                         .map(|field| plain(&row[*field])),
                 );
                 expected.push(fields);

@@ -36,6 +36,7 @@ mod flame_waits;
 mod forms_agree;
 mod golden;
 mod guest_agent;
+mod guest_functions;
 mod guests;
 mod guides;
 mod holes;

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use analysis::{ExitRow, ExitTable, ExitsReport, GuestDoing, HandledBy, Stats, Unknowable};
+use analysis::{
+    ExitRow, ExitTable, ExitsReport, GuestCode, GuestDoing, GuestFunction, HandledBy, Stats,
+    Unknowable,
+};
 use event::Isa;
 use serde::Serialize;
 use serde_json::Value;
@@ -107,6 +110,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
             table.column("vm_name", Text, |e| e.row.vm_name.as_deref())
         })
         .only_if(|e| e.row.task.is_some(), task_columns)
+        .only_if(|e| e.row.function.is_some(), function_columns)
 }
 
 /// Columns of what the guest did.
@@ -133,6 +137,35 @@ fn task_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
                 _ => None,
             }
         })
+}
+
+/// Columns of the guest's function.
+fn function_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
+    use Unit::{Number, Text};
+    let start = |e: &Exit<'_>| {
+        let function = e.row.function.as_ref()?;
+        match function.code {
+            GuestCode::Kernel { start, .. } if function.name.is_some() => Some(start),
+            _ => None,
+        }
+    };
+    table
+        .column("function", Text, |e: &Exit<'_>| {
+            e.row.function.as_ref().map(function)
+        })
+        .left("guest's function", 0)
+        .gap("  ")
+        .column("function_address", Number, start)
+}
+
+/// Returns what a place in a guest is called.
+fn function(function: &GuestFunction) -> String {
+    match (&function.name, function.code) {
+        (Some(name), _) => name.clone(),
+        (None, GuestCode::Kernel { .. }) => "[kernel]".to_owned(),
+        (None, GuestCode::User) => "[user]".to_owned(),
+        (None, GuestCode::Unknown) => "[unknown]".to_owned(),
+    }
 }
 
 /// Columns of the narrow table, which fits 80, and of the wide one; those of the VM stand before them.
@@ -187,8 +220,8 @@ const KEY_WIDTH: usize = 20;
 /// Column of the guest's task.
 const TASK_WIDTH: usize = 19;
 
-/// Columns of the narrow table with one.
-const OF_TASKS: [&str; 5] = ["reason", "count", "total_ns", "total_share", "mean_ns"];
+/// Columns of the narrow table with one of them, or both.
+const IN_GUEST: [&str; 5] = ["reason", "count", "total_ns", "total_share", "mean_ns"];
 
 /// Returns the key, and a name behind it where both fit; else the name has a line of its own, in the wide form the line's end.
 fn narrow_key(exit: &Exit<'_>) -> String {
@@ -293,15 +326,17 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
     }
     let columns = columns();
     let vm = vm_columns(report);
-    let by_task = report.rows.iter().any(|row| row.task.is_some());
-    let task = by_task.then_some("task");
-    let rest = match (wide, by_task) {
-        (true, _) => &WIDE[..],
-        (false, true) => &OF_TASKS,
-        (false, false) => &NARROW,
+    let (task, function) = in_guest(report);
+    let rest = match (wide, task, function) {
+        (true, ..) => &WIDE[..],
+        (false, None, None) => &NARROW,
+        (false, _, None) => &IN_GUEST,
+        (false, _, Some(_)) => &IN_GUEST[..4],
     };
-    let view = columns.view(vm.iter().copied().chain(task).chain(rest.iter().copied()));
-    let indent = " ".repeat(vm.len() * 7 + usize::from(by_task) * (TASK_WIDTH + 1));
+    let names = vm.iter().copied().chain(task);
+    // Names of functions are of any length, so they stand last.
+    let view = columns.view(names.chain(rest.iter().copied()).chain(function));
+    let indent = " ".repeat(vm.len() * 7 + task.map_or(0, |_| TASK_WIDTH + 1));
     let _ = writeln!(out, "{}", view.head());
     for exit in rows(isa, report, &[]).take(layout.limit) {
         out.push_str(&view.line(&exit, layout));
@@ -338,6 +373,15 @@ fn vm_columns(report: &ExitsReport) -> &'static [&'static str] {
         true => &["vm", "vcpu"],
         false => &[],
     }
+}
+
+/// Returns the columns that tell apart what guests did and where they were, where rows do.
+fn in_guest(report: &ExitsReport) -> (Option<&'static str>, Option<&'static str>) {
+    let any = |has: fn(&ExitRow) -> bool| report.rows.iter().any(has);
+    (
+        any(|row| row.task.is_some()).then_some("task"),
+        any(|row| row.function.is_some()).then_some("function"),
+    )
 }
 
 /// Returns the line above a table: what it is of, and its sums.
@@ -384,15 +428,15 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
     }
     let unknowable = analysis::unknowable(seen);
     let columns = columns();
-    let by_task = report.rows.iter().any(|row| row.task.is_some());
+    let (task, function) = in_guest(report);
     let before = vm_columns(report)
         .iter()
         .copied()
-        .chain(by_task.then_some("task"))
+        .chain(task)
         .chain(["key", "total_ns"]);
     // No time of an exit is in the guest.
     let states = times::names(false).skip(1);
-    let view = columns.view(before.chain(states).chain(["handled_by"]));
+    let view = columns.view(before.chain(states).chain(["handled_by"]).chain(function));
     let mut out = format!(
         "where that time went, in per cent of each row's\n{}\n",
         view.head()

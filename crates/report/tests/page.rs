@@ -34,6 +34,7 @@ fn exit(key: &str) -> ExitRow {
         vm_name: None,
         vcpu: None,
         task: None,
+        function: None,
         stats: stats(&[1_000, 2_500]),
         times: None,
         user_count: 0,

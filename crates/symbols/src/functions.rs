@@ -55,6 +55,17 @@ impl<'k> Functions<'k> {
         }
     }
 
+    /// Returns where functions begin, in order, each address once; and where modules do and end, which bounds them.
+    pub fn starts(&self) -> Vec<u64> {
+        let tables = self.tables.iter().flatten();
+        let bounds = self.modules.iter().flat_map(|modules| modules.bounds());
+        let mut starts: Vec<u64> = tables.flat_map(|table| table.starts()).collect();
+        starts.extend(bounds);
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    }
+
     /// Returns the addresses of the function of that name. Takes a look at every symbol.
     pub fn range(&self, name: &str) -> Option<Range<u64>> {
         let mut tables = self.tables.iter().flatten();
@@ -77,6 +88,7 @@ mod tests {
         assert_eq!(functions.module(0x2004), Some(("virtio_net", 0x2000)));
         assert_eq!(functions.name(0x2104), Some("within"));
         assert_eq!(functions.name(0x1004), Some("before"));
+        assert_eq!(functions.starts(), [0x1000, 0x2000, 0x2100, 0x3000, 0x4000]);
     }
 
     #[test]

@@ -45,6 +45,12 @@ impl Modules {
         self.by_start.is_empty()
     }
 
+    /// Returns where modules begin and end.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = u64> + '_ {
+        let modules = self.by_start.iter();
+        modules.flat_map(|(start, (end, _))| [*start, *end])
+    }
+
     /// Returns the module that an address is in, and where that begins.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let (start, (end, name)) = self.by_start.range(..=address).next_back()?;

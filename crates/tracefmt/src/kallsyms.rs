@@ -116,6 +116,13 @@ impl Kallsyms {
             .map(|s| s.0)
     }
 
+    /// Returns where symbols begin, in order, each address once.
+    pub fn starts(&self) -> impl Iterator<Item = u64> + '_ {
+        self.symbols
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|same| same[0].0)
+    }
+
     /// Returns whether there are no symbols.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()

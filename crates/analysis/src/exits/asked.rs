@@ -10,9 +10,14 @@ use crate::slices::Amount;
 
 impl Analysis for Exits {
     fn needs(&self) -> Needs {
-        let By { vm, vcpu, task } = self.options.by;
+        let By {
+            vm,
+            vcpu,
+            task,
+            function,
+        } = self.options.by;
         Needs {
-            threads: vm || vcpu || task,
+            threads: vm || vcpu || task || function,
             states: match (self.options.split, self.wants_accesses()) {
                 (false, _) => States::Nothing,
                 (true, false) => States::WithoutAccesses,

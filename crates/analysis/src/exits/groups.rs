@@ -3,40 +3,73 @@
 use event::{EventType, Side};
 use rustc_hash::FxHashMap;
 
-use super::By;
+use super::functions::{GuestCode, GuestStarts, LeftAt};
+use super::{By, ExitRow, GuestFunction};
 use crate::analysis::GuestEvent;
 use crate::guests::{Follow, GuestDoing, GuestWho};
+
+/// What the rows of a group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Group {
+    tid: i32,
+    /// What the guest did, where rows are told apart by that.
+    doing: Option<GuestDoing>,
+    /// Where the guest was, where rows are told apart by that.
+    code: Option<GuestCode>,
+}
+
+/// What a group's rows have beside their thread: of which guest it is, what that did, and where it was.
+pub(super) type InGuest = (Option<u16>, Option<GuestDoing>, Option<GuestCode>);
 
 /// Groups of rows by threads, and by what their guests do.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     by: By,
     follow: Follow,
-    /// The thread of each group, and what its guest did; empty where the group is the thread.
-    list: Vec<(i32, GuestDoing)>,
-    index: FxHashMap<(i32, GuestDoing), i32>,
+    left: LeftAt,
+    /// The groups; empty where a group is a thread.
+    list: Vec<Group>,
+    index: FxHashMap<Group, i32>,
 }
 
 impl Groups {
-    pub(super) fn new(by: By) -> Groups {
+    pub(super) fn new(by: By, starts: GuestStarts) -> Groups {
         Groups {
             by,
+            left: LeftAt::new(starts),
             ..Groups::default()
         }
+    }
+
+    /// Takes an exit: where the guest was.
+    #[inline]
+    pub(super) fn left(&mut self, tid: i32, pc: Option<u64>) {
+        if self.by.function {
+            self.left.left(tid, pc);
+        }
+    }
+
+    /// Whether groups are more than threads.
+    fn is_in_guest(&self) -> bool {
+        self.by.task || self.by.function
     }
 
     /// Returns the group a thread's rows belong to now: itself, until VMs are known at the end.
     #[inline]
     pub(super) fn of(&mut self, tid: i32) -> i32 {
         match self.by {
-            By { task: true, .. } => self.of_task(tid),
+            By { task: true, .. } | By { function: true, .. } => self.in_guest(tid),
             By { vm: true, .. } | By { vcpu: true, .. } => tid,
             _ => 0,
         }
     }
 
-    fn of_task(&mut self, tid: i32) -> i32 {
-        let key = (tid, self.follow.doing(tid));
+    fn in_guest(&mut self, tid: i32) -> i32 {
+        let key = Group {
+            tid,
+            doing: self.by.task.then(|| self.follow.doing(tid)),
+            code: self.by.function.then(|| self.left.code(tid)),
+        };
         let list = &mut self.list;
         *self.index.entry(key).or_insert_with(|| {
             list.push(key);
@@ -46,29 +79,34 @@ impl Groups {
 
     /// Returns the thread of a group.
     pub(super) fn tid(&self, group: i32) -> i32 {
-        match self.by.task {
-            true => self.told(group).map_or(event::NONE, |(tid, _)| tid),
+        match self.is_in_guest() {
+            true => self.told(group).map_or(event::NONE, |group| group.tid),
             false => group,
         }
     }
 
-    /// Returns what the guest did, and of which guest that is.
-    pub(super) fn doing(&self, group: i32) -> Option<(Option<u16>, GuestDoing)> {
-        let (tid, doing) = self.told(group).filter(|_| self.by.task)?;
-        Some((self.follow.machine(tid), doing))
+    /// Returns what rows of the group share with no others, beside their thread.
+    pub(super) fn inside(&self, group: i32) -> Option<InGuest> {
+        let group = self.told(group)?;
+        let machine = group.doing.and_then(|_| self.follow.machine(group.tid));
+        Some((machine, group.doing, group.code))
     }
 
-    /// Returns the same with its name.
-    pub(super) fn who(&self, group: i32) -> Option<GuestWho> {
-        let (tid, doing) = self.told(group).filter(|_| self.by.task)?;
-        Some(GuestWho {
+    /// Tells a row what the guest did and where it was.
+    pub(super) fn tell(&self, group: i32, row: &mut ExitRow) {
+        let Some(group) = self.told(group) else {
+            return;
+        };
+        row.task = group.doing.map(|doing| GuestWho {
             doing,
-            name: self.follow.called(tid, doing),
-        })
+            name: self.follow.called(group.tid, doing),
+        });
+        row.function = group.code.map(|code| GuestFunction { code, name: None });
     }
 
-    fn told(&self, group: i32) -> Option<(i32, GuestDoing)> {
-        self.list.get(usize::try_from(group).ok()?).copied()
+    fn told(&self, group: i32) -> Option<Group> {
+        let at = usize::try_from(group).ok().filter(|_| self.is_in_guest())?;
+        self.list.get(at).copied()
     }
 
     pub(super) fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {

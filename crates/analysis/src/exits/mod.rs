@@ -18,15 +18,19 @@
 mod asked;
 #[cfg(test)]
 mod bounds;
+mod functions;
 mod groups;
+mod named;
 mod rows;
 mod single;
 pub(crate) mod table;
 mod warnings;
 
+pub use functions::{GuestCode, GuestStarts};
 use groups::Groups;
 pub use rows::{
-    ExitRow, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow, access_key,
+    ExitRow, GuestFunction, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow,
+    access_key,
 };
 use rows::{Key, Rows, make_row};
 pub use single::SingleExit;
@@ -57,6 +61,8 @@ pub struct By {
     pub vcpu: bool,
     /// A row for each task of a guest, where guests' recordings are walked too.
     pub task: bool,
+    /// A row for each function of a guest's kernel in which it was when it left ([`Options::starts`]).
+    pub function: bool,
 }
 
 /// What to count.
@@ -70,6 +76,8 @@ pub struct Options {
     pub by: By,
     /// Whether rows tell what vCPUs did in the time of the exits.
     pub split: bool,
+    /// Where the functions of guests' kernels begin, where rows are told apart by them.
+    pub starts: GuestStarts,
 }
 
 /// One finished table.
@@ -169,7 +177,8 @@ impl Default for Exits {
 
 impl Exits {
     /// Returns a collector that has seen nothing.
-    pub fn new(options: Options) -> Exits {
+    pub fn new(mut options: Options) -> Exits {
+        let starts = std::mem::take(&mut options.starts);
         let tables = ExitTable::ALL.map(|table| Rows {
             wanted: options.tables.is_empty() || options.tables.contains(&table),
             most: if options.by == By::default() {
@@ -180,7 +189,7 @@ impl Exits {
             ..Rows::default()
         });
         Exits {
-            groups: Groups::new(options.by),
+            groups: Groups::new(options.by, starts),
             options,
             vcpus: Vec::new(),
             by_tid: ByNumber::default(),
@@ -415,7 +424,10 @@ impl Exits {
             false => SoFar::default(),
         };
         match data {
-            Data::KvmExit(exit) => self.exit(event, exit.reason, told),
+            Data::KvmExit(exit) => {
+                self.groups.left(event.tid, exit.guest_pc);
+                self.exit(event, exit.reason, told);
+            }
             Data::KvmEntry(_) => self.entry(event, told),
             Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
                 self.access(event, IOPORT, key(u64::from(pio.port), pio.write), told);
@@ -493,8 +505,8 @@ impl Exits {
             let by = self.options.by;
             let vm = place.filter(|_| by.vm || by.vcpu).map(|p| p.0);
             let vcpu = place.filter(|_| by.vcpu).map(|p| p.1);
-            let doing = self.groups.doing(row.group);
-            let at = *index.entry((row.key, vm, vcpu, doing)).or_insert_with(|| {
+            let inside = self.groups.inside(row.group);
+            let at = *index.entry((row.key, vm, vcpu, inside)).or_insert_with(|| {
                 out.push(make_row(table, row.key));
                 out.len() - 1
             });
@@ -502,7 +514,7 @@ impl Exits {
             into.vm_pid = vm.and_then(|vm| vms.0[vm].pid);
             into.vm_name = vm.map(|vm| vms.1[vm].clone());
             into.vcpu = vcpu;
-            into.task = self.groups.who(row.group);
+            self.groups.tell(row.group, into);
             into.stats.merge(&row.stats);
             into.user_count += row.user_count;
             into.whole.merge(row.whole);
@@ -522,6 +534,7 @@ impl Exits {
                 .then_with(|| a.key.cmp(&b.key))
                 .then((a.vm_pid, &a.vm_name, a.vcpu).cmp(&(b.vm_pid, &b.vm_name, b.vcpu)))
                 .then_with(|| a.task.cmp(&b.task))
+                .then_with(|| a.function.cmp(&b.function))
         });
         let sum = |rows: &mut dyn Iterator<Item = &ExitRow>| {
             rows.fold(0u64, |sum, row| sum.saturating_add(row.stats.total()))

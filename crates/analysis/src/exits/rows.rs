@@ -4,6 +4,7 @@ use event::ExitReason;
 use model::{Access, Seen, Times};
 use rustc_hash::FxHashMap;
 
+use super::functions::GuestCode;
 use super::table::ExitTable;
 use crate::guests::GuestWho;
 use crate::{Stats, Taken};
@@ -55,6 +56,8 @@ pub struct ExitRow {
     pub vcpu: Option<u32>,
     /// What the guest did that made the exits, where there are rows by that.
     pub task: Option<GuestWho>,
+    /// Where the guest was when it left, where there are rows by that.
+    pub function: Option<GuestFunction>,
     /// Count and durations.
     pub stats: Stats,
     /// What the vCPU did in that time; it adds up to the total. `None` where it was not asked for.
@@ -64,6 +67,22 @@ pub struct ExitRow {
     /// In the table of ports: the exits for this one, from `kvm_exit` to `kvm_entry`. perf's times begin at `kvm_pio`, which
     /// comes when a read that user space answers is over.
     pub whole: Taken,
+}
+
+/// Where a guest was when it left, with a name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GuestFunction {
+    /// Where.
+    pub code: GuestCode,
+    /// The function's name, where somebody has told it ([`ExitsReport::name_functions`]).
+    pub name: Option<String>,
+}
+
+impl GuestFunction {
+    /// Returns whether that is in the guest's kernel.
+    pub fn is_in_kernel(&self) -> bool {
+        matches!(self.code, GuestCode::Kernel { .. })
+    }
 }
 
 /// Who handles the exits of a row.
@@ -81,6 +100,16 @@ impl ExitRow {
     /// Returns whether this is the row of what is beyond the most rows of a table.
     pub fn is_others(&self) -> bool {
         self.reason.is_none() && self.address.is_none() && self.key == OTHERS
+    }
+
+    /// Adds what another row of the same counts.
+    pub(super) fn merge(&mut self, other: &ExitRow) {
+        self.stats.merge(&other.stats);
+        self.user_count += other.user_count;
+        self.whole.merge(other.whole);
+        if let Some(times) = &other.times {
+            self.times.get_or_insert_default().merge(times);
+        }
     }
 
     /// Returns who handled them, where the recording tells.
@@ -260,6 +289,7 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
         vm_name: None,
         vcpu: None,
         task: None,
+        function: None,
         stats: Stats::default(),
         times: None,
         user_count: 0,

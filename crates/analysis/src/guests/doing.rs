@@ -31,7 +31,7 @@ pub enum Doing {
 }
 
 /// What a guest did, with its name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Who {
     /// What it did.
     pub doing: Doing,

@@ -27,8 +27,8 @@ pub(crate) struct ExitsArgs {
     )]
     pub event: Vec<Table>,
 
-    /// Give each VM, each vCPU, or each task of a guest, rows of its own. With guests' recordings that is 'task' unless something else is
-    /// asked for.
+    /// Give each VM, each vCPU, each task of a guest, or each function of a guest's kernel, rows of its own. With guests' recordings that
+    /// is 'task' unless something else is asked for.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub by: Vec<GroupBy>,
 
@@ -49,6 +49,15 @@ pub(crate) struct ExitsArgs {
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
+    /// Name functions of guests' kernels with FILE, a copy of a guest's /proc/kallsyms made by root, where the guest's own recording has no
+    /// symbols or is not given.
+    #[arg(long, value_name = "FILE")]
+    pub guest_kallsyms: Option<PathBuf>,
+
+    /// Read where modules of guests' kernels are from FILE, a copy of a guest's /proc/modules made by root.
+    #[arg(long, value_name = "FILE")]
+    pub guest_modules: Option<PathBuf>,
+
     #[command(flatten)]
     pub common: Common,
 }
@@ -64,6 +73,8 @@ Examples:
   trapline exits --event mmio --wide --mtree mtree.txt perf.data
   trapline exits --as perf perf.data.guest  the table of perf kvm stat report
   trapline exits host.dat guest.dat         which of the guest's tasks made them
+  trapline exits --by function --guest-kallsyms kallsyms --event mmio host.dat
+                                            which of the guest's functions made them
   trapline exits --sort time vmexit.txt     a table that perf printed";
 
 /// Whose way of timing exits to follow.
@@ -95,6 +106,8 @@ pub(crate) enum GroupBy {
     Vcpu,
     /// Tasks, interrupts and softirqs of guests whose recordings are given.
     Task,
+    /// Functions of the guest's kernel in which it was when it left.
+    Function,
 }
 
 /// Orders of rows, largest first.

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use analysis::{
-    By, Continuity, Convention, ExitRow, ExitTable, Exits, ExitsReport, Options, Picture, Study,
-    Window, unknowable,
+    By, Continuity, Convention, ExitRow, ExitTable, Exits, ExitsReport, GuestStarts, Options,
+    Picture, Study, Window, unknowable,
 };
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use event::{Isa, Quality};
 use render::{exits, perf_kvm};
 use session::{HostFacts, Input, Scope, Wanted};
@@ -22,6 +22,8 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     let beside = Beside {
         with_guests: true,
         mtree: args.mtree.as_deref(),
+        guest_kallsyms: args.guest_kallsyms.as_deref(),
+        guest_modules: args.guest_modules.as_deref(),
         ..Beside::default()
     };
     let paths = joined::paths(&args.recording, &args.guests);
@@ -40,24 +42,16 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
             "--by task takes recordings of guests: which task made an exit stands in the guest's own recording"
         );
     }
-    let perf = args.convention == Some(TimesAs::Perf);
+    let functions = args.by.contains(&GroupBy::Function);
+    let starts = match functions {
+        true => recording.guest_starts(&guests).context(
+            "--by function takes symbols of the guest's kernel: a copy of its /proc/kallsyms, read by root in the guest (--guest-kallsyms FILE), or \
+             the guest's own trace.dat, which has them",
+        )?,
+        false => GuestStarts::default(),
+    };
     let filter = &args.common.filter;
-    let exits = Exits::new(Options {
-        tables: args.event.iter().map(|t| table(*t)).collect(),
-        convention: if perf {
-            Convention::Perf
-        } else {
-            Convention::Handling
-        },
-        by: By {
-            vm: args.by.contains(&GroupBy::Vm),
-            vcpu: args.by.contains(&GroupBy::Vcpu),
-            task: args.by.contains(&GroupBy::Task)
-                || (args.by.is_empty() && !guests.is_empty() && !perf),
-        },
-        // perf's table has no column for where the time went.
-        split: !perf,
-    });
+    let exits = Exits::new(options(args, !guests.is_empty(), starts));
     let mut study = Study::default().with(exits);
     if filter.cpu.is_none() {
         study = study.with(Continuity::new());
@@ -82,6 +76,9 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     recording.require_exits(exits.saw_exits())?;
 
     let mut reports = in_order(exits.reports(machine), &args.event);
+    if functions {
+        recording.name_guest_functions(&mut reports, &guests, &mut quality);
+    }
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
@@ -107,6 +104,28 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     devices.name_rows(isa, &mut reports, &mut quality);
     let nanoseconds = recording.nanoseconds();
     print(args, &names, isa, &reports, &quality, nanoseconds)
+}
+
+/// Returns what is to be counted.
+fn options(args: &ExitsArgs, guests: bool, starts: GuestStarts) -> Options {
+    let perf = args.convention == Some(TimesAs::Perf);
+    Options {
+        tables: args.event.iter().map(|t| table(*t)).collect(),
+        convention: if perf {
+            Convention::Perf
+        } else {
+            Convention::Handling
+        },
+        by: By {
+            vm: args.by.contains(&GroupBy::Vm),
+            vcpu: args.by.contains(&GroupBy::Vcpu),
+            task: args.by.contains(&GroupBy::Task) || (args.by.is_empty() && guests && !perf),
+            function: args.by.contains(&GroupBy::Function),
+        },
+        starts,
+        // perf's table has no column for where the time went.
+        split: !perf,
+    }
 }
 
 /// Prints what perf printed, in the layout of all tables.
@@ -154,7 +173,9 @@ fn print(
     nanoseconds: bool,
 ) -> Result<()> {
     let rows = reports.iter().flat_map(|report| &report.rows);
-    let by_task = rows.into_iter().any(|row| row.task.is_some());
+    let in_guest = rows
+        .into_iter()
+        .any(|row| row.task.is_some() || row.function.is_some());
     let answer = Answer {
         format: args.common.format,
         command: "exits",
@@ -170,8 +191,8 @@ fn print(
                     text.push_str(&perf_kvm::table(report, args.common.filter.vcpu));
                 } else {
                     text.push_str(&exits::table(isa, report, args.wide, layout));
-                    // With tasks it is wider than a terminal.
-                    if args.wide || !by_task {
+                    // With tasks and functions it is wider than a terminal.
+                    if args.wide || !in_guest {
                         text.push_str(&exits::split(report, layout));
                     }
                     text.push('\n');

@@ -1,5 +1,6 @@
 //! A host's recording with those of its guests: whose guest each is, how its clock reads on the host's, and all of them in one walk.
 
+mod functions;
 mod gather;
 mod lockstep;
 mod pair;
