@@ -85,6 +85,9 @@ _trapline() {
             trapline__subcmd__bench,exits)
                 cmd="trapline__subcmd__bench__subcmd__exits"
                 ;;
+            trapline__subcmd__bench,explain)
+                cmd="trapline__subcmd__bench__subcmd__explain"
+                ;;
             trapline__subcmd__bench,help)
                 cmd="trapline__subcmd__bench__subcmd__help"
                 ;;
@@ -108,6 +111,9 @@ _trapline() {
                 ;;
             trapline__subcmd__bench__subcmd__help,exits)
                 cmd="trapline__subcmd__bench__subcmd__help__subcmd__exits"
+                ;;
+            trapline__subcmd__bench__subcmd__help,explain)
+                cmd="trapline__subcmd__bench__subcmd__help__subcmd__explain"
                 ;;
             trapline__subcmd__bench__subcmd__help,help)
                 cmd="trapline__subcmd__bench__subcmd__help__subcmd__help"
@@ -193,6 +199,9 @@ _trapline() {
             trapline__subcmd__help__subcmd__bench,exits)
                 cmd="trapline__subcmd__help__subcmd__bench__subcmd__exits"
                 ;;
+            trapline__subcmd__help__subcmd__bench,explain)
+                cmd="trapline__subcmd__help__subcmd__bench__subcmd__explain"
+                ;;
             trapline__subcmd__help__subcmd__bench,ipi)
                 cmd="trapline__subcmd__help__subcmd__bench__subcmd__ipi"
                 ;;
@@ -276,7 +285,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench)
-            opts="-h --color --help ipi wake clock timer exits net disk help"
+            opts="-h --color --help ipi wake clock timer exits net disk explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -459,8 +468,70 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__bench__subcmd__explain)
+            opts="-h --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --formats)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --facts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vcpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__bench__subcmd__help)
-            opts="ipi wake clock timer exits net disk help"
+            opts="ipi wake clock timer exits net disk explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -502,6 +573,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__help__subcmd__exits)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__bench__subcmd__help__subcmd__explain)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1420,7 +1505,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__bench)
-            opts="ipi wake clock timer exits net disk"
+            opts="ipi wake clock timer exits net disk explain"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1462,6 +1547,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__bench__subcmd__exits)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__bench__subcmd__explain)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

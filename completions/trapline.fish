@@ -412,18 +412,19 @@ complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l color -d 
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -s h -l help -d 'Print help'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "clock" -d 'Measure what reading each clock costs'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "timer" -d 'Measure how late timers fire, on an idle CPU and on a busy one'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "exits" -d 'Measure CPUID, reads of I/O ports and of registers in memory: in a guest, each is an exit'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "net" -d 'Measure round trips of small messages over TCP and UDP, to a peer that the same command starts'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -s h -l help -d 'Print help'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "clock" -d 'Measure what reading each clock costs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "timer" -d 'Measure how late timers fire, on an idle CPU and on a busy one'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "exits" -d 'Measure CPUID, reads of I/O ports and of registers in memory: in a guest, each is an exit'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "net" -d 'Measure round trips of small messages over TCP and UDP, to a peer that the same command starts'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "explain" -d 'Find out what the slowest iterations of a result were, by a recording that was made meanwhile'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l idle -d 'Let an idle target sleep for TIME before each IPI, in the row that is called so' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -s n -l iterations -d 'Measure so many iterations of each row' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
@@ -525,6 +526,23 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l write -d 'Write too, to a file that is made in the folder'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l formats -d 'For a perf.data without event formats (cut off while it was recorded): take them from another recording of the same kernel, or from a copy of its /sys/kernel/tracing/events' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l facts -d 'Read from FILE what the recording does not say about its host: the JSON of \'trapline facts\' (everything but devices), the text of \'ps -eLo pid,tid,comm,args\' (threads and VMs), of \'info cpus\' in QEMU\'s monitor or query-cpus-fast in QMP (vCPUs), or of \'info mtree\' (devices). Where the recording has a name itself, that name is used. - is standard input. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l spool-limit -d 'Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less for a compressed file that expands more than recordings do' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l threads -d 'Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l pid -d 'Only vCPUs of this process or thread (sched: tasks; events and info: events)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l vm -d 'Only the VM with this name, UUID, process id or process name (events and info: the events of its vCPUs\' threads)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
+always\t'Always'
+never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Measure what reading each clock costs'
@@ -532,6 +550,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "exits" -d 'Measure CPUID, reads of I/O ports and of registers in memory: in a guest, each is an exit'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "net" -d 'Measure round trips of small messages over TCP and UDP, to a peer that the same command starts'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Find out what the slowest iterations of a result were, by a recording that was made meanwhile'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
@@ -620,3 +639,4 @@ complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_
 complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "exits" -d 'Measure CPUID, reads of I/O ports and of registers in memory: in a guest, each is an exit'
 complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "net" -d 'Measure round trips of small messages over TCP and UDP, to a peer that the same command starts'
 complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
+complete -c trapline -n "__fish_trapline_using_subcommand help; and __fish_seen_subcommand_from bench" -f -a "explain" -d 'Find out what the slowest iterations of a result were, by a recording that was made meanwhile'

@@ -29,6 +29,7 @@ mod console;
 mod continuity;
 mod cost;
 mod counts;
+mod during;
 mod exits;
 mod faults;
 mod follow_paths;
@@ -66,6 +67,7 @@ pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use cost::{CostReport, recording_cost};
 pub use counts::{Counts, CpuCount};
+pub use during::{During, Meanwhile};
 pub use exits::{
     By, Convention, ExitRow, ExitTable, Exits, ExitsReport, GuestCode, GuestFunction, GuestStarts,
     HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, Options, SingleExit, ThreadRow, Unpaired,

@@ -5,6 +5,7 @@
 mod common;
 
 mod bench;
+mod bench_explain;
 mod compare;
 mod compare_each;
 mod compare_functions;

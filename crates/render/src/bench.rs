@@ -75,7 +75,7 @@ pub(crate) fn columns<'r>(names: usize) -> Table<'r, Row> {
 }
 
 /// Returns a row's name with its CPUs and what the target did: `same node 0>1, idle`.
-pub(crate) fn title(row: &Row) -> String {
+pub fn title(row: &Row) -> String {
     named(
         &row.what,
         row.target.as_deref(),

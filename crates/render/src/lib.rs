@@ -8,6 +8,7 @@ other people's scripts.
 
 pub mod bench;
 pub mod bench_compare;
+pub mod bench_explain;
 pub mod compare;
 pub mod compare_each;
 pub mod console;
@@ -178,6 +179,10 @@ fn live_tables() -> Vec<(&'static str, String)> {
         (
             "`compare` of results of `bench`: `rows`, here of two results",
             bench_compare::columns(2).described(&[]),
+        ),
+        (
+            "`bench explain`: a row of CSV for each of `iterations`",
+            bench_explain::columns().described(&[]),
         ),
     ]
 }

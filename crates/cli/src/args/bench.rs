@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use cpuset::CpuSet;
 
-use super::Format;
 use super::values::{cpus, size, with_unit};
+use super::{Common, Format, GuestArgs};
 
 /// `trapline bench`.
 #[derive(Debug, Args)]
@@ -34,6 +34,8 @@ pub(crate) enum BenchWhat {
     Net(NetArgs),
     /// Measure requests of 4 KiB to a disk, one at a time.
     Disk(DiskArgs),
+    /// Find out what the slowest iterations of a result were, by a recording that was made meanwhile.
+    Explain(ExplainArgs),
 }
 
 /// What every benchmark understands.
@@ -170,6 +172,25 @@ pub(crate) struct DiskArgs {
     pub common: BenchCommon,
 }
 
+/// `trapline bench explain`.
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_HELP)]
+pub(crate) struct ExplainArgs {
+    /// What 'trapline bench' wrote (-o, or --format json).
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+
+    /// A recording that was made meanwhile: of the machine that measured, or of its host.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
 /// Reads the size of a message.
 fn message(text: &str) -> Result<usize, String> {
     let size = text.parse::<usize>().ok();
@@ -197,7 +218,7 @@ said if it is much. What cannot be measured on a machine is said in its place. C
 each number means.
 
 A result is a JSON document (-o, or --format json). 'trapline compare' puts any number of them side by side, with the labels as columns. The slowest \
-iterations are in it with their times, on the clock of recordings of the same machine: 'trapline events --time FROM,TO REC' shows what went on then.
+iterations are in it with their times: 'trapline bench explain' looks them up in a recording that was made meanwhile.
 
 Examples:
   trapline bench ipi
@@ -206,6 +227,16 @@ Examples:
   trapline compare default.json haltpoll.json idle-poll.json
   trapline bench clock --format csv
   trapline bench net --serve 10.0.0.2:7700";
+
+const EXPLAIN_HELP: &str = "Of each of the ten slowest iterations of each row: the instances of latency paths that began and ended in it, with their longest \
+stage, and what the vCPUs of the row did. Where a guest measured, give the host's recording and the guest's own: 'trapline record --agent', or 'trapline agent' \
+in the guest, made at the same time. The guest's is what puts its times on the host's clock.
+
+Examples:
+  trapline record -o during -- trapline bench wake -o wake.json
+  trapline bench explain wake.json during
+  trapline bench explain ipi.json during during/guest-web1.perf.data
+                                            measured in a guest, recorded by its host";
 
 const IPI_HELP: &str = "An IPI that a caller waits for, as the kernel's smp_call_function does: it ends when its function has run on the target.
 

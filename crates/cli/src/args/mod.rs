@@ -23,7 +23,7 @@ mod vcpus;
 use clap::Parser;
 
 pub(crate) use agent::{AgentArgs, ForGuest};
-pub(crate) use bench::{BenchArgs, BenchCommon, BenchWhat};
+pub(crate) use bench::{BenchArgs, BenchCommon, BenchWhat, ExplainArgs};
 pub(crate) use common::{Common, FilterArgs, Format};
 pub(crate) use compare::CompareArgs;
 pub(crate) use diagnose::DiagnoseArgs;

@@ -12,6 +12,7 @@ use event::Quality;
 use render::{bench as render_bench, neutral, quality};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::bench_explain;
 use crate::answer::Answer;
 use crate::args::{BenchArgs, BenchCommon, BenchWhat};
 use crate::{new_file, output};
@@ -23,7 +24,12 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     {
         return serve(address);
     }
-    let (what, common) = asked(&args.what);
+    if let BenchWhat::Explain(explain) = &args.what {
+        return bench_explain::run(explain);
+    }
+    let Some((what, common)) = asked(&args.what) else {
+        return Ok(());
+    };
     if let Some(folder) = common.output.as_deref().and_then(Path::parent)
         && !folder.as_os_str().is_empty()
         && !folder.is_dir()
@@ -86,9 +92,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns what is to be measured, and how.
-fn asked(what: &BenchWhat) -> (What, &BenchCommon) {
-    match what {
+/// Returns what is to be measured, and how; `None` where nothing is.
+fn asked(what: &BenchWhat) -> Option<(What, &BenchCommon)> {
+    Some(match what {
+        BenchWhat::Explain(_) => return None,
         BenchWhat::Ipi(args) => (
             What::Ipi {
                 pairs: args.pairs,
@@ -126,7 +133,7 @@ fn asked(what: &BenchWhat) -> (What, &BenchCommon) {
             },
             &args.common,
         ),
-    }
+    })
 }
 
 /// Answers until somebody says that it is enough.

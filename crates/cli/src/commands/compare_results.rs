@@ -78,7 +78,11 @@ fn is_result(path: &Path) -> bool {
 }
 
 /// Reads a result.
-fn read(path: &Path) -> Result<results::Outcome> {
+///
+/// # Errors
+///
+/// Fails when it cannot be read, or is no whole result.
+pub(crate) fn read(path: &Path) -> Result<results::Outcome> {
     let name = || path.display().to_string();
     let mut bytes = Vec::new();
     let most = results::MAX_BYTES as u64 + 1;

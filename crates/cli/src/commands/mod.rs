@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod bench;
+mod bench_explain;
 mod clocks;
 pub(crate) mod compare;
 mod compare_each;

@@ -1,0 +1,239 @@
+//! What went on in some stretches of time: what vCPUs did, which instances of paths lay in them, and which tasks had some CPUs.
+
+use std::collections::BTreeMap;
+
+use event::{Data, Event, EventType, Kind};
+use model::{Span, Times};
+use paths::Instance;
+
+use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
+use crate::timeline::total_ns;
+
+/// Stretches that are looked at, at most.
+const MOST: usize = 1 << 14;
+/// Instances that are kept of one: those that lie in it for the longest.
+const INSTANCES: usize = 4;
+/// Tasks of one CPU that are kept of one.
+const TASKS: usize = 64;
+
+/// A stretch of time, and what went on in it.
+#[derive(Debug, Clone, Default)]
+pub struct Meanwhile {
+    /// When it began.
+    pub from: u64,
+    /// When it ended.
+    pub to: u64,
+    /// What each vCPU did in it, by its place in [`model::Machine::vcpus`]; those of which nothing is known are left out.
+    pub vcpus: BTreeMap<u32, Times>,
+    /// The instances of paths that began and ended in it, longest first; of many the longest.
+    pub instances: Vec<Instance>,
+    /// For how long each thread had a CPU in it, by CPU and thread.
+    pub tasks: BTreeMap<(i32, i32), u64>,
+}
+
+/// Looks at some stretches of time. Paths have to be followed in the same study, and listed ([`paths::Paths::list`]).
+#[derive(Debug, Default)]
+pub struct During {
+    /// In the order of their beginnings.
+    stretches: Vec<Meanwhile>,
+    /// Of these and all before, the latest end: what ends before a time cannot be found behind it.
+    ends: Vec<u64>,
+    /// Who has each CPU, and since when.
+    running: BTreeMap<i32, (i32, u64)>,
+    /// Time of the last event that was looked at.
+    now: u64,
+}
+
+impl During {
+    /// Looks at these stretches: when they begin, and when they end. Of more than 16384 the first are taken.
+    pub fn new(stretches: impl IntoIterator<Item = (u64, u64)>) -> During {
+        let mut stretches: Vec<Meanwhile> = stretches
+            .into_iter()
+            .take(MOST)
+            .map(|(from, to)| Meanwhile {
+                from,
+                to: to.max(from),
+                ..Meanwhile::default()
+            })
+            .collect();
+        stretches.sort_by_key(|one| (one.from, one.to));
+        let mut latest = 0;
+        let ends = stretches.iter().map(|one| {
+            latest = one.to.max(latest);
+            latest
+        });
+        During {
+            ends: ends.collect(),
+            stretches,
+            running: BTreeMap::new(),
+            now: 0,
+        }
+    }
+
+    /// Returns them in the order of their beginnings.
+    pub fn stretches(&self) -> &[Meanwhile] {
+        &self.stretches
+    }
+
+    /// Returns those that lie, for some time, between two times.
+    fn within(&mut self, from: u64, to: u64) -> impl Iterator<Item = &mut Meanwhile> {
+        let first = self.ends.partition_point(|end| *end <= from);
+        let stretches = self.stretches.get_mut(first..).unwrap_or_default();
+        let stretches = stretches
+            .iter_mut()
+            .take_while(move |one| one.from < to.max(from + 1));
+        stretches.filter(move |one| one.to > from)
+    }
+
+    fn span(&mut self, span: &Span) {
+        for one in self.within(span.start, span.end) {
+            let ns = span
+                .end
+                .min(one.to)
+                .saturating_sub(span.start.max(one.from));
+            one.vcpus.entry(span.vcpu).or_default().add(span.state, ns);
+        }
+    }
+
+    fn ran(&mut self, cpu: i32, tid: i32, from: u64, to: u64) {
+        for one in self.within(from, to) {
+            let ns = to.min(one.to).saturating_sub(from.max(one.from));
+            if one.tasks.len() < TASKS || one.tasks.contains_key(&(cpu, tid)) {
+                *one.tasks.entry((cpu, tid)).or_default() += ns;
+            }
+        }
+    }
+
+    fn hear(&mut self, context: &Context<'_>) {
+        for note in context.notes.iter() {
+            let Note::Completed(instance) = note else {
+                continue;
+            };
+            let reached = &instance.reached;
+            let (Some(first), Some(last)) = (reached.first(), reached.last()) else {
+                continue;
+            };
+            for one in self.within(first.time, last.time) {
+                if one.from > first.time || last.time > one.to {
+                    continue;
+                }
+                let length = total_ns(instance);
+                let place = one
+                    .instances
+                    .partition_point(|known| total_ns(known) >= length);
+                if place < INSTANCES {
+                    one.instances.insert(place, instance.clone());
+                    one.instances.truncate(INSTANCES);
+                }
+            }
+        }
+    }
+}
+
+impl Analysis for During {
+    fn needs(&self) -> Needs {
+        Needs {
+            threads: true,
+            states: States::All,
+            spans: true,
+            ..Needs::default()
+        }
+    }
+
+    fn turn(&self) -> Turn {
+        Turn::Last
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::SchedSwitch => Want::Order,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        self.hear(context);
+        self.now = self.now.max(event.time);
+        if let Data::SchedSwitch(switch) = data {
+            let next = (switch.next_tid, event.time);
+            let before = self.running.insert(event.cpu, next);
+            // Who leaves the CPU had it since the switch before, or since nobody knows when.
+            let (tid, since) = before.unwrap_or((switch.prev_tid, 0));
+            if tid == switch.prev_tid {
+                self.ran(event.cpu, tid, since, event.time);
+            }
+        }
+    }
+
+    fn spans(&mut self, spans: &[Span], _: &Context<'_>) {
+        for span in spans {
+            self.span(span);
+            self.now = self.now.max(span.end);
+        }
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        self.hear(context);
+        for (cpu, (tid, since)) in std::mem::take(&mut self.running) {
+            self.ran(cpu, tid, since, self.now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::NONE;
+    use model::{Cause, State};
+
+    use super::*;
+
+    fn span(vcpu: u32, state: State, start: u64, end: u64) -> Span {
+        Span {
+            vcpu,
+            state,
+            start,
+            end,
+            cpu: NONE,
+            cause: Cause::default(),
+            behind: None,
+        }
+    }
+
+    #[test]
+    fn each_stretch_has_its_part_of_what_went_on() {
+        let mut during = During::new([(500, 600), (100, 200), (150, 400)]);
+        during.span(&span(0, State::Guest, 0, 120));
+        during.span(&span(0, State::Halted, 120, 160));
+        during.span(&span(0, State::Runnable, 160, 550));
+        during.span(&span(1, State::Guest, 600, 700));
+        during.ran(3, 7, 0, 110);
+        during.ran(3, 8, 190, 1000);
+        let found: Vec<_> = during
+            .stretches()
+            .iter()
+            .map(|one| {
+                let times = one.vcpus.get(&0).copied().unwrap_or_default();
+                let states = [State::Guest, State::Halted, State::Runnable];
+                (one.from, states.map(|state| times.get(state)))
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [(100, [20, 40, 40]), (150, [0, 10, 240]), (500, [0, 0, 50])]
+        );
+        assert!(during.stretches().iter().all(|one| one.vcpus.len() == 1));
+        let tasks: Vec<Vec<_>> = during
+            .stretches()
+            .iter()
+            .map(|one| one.tasks.iter().map(|(who, ns)| (*who, *ns)).collect())
+            .collect();
+        assert_eq!(
+            tasks,
+            [
+                vec![((3, 7), 10), ((3, 8), 10)],
+                vec![((3, 8), 210)],
+                vec![((3, 8), 100)]
+            ]
+        );
+    }
+}

@@ -1,0 +1,291 @@
+//! `trapline bench explain`: what the slowest iterations of a result were, by a recording that was made meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::{During, Meanwhile, Study, Walked};
+use anyhow::{Result, bail};
+use model::Access;
+use paths::Paths;
+use render::bench_explain::{self as render_explain, Explained, Inside, Iteration, OnVcpu, Task};
+use results::{Outcome, Row, Slow};
+use session::{Guest, Opened};
+
+use super::compare_results;
+use crate::answer::Answer;
+use crate::args::ExplainArgs;
+use crate::joined::{self, Joined};
+use crate::opening::{self, Beside};
+use crate::output;
+use crate::usage::Usage;
+
+/// Tasks of an iteration that are said.
+const TASKS: usize = 4;
+
+/// Runs the command.
+pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
+    if args.common.filter.any() {
+        return Err(Usage::error(
+            "bench explain takes no filter: it looks at the times of the result's slowest iterations".to_owned(),
+        ));
+    }
+    let result = compare_results::read(&args.result)?;
+    let beside = Beside {
+        with_guests: true,
+        ..Beside::default()
+    };
+    let inputs = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let joined = Joined::open(&session, &args.recording, &args.guests)?;
+    let recording = joined.host.recording_with_symbols()?;
+    let guests = recording.guests(joined.inputs()?)?;
+    let clock = Clock::of(&result, &recording, &guests)?;
+    let slow: Vec<(usize, Slow)> = result.slowest(usize::MAX);
+    let stretches = slow.iter().map(|(_, slow)| clock.stretch(slow));
+
+    let mut follower = Paths::new(paths::all_builtin());
+    recording.locate(&mut follower);
+    follower.list();
+    let mut study = Study::default().with(follower).with(During::new(stretches));
+    recording.prepare_with(&mut study, &guests);
+    let outcomes = recording.walk_with(&guests, &mut study);
+    let mut quality = joined::quality(outcomes, &guests);
+    study.finish();
+    let (Some(follower), Some(during)) = (study.get::<Paths>(), study.get::<During>()) else {
+        return Ok(());
+    };
+    recording.warn_of_guess(&mut quality);
+    session.host_facts().warn(&mut quality);
+    let names = session.devices().names(follower.isa(), &mut quality);
+    let teller = Teller {
+        follower,
+        walked: &study.walked(),
+        names: &|access: &Access| analysis::name_access(access, &names),
+        vcpus: guests.first().map(Guest::vcpus),
+    };
+    let iterations = slow.iter().filter_map(|(at, slow)| {
+        let (from, to) = clock.stretch(slow);
+        let found = during.stretches();
+        let one = found.iter().find(|one| (one.from, one.to) == (from, to))?;
+        let seen = !one.vcpus.is_empty() || !one.tasks.is_empty() || !one.instances.is_empty();
+        let row = result.rows.get(*at).filter(|_| seen)?;
+        Some(teller.iteration(row, one))
+    });
+    let found = Explained {
+        bench: result.head.bench.name().to_owned(),
+        slow: slow.len(),
+        bound_ns: clock.bound_ns,
+        iterations: iterations.collect(),
+    };
+    if guests.is_empty() && !teller.has_bench(&result, during) {
+        bail!(
+            "{}: no thread of the benchmark had the benchmark's CPUs at the times of {}, so it is of another machine or time, or has no sched_switch; where a guest measured, give its \
+             host's recording and then the guest's own",
+            recording.name(),
+            args.result.display()
+        );
+    }
+    if found.iterations.is_empty() {
+        bail!(
+            "{}: nothing is in it of the time of any slow iteration of {}: it has to be recorded while the benchmark runs",
+            recording.name(),
+            args.result.display()
+        );
+    }
+    let mut names = vec![args.result.display().to_string()];
+    names.extend(joined.names());
+    let answer = Answer {
+        format: args.common.format,
+        command: "bench",
+        inputs: &names,
+        quality: &quality,
+    };
+    answer.print(
+        || {
+            let mut text = render_explain::text(&found, output::width());
+            text.push('\n');
+            text.push_str(&output::quality(&joined.names().join(", "), &quality));
+            text
+        },
+        || &found,
+        || render_explain::csv(&found),
+    )
+}
+
+/// How the times of a result read on a recording's clock.
+struct Clock<'g> {
+    /// What the clock of the measuring machine's recordings is ahead of `CLOCK_MONOTONIC`, in nanoseconds.
+    ahead: i128,
+    /// The guest that measured.
+    guest: Option<&'g Guest<'g>>,
+    bound_ns: u64,
+}
+
+impl<'g> Clock<'g> {
+    fn of(result: &Outcome, recording: &Opened<'_>, guests: &'g [Guest<'g>]) -> Result<Clock<'g>> {
+        let head = &result.head;
+        let Some(ahead) = head.started.recording_ns else {
+            bail!(
+                "the result does not have the clock of recordings, which takes perf events when the benchmark runs: run it as root, or with \
+                 kernel.perf_event_paranoid=1 or less"
+            );
+        };
+        let guest = match guests {
+            [] => None,
+            [guest] => Some(guest),
+            _ => bail!("give one guest's recording: that of the guest that measured"),
+        };
+        let (name, header) = match guest {
+            Some(guest) => (guest.name(), guest.reader().header()),
+            None => (recording.name(), recording.header()),
+        };
+        // Another machine's times mean nothing there. Who measured in a guest may well have the host's recording alone.
+        let differs = |told: Option<&str>, here: Option<&str>| matches!((told, here), (Some(told), Some(here)) if told != here);
+        let cpus = u32::try_from(head.machine.cpus).ok();
+        let other = differs(header.kernel.as_deref(), head.machine.kernel.as_deref())
+            || matches!((header.cpus, cpus), (Some(told), Some(here)) if told < here);
+        if other {
+            let (kernel, cpus) = (head.machine.kernel.as_deref(), head.machine.cpus);
+            bail!(
+                "{name}: is of another machine than the result, which was measured on Linux {} with {}: where a guest measured, give its host's \
+                 recording and then the guest's own",
+                kernel.unwrap_or("?"),
+                words::plural(cpus, "CPU")
+            );
+        }
+        // perf's clock is trace-cmd's 'local' too.
+        let clock = header.clock.as_deref().unwrap_or("local");
+        if !matches!(clock, "local" | "perf" | "sched_clock") {
+            bail!(
+                "{name}: its clock is {clock}; the result's times are known on the kernel's own clock, which perf and trace-cmd use where nothing else is asked \
+                 for"
+            );
+        }
+        Ok(Clock {
+            ahead: i128::from(ahead) - i128::from(head.started.monotonic_ns),
+            guest,
+            bound_ns: guest.map_or(0, |guest| guest.fit().bound_ns),
+        })
+    }
+
+    /// Returns when an iteration began and ended, on the recording's clock.
+    fn stretch(&self, slow: &Slow) -> (u64, u64) {
+        let own = |time: u64| {
+            let time = i128::from(time) + self.ahead;
+            u64::try_from(time.max(0)).unwrap_or(u64::MAX)
+        };
+        let (from, to) = (
+            own(slow.begin_ns),
+            own(slow.begin_ns.saturating_add(slow.ns)),
+        );
+        match self.guest {
+            Some(guest) => (guest.fit().host(from), guest.fit().host(to)),
+            None => (from, to),
+        }
+    }
+}
+
+/// Puts what was found into words.
+struct Teller<'w> {
+    follower: &'w Paths,
+    walked: &'w Walked<'w>,
+    names: paths::NameAccess<'w>,
+    /// CPUs of the guest that measured, each with its thread.
+    vcpus: Option<&'w [(u32, i32)]>,
+}
+
+impl Teller<'_> {
+    fn iteration(&self, row: &Row, one: &Meanwhile) -> Iteration {
+        let to = row.to.as_deref().and_then(|to| to.parse::<u32>().ok());
+        let from = row.from.and_then(|from| u32::try_from(from).ok());
+        let cpus = [(from, "from"), (to, "to")].map(|(cpu, role)| cpu.map(|cpu| (cpu, role)));
+        let cpus: Vec<(u32, &'static str)> = cpus.into_iter().flatten().collect();
+        let inside = one
+            .instances
+            .iter()
+            .map(|instance| self.inside(instance, one));
+        Iteration {
+            what: render::bench::title(row),
+            begin_ns: one.from,
+            total_ns: one.to.saturating_sub(one.from),
+            vcpus: self.on_vcpus(&cpus, one),
+            paths: inside.collect(),
+            tasks: self.tasks(&cpus, one),
+        }
+    }
+
+    fn on_vcpus(&self, cpus: &[(u32, &'static str)], one: &Meanwhile) -> Vec<OnVcpu> {
+        let machine = self.walked.machine;
+        let places: BTreeMap<i32, u32> = machine.vcpus().map(|vcpu| vcpu.tid).zip(0..).collect();
+        let seen = machine.seen();
+        let known = cpus.iter().filter_map(|(cpu, role)| {
+            let (_, tid) = self.vcpus?.iter().find(|(number, _)| number == cpu)?;
+            let times = one.vcpus.get(places.get(tid)?)?;
+            Some(OnVcpu::new(*cpu, role, &seen.settle(times, 0)))
+        });
+        known.collect()
+    }
+
+    fn inside(&self, instance: &paths::Instance, one: &Meanwhile) -> Inside {
+        let told = self
+            .follower
+            .tell(instance, self.walked.machine, self.names);
+        let stages = told.steps.windows(2).map(|pair| {
+            let ns = pair[1].time.saturating_sub(pair[0].time);
+            (ns, format!("{} → {}", pair[0].name, pair[1].name))
+        });
+        let (stage_ns, stage) = stages.max_by_key(|(ns, _)| *ns).unzip();
+        let length = one.to.saturating_sub(one.from).max(1);
+        Inside {
+            total_ns: told.total_ns(),
+            share: told.total_ns() as f64 / length as f64,
+            begin_ns: told.steps.first().map_or(0, |step| step.time),
+            path: told.path,
+            number: told.number,
+            stage,
+            stage_ns: stage_ns.unwrap_or(0),
+            vcpu: told.vcpu,
+        }
+    }
+
+    /// Returns whether a thread of the benchmark had a CPU in any of the iterations.
+    fn has_bench(&self, result: &Outcome, during: &During) -> bool {
+        let cpus = result.rows.iter().filter_map(|row| row.from);
+        let cpus: BTreeSet<i32> = cpus.filter_map(|cpu| i32::try_from(cpu).ok()).collect();
+        let ran = during.stretches().iter().flat_map(|one| one.tasks.keys());
+        let mut ran = ran.filter(|(cpu, _)| cpus.contains(cpu));
+        ran.any(|(_, tid)| self.comm(*tid).is_some_and(is_bench))
+    }
+
+    fn comm(&self, tid: i32) -> Option<&str> {
+        let thread = self.walked.machine.threads().get(tid);
+        thread.and_then(|thread| thread.comm.as_deref())
+    }
+
+    /// Returns who else had the CPUs of the row: the benchmark's own threads and the idle task are not said.
+    fn tasks(&self, cpus: &[(u32, &'static str)], one: &Meanwhile) -> Vec<Task> {
+        if self.vcpus.is_some() {
+            return Vec::new();
+        }
+        let on = |cpu: i32| cpus.iter().any(|(of, _)| i32::try_from(*of) == Ok(cpu));
+        let ran = one
+            .tasks
+            .iter()
+            .filter(|((cpu, tid), _)| on(*cpu) && *tid != 0);
+        let tasks = ran.map(|((cpu, tid), ns)| Task {
+            cpu: *cpu,
+            tid: *tid,
+            comm: self.comm(*tid).map(str::to_owned),
+            ns: *ns,
+        });
+        let own = |task: &Task| task.comm.as_deref().is_some_and(is_bench);
+        let mut tasks: Vec<Task> = tasks.filter(|task| !own(task)).collect();
+        tasks.sort_by_key(|task| (std::cmp::Reverse(task.ns), task.cpu, task.tid));
+        tasks.truncate(TASKS);
+        tasks
+    }
+}
+
+/// Whether a thread is one of a benchmark's, which have names for that.
+fn is_bench(comm: &str) -> bool {
+    comm.starts_with("bench-")
+}
