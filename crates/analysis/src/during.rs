@@ -1,13 +1,12 @@
-//! What went on in some stretches of time: what vCPUs did, which instances of paths lay in them, and which tasks had some CPUs.
+//! What went on in some stretches of time: what vCPUs did, which instances of paths were under way, and which tasks had CPUs.
 
 use std::collections::BTreeMap;
 
 use event::{Data, Event, EventType, Kind};
 use model::{Span, Times};
-use paths::Instance;
+use paths::{Instance, Reached};
 
 use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
-use crate::timeline::total_ns;
 
 /// Stretches that are looked at, at most.
 const MOST: usize = 1 << 14;
@@ -25,10 +24,17 @@ pub struct Meanwhile {
     pub to: u64,
     /// What each vCPU did in it, by its place in [`model::Machine::vcpus`]; those of which nothing is known are left out.
     pub vcpus: BTreeMap<u32, Times>,
-    /// The instances of paths that began and ended in it, longest first; of many the longest.
+    /// The instances of paths that were under way in it, those first that were for the longest; of many, those.
     pub instances: Vec<Instance>,
     /// For how long each thread had a CPU in it, by CPU and thread.
     pub tasks: BTreeMap<(i32, i32), u64>,
+}
+
+impl Meanwhile {
+    /// Returns how much of the time between two is in it.
+    pub fn shared(&self, from: u64, to: u64) -> u64 {
+        to.min(self.to).saturating_sub(from.max(self.from))
+    }
 }
 
 /// Looks at some stretches of time. Paths have to be followed in the same study, and listed ([`paths::Paths::list`]).
@@ -87,17 +93,14 @@ impl During {
 
     fn span(&mut self, span: &Span) {
         for one in self.within(span.start, span.end) {
-            let ns = span
-                .end
-                .min(one.to)
-                .saturating_sub(span.start.max(one.from));
+            let ns = one.shared(span.start, span.end);
             one.vcpus.entry(span.vcpu).or_default().add(span.state, ns);
         }
     }
 
     fn ran(&mut self, cpu: i32, tid: i32, from: u64, to: u64) {
         for one in self.within(from, to) {
-            let ns = to.min(one.to).saturating_sub(from.max(one.from));
+            let ns = one.shared(from, to);
             if one.tasks.len() < TASKS || one.tasks.contains_key(&(cpu, tid)) {
                 *one.tasks.entry((cpu, tid)).or_default() += ns;
             }
@@ -114,13 +117,15 @@ impl During {
                 continue;
             };
             for one in self.within(first.time, last.time) {
-                if one.from > first.time || last.time > one.to {
-                    continue;
-                }
-                let length = total_ns(instance);
+                let length = one.shared(first.time, last.time);
+                let shared = |known: &Instance| {
+                    let time = |reached: Option<&Reached>| reached.map_or(0, |one| one.time);
+                    let reached = &known.reached;
+                    one.shared(time(reached.first()), time(reached.last()))
+                };
                 let place = one
                     .instances
-                    .partition_point(|known| total_ns(known) >= length);
+                    .partition_point(|known| shared(known) >= length);
                 if place < INSTANCES {
                     one.instances.insert(place, instance.clone());
                     one.instances.truncate(INSTANCES);

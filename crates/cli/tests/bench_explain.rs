@@ -95,7 +95,12 @@ fn an_iteration_has_the_path_that_lies_in_it() {
         .map(|task| (number(task, "tid"), number(task, "ns")))
         .collect();
     assert_eq!(tasks, [(55, 600_000), (101, 400_000)]);
-    assert!(list(&second["paths"]).is_empty());
+    // It has the end of the same: 450 us of its wait for the CPU.
+    let [path] = list(&second["paths"]) else {
+        panic!("{second:#}");
+    };
+    let times = ["total_ns", "here_ns", "stage_ns"].map(|name| number(path, name));
+    assert_eq!(times, [600_000, 550_000, 450_000]);
     assert_eq!(number(&list(&second["tasks"])[0], "ns"), 450_000);
 
     let text = explain(&result, &[&host], &[]).text();
@@ -104,7 +109,7 @@ fn an_iteration_has_the_path_that_lies_in_it() {
         "{text}"
     );
     assert!(
-        text.contains("halt-wake: woken → on CPU: 1 iteration, 500.0us"),
+        text.contains("halt-wake: woken → on CPU: 2 iterations, 950.0us"),
         "{text}"
     );
     let csv = explain(&result, &[&host], &["--format", "csv"]).text();

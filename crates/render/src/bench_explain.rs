@@ -30,7 +30,7 @@ pub struct Iteration {
     pub total_ns: u64,
     /// What the vCPUs of the row did meanwhile.
     pub vcpus: Vec<OnVcpu>,
-    /// The instances of paths that began and ended in it, longest first.
+    /// The instances of paths that were under way in it, those first that were for the longest.
     pub paths: Vec<Inside>,
     /// Which other tasks had the CPUs of the row, longest first, where the recording is of the machine that measured.
     pub tasks: Vec<Task>,
@@ -98,13 +98,15 @@ pub struct Inside {
     pub number: u64,
     /// When it began.
     pub begin_ns: u64,
-    /// How long it took.
+    /// How long it took, what lies before and behind the iteration too.
     pub total_ns: u64,
+    /// How long it was under way in the iteration.
+    pub here_ns: u64,
     /// Which part of the iteration that is.
     pub share: f64,
-    /// Its longest stage, by the steps on both sides.
+    /// Its longest stage there, by the steps on both sides.
     pub stage: Option<String>,
-    /// How long that took.
+    /// How much of that lies in the iteration.
     pub stage_ns: u64,
     /// The vCPU that it is about.
     pub vcpu: Option<String>,
@@ -174,7 +176,7 @@ pub fn text(found: &Explained, width: usize) -> String {
     let explained: usize = causes.iter().map(|cause| cause.2).sum();
     if explained > 0 {
         let text = format!(
-            "In {explained} of them one instance of a path is half of the time or more. Where it was longest:"
+            "In {explained} of them one instance of a path was under way for half of the time or more. Where it was longest:"
         );
         out.push('\n');
         wrap(&mut out, "", &text, width);
@@ -203,12 +205,19 @@ fn iteration(one: &Iteration, width: usize) -> String {
     for inside in &one.paths {
         let mut text = format!(
             "{} ({}) in {}",
-            human(inside.total_ns),
+            human(inside.here_ns),
             words::share::whole(inside.share),
             inside.path
         );
         if let Some(vcpu) = &inside.vcpu {
             let _ = write!(text, " of {vcpu}");
+        }
+        if inside.begin_ns < one.begin_ns {
+            let _ = write!(
+                text,
+                ", which began {} before",
+                human(one.begin_ns - inside.begin_ns)
+            );
         }
         if let Some(stage) = &inside.stage {
             let _ = write!(text, "; longest: {stage}, {}", human(inside.stage_ns));
@@ -247,7 +256,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Iteration> {
             first(one).map(|path| path.number)
         })
         .column("path_ns", Nanoseconds, move |one| {
-            first(one).map(|path| path.total_ns)
+            first(one).map(|path| path.here_ns)
         })
         .column("path_share", Share, move |one| {
             first(one).map(|path| path.share)

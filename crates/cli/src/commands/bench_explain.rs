@@ -230,15 +230,19 @@ impl Teller<'_> {
             .follower
             .tell(instance, self.walked.machine, self.names);
         let stages = told.steps.windows(2).map(|pair| {
-            let ns = pair[1].time.saturating_sub(pair[0].time);
+            let ns = one.shared(pair[0].time, pair[1].time);
             (ns, format!("{} → {}", pair[0].name, pair[1].name))
         });
         let (stage_ns, stage) = stages.max_by_key(|(ns, _)| *ns).unzip();
         let length = one.to.saturating_sub(one.from).max(1);
+        let begin_ns = told.steps.first().map_or(one.from, |step| step.time);
+        let end_ns = told.steps.last().map_or(one.from, |step| step.time);
+        let here_ns = one.shared(begin_ns, end_ns);
         Inside {
             total_ns: told.total_ns(),
-            share: told.total_ns() as f64 / length as f64,
-            begin_ns: told.steps.first().map_or(0, |step| step.time),
+            here_ns,
+            share: here_ns as f64 / length as f64,
+            begin_ns,
             path: told.path,
             number: told.number,
             stage,
