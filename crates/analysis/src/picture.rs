@@ -11,7 +11,7 @@ use symbols::Functions;
 use crate::waits::waits;
 use crate::{
     Analysis, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow,
+    FaultsReport, GuestTasks, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow,
     PathExamples, ProfileSums, Recorder, RecorderReport, Sched, SchedReport, Series, Signs,
     SleepRow, Sleeps, Stalls, StallsReport, Stats, Study, Timeline, TimelineReport, Timers,
     TimersReport, Unpaired, Vcpus, VcpusReport, WaitsReport, name_access, name_causes, name_rows,
@@ -64,6 +64,8 @@ pub struct Picture {
     pub info: InfoReport,
     /// Tables of exits.
     pub exits: Vec<ExitsReport>,
+    /// The same tables with rows for each thing that guests did; none where no guest's recording was walked.
+    pub guest_exits: Vec<ExitsReport>,
     /// Exits that could not be timed.
     pub unpaired: Unpaired,
     /// Exits for memory, devices and the local APIC; `None` where nobody asked, as of printed tables.
@@ -166,10 +168,14 @@ impl Picture {
             examples: examples.unwrap_or_default(),
             paths,
             isa,
-            exits: exits(study, &devices),
+            exits: exits(study, false, &devices),
+            guest_exits: exits(study, true, &devices),
             vcpus: study.get::<Vcpus>().map(|vcpus| {
                 let mut report = vcpus.report(&walked);
                 name_causes(&mut report, &devices);
+                if let Some(tasks) = study.get::<GuestTasks>() {
+                    report.with_guests(tasks, &walked);
+                }
                 report
             }),
             sched,
@@ -221,6 +227,13 @@ impl Picture {
     /// Returns the rows of a table of exits.
     pub fn rows(&self, table: ExitTable) -> &[ExitRow] {
         self.table(table).map_or(&[], |report| &report.rows)
+    }
+
+    /// Returns the rows of a table of exits by what guests did.
+    pub fn guest_rows(&self, table: ExitTable) -> &[ExitRow] {
+        let mut tables = self.guest_exits.iter();
+        let found = tables.find(|report| report.table == table);
+        found.map_or(&[], |report| &report.rows)
     }
 
     /// Returns the exits of a reason that goes by one of these names.
@@ -321,9 +334,12 @@ fn drawn(
     (report, examples.unwrap_or_default())
 }
 
-/// Returns the tables of exits, with the names of devices.
-fn exits(study: &Study, devices: &Names) -> Vec<ExitsReport> {
-    let mut exits = of(study, |exits: &Exits| exits.reports(study.walked().machine));
+/// Returns the tables of exits, with the names of devices: those whose rows are of what guests did, or those whose rows are not.
+fn exits(study: &Study, by_task: bool, devices: &Names) -> Vec<ExitsReport> {
+    let mut of_kind = study.all::<Exits>().filter(|one| one.by().task == by_task);
+    let mut exits = of_kind
+        .next()
+        .map_or_else(Vec::new, |one| one.reports(study.walked().machine));
     for report in &mut exits {
         name_rows(report, devices);
     }

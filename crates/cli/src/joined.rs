@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
-use event::Quality;
-use session::{Guest, GuestInput, Input, Session};
-use source::Outcome;
+use session::{GuestInput, Input, Session};
 
 use crate::args::GuestArgs;
+
+pub(crate) use session::quality_with as quality;
 
 /// A host's recording and those of its guests, opened.
 #[derive(Debug)]
@@ -65,27 +65,4 @@ impl<'s> Joined<'s> {
             .map(str::to_owned)
             .collect()
     }
-}
-
-/// Returns what recordings lack that were walked together. What is said of a guest's names it.
-pub(crate) fn quality(outcomes: Vec<Outcome>, guests: &[Guest<'_>]) -> Quality {
-    let mut outcomes = outcomes.into_iter();
-    let mut all = outcomes.next().unwrap_or_default().quality;
-    for (outcome, guest) in outcomes.zip(guests) {
-        let mut own = outcome.quality;
-        // Where parts of the guest's recording end does not bound what the host's says.
-        own.uneven_from = None;
-        for warning in &mut own.warnings {
-            *warning = format!("{}: {warning}", guest.name());
-        }
-        if own.lost_events > 0 {
-            own.warn(format!(
-                "{}: {} lost while the guest was recorded.",
-                guest.name(),
-                words::plural(own.lost_events, "event")
-            ));
-        }
-        all.merge(own);
-    }
-    all
 }

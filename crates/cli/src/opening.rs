@@ -29,6 +29,8 @@ pub(crate) struct Beside<'a> {
     pub empty: bool,
     /// The first input is a host's recording, and the others are those of its guests.
     pub with_guests: bool,
+    /// So many of the inputs, the first ones, are recordings; without it all are.
+    pub recordings: Option<usize>,
 }
 
 /// Opens what stands beside the inputs of a command. `inputs` are these, and other files that the command reads itself.
@@ -43,9 +45,12 @@ pub(crate) fn session(
     let options = Options {
         spool_limit: common.spool_limit,
         formats: common.formats.clone(),
-        facts: match beside.with_guests {
-            true => facts(common, inputs.get(..1).unwrap_or_default()),
-            false => facts(common, inputs),
+        facts: {
+            let hosts = match beside.with_guests {
+                true => 1,
+                false => beside.recordings.unwrap_or(inputs.len()),
+            };
+            facts(common, inputs.get(..hosts).unwrap_or(inputs))
         },
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),

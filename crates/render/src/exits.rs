@@ -465,10 +465,11 @@ pub fn note(report: &ExitsReport) -> Option<&'static str> {
 }
 
 /// Columns of a page.
-const PAGE: [Shown; 26] = [
+const PAGE: [Shown; 27] = [
     ("vm_name", "VM"),
     ("vm_pid", "VM's process"),
     ("vcpu", "vCPU"),
+    ("task", "the guest did"),
     ("key", "key"),
     ("name", "name"),
     ("waiting", "guest waits"),

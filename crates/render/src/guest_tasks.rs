@@ -1,12 +1,15 @@
 //! What a guest did on a vCPU, where its own recording says so.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use analysis::{GuestDoing, GuestTask, GuestTasksReport, GuestWho};
-use model::State;
+use analysis::{GuestDoing, GuestTask, GuestTasksReport, GuestWho, VcpusReport};
+use model::{State, Times};
 use serde_json::Value;
 
 use crate::Layout;
+use crate::html::Frame;
 use crate::table::{Table, Unit};
 
 /// Returns what kind of thing it is.
@@ -34,18 +37,23 @@ pub(crate) fn called(who: &GuestWho) -> String {
 
 /// Columns of a row's tasks.
 pub(crate) fn columns() -> Table<'static, GuestTask> {
+    columns_of(|task| task, |task| called(&task.who))
+}
+
+/// Columns of what a guest did, for rows that have it and call it somehow.
+fn columns_of<R: 'static>(of: fn(&R) -> &GuestTask, named: fn(&R) -> String) -> Table<'static, R> {
     use Unit::{Count, Nanoseconds, Number, Text};
     let sum = |states: &'static [State]| {
-        move |task: &GuestTask| -> u64 { states.iter().map(|state| task.times.get(*state)).sum() }
+        move |row: &R| -> u64 { states.iter().map(|state| of(row).times.get(*state)).sum() }
     };
     Table::new()
-        .column("what", Text, |task: &GuestTask| what(task.who.doing))
-        .column("name", Text, |task: &GuestTask| task.who.name.clone())
-        .column("called", Text, |task: &GuestTask| called(&task.who))
+        .column("what", Text, move |row: &R| what(of(row).who.doing))
+        .column("name", Text, move |row| of(row).who.name.clone())
+        .column("called", Text, named)
         .text_only()
         .left("  the guest did", 30)
-        .show(|task, _| format!("  {}", called(&task.who)))
-        .column("tid", Number, |task| match task.who.doing {
+        .show(move |row, _| format!("  {}", named(row)))
+        .column("tid", Number, move |row| match of(row).who.doing {
             GuestDoing::Task(tid) => Some(tid),
             _ => None,
         })
@@ -68,8 +76,110 @@ pub(crate) fn columns() -> Table<'static, GuestTask> {
         .column("runnable_ns", Nanoseconds, sum(&[State::Runnable]))
         .heading("runnable", 9)
         .column("unknown_ns", Nanoseconds, sum(&[State::Unknown]))
-        .column("exits", Count, |task| task.exits)
+        .column("exits", Count, move |row| of(row).exits)
         .heading("exits", 7)
+}
+
+/// Columns of the table of a vCPU's row that lists its guest's tasks.
+const LISTED: [&str; 6] = [
+    "called",
+    "guest_ns",
+    "kernel_ns",
+    "user_ns",
+    "runnable_ns",
+    "exits",
+];
+
+/// What guests did on all vCPUs of a VM together.
+#[derive(Debug, Clone)]
+pub(crate) struct Summed {
+    /// What the VM is called, where there are several.
+    vm: Option<String>,
+    pub(crate) task: GuestTask,
+}
+
+/// Returns what guests did on all their vCPUs together, the heaviest first. Idle time and what is not known are left out.
+pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
+    let mut sums: BTreeMap<(&str, &GuestWho), (Times, u64)> = BTreeMap::new();
+    for row in &report.rows {
+        for task in row.guest.iter().flat_map(|guest| &guest.tasks) {
+            if !matches!(task.who.doing, GuestDoing::Idle | GuestDoing::Unknown) {
+                let sum = sums.entry((&row.vm, &task.who)).or_default();
+                sum.0.merge(&task.times);
+                sum.1 = sum.1.saturating_add(task.exits);
+            }
+        }
+    }
+    let first = sums.keys().next().map(|(vm, _)| *vm);
+    let several = sums.keys().any(|(vm, _)| Some(*vm) != first);
+    let tasks = sums.into_iter().map(|((vm, who), (times, exits))| Summed {
+        vm: several.then(|| vm.to_owned()),
+        task: GuestTask {
+            who: who.clone(),
+            times,
+            exits,
+        },
+    });
+    let mut tasks: Vec<Summed> = tasks.collect();
+    tasks.sort_by_key(|one| Reverse(one.task.times.total()));
+    tasks
+}
+
+impl Summed {
+    /// Returns what it is called: among several VMs with its own.
+    pub(crate) fn called(&self) -> String {
+        let name = called(&self.task.who);
+        match &self.vm {
+            Some(vm) => format!("{vm}: {name}"),
+            None => name,
+        }
+    }
+}
+
+/// Returns them as text.
+pub(crate) fn summed_text(tasks: &[Summed], layout: Layout) -> String {
+    let columns = columns_of(|one: &Summed| &one.task, Summed::called);
+    columns.view(LISTED).text(tasks, layout)
+}
+
+/// Returns for a page what the guest of each vCPU did; nothing where no guest's recording was given.
+pub(crate) fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
+    use Unit::{Number, Text};
+    struct OfVcpu {
+        vcpu: String,
+        tid: i32,
+        task: GuestTask,
+    }
+    let all = report.rows.iter().flat_map(|row| {
+        let tasks = row.guest.iter().flat_map(|guest| &guest.tasks);
+        tasks.map(|task| OfVcpu {
+            vcpu: row.called.clone(),
+            tid: row.tid,
+            task: task.clone(),
+        })
+    });
+    let all: Vec<OfVcpu> = all.collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let table = columns_of(|row: &OfVcpu| &row.task, |row| called(&row.task.who))
+        .column("vcpu", Text, |row: &OfVcpu| row.vcpu.clone())
+        .column("vcpu_tid", Number, |row| row.tid);
+    let shown = [
+        ("vcpu", "vCPU"),
+        ("vcpu_tid", "its thread"),
+        ("called", "the guest did"),
+        ("what", "that is"),
+        ("guest_ns", "in the guest"),
+        ("kernel_ns", "in KVM"),
+        ("user_ns", "in the VMM"),
+        ("poll_ns", "polling"),
+        ("halted_ns", "halted"),
+        ("runnable_ns", "runnable"),
+        ("unknown_ns", "unknown"),
+        ("exits", "exits"),
+    ];
+    table.html(&shown, all, frame)
 }
 
 /// Returns them as JSON: all of them.
@@ -80,14 +190,7 @@ pub(crate) fn json(report: Option<&GuestTasksReport>) -> Value {
 /// Returns them as text, with as many rows as the layout's limit.
 pub(crate) fn text(report: &GuestTasksReport, layout: Layout) -> String {
     let columns = columns();
-    let view = columns.view([
-        "called",
-        "guest_ns",
-        "kernel_ns",
-        "user_ns",
-        "runnable_ns",
-        "exits",
-    ]);
+    let view = columns.view(LISTED);
     let known = |task: &&GuestTask| task.who.doing != GuestDoing::Unknown;
     let mut out = view.text(report.tasks.iter().filter(known), layout);
     if let Some(unknown) = report.tasks.iter().find(|task| !known(task)) {

@@ -197,6 +197,13 @@ impl GuestRow {
     }
 }
 
+/// Returns how guests' recordings join it, for a page: names and texts, as [`facts`] has them.
+pub fn guest_facts(guests: &[GuestRow]) -> Vec<(String, String)> {
+    let all = guests.iter();
+    all.map(|guest| ("guest".to_owned(), guest.text()))
+        .collect()
+}
+
 /// Returns the fields of a document.
 pub fn document<'a>(
     head: &'a Head,

@@ -402,6 +402,11 @@ pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     table.html(&shown, all, frame)
 }
 
+/// Returns for a page what the guest of each vCPU did, as its own recording says; nothing where none was given.
+pub fn guest_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
+    guest_tasks::html(report, frame)
+}
+
 /// Returns for a page what each vCPU was in the VMM for; nothing where none was.
 pub fn user_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     use Unit::{Count, Nanoseconds, Number, Text};

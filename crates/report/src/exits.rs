@@ -55,9 +55,38 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
             "Where that time went is unknown: there are no kvm_userspace_exit or sched_switch events.",
         );
     }
+    guests(recording, out);
     let none = picture.exits.iter().filter(|one| one.rows.is_empty());
     let none: Vec<&str> = none.map(|one| one.table.name()).collect();
     if !none.is_empty() {
         out.paragraph(&format!("Without any: {}.", none.join(", ")));
+    }
+}
+
+/// Writes which of the guests' tasks, interrupts and softirqs made them, where guests' recordings say it.
+fn guests(recording: &Recording<'_>, out: &mut Out) {
+    let picture = recording.picture;
+    let tables = picture.guest_exits.iter();
+    for report in tables.filter(|one| !one.rows.is_empty()) {
+        let which = report.table.name();
+        let by = match report.rows.iter().any(|row| row.vm_name.is_some()) {
+            true => "vm,task",
+            false => "task",
+        };
+        let own = format!("--event {which} --by {by} --sort time --wide");
+        let command = recording.invocation.command_with_guests("exits", &own);
+        let told = Told {
+            name: &format!("exits-{which}-guest"),
+            caption: match report.table {
+                ExitTable::Vmexit => "what guests did that made the exits",
+                ExitTable::Ioport => "what guests did that accessed I/O ports",
+                ExitTable::Mmio => "what guests did that made memory-mapped I/O",
+                ExitTable::Msr => "what guests did that accessed model-specific registers",
+            },
+            command: &command,
+        };
+        out.table(recording, told, |frame| {
+            exits::html(picture.isa, report, frame)
+        });
     }
 }

@@ -54,6 +54,8 @@ pub struct Invocation {
     filters: String,
     mtree: String,
     symbols: String,
+    /// Guests' recordings.
+    guests: String,
     only_report: bool,
 }
 
@@ -66,6 +68,7 @@ impl Invocation {
             filters: String::new(),
             mtree: String::new(),
             symbols: String::new(),
+            guests: String::new(),
             only_report: false,
         }
     }
@@ -74,6 +77,29 @@ impl Invocation {
     pub fn and(mut self, other: &OsStr) -> Invocation {
         let _ = write!(self.recording, " {}", file(other));
         self
+    }
+
+    /// Adds a guest's recording, and the VM that it is said to be of. Only commands take it that show of the host what they show without it.
+    pub fn guest(mut self, recording: &OsStr, vm: Option<&str>) -> Invocation {
+        let _ = match vm {
+            Some(vm) => {
+                let value = [vm.as_bytes(), b"=", recording.as_bytes()].concat();
+                let value = quoted(OsStr::from_bytes(&value));
+                write!(self.guests, " --guest={value}")
+            }
+            None => write!(self.guests, " --guest={}", quoted(recording)),
+        };
+        self
+    }
+
+    /// Returns a command that prints what is known by guests' recordings.
+    pub(crate) fn command_with_guests(&self, command: &str, arguments: &str) -> String {
+        let given = Invocation {
+            recording: format!("{}{}", self.recording, self.guests),
+            guests: String::new(),
+            ..self.clone()
+        };
+        given.command(command, arguments)
     }
 
     /// Adds an option that all commands take.
@@ -126,9 +152,15 @@ impl Invocation {
         let mtree = if names { self.mtree.as_str() } else { "" };
         let functions = matches!(command, "flame" | "report" | "diagnose" | "compare");
         let symbols = if functions { self.symbols.as_str() } else { "" };
+        let with_guests = matches!(command, "report" | "diagnose" | "vcpus" | "info");
+        let guests = if with_guests {
+            self.guests.as_str()
+        } else {
+            ""
+        };
         let space = if arguments.is_empty() { "" } else { " " };
         format!(
-            "trapline {command}{space}{arguments}{}{mtree}{symbols} {}",
+            "trapline {command}{space}{arguments}{}{mtree}{symbols} {}{guests}",
             self.common, self.recording
         )
     }

@@ -85,7 +85,11 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
 fn facts(recording: &Recording<'_>, out: &mut Out) {
     let all = match recording.is_printed() {
         true => vec![("format".to_owned(), recording.head.format.clone())],
-        false => info::facts(recording.head, &recording.picture.info),
+        false => {
+            let mut facts = info::facts(recording.head, &recording.picture.info);
+            facts.extend(info::guest_facts(recording.guests));
+            facts
+        }
     };
     out.markup("<dl class=\"facts\">\n");
     for (name, text) in all {

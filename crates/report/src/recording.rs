@@ -2,7 +2,7 @@
 
 use analysis::{Origin, PathExamples, Picture, ProfileReport};
 use render::Layout;
-use render::info::Head;
+use render::info::{GuestRow, Head};
 use rules::Diagnosis;
 
 use crate::Invocation;
@@ -30,6 +30,8 @@ pub struct Recording<'r> {
     pub picture: &'r Picture,
     /// What causes were found.
     pub diagnosis: &'r Diagnosis,
+    /// How the recordings of its guests join it.
+    pub guests: &'r [GuestRow],
     /// Stacks, where it has any.
     pub flames: Vec<Flame<'r>>,
     /// The data of its timeline, as JSON.

@@ -46,6 +46,11 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     };
     let table = told("vcpus", "time of each vCPU by state");
     out.table(recording, table, |frame| vcpus::html(report, frame));
+    let table = told(
+        "vcpus-guest",
+        "what the guest of each vCPU did, as its own recording says",
+    );
+    out.table(recording, table, |frame| vcpus::guest_html(report, frame));
     let table = told("vcpus-behind", "behind whom vCPUs waited for a CPU");
     out.table(recording, table, |frame| vcpus::behind_html(report, frame));
     let table = told("vcpus-user", "what vCPUs were in the VMM for");

@@ -211,6 +211,7 @@ fn page(timeline: bool) -> String {
         head: &head,
         picture: &picture,
         diagnosis: &diagnosis,
+        guests: &[],
         flames: Vec::new(),
         timeline: timeline.then(|| TIMELINE.to_owned()),
         examples: &examples,

@@ -73,6 +73,12 @@ pub enum Error {
     /// Standard input is to be read twice.
     #[error("standard input (-) is named twice, and can be read once: put one of them into a file")]
     StandardInputTwice,
+    /// Guests' recordings are named, and which of several hosts they are of is not.
+    #[error("--guest names recordings of one host's guests, and {} of hosts are given ({}): give one host, or leave --guest out where recordings name each other", names.len(), names.join(", "))]
+    GuestsOfSeveral {
+        /// The recordings of hosts.
+        names: Vec<String>,
+    },
     /// The recording's clock does not have the times that were asked for.
     #[error("{name}: {error}")]
     Time {

@@ -6,14 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    About, Continuity, Exits, ExitsReport, Faults, Info, Ipis, Moves, Namer, Picture, ProfileSums,
-    Recorder, SampledTime, Sched, Signs, Sleeps, Slices, Stalls, Study, Timeline, Timers, Unpaired,
-    Vcpus,
+    About, By, Continuity, Exits, ExitsReport, Faults, GuestTasks, Info, Inside, InsideReport,
+    Ipis, Moves, Namer, Picture, ProfileSums, Recorder, SampledTime, Sched, Signs, Sleeps, Slices,
+    Stalls, Study, Timeline, Timers, Unpaired, Vcpus,
 };
 use paths::Paths;
 use source::Header;
 
-use crate::{Error, Flame, Input, Opened, PictureOptions, Printed, Session};
+use crate::{
+    Error, Flame, Guest, GuestAbout, HostInput, Input, Opened, PictureOptions, Printed, Session,
+    Told, quality_with,
+};
 
 /// The picture of a recording, and what the recording says of itself.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub struct Taken {
     pub header: Header,
     /// Its stacks, where they were asked for and it has any: of time on CPUs, then without one.
     pub flames: Vec<Flame>,
+    /// How the recordings of its guests join it, and how many of their events lie where they can have happened.
+    pub guests: Vec<(GuestAbout, InsideReport)>,
     /// Whether the part of it is missing that has the formats of its events, so that nobody knows what they are.
     pub lacks_formats: bool,
 }
@@ -71,49 +76,75 @@ impl Session {
         Ok(found)
     }
 
+    /// Returns a picture of each host with its guests, and of all tables that perf printed together ([`Session::hosts`]), with the
+    /// names of all inputs in their order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::pictures`], and as [`HostInput::picture`].
+    pub fn pictures_with(
+        &self,
+        recordings: &[PathBuf],
+        told: &[Told],
+        options: &PictureOptions,
+    ) -> Result<(Vec<Picture>, Vec<String>), Error> {
+        let threads = self.options().threads.max(1);
+        let each = threads / threads.min(recordings.len()).max(1);
+        let hosts = self.hosts_with(recordings, told, each)?;
+        let mut pictures = Vec::new();
+        let mut tables = Printed::default();
+        for one in self.at_once(&hosts, |host, _| host.look(options)) {
+            let mut one = one?;
+            tables.append(&mut one.tables);
+            pictures.extend(one.picture);
+        }
+        pictures.append(&mut self.of_printed(tables)?);
+        let names = hosts.iter().flat_map(HostInput::names).collect();
+        Ok((pictures, names))
+    }
+
     /// Looks at all inputs, several at once if there may be threads. What was found stands in their order.
     fn look_at(&self, inputs: &[&Path], options: &PictureOptions) -> Vec<Result<Looked, Error>> {
+        self.at_once(inputs, |path, threads| {
+            self.input_with(path, threads)?.look(options)
+        })
+    }
+
+    /// Does something for each item, for several at once if there may be threads; it is told how many it may have itself. The answers
+    /// stand in the items' order.
+    fn at_once<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        work: impl Fn(&T, usize) -> R + Sync,
+    ) -> Vec<R> {
         let threads = self.options().threads.max(1);
-        let workers = threads.min(inputs.len());
+        let workers = threads.min(items.len());
         if workers < 2 {
-            let look = |path: &&Path| self.look(path, options, threads);
-            return inputs.iter().map(look).collect();
+            return items.iter().map(|item| work(item, threads)).collect();
         }
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<(usize, Result<Looked, Error>)>> = Mutex::default();
-        let work = || {
+        let found: Mutex<Vec<(usize, R)>> = Mutex::default();
+        let all = || {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(path) = inputs.get(number) else {
+                let Some(item) = items.get(number) else {
                     return;
                 };
-                let looked = self.look(path, options, threads / workers);
+                let one = work(item, threads / workers);
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.push((number, looked));
+                found.push((number, one));
             }
         };
         std::thread::scope(|scope| {
             for _ in 1..workers {
                 // Where there can be no more threads, those that there are do it all.
-                let _ = Builder::new().spawn_scoped(scope, work);
+                let _ = Builder::new().spawn_scoped(scope, all);
             }
-            work();
+            all();
         });
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_by_key(|(number, _)| *number);
-        found.into_iter().map(|(_, looked)| looked).collect()
-    }
-
-    /// Looks at one input.
-    fn look(&self, path: &Path, options: &PictureOptions, threads: usize) -> Result<Looked, Error> {
-        let input = self.input_with(path, threads)?;
-        let mut tables = Printed::default();
-        let only_tables = input.printed(&mut tables, options)?;
-        let picture = match only_tables {
-            true => None,
-            false => Some(input.picture(options)?.picture),
-        };
-        Ok(Looked { tables, picture })
+        found.into_iter().map(|(_, one)| one).collect()
     }
 }
 
@@ -124,22 +155,46 @@ struct Looked {
 }
 
 impl Input<'_> {
+    /// Looks at it.
+    fn look(&self, options: &PictureOptions) -> Result<Looked, Error> {
+        let mut tables = Printed::default();
+        let picture = match self.printed(&mut tables, options)? {
+            true => None,
+            false => Some(self.picture(options)?.picture),
+        };
+        Ok(Looked { tables, picture })
+    }
+
     /// Takes a picture of a recording in one walk.
     ///
     /// # Errors
     ///
     /// Fails when it is no recording, or does not have what the filters ask for.
     pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
+        self.picture_of(options, &|_| Ok((Vec::new(), Vec::new())))
+    }
+
+    /// Does the same with guests, which are looked for when the recording has been opened; what is said of them becomes warnings.
+    pub(crate) fn picture_of<'g>(
+        &self,
+        options: &PictureOptions,
+        paired: &dyn Fn(&Opened<'_>) -> Result<(Vec<Guest<'g>>, Vec<String>), Error>,
+    ) -> Result<Taken, Error> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
-        let mut study = opened.study(options);
-        let outcome = opened.walk(&mut study);
+        let (guests, said) = paired(&opened)?;
+        let mut study = opened.study(options, &guests);
+        let outcomes = opened.walk_with(&guests, &mut study);
+        let mut quality = quality_with(outcomes, &guests);
         study.finish();
+        for warning in said {
+            quality.warn(warning);
+        }
         let keep = |tid: i32, pid: Option<i32>| opened.keeps(tid, pid);
         let devices = self.session.devices();
         let mut picture = Picture::of(
             &mut study,
-            outcome.quality,
+            quality,
             opened.chooses().then_some(&keep),
             opened.functions(),
             &|isa, quality| devices.names(isa, quality),
@@ -172,7 +227,12 @@ impl Input<'_> {
         }
         self.session.host_facts().warn(&mut picture.quality);
         let flames = opened.flames(&study)?;
+        let inside = study.get::<Inside>();
+        let inside = |machine| inside.map(|inside| inside.report(machine));
+        let guests = (guests.iter().zip(1..))
+            .map(|(guest, machine)| (guest.about().clone(), inside(machine).unwrap_or_default()));
         Ok(Taken {
+            guests: guests.collect(),
             picture,
             flames,
             header: opened.header().clone(),
@@ -181,9 +241,22 @@ impl Input<'_> {
     }
 }
 
+impl HostInput<'_> {
+    /// Looks at it, and at its guests.
+    fn look(&self, options: &PictureOptions) -> Result<Looked, Error> {
+        let mut tables = Printed::default();
+        let only_tables = self.input().printed(&mut tables, options)?;
+        let picture = match only_tables && !self.has_guests() {
+            true => None,
+            false => Some(self.picture(options)?.picture),
+        };
+        Ok(Looked { tables, picture })
+    }
+}
+
 impl Opened<'_> {
     /// Returns the study of everything that rules and comparisons look at, ready to be walked.
-    fn study(&self, options: &PictureOptions) -> Study {
+    fn study(&self, options: &PictureOptions, guests: &[Guest<'_>]) -> Study {
         let mut follower = Paths::new(options.paths.clone());
         follower.only(self.instances());
         self.locate(&mut follower);
@@ -225,8 +298,27 @@ impl Opened<'_> {
         if options.flames {
             study = self.with_stacks(study);
         }
-        self.prepare(&mut study);
+        if !guests.is_empty() {
+            study = self.with_guests(study, guests);
+        }
+        self.prepare_with(&mut study, guests);
         study.choose(self.window(), self.left_out())
+    }
+
+    /// Adds what looks at guests whose recordings are walked too.
+    fn with_guests(&self, study: Study, guests: &[Guest<'_>]) -> Study {
+        let by_task = analysis::Options {
+            by: By {
+                vm: guests.len() > 1,
+                task: true,
+                ..By::default()
+            },
+            ..analysis::Options::default()
+        };
+        study
+            .with(GuestTasks::new(self.window()))
+            .with(Exits::new(by_task))
+            .with(Inside::new())
     }
 
     /// Returns what samples found. A cause may be any thread, but for the vCPUs of which nobody asked; where there are no VMs,

@@ -11,18 +11,18 @@ use session::{Error, Guest, GuestClock, Opened, Options, Session, Whose};
 
 /// A VM of a host: the thread of its vCPU, and how far its guest's clock is behind, in microseconds.
 #[derive(Clone, Copy)]
-struct Made {
-    tid: i32,
+pub(crate) struct Made {
+    pub(crate) tid: i32,
     seed: u64,
     behind_us: u64,
 }
 
-const A: Made = Made {
+pub(crate) const A: Made = Made {
     tid: 101,
     seed: 1,
     behind_us: 86_400_000_000,
 };
-const B: Made = Made {
+pub(crate) const B: Made = Made {
     tid: 201,
     seed: 2,
     behind_us: 12_345_678,
@@ -30,10 +30,10 @@ const B: Made = Made {
 
 /// When the host's recording begins, in microseconds.
 const BEGIN_US: u64 = 100_000_000_000;
-const ROUNDS: u64 = 400;
+pub(crate) const ROUNDS: u64 = 400;
 
 /// Returns when a VM was in its guest, in microseconds: from, and until. No two are alike.
-fn windows(of: Made) -> Vec<(u64, u64)> {
+pub(crate) fn windows(of: Made) -> Vec<(u64, u64)> {
     let mut state = of.seed;
     let mut next = |below: u64| {
         state = state
@@ -57,7 +57,7 @@ fn seconds(us: u64) -> String {
 }
 
 /// Returns the host's text: entries and exits of all VMs.
-fn host(of: &[Made]) -> String {
+pub(crate) fn host(of: &[Made]) -> String {
     let mut lines = Vec::new();
     for vm in of {
         for (entry, exit) in windows(*vm) {
@@ -85,7 +85,7 @@ fn host(of: &[Made]) -> String {
 }
 
 /// Returns a guest's text: in each of its windows `server` gets the CPU 20 us after the entry, and gives it back 50 us after it.
-fn guest(of: Made) -> String {
+pub(crate) fn guest(of: Made) -> String {
     let mut out = "cpus=1\n".to_owned();
     for (entry, _) in windows(of) {
         let own = entry - of.behind_us;
@@ -109,18 +109,18 @@ fn guest(of: Made) -> String {
     out
 }
 
-struct Files {
+pub(crate) struct Files {
     folder: tempfile::TempDir,
 }
 
 impl Files {
-    fn new() -> Files {
+    pub(crate) fn new() -> Files {
         Files {
             folder: tempfile::tempdir().expect("there is room for temporary files"),
         }
     }
 
-    fn add(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn add(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).expect("there is room for temporary files");
         path

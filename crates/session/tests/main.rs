@@ -1,4 +1,5 @@
 //! The tests of this crate, in one binary: a file is a module.
 
+mod guest_pictures;
 mod guests;
 mod watch;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::layers::{self, MAX_LAYERS};
 
@@ -27,11 +27,52 @@ pub fn read_beside(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Guests of a folder that are looked for.
+const MAX_GUESTS: usize = 64;
+
+/// Returns the recordings of guests in a folder that `trapline record` made, in the order of their names; nothing where a path is no
+/// folder. Links and what is no file are left out.
+pub fn guests_in_folder(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = folder.read_dir() else {
+        return Vec::new();
+    };
+    let files = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let called = name.starts_with("guest-") && name.ends_with(".perf.data");
+        called && entry.file_type().is_ok_and(|kind| kind.is_file())
+    });
+    let mut paths: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.truncate(MAX_GUESTS);
+    paths
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn guests_of_a_folder_are_files_that_are_called_so() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [
+            "perf.data",
+            "guest-b.perf.data",
+            "guest-a.perf.data",
+            "guest-a.log",
+        ] {
+            std::fs::write(folder.path().join(name), b"x").unwrap();
+        }
+        let link = folder.path().join("guest-link.perf.data");
+        std::os::unix::fs::symlink("/dev/zero", link).unwrap();
+        std::fs::create_dir(folder.path().join("guest-dir.perf.data")).unwrap();
+        let expected = ["guest-a.perf.data", "guest-b.perf.data"];
+        let expected = expected.map(|name| folder.path().join(name));
+        assert_eq!(guests_in_folder(folder.path()), expected);
+        assert!(guests_in_folder(&folder.path().join("perf.data")).is_empty());
+    }
 
     #[test]
     fn files_are_read_up_to_a_limit_and_unpacked() {

@@ -219,6 +219,11 @@ impl Exits {
             .any(|&table| self.tables[table].wanted)
     }
 
+    /// Returns what separates rows beside their key.
+    pub fn by(&self) -> By {
+        self.options.by
+    }
+
     /// Returns whether any exit or entry was seen.
     pub fn saw_exits(&self) -> bool {
         self.isa.is_some() || !self.vcpus.is_empty()

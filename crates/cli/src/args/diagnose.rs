@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Common;
+use super::guests::ToldGuests;
 use super::values::Named;
 
 /// `trapline diagnose`.
@@ -41,6 +42,9 @@ pub(crate) struct DiagnoseArgs {
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub guests: ToldGuests,
 
     #[command(flatten)]
     pub common: Common,

@@ -17,6 +17,28 @@ pub(crate) struct GuestArgs {
     pub told: Vec<Told>,
 }
 
+/// Recordings of guests that are told from those of hosts by an option.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ToldGuests {
+    /// A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is
+    /// one host then. May be repeated. Guests whose recordings and the host's name each other need no option.
+    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = told)]
+    pub told: Vec<Told>,
+}
+
+impl ToldGuests {
+    /// Returns them as the library takes them.
+    pub(crate) fn all(&self) -> Vec<session::Told> {
+        let all = self.told.iter();
+        all.map(|one| (one.path.clone(), one.vm.clone())).collect()
+    }
+
+    /// Returns their paths.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.told.iter().map(|one| one.path.as_path())
+    }
+}
+
 /// A guest's recording, and the VM that it is said to be of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Common;
+use super::guests::ToldGuests;
 
 /// `trapline report`.
 #[derive(Debug, Args)]
@@ -44,6 +45,9 @@ pub(crate) struct ReportArgs {
     /// command, no colour.
     #[arg(long, conflicts_with_all = ["full", "output"])]
     pub brief: bool,
+
+    #[command(flatten)]
+    pub guests: ToldGuests,
 
     #[command(flatten)]
     pub common: Common,

@@ -21,13 +21,19 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         empty: true,
+        recordings: Some(args.recordings.len()),
         ..Beside::default()
     };
     let inputs = args.recordings.iter().chain(&args.domain);
-    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    let inputs = inputs.map(PathBuf::as_path).chain(args.guests.paths());
+    let inputs: Vec<&Path> = inputs.collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
     let definition = args.domain.as_deref().map(Definition::open).transpose()?;
-    let pictures = session.pictures(&args.recordings, &PictureOptions::default())?;
+    let (pictures, names) = session.pictures_with(
+        &args.recordings,
+        &args.guests.all(),
+        &PictureOptions::default(),
+    )?;
     let cases: Vec<Case<'_>> = pictures
         .iter()
         .map(|picture| Case {
@@ -60,11 +66,6 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         }
         return output::print_exact(&patch);
     }
-    let names: Vec<String> = args
-        .recordings
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
     let answer = Answer {
         format: args.common.format,
         command: "diagnose",

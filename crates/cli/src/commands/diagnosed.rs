@@ -37,7 +37,7 @@ pub(super) fn diagnosed(picture: &mut Picture, session: &Session) -> Diagnosis {
     }]);
     // Causes may be tasks that nobody asked for.
     picture.only_asked();
-    for report in &mut picture.exits {
+    for report in picture.exits.iter_mut().chain(&mut picture.guest_exits) {
         sort(&mut report.rows, Sort::Time);
     }
     if let Some(report) = &mut picture.sched {

@@ -4,7 +4,7 @@ use analysis::{Info, Inside, InsideReport, Study};
 use anyhow::Result;
 use render::info;
 use render::info::{GuestRow, Head};
-use session::{Guest, GuestClock, Scope, Whose};
+use session::{GuestAbout, GuestClock, Scope, Whose};
 use source::{Header, TimeUnit};
 
 use crate::answer::Answer;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let rows = guests.iter().zip(1..).map(|(guest, machine)| {
         let inside = study.get::<Inside>();
         let inside = inside.map(|inside| inside.report(machine));
-        row(guest, &inside.unwrap_or_default())
+        row(guest.about(), &inside.unwrap_or_default())
     });
     let rows: Vec<GuestRow> = rows.collect();
     for row in &rows {
@@ -78,21 +78,21 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
 }
 
 /// Returns what is said of a guest.
-fn row(guest: &Guest<'_>, inside: &InsideReport) -> GuestRow {
-    let fit = guest.fit();
+pub(crate) fn row(guest: &GuestAbout, inside: &InsideReport) -> GuestRow {
+    let fit = &guest.fit;
     let vcpu = |&(id, tid): &(u32, i32)| info::Vcpu { id, tid };
     GuestRow {
-        input: guest.name().to_owned(),
-        vm_pid: guest.vm().pid,
-        vm_name: guest.vm().name.clone(),
-        vcpus: guest.vcpus().iter().map(vcpu).collect(),
-        whose: match guest.whose() {
+        input: guest.name.clone(),
+        vm_pid: guest.vm.pid,
+        vm_name: guest.vm.name.clone(),
+        vcpus: guest.vcpus.iter().map(vcpu).collect(),
+        whose: match guest.whose {
             Whose::Listed => "listed",
             Whose::Named => "named",
             Whose::Told => "told",
             Whose::Shown => "shown",
         },
-        clock: match guest.clock() {
+        clock: match guest.clock {
             GuestClock::Fitted => "fitted",
             GuestClock::Recorded => "recorded",
             GuestClock::Undecided => "undecided",

@@ -7,6 +7,7 @@ a command, is as long as it is.
 */
 
 mod exits;
+mod guests;
 mod headline;
 mod input;
 mod line;
@@ -55,6 +56,7 @@ pub fn screen(input: &Input<'_>, width: usize) -> Vec<Line> {
         most.saturating_sub(out.len() + 1)
     };
     put(states::lines(input, width));
+    put(guests::lines(input, width));
     let room = put(exit_lines(input));
     put(path::lines(input, width, room));
     put(rest::lines(input, width));
@@ -95,6 +97,7 @@ pub fn brief(input: &Input<'_>) -> String {
         Some(about),
         other,
         states::short(input, BRIEF_WIDTH),
+        guests::short(input, BRIEF_WIDTH),
         exits::short(input, BRIEF_WIDTH),
         path::short(input),
         rest::short(input),

@@ -2,8 +2,10 @@
 
 mod functions;
 mod gather;
+mod host_input;
 mod lockstep;
 mod pair;
+mod quality;
 mod spread;
 
 use analysis::Study;
@@ -14,7 +16,9 @@ use source::{Outcome, Reader};
 
 use crate::{Error, Opened, Scope};
 
+pub use host_input::{HostInput, Told};
 pub use pair::Whose;
+pub use quality::quality_with;
 
 /// A recording that was made inside a guest, and what the user says of it.
 #[derive(Debug)]
@@ -29,13 +33,25 @@ pub struct GuestInput<'s> {
 /// A guest whose recording belongs to a host's.
 #[derive(Debug)]
 pub struct Guest<'s> {
-    name: &'s str,
     reader: Reader<'s>,
-    vm: Vm,
-    vcpus: Vec<(u32, i32)>,
-    whose: Whose,
-    fit: Fit,
-    clock: GuestClock,
+    about: GuestAbout,
+}
+
+/// What was found of how a guest's recording joins its host's.
+#[derive(Debug, Clone)]
+pub struct GuestAbout {
+    /// Its recording's name, as it was given.
+    pub name: String,
+    /// Its VM, as the host's recording shows it.
+    pub vm: Vm,
+    /// Its CPUs, each with the thread of the host that is that vCPU.
+    pub vcpus: Vec<(u32, i32)>,
+    /// How it is known whose guest it is.
+    pub whose: Whose,
+    /// How its clock reads on the host's.
+    pub fit: Fit,
+    /// How well that is known.
+    pub clock: GuestClock,
 }
 
 /// What is known of a guest's clock.
@@ -52,8 +68,13 @@ pub enum GuestClock {
 
 impl<'s> Guest<'s> {
     /// Returns its recording's name, as it was given.
-    pub fn name(&self) -> &'s str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.about.name
+    }
+
+    /// Returns what was found of how it joins its host's.
+    pub fn about(&self) -> &GuestAbout {
+        &self.about
     }
 
     /// Returns its recording.
@@ -63,27 +84,27 @@ impl<'s> Guest<'s> {
 
     /// Returns its VM, as the host's recording shows it.
     pub fn vm(&self) -> &Vm {
-        &self.vm
+        &self.about.vm
     }
 
     /// Returns its CPUs, each with the thread of the host that is that vCPU.
     pub fn vcpus(&self) -> &[(u32, i32)] {
-        &self.vcpus
+        &self.about.vcpus
     }
 
     /// Returns how it is known whose guest it is.
     pub fn whose(&self) -> Whose {
-        self.whose
+        self.about.whose
     }
 
     /// Returns how its clock reads on the host's.
     pub fn fit(&self) -> &Fit {
-        &self.fit
+        &self.about.fit
     }
 
     /// Returns how well that is known.
     pub fn clock(&self) -> GuestClock {
-        self.clock
+        self.about.clock
     }
 }
 
@@ -95,7 +116,7 @@ impl Opened<'_> {
     ///
     /// Fails when a recording is of no guest of this host, or of none that was recorded at this time, and says what speaks against it.
     pub fn guests<'g>(&self, inputs: Vec<GuestInput<'g>>) -> Result<Vec<Guest<'g>>, Error> {
-        pair::pair(self, inputs)
+        pair::pair(self, inputs, &mut |_, error| Err(error))
     }
 
     /// Walks a sink over all events of this recording and of guests, in the order of this one's clock. Events of the first guest are of
@@ -109,7 +130,7 @@ impl Opened<'_> {
             .zip(1..)
             .map(|(guest, machine)| lockstep::Walked {
                 reader: &guest.reader,
-                fit: guest.fit,
+                fit: *guest.fit(),
                 machine,
             });
         let walked: Vec<lockstep::Walked<'_>> = walked.collect();

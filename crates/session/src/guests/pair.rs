@@ -7,7 +7,7 @@ use model::Vm;
 use source::TimeUnit;
 
 use super::gather::{Times, Windows};
-use super::{Guest, GuestClock, GuestInput};
+use super::{Guest, GuestAbout, GuestClock, GuestInput};
 use crate::{Error, Opened};
 
 /// How far from where the recorder saw it an offset is looked for. What trace-cmd measures over a network or vsock is wrong by some
@@ -54,9 +54,11 @@ struct Tried {
     exact: bool,
 }
 
+/// Finds whose guests recordings are. `refuses` is told which one is of no guest and why, and says whether the others are looked at.
 pub(super) fn pair<'g>(
     host: &Opened<'_>,
     inputs: Vec<GuestInput<'g>>,
+    refuses: &mut dyn FnMut(&str, Error) -> Result<(), Error>,
 ) -> Result<Vec<Guest<'g>>, Error> {
     let mut guests: Vec<Guest<'g>> = Vec::new();
     if inputs.is_empty() {
@@ -71,8 +73,11 @@ pub(super) fn pair<'g>(
     let mut windows = Windows::new(host.vms());
     host.walk(&mut windows);
     for input in inputs {
-        let guest = one(host, &mut windows, input, &guests)?;
-        guests.push(guest);
+        let name = input.name;
+        match one(host, &mut windows, input, &guests) {
+            Ok(guest) => guests.push(guest),
+            Err(error) => refuses(name, error)?,
+        }
     }
     Ok(guests)
 }
@@ -156,13 +161,15 @@ fn one<'g>(
         ))
     })?;
     Ok(Guest {
-        name: input.name,
+        about: GuestAbout {
+            name: input.name.to_owned(),
+            vm: best.candidate.vm,
+            vcpus: best.candidate.vcpus,
+            whose,
+            fit,
+            clock,
+        },
         reader: input.reader,
-        vm: best.candidate.vm,
-        vcpus: best.candidate.vcpus,
-        whose,
-        fit,
-        clock,
     })
 }
 
@@ -283,7 +290,7 @@ fn possible(
         if input.told.as_ref().is_some_and(|told| !vm.is_called(told)) {
             continue;
         }
-        if others.iter().any(|other| other.vm.vcpus == vm.vcpus) {
+        if others.iter().any(|other| other.vm().vcpus == vm.vcpus) {
             reasons.push(format!("{called} has another recording"));
             continue;
         }

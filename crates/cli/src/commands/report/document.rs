@@ -19,6 +19,9 @@ pub(super) struct Recording<'a> {
     #[serde(flatten)]
     info: info::Document<'a>,
     exits: Vec<exits::OneTable>,
+    /// The same by what guests did, where their recordings were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    guest_exits: Vec<exits::OneTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sched: Option<sched::Document<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,8 +44,9 @@ pub(super) fn recording(part: &Part) -> Recording<'_> {
     let counted = !picture.counts.is_empty();
     Recording {
         input: &part.name,
-        info: info::document(&part.head, &picture.info, &[]),
+        info: info::document(&part.head, &picture.info, &part.guests),
         exits: exits::tables(picture.isa, &picture.exits),
+        guest_exits: exits::tables(picture.isa, &picture.guest_exits),
         sched: picture.sched.as_ref().map(sched::document),
         vcpus: picture.vcpus.as_ref().map(vcpus::document),
         paths: (!picture.paths.is_empty()).then(|| paths::document(&picture.paths)),

@@ -30,9 +30,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         empty: true,
+        recordings: Some(args.recordings.len()),
         ..Beside::default()
     };
-    let inputs: Vec<&Path> = args.recordings.iter().map(PathBuf::as_path).collect();
+    let inputs = args.recordings.iter().map(PathBuf::as_path);
+    let inputs: Vec<&Path> = inputs.chain(args.guests.paths()).collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
     let options = match args.output {
         Some(_) => PictureOptions::to_report(),
@@ -40,14 +42,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     };
     let mut parts = Vec::new();
     let mut tables = Tables::default();
-    for path in inputs {
-        let input = session.input(path)?;
+    for host in session.hosts(&args.recordings, &args.guests.all())? {
+        let input = host.input();
         let mut own = Printed::default();
-        if input.printed(&mut own, &options)? {
+        if input.printed(&mut own, &options)? && !host.has_guests() {
             tables.alone.push(input.name().to_owned());
         } else {
-            let given = page::invocation(args, path);
-            parts.push(part::read(&input, &options, &session, given)?);
+            let given = page::invocation_with(args, &host);
+            parts.push(part::read(&host, &options, &session, given)?);
             // Tables beside a recording are sums, of which a filter can leave out nothing.
             if args.common.filter.any() {
                 continue;
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
     parts.extend(tables.parts(args, &session)?);
     let mut names: Vec<String> = Vec::new();
-    for name in parts.iter().flat_map(|part| &part.picture.names) {
+    for name in parts.iter().flat_map(Part::names) {
         if !names.contains(name) {
             names.push(name.clone());
         }

@@ -9,7 +9,7 @@ use anyhow::Result;
 use compare::Options;
 use render::neutral;
 use report::{Against, Flame, Invocation, Page, Recording, timeline_data};
-use session::{PictureOptions, Session};
+use session::{HostInput, PictureOptions, Session};
 
 use super::part::Part;
 use crate::args::ReportArgs;
@@ -92,12 +92,20 @@ fn recording(part: &Part) -> Recording<'_> {
         head: &part.head,
         picture: &part.picture,
         diagnosis: &part.diagnosis,
+        guests: &part.guests,
         flames: flames.collect(),
         timeline: part.picture.timeline.as_ref().map(timeline_data::json),
         examples: &part.picture.examples,
         invocation: part.invocation.clone(),
         headline: part.headline(),
     }
+}
+
+/// Returns how a host's recording was given, with those of its guests.
+pub(super) fn invocation_with(args: &ReportArgs, host: &HostInput<'_>) -> Invocation {
+    let given = invocation(args, host.path());
+    host.guests()
+        .fold(given, |given, (path, vm)| given.guest(path.as_os_str(), vm))
 }
 
 /// Returns how a recording was given, for commands that show the same again.

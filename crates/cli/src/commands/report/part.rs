@@ -2,13 +2,13 @@
 
 use analysis::Picture;
 use anyhow::Result;
-use render::info;
+use render::info::{self, GuestRow};
 use report::Invocation;
 use rules::Diagnosis;
-use session::{Flame, Input, PictureOptions, Session, Taken};
+use session::{Flame, HostInput, PictureOptions, Session, Taken};
 
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
-use crate::commands::info::head;
+use crate::commands::info::{head, row};
 
 /// What one recording told.
 pub(super) struct Part {
@@ -20,13 +20,23 @@ pub(super) struct Part {
     pub(super) diagnosis: Diagnosis,
     /// Its stacks, where they were asked for.
     pub(super) flames: Vec<Flame>,
+    /// How the recordings of its guests join it.
+    pub(super) guests: Vec<GuestRow>,
     /// How it was given.
     pub(super) invocation: Invocation,
 }
 
-/// Reads a recording.
+impl Part {
+    /// Returns the names of all files that it comes from.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        let guests = self.guests.iter().map(|guest| &guest.input);
+        self.picture.names.iter().chain(guests)
+    }
+}
+
+/// Reads a recording, and those of its guests.
 pub(super) fn read(
-    input: &Input<'_>,
+    host: &HostInput<'_>,
     options: &PictureOptions,
     session: &Session,
     invocation: Invocation,
@@ -35,8 +45,15 @@ pub(super) fn read(
         mut picture,
         header,
         flames,
+        guests,
         lacks_formats,
-    } = input.picture(options)?;
+    } = host.picture(options)?;
+    let input = host.input();
+    let guests = guests.iter().map(|(guest, inside)| row(guest, inside));
+    let guests: Vec<GuestRow> = guests.collect();
+    for guest in &guests {
+        picture.quality.warnings.extend(guest.warning());
+    }
     warn_without_exits(&mut picture, lacks_formats, session);
     let mut part = part(
         input.name().to_owned(),
@@ -46,6 +63,7 @@ pub(super) fn read(
         invocation,
     );
     part.flames = flames;
+    part.guests = guests;
     // Findings say which times the timeline shows whole.
     input.details(&mut part.picture, &part.diagnosis.findings)?;
     Ok(part)
@@ -88,6 +106,7 @@ fn part(
         picture,
         diagnosis,
         flames: Vec::new(),
+        guests: Vec::new(),
         invocation,
     }
 }

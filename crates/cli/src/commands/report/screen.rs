@@ -93,6 +93,7 @@ impl Part {
         } else {
             let info = &self.picture.info;
             out.push_str(&info::summary(&self.head, info, output::width()));
+            out.push_str(&info::guests(&self.guests, output::width()));
         }
         out
     }

@@ -1,0 +1,227 @@
+//! Inputs of a command, put together: which of them are recordings of guests of which others.
+
+use std::path::{Path, PathBuf};
+
+use source::ReaderOptions;
+
+use super::{Guest, pair};
+use crate::options::is_standard_input;
+use crate::{Error, Input, Opened, PictureOptions, Session, Taken};
+
+/// A guest's recording that is named by itself, and the VM that it is said to be of.
+pub type Told = (PathBuf, Option<String>);
+
+/// An input, with the recordings of its guests.
+#[derive(Debug)]
+pub struct HostInput<'s> {
+    input: Input<'s>,
+    path: PathBuf,
+    guests: Vec<OfGuest<'s>>,
+    /// What its folder has and could not be taken, a full sentence each.
+    left_out: Vec<String>,
+}
+
+#[derive(Debug)]
+struct OfGuest<'s> {
+    input: Input<'s>,
+    path: PathBuf,
+    told: Option<String>,
+    /// Nobody named it: it stands in the host's folder.
+    in_folder: bool,
+}
+
+impl Session {
+    /// Opens inputs, and puts those of guests to the hosts with which they were recorded, as the files themselves say; what no other one
+    /// knows stands by itself. `told` are guests of the one host that there may be then. A folder that `trapline record` made has the
+    /// recordings of its host's guests with it, where none is named.
+    ///
+    /// # Errors
+    ///
+    /// Fails when an input cannot be read, and when guests are told and there are several hosts.
+    pub fn hosts(
+        &self,
+        recordings: &[PathBuf],
+        told: &[Told],
+    ) -> Result<Vec<HostInput<'_>>, Error> {
+        self.hosts_with(recordings, told, self.options().threads)
+    }
+
+    /// Does so, where so many threads may work on each.
+    pub(crate) fn hosts_with(
+        &self,
+        recordings: &[PathBuf],
+        told: &[Told],
+        threads: usize,
+    ) -> Result<Vec<HostInput<'_>>, Error> {
+        let inputs = recordings.iter().map(|path| self.input_with(path, threads));
+        let mut inputs: Vec<Option<Input<'_>>> =
+            inputs.map(|one| one.map(Some)).collect::<Result<_, _>>()?;
+        let of = hosts_of(&inputs);
+        let mut hosts: Vec<(usize, HostInput<'_>)> = Vec::new();
+        for (at, host) in of.iter().enumerate() {
+            if host.is_none()
+                && let Some(input) = inputs.get_mut(at).and_then(Option::take)
+                && let Some(path) = recordings.get(at)
+            {
+                let host = HostInput {
+                    input,
+                    path: path.clone(),
+                    guests: Vec::new(),
+                    left_out: Vec::new(),
+                };
+                hosts.push((at, host));
+            }
+        }
+        for ((at, of), path) in of.iter().enumerate().zip(recordings) {
+            let Some(of) = of else { continue };
+            let found = hosts.iter_mut().find(|(number, _)| number == of);
+            if let (Some((_, host)), Some(input)) =
+                (found, inputs.get_mut(at).and_then(Option::take))
+            {
+                host.add(input, path, None, false);
+            }
+        }
+        if !told.is_empty() && hosts.len() > 1 {
+            let names = hosts.iter().map(|(_, host)| host.input.name().to_owned());
+            return Err(Error::GuestsOfSeveral {
+                names: names.collect(),
+            });
+        }
+        for (path, vm) in told {
+            if let Some((_, host)) = hosts.first_mut() {
+                host.add(self.input(path)?, path, vm.clone(), false);
+            }
+        }
+        for (_, host) in &mut hosts {
+            if host.guests.is_empty() {
+                host.look_into(self);
+            }
+        }
+        Ok(hosts.into_iter().map(|(_, host)| host).collect())
+    }
+}
+
+/// Returns of each input which one is its host's, as they say themselves.
+fn hosts_of(inputs: &[Option<Input<'_>>]) -> Vec<Option<usize>> {
+    let mut hosts = vec![None; inputs.len()];
+    if inputs.len() < 2 {
+        return hosts;
+    }
+    let together = inputs.iter().flatten().map(|input| {
+        let reader = input.source().reader(ReaderOptions::default()).ok()?;
+        Some(reader.header().together.clone())
+    });
+    let together: Vec<_> = together.collect();
+    for (one, found) in together.iter().zip(&mut hosts) {
+        let Some(one) = one else { continue };
+        *found = together.iter().position(|host| {
+            host.as_ref().is_some_and(|host| {
+                let named = one.host.is_some() && one.host == host.own;
+                named || one.own.is_some_and(|own| host.guests.contains(&own))
+            })
+        });
+    }
+    // A host whose own host is there too stays one: only what has no guests here is a guest.
+    let is_host: Vec<usize> = hosts.iter().copied().flatten().collect();
+    for (at, host) in hosts.iter_mut().enumerate() {
+        if is_host.contains(&at) {
+            *host = None;
+        }
+    }
+    hosts
+}
+
+impl<'s> HostInput<'s> {
+    fn add(&mut self, input: Input<'s>, path: &Path, told: Option<String>, in_folder: bool) {
+        self.guests.push(OfGuest {
+            input,
+            path: path.to_owned(),
+            told,
+            in_folder,
+        });
+    }
+
+    /// Takes the guests of a folder that `trapline record` made.
+    fn look_into(&mut self, session: &'s Session) {
+        if is_standard_input(&self.path) {
+            return;
+        }
+        for path in source::guests_in_folder(&self.path) {
+            match session.input(&path) {
+                Ok(input) => self.add(input, &path, None, true),
+                Err(error) => self.left_out.push(left_out(&error)),
+            }
+        }
+    }
+
+    /// Returns the host's input.
+    pub fn input(&self) -> &Input<'s> {
+        &self.input
+    }
+
+    /// Returns the path of the host's, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the names of all, the host's first.
+    pub fn names(&self) -> Vec<String> {
+        let guests = self.guests.iter().map(|guest| guest.input.name());
+        let all = std::iter::once(self.input.name()).chain(guests);
+        all.map(str::to_owned).collect()
+    }
+
+    /// Returns the paths of its guests, and the VMs that they are said to be of.
+    pub fn guests(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
+        let all = self.guests.iter();
+        all.map(|guest| (guest.path.as_path(), guest.told.as_deref()))
+    }
+
+    /// Returns whether there are any guests.
+    pub fn has_guests(&self) -> bool {
+        !self.guests.is_empty()
+    }
+
+    /// Takes a picture of the host's recording, with what its guests did, in one walk ([`Input::picture`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::picture`]. Fails when a guest's recording that was named is of no guest of this host, and says what speaks against it.
+    pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
+        self.input
+            .picture_of(options, &|opened| self.paired(opened))
+    }
+
+    /// Finds whose guests the recordings are. What stands in the host's folder, and is of no guest of it, is left out, and it is said why.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a recording that was named is of no guest of this host.
+    pub fn paired(&self, host: &Opened<'_>) -> Result<(Vec<Guest<'_>>, Vec<String>), Error> {
+        let mut out = self.left_out.clone();
+        let mut inputs = Vec::new();
+        for guest in &self.guests {
+            match guest.input.guest(guest.told.as_deref()) {
+                Ok(input) => inputs.push(input),
+                Err(error) if guest.in_folder => out.push(left_out(&error)),
+                Err(error) => return Err(error),
+            }
+        }
+        let in_folder = |name: &str| {
+            let mut guests = self.guests.iter();
+            guests.any(|guest| guest.in_folder && guest.input.name() == name)
+        };
+        let guests = pair::pair(host, inputs, &mut |name, error| match in_folder(name) {
+            true => {
+                out.push(left_out(&error));
+                Ok(())
+            }
+            false => Err(error),
+        })?;
+        Ok((guests, out))
+    }
+}
+
+fn left_out(error: &Error) -> String {
+    format!("A guest's recording in the folder is left out: {error}.")
+}
