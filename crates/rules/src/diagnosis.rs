@@ -3,7 +3,7 @@
 use domain::Change;
 
 use crate::evidence::says;
-use crate::{Case, Finding, Record, Rule, Verdict, rules, torn};
+use crate::{Case, Finding, Record, Rule, Verdict, guests, rules, torn};
 
 /// Findings with less confidence are no reason to change a definition.
 const SURE: f64 = 0.6;
@@ -80,6 +80,7 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
             match (rule.look)(case) {
                 Verdict::Found(mut finding) => {
                     torn::lower(case, &mut finding);
+                    guests::tell(case, &mut finding);
                     if cases.len() > 1 {
                         finding.inputs.clone_from(&case.picture.names);
                     }

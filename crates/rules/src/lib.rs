@@ -30,6 +30,7 @@ mod diagnosis;
 mod doubt;
 mod evidence;
 mod finding;
+mod guests;
 mod names;
 mod rule;
 mod rules;

@@ -71,7 +71,9 @@ pub use error::{Error, why};
 pub use flame::Flame;
 pub use flame_warnings::flame_warnings;
 pub use guest_kernels::GuestKernels;
-pub use guests::{Guest, GuestAbout, GuestClock, GuestInput, HostInput, Told, Whose, quality_with};
+pub use guests::{
+    Guest, GuestAbout, GuestClock, GuestInput, HostInput, Paired, Told, Whose, quality_with,
+};
 pub use host_facts::{HostFacts, read_facts};
 pub use input::Input;
 pub use kind::{Kind, Wanted, sniff};

@@ -14,8 +14,8 @@ use paths::Paths;
 use source::Header;
 
 use crate::{
-    Error, Flame, Guest, GuestAbout, HostInput, Input, Opened, PictureOptions, Printed, Session,
-    Told, quality_with,
+    Error, Flame, Guest, GuestAbout, HostInput, Input, Opened, Paired, PictureOptions, Printed,
+    Session, Told, quality_with,
 };
 
 /// The picture of a recording, and what the recording says of itself.
@@ -171,23 +171,23 @@ impl Input<'_> {
     ///
     /// Fails when it is no recording, or does not have what the filters ask for.
     pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
-        self.picture_of(options, &|_| Ok((Vec::new(), Vec::new())))
+        self.picture_of(options, &|_| Ok(Paired::default()))
     }
 
     /// Does the same with guests, which are looked for when the recording has been opened; what is said of them becomes warnings.
     pub(crate) fn picture_of<'g>(
         &self,
         options: &PictureOptions,
-        paired: &dyn Fn(&Opened<'_>) -> Result<(Vec<Guest<'g>>, Vec<String>), Error>,
+        paired: &dyn Fn(&Opened<'_>) -> Result<Paired<'g>, Error>,
     ) -> Result<Taken, Error> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
-        let (guests, said) = paired(&opened)?;
+        let Paired { guests, left_out } = paired(&opened)?;
         let mut study = opened.study(options, &guests);
         let outcomes = opened.walk_with(&guests, &mut study);
         let mut quality = quality_with(outcomes, &guests);
         study.finish();
-        for warning in said {
+        for warning in left_out {
             quality.warn(warning);
         }
         let keep = |tid: i32, pid: Option<i32>| opened.keeps(tid, pid);

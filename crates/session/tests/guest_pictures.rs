@@ -1,5 +1,6 @@
 //! Pictures of a host's recording with those of its guests.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use analysis::{ExitTable, GuestDoing, Picture};
 use rules::{Case, Diagnosis};
 use session::{Error, Options, PictureOptions, Session, Told};
 
-use crate::guests::{A, B, Files, ROUNDS, guest, host};
+use crate::guests::{A, B, Files, ROUNDS, guest, host, seconds, windows};
 
 /// Returns the pictures of some recordings, each with its causes.
 fn pictures(
@@ -126,4 +127,142 @@ fn guests_in_the_folder_of_a_recording_are_taken_and_bad_ones_left_out_with_the_
     let told = [(folder.join("guest-broken.perf.data"), None)];
     let error = pictures(&[&folder], &told, &PictureOptions::default()).expect_err("it is broken");
     assert!(error.to_string().contains("guest-broken"), "{error}");
+}
+
+/// When the vCPU of a made host was in its guest, with one stall of 200 ms in the middle.
+fn with_a_stall() -> Vec<(u64, u64)> {
+    let later = |at: usize| if at >= 200 { 200_000 } else { 0 };
+    let all = windows(A).into_iter().enumerate();
+    all.map(|(at, (entry, exit))| (entry + later(at), exit + later(at)))
+        .collect()
+}
+
+/// Returns a host's text in which the vCPU reads the PM timer's port at each exit, or loses its CPU to another task until the next entry.
+fn busy_host(preempted: bool) -> String {
+    let mut out = "cpus=4\n".to_owned();
+    let mut line = |who: &str, at: u64, text: &str| {
+        let _ = writeln!(out, "   {who}   [001] {}: {text}", seconds(at));
+    };
+    let vcpu = format!("CPU 0/KVM-{}", A.tid);
+    let switch = |from: (&str, i32, char), to: (&str, i32)| {
+        format!(
+            "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={} ==> next_comm={} next_pid={} next_prio=120",
+            from.0, from.1, from.2, to.0, to.1
+        )
+    };
+    for (entry, exit) in with_a_stall() {
+        if preempted {
+            let back = switch(("hog", 900, 'R'), ("CPU 0/KVM", A.tid));
+            line("hog-900", entry - 5, &back);
+        }
+        line(&vcpu, entry, "kvm_entry: vcpu 0, rip 0x1000");
+        if preempted {
+            line(
+                &vcpu,
+                exit,
+                "kvm_exit: reason EXTERNAL_INTERRUPT rip 0x1000 info 0 0",
+            );
+            let away = switch(("CPU 0/KVM", A.tid, 'R'), ("hog", 900));
+            line(&vcpu, exit + 5, &away);
+        } else {
+            line(
+                &vcpu,
+                exit,
+                "kvm_exit: reason IO_INSTRUCTION rip 0x1000 info 0 0",
+            );
+            line(
+                &vcpu,
+                exit + 2,
+                "kvm_pio: pio_read at 0x608 size 4 count 1 val 0x3e38c9",
+            );
+        }
+    }
+    out
+}
+
+/// Returns its guest's text: `server` has the CPU at three of four exits, the idle task at the fourth. It ends with the window that has this number.
+fn busy_guest(last: usize) -> String {
+    let mut out = "cpus=1\n".to_owned();
+    let mut now = ("swapper/0", 0);
+    for (at, (entry, _)) in with_a_stall().into_iter().enumerate().take(last) {
+        let own = entry - A.behind_us;
+        let mut switch = |at: u64, to: (&'static str, i32)| {
+            let _ = writeln!(
+                out,
+                "   {}-{}   [000] {}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> next_comm={} next_pid={} \
+                 next_prio=120",
+                now.0,
+                now.1,
+                seconds(at),
+                now.0,
+                now.1,
+                to.0,
+                to.1
+            );
+            now = to;
+        };
+        switch(own + 20, ("other", 88));
+        switch(
+            own + 50,
+            if at % 4 == 3 {
+                ("swapper/0", 0)
+            } else {
+                ("server", 77)
+            },
+        );
+    }
+    out
+}
+
+/// Returns what is said of guests in the evidence of a finding.
+fn told(host: &str, guest: &str, rule: &str) -> Vec<String> {
+    let files = Files::new();
+    let host = files.add("host", host);
+    let guests = [(files.add("guest", guest), None)];
+    let all = pictures(&[&host], &guests, &PictureOptions::default()).expect("they fit");
+    let (_, diagnosis) = &all[0];
+    let mut findings = diagnosis.findings.iter();
+    let finding = findings.find(|one| one.rule.id == rule);
+    let finding = finding.unwrap_or_else(|| panic!("no {rule}: {diagnosis:#?}"));
+    let texts = finding.evidence.iter().map(|one| one.text.clone());
+    texts
+        .filter(|text| text.starts_with("In the guest"))
+        .collect()
+}
+
+#[test]
+fn findings_about_exits_name_the_guests_tasks_that_made_them() {
+    let ports = told(&busy_host(false), &busy_guest(400), "timer-port-exits");
+    assert_eq!(
+        ports,
+        [
+            "In the guest, of 399 accesses to 0x608:PIN, 300 (75.19 %) were made in task server:77 and 99 (24.81 %) were made in its idle \
+             task."
+        ]
+    );
+    // A part that is not known is said, and what is mostly unknown is not told.
+    let most = told(&busy_host(false), &busy_guest(300), "timer-port-exits");
+    assert!(
+        most[0].contains("; of 100 (25.06 %) its recording does not say it"),
+        "{most:?}"
+    );
+    let few = told(&busy_host(false), &busy_guest(150), "timer-port-exits");
+    assert_eq!(few, Vec::<String>::new());
+}
+
+#[test]
+fn findings_about_waits_name_what_waited_in_the_guest() {
+    let waits = told(&busy_host(true), &busy_guest(400), "vcpu-preempted");
+    let [all, longest] = waits.as_slice() else {
+        panic!("{waits:#?}");
+    };
+    assert!(
+        all.contains("in which vCPUs waited for a CPU") && all.contains("fell on task server:77"),
+        "{all}"
+    );
+    // The stall comes behind the window with number 199, which ends in the idle task.
+    assert!(
+        longest.contains("(thread 101) was in its idle task when it stood still for 20"),
+        "{longest}"
+    );
 }

@@ -14,7 +14,7 @@ use session::{Error, Guest, GuestClock, Opened, Options, Session, Whose};
 pub(crate) struct Made {
     pub(crate) tid: i32,
     seed: u64,
-    behind_us: u64,
+    pub(crate) behind_us: u64,
 }
 
 pub(crate) const A: Made = Made {
@@ -52,7 +52,7 @@ pub(crate) fn windows(of: Made) -> Vec<(u64, u64)> {
     out
 }
 
-fn seconds(us: u64) -> String {
+pub(crate) fn seconds(us: u64) -> String {
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 

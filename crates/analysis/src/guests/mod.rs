@@ -8,4 +8,4 @@ mod tasks;
 pub use doing::{Doing as GuestDoing, Who as GuestWho};
 pub(crate) use follow::Follow;
 pub use inside::{Inside, InsideReport};
-pub use tasks::{GuestTask, GuestTasks, GuestTasksReport};
+pub use tasks::{GuestHeld, GuestTask, GuestTasks, GuestTasksReport};

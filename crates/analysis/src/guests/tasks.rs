@@ -18,6 +18,21 @@ const MAX_CHANGES: usize = 1 << 14;
 /// Pairs of a vCPU and something that its guest did which are counted apart; what is beyond is told as unknown.
 const MAX_PAIRS: usize = 1 << 20;
 
+/// Times in which a vCPU was out of its guest at once that are kept of each: the longest, and none that is shorter.
+const LONG: usize = 16;
+const LONG_NS: u64 = 5_000_000;
+
+/// A time in which a vCPU did not run its guest, which had not asked to wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestHeld {
+    /// From when.
+    pub from: u64,
+    /// Until when.
+    pub to: u64,
+    /// What the guest did, and could not go on with.
+    pub who: Who,
+}
+
 /// What a guest did on a vCPU, and where the vCPU's time went meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuestTask {
@@ -38,6 +53,8 @@ pub struct GuestTasksReport {
     pub interrupts: bool,
     /// The same of softirqs.
     pub softirqs: bool,
+    /// The longest times in which the vCPU did not run its guest, in order.
+    pub held: Vec<GuestHeld>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +72,8 @@ struct Track {
     before: Doing,
     /// What it did from which time on, behind that.
     changes: VecDeque<(u64, Doing)>,
+    /// The longest times out of the guest.
+    held: Vec<(u64, u64, Doing)>,
 }
 
 impl Track {
@@ -75,6 +94,27 @@ impl Track {
         let (time, next) = *self.changes.front().filter(|one| one.0 < span.end)?;
         self.changes.pop_front();
         Some((std::mem::replace(&mut self.before, next), time))
+    }
+
+    /// The vCPU was out of its guest from one time to another.
+    fn held(&mut self, from: u64, to: u64, doing: Doing) {
+        if to.saturating_sub(from) < LONG_NS {
+            return;
+        }
+        if let Some(last) = self.held.last_mut()
+            && (last.1, last.2) == (from, doing)
+        {
+            last.1 = to;
+            return;
+        }
+        self.held.push((from, to, doing));
+        if self.held.len() > LONG {
+            let shortest = self.held.iter().enumerate();
+            let shortest = shortest.min_by_key(|(_, (from, to, _))| to - from);
+            if let Some((at, _)) = shortest {
+                self.held.remove(at);
+            }
+        }
     }
 
     /// Returns what the guest does now.
@@ -114,10 +154,7 @@ impl GuestTasks {
         let seen = walked.machine.seen();
         let sums = self.sums.iter().filter(|((of, _), _)| *of == vcpu);
         let tasks = sums.map(|((_, doing), sum)| GuestTask {
-            who: Who {
-                doing: *doing,
-                name: self.follow.called(tid, *doing),
-            },
+            who: self.who(tid, *doing),
             times: seen.settle(&sum.times, sum.kernel_waiting_ns),
             exits: sum.exits,
         });
@@ -134,11 +171,25 @@ impl GuestTasks {
         };
         tasks.sort_by_key(heavy);
         let (interrupts, softirqs) = self.follow.has();
+        let held = self.tracks.get(tid).map_or(&[][..], |track| &track.held);
+        let held = held.iter().map(|&(from, to, doing)| GuestHeld {
+            from,
+            to,
+            who: self.who(tid, doing),
+        });
         Some(GuestTasksReport {
             tasks,
             interrupts,
             softirqs,
+            held: held.collect(),
         })
+    }
+
+    fn who(&self, tid: i32, doing: Doing) -> Who {
+        Who {
+            doing,
+            name: self.follow.called(tid, doing),
+        }
     }
 
     fn sum(&mut self, vcpu: u32, doing: Doing) -> &mut Sum {
@@ -160,6 +211,15 @@ impl GuestTasks {
             return;
         };
         let waiting = span.cause.reason.is_some_and(event::ExitReason::is_waiting);
+        let out = match span.state {
+            State::Guest | State::Poll | State::Halted | State::Unknown => false,
+            State::Runnable => true,
+            _ => !waiting,
+        };
+        let tid = self.tids.get(span.vcpu as usize).copied().flatten();
+        if out && let Some(track) = tid.and_then(|tid| self.tracks.get_mut(tid)) {
+            track.held(start, end, doing);
+        }
         let sum = self.sum(span.vcpu, doing);
         sum.times.add(span.state, end - start);
         if span.state == State::Kernel && waiting {

@@ -30,6 +30,15 @@ struct OfGuest<'s> {
     in_folder: bool,
 }
 
+/// The guests of a host.
+#[derive(Debug, Default)]
+pub struct Paired<'g> {
+    /// Those that are its guests.
+    pub guests: Vec<Guest<'g>>,
+    /// What its folder has and could not be taken, a full sentence each.
+    pub left_out: Vec<String>,
+}
+
 impl Session {
     /// Opens inputs, and puts those of guests to the hosts with which they were recorded, as the files themselves say; what no other one
     /// knows stands by itself. `told` are guests of the one host that there may be then. A folder that `trapline record` made has the
@@ -197,7 +206,7 @@ impl<'s> HostInput<'s> {
     /// # Errors
     ///
     /// Fails when a recording that was named is of no guest of this host.
-    pub fn paired(&self, host: &Opened<'_>) -> Result<(Vec<Guest<'_>>, Vec<String>), Error> {
+    pub fn paired(&self, host: &Opened<'_>) -> Result<Paired<'_>, Error> {
         let mut out = self.left_out.clone();
         let mut inputs = Vec::new();
         for guest in &self.guests {
@@ -218,7 +227,10 @@ impl<'s> HostInput<'s> {
             }
             false => Err(error),
         })?;
-        Ok((guests, out))
+        Ok(Paired {
+            guests,
+            left_out: out,
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use source::{Outcome, Reader};
 
 use crate::{Error, Opened, Scope};
 
-pub use host_input::{HostInput, Told};
+pub use host_input::{HostInput, Paired, Told};
 pub use pair::Whose;
 pub use quality::quality_with;
 
