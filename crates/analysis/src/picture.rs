@@ -132,6 +132,7 @@ impl Picture {
         let mut quality = quality;
         let timeline = study.get_mut::<Timeline>().map(std::mem::take);
         let resumes = study.take_resumes();
+        let mut of_guests = study.get_mut::<GuestTasks>().map(std::mem::take);
         let walked = study.walked();
         let info = study.get::<Info>();
         let info = info.map_or_else(InfoReport::default, |info| info.report(&walked));
@@ -159,6 +160,10 @@ impl Picture {
         let (timeline, examples) = timeline
             .map(|timeline| drawn(timeline, study, &paths, &devices, (start, end)))
             .map(|(mut timeline, examples)| {
+                let lanes = of_guests.as_mut().and_then(GuestTasks::take_lanes);
+                if let Some((lanes, names)) = lanes {
+                    timeline.add_guests(lanes, &names);
+                }
                 timeline.resumes = resumes;
                 (timeline, examples)
             })
@@ -173,7 +178,7 @@ impl Picture {
             vcpus: study.get::<Vcpus>().map(|vcpus| {
                 let mut report = vcpus.report(&walked);
                 name_causes(&mut report, &devices);
-                if let Some(tasks) = study.get::<GuestTasks>() {
+                if let Some(tasks) = &of_guests {
                     report.with_guests(tasks, &walked);
                 }
                 report

@@ -12,13 +12,13 @@ use crate::common::{
 };
 
 /// Recordings that were made together: the host's, and a guest's.
-struct Pair {
-    host: PathBuf,
-    guest: PathBuf,
+pub(crate) struct Pair {
+    pub(crate) host: PathBuf,
+    pub(crate) guest: PathBuf,
 }
 
 /// Returns all pairs of the corpus.
-fn pairs() -> Vec<Pair> {
+pub(crate) fn pairs() -> Vec<Pair> {
     let cases = all_cases();
     let cases = cases.iter().filter(|case| case.kind == "trace.dat");
     let known = cases.filter_map(|case| {
@@ -47,13 +47,13 @@ fn pairs() -> Vec<Pair> {
 }
 
 /// Runs a command over a host and more.
-fn over(command: &str, paths: &[&Path], more: &[&str]) -> Run {
+pub(crate) fn over(command: &str, paths: &[&Path], more: &[&str]) -> Run {
     let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
     let more = more.iter().map(|one| (*one).to_owned());
     run(std::iter::once(command.to_owned()).chain(paths).chain(more))
 }
 
-fn document(command: &str, paths: &[&Path], more: &[&str]) -> Value {
+pub(crate) fn document(command: &str, paths: &[&Path], more: &[&str]) -> Value {
     let mut all = vec!["--format", "json"];
     all.extend_from_slice(more);
     over(command, paths, &all).json().expect("it can be read")

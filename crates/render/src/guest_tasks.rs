@@ -142,14 +142,14 @@ pub(crate) fn summed_text(tasks: &[Summed], layout: Layout) -> String {
     columns.view(LISTED).text(tasks, layout)
 }
 
-/// Returns for a page what the guest of each vCPU did; nothing where no guest's recording was given.
-pub(crate) fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
-    use Unit::{Number, Text};
-    struct OfVcpu {
-        vcpu: String,
-        tid: i32,
-        task: GuestTask,
-    }
+/// What a guest did on a vCPU.
+struct OfVcpu {
+    vcpu: String,
+    tid: i32,
+    task: GuestTask,
+}
+
+fn of_vcpus(report: &VcpusReport) -> Vec<OfVcpu> {
     let all = report.rows.iter().flat_map(|row| {
         let tasks = row.guest.iter().flat_map(|guest| &guest.tasks);
         tasks.map(|task| OfVcpu {
@@ -158,13 +158,50 @@ pub(crate) fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
             task: task.clone(),
         })
     });
-    let all: Vec<OfVcpu> = all.collect();
+    all.collect()
+}
+
+fn vcpu_columns() -> Table<'static, OfVcpu> {
+    use Unit::{Number, Text};
+    columns_of(|row: &OfVcpu| &row.task, |row| called(&row.task.who))
+        .column("vcpu", Text, |row: &OfVcpu| row.vcpu.clone())
+        .left("  vCPU", 20)
+        .show(|row, _| format!("  {}", row.vcpu))
+        .column("vcpu_tid", Number, |row| row.tid)
+}
+
+/// How long what guests did waited while their vCPUs had no CPU, most time first. Idle tasks wait as well: for what wakes them.
+fn stolen(report: &VcpusReport) -> Vec<OfVcpu> {
+    let mut all = of_vcpus(report);
+    let ns = |row: &OfVcpu| row.task.times.get(State::Runnable);
+    all.retain(|row| ns(row) > 0);
+    all.sort_by_key(|row| Reverse(ns(row)));
+    all
+}
+
+/// Returns how long what guests did waited while their vCPUs had no CPU (steal), as JSON.
+pub fn steal_json(report: &VcpusReport) -> Value {
+    vcpu_columns().json(stolen(report))
+}
+
+/// Returns the same as text; nothing where no guest's recording was given.
+pub fn steal_text(report: &VcpusReport, layout: Layout) -> String {
+    if report.rows.iter().all(|row| row.guest.is_none()) {
+        return String::new();
+    }
+    let columns = vcpu_columns();
+    let view = columns.view(["vcpu", "called", "runnable_ns", "guest_ns"]);
+    let title = "steal: how long what guests did waited (runnable) while its vCPU had no CPU\n";
+    title.to_owned() + &view.text(stolen(report), layout)
+}
+
+/// Returns for a page what the guest of each vCPU did; nothing where no guest's recording was given.
+pub(crate) fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
+    let all = of_vcpus(report);
     if all.is_empty() {
         return String::new();
     }
-    let table = columns_of(|row: &OfVcpu| &row.task, |row| called(&row.task.who))
-        .column("vcpu", Text, |row: &OfVcpu| row.vcpu.clone())
-        .column("vcpu_tid", Number, |row| row.tid);
+    let table = vcpu_columns();
     let shown = [
         ("vcpu", "vCPU"),
         ("vcpu_tid", "its thread"),

@@ -10,6 +10,8 @@ use crate::html::Frame;
 use crate::table::{Shown, Table, Unit};
 use crate::{Layout, clean, json};
 
+pub use crate::guest_tasks::{steal_json, steal_text};
+
 /// A row of the table of tasks.
 pub(crate) struct Task<'r> {
     row: &'r TaskRow,

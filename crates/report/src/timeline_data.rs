@@ -117,6 +117,7 @@ fn of(group: LaneGroup) -> &'static str {
         LaneGroup::Vcpus => "vcpu",
         LaneGroup::Threads => "thread",
         LaneGroup::Cpus => "cpu",
+        LaneGroup::Guests => "guest",
     }
 }
 
@@ -150,6 +151,7 @@ fn lane(out: &mut String, lane: &TimelineLane, begin: u64) {
         LaneGroup::Vcpus => "vcpus",
         LaneGroup::Threads => "threads",
         LaneGroup::Cpus => "cpus",
+        LaneGroup::Guests => "guests",
     };
     member(out, "group", group);
     member(out, "label", &lane.label);
@@ -271,10 +273,11 @@ mod tests {
         assert_eq!(document["begin_ns"], "0");
         assert_eq!(document["names"], serde_json::json!(["", "…"]));
         let kinds = document["kinds"].as_array().unwrap();
-        assert_eq!(kinds.len(), 20);
+        assert_eq!(kinds.len(), 25);
         assert_eq!(kinds[9]["id"], "running");
         assert_eq!(kinds[14]["id"], "idle");
-        assert_eq!(kinds[19]["id"], "outside");
+        assert_eq!(kinds[19]["id"], "task");
+        assert_eq!(kinds[24]["id"], "outside");
         for list in ["lanes", "marks", "windows", "notes"] {
             assert_eq!(document[list], serde_json::json!([]), "{list}");
         }

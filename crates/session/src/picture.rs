@@ -299,14 +299,14 @@ impl Opened<'_> {
             study = self.with_stacks(study);
         }
         if !guests.is_empty() {
-            study = self.with_guests(study, guests);
+            study = self.with_guests(study, guests, options);
         }
         self.prepare_with(&mut study, guests);
         study.choose(self.window(), self.left_out())
     }
 
     /// Adds what looks at guests whose recordings are walked too.
-    fn with_guests(&self, study: Study, guests: &[Guest<'_>]) -> Study {
+    fn with_guests(&self, study: Study, guests: &[Guest<'_>], options: &PictureOptions) -> Study {
         let by_task = analysis::Options {
             by: By {
                 vm: guests.len() > 1,
@@ -315,8 +315,12 @@ impl Opened<'_> {
             },
             ..analysis::Options::default()
         };
+        let mut tasks = GuestTasks::new(self.window());
+        if options.timeline {
+            tasks = tasks.with_lanes(options.timeline_limits);
+        }
         study
-            .with(GuestTasks::new(self.window()))
+            .with(tasks)
             .with(Exits::new(by_task))
             .with(Inside::new())
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use analysis::{ExitTable, GuestDoing, Picture};
+use analysis::{ExitTable, GuestDoing, LaneGroup, Picture, TimelineNames};
 use rules::{Case, Diagnosis};
 use session::{Error, Options, PictureOptions, Session, Told};
 
@@ -35,6 +35,13 @@ fn of_host((mut picture, mut diagnosis): (Picture, Diagnosis)) -> String {
     picture.guest_exits.clear();
     for row in picture.vcpus.iter_mut().flat_map(|report| &mut report.rows) {
         row.guest = None;
+    }
+    if let Some(timeline) = &mut picture.timeline {
+        timeline
+            .lanes
+            .retain(|lane| lane.group != LaneGroup::Guests);
+        // Names stand behind those of the host.
+        timeline.names = TimelineNames::default();
     }
     for finding in &mut diagnosis.findings {
         finding
@@ -73,6 +80,30 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
         );
         let rows = picture.vcpus.iter().flat_map(|report| &report.rows);
         assert!(rows.into_iter().all(|row| row.guest.is_some()));
+        if let Some(timeline) = &picture.timeline {
+            let sums = picture.vcpus.iter().flat_map(|report| &report.rows);
+            let lanes = timeline.lanes.iter();
+            let lanes: Vec<_> = lanes
+                .filter(|lane| lane.group == LaneGroup::Guests)
+                .collect();
+            assert_eq!(lanes.len(), 2);
+            // A lane adds up to the table, state by state.
+            for (lane, row) in lanes.iter().zip(sums) {
+                let tasks = &row.guest.as_ref().expect("it has one").tasks;
+                for (kind, _) in (0..).zip(LaneGroup::Guests.kinds()) {
+                    let of = |doing: GuestDoing| match doing {
+                        GuestDoing::Task(_) => 0,
+                        GuestDoing::Interrupt(_) => 1,
+                        GuestDoing::Softirq(_) => 2,
+                        GuestDoing::Idle => 3,
+                        GuestDoing::Unknown => 4,
+                    };
+                    let tasks = tasks.iter().filter(|task| of(task.who.doing) == kind);
+                    let sum: u64 = tasks.map(|task| task.times.total()).sum();
+                    assert_eq!(lane.of(kind), sum, "{}: {kind}", lane.label);
+                }
+            }
+        }
         let told = |all: Vec<_>| all.into_iter().map(of_host).collect::<Vec<_>>();
         assert_eq!(told(with), told(alone));
     }

@@ -4,13 +4,15 @@ import { make } from "../dom.js";
 import type { Data } from "./data.js";
 import type { Palette } from "./palette.js";
 
-const TITLES: Record<string, string> = { vcpu: "vCPUs", thread: "Threads", cpu: "CPUs", all: "All" };
+const TITLES: Record<string, string> = { vcpu: "vCPUs", guest: "Guests", thread: "Threads", cpu: "CPUs", all: "All" };
 const [WIDTH, HEIGHT] = [22, 14];
 
 /** Makes the legend; it is made again when colours change. */
 export function legend(data: Data, palette: Palette): HTMLElement[] {
   const step = palette.size / 8;
-  return [...new Set(data.kinds.map((kind) => kind.of))].map((of) => {
+  const hasGuests = data.lanes.some((lane) => lane.group === "guests");
+  const groups = [...new Set(data.kinds.map((kind) => kind.of))].filter((of) => of !== "guest" || hasGuests);
+  return groups.map((of) => {
     const list = make("ul", { "aria-label": `States of ${TITLES[of] ?? of}` });
     data.kinds.forEach((kind, index) => {
       const look = palette.looks[index];

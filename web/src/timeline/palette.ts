@@ -30,6 +30,9 @@ const LOOKS: Record<string, readonly [keyof typeof PATTERNS, string]> = {
   vcpu: ["plain", "C"],
   backend: ["lines", "E"],
   other: ["falling", "O"],
+  task: ["plain", "T"],
+  interrupt: ["bars", "Q"],
+  softirq: ["falling", "q"],
   unknown: ["checks", "?"],
   outside: ["checks", "–"],
 };

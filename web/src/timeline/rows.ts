@@ -16,6 +16,11 @@ export interface Row {
 
 const HEIGHT = { group: 22, lane: 22, marks: 18, events: 18 } as const;
 
+/** The group whose row folds a lane: what a guest did stands below its vCPU. */
+export function foldOf(group: string): string {
+  return group === "guests" ? "vcpus" : group;
+}
+
 const TITLES: Record<string, string> = { marks: "Marks", vcpus: "vCPUs", threads: "Threads", cpus: "CPUs" };
 
 /** Rows from the top down; lanes of folded groups are left out, and their group's row shows what they add up to. */
@@ -35,15 +40,15 @@ export function rows(data: Data, folded: ReadonlySet<string>): Row[] {
       if (strays) push({ type: "events", group: "marks", label: "other events", detail: "events of no lane, where single events were kept" });
     }
   }
-  const groups = [...new Set(data.lanes.map((lane) => lane.group))];
+  const groups = [...new Set(data.lanes.map((lane) => foldOf(lane.group)))];
   for (const group of groups) {
     const lanes = data.lanes.flatMap((lane, index) => (lane.group === group ? [index] : []));
     push({ type: "group", group, label: `${TITLES[group] ?? group} (${lanes.length})`, lanes });
     if (folded.has(group)) continue;
-    for (const index of lanes) {
-      const lane = data.lanes[index];
-      if (lane) push({ type: "lane", group, label: lane.label, detail: lane.detail, index, lanes: [index] });
-    }
+    data.lanes.forEach((lane, index) => {
+      if (foldOf(lane.group) !== group) return;
+      push({ type: "lane", group: lane.group, label: lane.label, detail: lane.detail, index, lanes: [index] });
+    });
   }
   return out;
 }

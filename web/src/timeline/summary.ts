@@ -11,7 +11,7 @@ import { clock } from "./ticks.js";
 /** Events that are listed at most. */
 const MOST = 300;
 
-const TITLES: Record<string, string> = { vcpus: "vCPUs", threads: "Threads", cpus: "CPUs" };
+const TITLES: Record<string, string> = { vcpus: "vCPUs", guests: "Guests", threads: "Threads", cpus: "CPUs" };
 
 function head(texts: readonly (readonly [string, string, string])[]): HTMLTableSectionElement {
   const row = make("tr");

@@ -65,7 +65,7 @@ export function cellAt(cells: Cells, time: number): number {
   return i < cells.count && (cells.begin[i] as number) <= time ? i : -1;
 }
 
-/** States that a lane may have: those of vCPUs, of threads or of CPUs, which stand together. */
+/** States that a lane may have: those of vCPUs, of threads, of CPUs or of guests, which stand together. */
 export interface States {
   first: number;
   count: number;

@@ -11,7 +11,7 @@ import { Input } from "./input.js";
 import { legend } from "./legend.js";
 import { MarkList, markAt } from "./marks.js";
 import { type Palette, palette } from "./palette.js";
-import { height, type Row, rowAt, rows } from "./rows.js";
+import { foldOf, height, type Row, rowAt, rows } from "./rows.js";
 import { Overview, ruler, sized } from "./strip.js";
 import { Summary } from "./summary.js";
 import { cellAt, firstAbove, sums } from "./sums.js";
@@ -157,7 +157,7 @@ export class Timeline {
     const [from, to] = [time(place.from), time(place.to)];
     const room = from === to ? Math.min(data.length / 20, 1e6) : 0;
     this.marked = new Set(place.lanes.map((id) => data.lanes.findIndex((lane) => lane.id === id)).filter((index) => index >= 0));
-    for (const index of this.marked) this.folded.delete(data.lanes[index]?.group ?? "");
+    for (const index of this.marked) this.folded.delete(foldOf(data.lanes[index]?.group ?? ""));
     this.layout();
     this.setView(from - room, to + room);
     const first = this.rows.findIndex((row) => row.type === "lane" && this.marked.has(row.index));
@@ -425,7 +425,7 @@ export class Timeline {
     if (found.mark) this.gotoMark(found.mark.line, found.mark.index);
     if (found.lane !== undefined) {
       const group = this.data.lanes[found.lane]?.group ?? "";
-      if (this.folded.delete(group)) this.layout();
+      if (this.folded.delete(foldOf(group))) this.layout();
       const row = this.rows.findIndex((one) => one.type === "lane" && one.index === found.lane);
       if (found.from !== undefined && found.to !== undefined) {
         const room = Math.max((found.to - found.from) * 2, 2000);

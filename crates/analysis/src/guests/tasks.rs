@@ -11,6 +11,7 @@ use super::doing::{Doing, Who};
 use super::follow::Follow;
 use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
 use crate::chosen::Window;
+use crate::timeline::{GuestLane, GuestLanes, TimelineLimits};
 
 /// Changes of what a guest did that wait for the host's next span. A guest may run for long without an exit, and what it did before the
 /// last so many changes is not known then.
@@ -124,7 +125,7 @@ impl Track {
 }
 
 /// Adds up spans of vCPUs by what their guests did.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct GuestTasks {
     window: Window,
     follow: Follow,
@@ -133,6 +134,8 @@ pub struct GuestTasks {
     /// The thread of each vCPU of the machine, as far as its guest has events.
     tids: Vec<Option<i32>>,
     sums: FxHashMap<(u32, Doing), Sum>,
+    /// What happened when, where that is asked for.
+    lanes: Option<GuestLanes>,
 }
 
 impl GuestTasks {
@@ -144,7 +147,23 @@ impl GuestTasks {
             tracks: ByNumber::default(),
             tids: Vec::new(),
             sums: FxHashMap::default(),
+            lanes: None,
         }
+    }
+
+    /// Keeps what guests did when as well, for a timeline.
+    pub fn with_lanes(self, limits: TimelineLimits) -> GuestTasks {
+        GuestTasks {
+            lanes: Some(GuestLanes::new(limits)),
+            ..self
+        }
+    }
+
+    /// Takes out what guests did when, if it was kept: lanes, and what the numbers of their names stand for.
+    pub(crate) fn take_lanes(&mut self) -> Option<(Vec<GuestLane>, Vec<Who>)> {
+        let (lanes, names) = self.lanes.take()?.taken(&self.tids);
+        let names = names.iter().map(|(tid, doing)| self.who(*tid, *doing));
+        Some((lanes, names.collect()))
     }
 
     /// Returns what the guest did on a vCPU, by the thread that it is on the host; `None` where there is no guest's recording of it.
@@ -217,6 +236,10 @@ impl GuestTasks {
             _ => !waiting,
         };
         let tid = self.tids.get(span.vcpu as usize).copied().flatten();
+        if let (Some(lanes), Some(tid)) = (&mut self.lanes, tid) {
+            let machine = self.follow.machine(tid).unwrap_or_default();
+            lanes.add(span.vcpu, (machine, tid), doing, start, end);
+        }
         if out && let Some(track) = tid.and_then(|tid| self.tracks.get_mut(tid)) {
             track.held(start, end, doing);
         }

@@ -16,11 +16,18 @@ pub enum LaneGroup {
     Threads,
     /// A CPU of the host.
     Cpus,
+    /// What a vCPU's guest did.
+    Guests,
 }
 
 impl LaneGroup {
     /// All of them.
-    pub const ALL: [LaneGroup; 3] = [LaneGroup::Vcpus, LaneGroup::Threads, LaneGroup::Cpus];
+    pub const ALL: [LaneGroup; 4] = [
+        LaneGroup::Vcpus,
+        LaneGroup::Threads,
+        LaneGroup::Cpus,
+        LaneGroup::Guests,
+    ];
 
     /// Returns its states, in the order of the numbers that cells have ([`Stretch::kind`]): the name that stays the same, and
     /// the name that people read.
@@ -49,6 +56,13 @@ impl LaneGroup {
                 ("vcpu", "runs a vCPU"),
                 ("backend", "runs a back end"),
                 ("other", "runs another task"),
+                ("unknown", "unknown"),
+            ],
+            LaneGroup::Guests => &[
+                ("task", "a task"),
+                ("interrupt", "an interrupt"),
+                ("softirq", "a softirq"),
+                ("idle", "idle"),
                 ("unknown", "unknown"),
             ],
         }

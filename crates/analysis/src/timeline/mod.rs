@@ -13,6 +13,8 @@ mod causes;
 mod cell;
 mod class;
 mod examples;
+mod guest_lanes;
+mod guests;
 mod lane;
 mod limits;
 mod marks;
@@ -25,6 +27,7 @@ mod tasks;
 
 pub use cell::{Cell, KINDS, LaneGroup, OUTSIDE, Stretch, Sum};
 pub use examples::PathExamples;
+pub(crate) use guest_lanes::{GuestLane, GuestLanes};
 pub use limits::TimelineLimits;
 pub use marks::Mark;
 pub use names::TimelineNames;

@@ -137,6 +137,8 @@ impl Plan {
                 LaneGroup::Cpus => {
                     only.cpus.insert(*number, ranges);
                 }
+                // Their lanes have no number, so none is asked for.
+                LaneGroup::Guests => {}
             }
         }
         (parts, only)

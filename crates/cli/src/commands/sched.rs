@@ -3,36 +3,53 @@
 use std::cmp::Reverse;
 
 use analysis::{
-    ContinuityReport, LeftOut, Merge, Picture, Sched, SchedReport, Study, TaskRow, Turns,
+    ContinuityReport, GuestTasks, LeftOut, Merge, Picture, Sched, SchedReport, Study, TaskRow,
+    Turns, Vcpus, VcpusReport,
 };
 use anyhow::{Result, bail};
 use event::Quality;
 use render::sched;
-use session::{HostFacts, Input, Scope, Wanted};
+use serde::Serialize;
+use serde_json::Value;
+use session::{HostFacts, Input, Opened, Scope, Wanted};
 
 use crate::answer::Answer;
 use crate::args::{SchedArgs, SchedBy, SchedSort};
+use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &SchedArgs) -> Result<()> {
-    let session = opening::session(&args.common, &Beside::default(), &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    if let Some(pictures) = input.tables()? {
-        return of_tables(args, &input, pictures, session.host_facts());
+    let beside = Beside {
+        with_guests: true,
+        ..Beside::default()
+    };
+    let paths = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &beside, &paths)?;
+    let joined = Joined::open(&session, &args.recording, &args.guests)?;
+    let input = &joined.host;
+    if paths.len() == 1
+        && let Some(pictures) = input.tables()?
+    {
+        return of_tables(args, input, pictures, session.host_facts());
     }
     // Symbols name the functions of kworkers.
     let recording = input.recording_with_symbols()?;
-    let name = recording.name().to_owned();
+    let guests = recording.guests(joined.inputs()?)?;
     let mut sched = Sched::new();
     let functions = recording.functions();
     sched.caller_at(functions.range(Sched::caller()));
     let mut study = Study::default().with(sched);
+    if !guests.is_empty() {
+        study = study
+            .with(Vcpus::new(recording.window()))
+            .with(GuestTasks::new(recording.window()));
+    }
     study = study.choose(recording.window(), LeftOut::default());
-    study.saved_names(recording.saved_names());
-    study.told(recording.thread_facts());
-    let mut outcome = recording.walk_filtered(&mut study, Scope::Time);
+    recording.prepare_with(&mut study, &guests);
+    let outcomes = recording.walk_filtered_with(&guests, &mut study, Scope::Time);
+    let mut quality = joined::quality(outcomes, &guests);
     study.finish();
     let Some(sched) = study.get::<Sched>() else {
         return Ok(());
@@ -50,10 +67,10 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
         functions,
     );
     sort(&mut report.rows, args.sort);
-    session.host_facts().warn(&mut outcome.quality);
-    recording.warn_of_guess(&mut outcome.quality);
+    session.host_facts().warn(&mut quality);
+    recording.warn_of_guess(&mut quality);
     for lack in &report.lacks {
-        outcome.quality.warn(*lack);
+        quality.warn(*lack);
     }
     let switches = Turns {
         all: report.cpus.iter().map(|cpu| cpu.switches).sum(),
@@ -65,15 +82,48 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
         ..ContinuityReport::default()
     };
     if let Some(warning) = continuity.warning() {
-        outcome.quality.warn(warning);
+        quality.warn(warning);
     }
-    if outcome.quality.lost_events > 0 {
-        outcome.quality.warn(
+    if quality.lost_events > 0 {
+        quality.warn(
             "Events were lost: a delay may have begun or ended with one of them, in perf sched latency too.",
         );
     }
-    let nanoseconds = recording.nanoseconds();
-    print(args, &name, &report, &outcome.quality, nanoseconds)
+    let found = Found {
+        report: &report,
+        steal: steal(&study, &recording),
+        nanoseconds: recording.nanoseconds(),
+    };
+    print(args, &joined.names(), &found, &quality)
+}
+
+/// What there is to print.
+struct Found<'r> {
+    report: &'r SchedReport,
+    /// What guests did on their vCPUs, where guests' recordings were given.
+    steal: Option<VcpusReport>,
+    nanoseconds: bool,
+}
+
+/// The fields of a document.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    sched: sched::Document<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steal: Option<Value>,
+}
+
+/// Returns what guests did on the vCPUs that are asked for.
+fn steal(study: &Study, recording: &Opened<'_>) -> Option<VcpusReport> {
+    let tasks = study.get::<GuestTasks>()?;
+    let walked = study.walked();
+    let mut report = study.get::<Vcpus>()?.report(&walked);
+    report.with_guests(tasks, &walked);
+    report
+        .rows
+        .retain(|row| recording.keeps(row.tid, row.vm_pid));
+    Some(report)
 }
 
 /// Prints what perf sched latency printed, in the layout of all tables.
@@ -106,26 +156,25 @@ fn of_tables(
     };
     sort(&mut report.rows, args.sort);
     facts.warn(&mut quality);
-    print(args, &name, &report, &quality, true)
+    let found = Found {
+        report: &report,
+        steal: None,
+        nanoseconds: true,
+    };
+    print(args, &[name], &found, &quality)
 }
 
-fn print(
-    args: &SchedArgs,
-    name: &str,
-    report: &SchedReport,
-    quality: &Quality,
-    nanoseconds: bool,
-) -> Result<()> {
-    let inputs = [name.to_owned()];
+fn print(args: &SchedArgs, inputs: &[String], found: &Found<'_>, quality: &Quality) -> Result<()> {
     let answer = Answer {
         format: args.common.format,
         command: "sched",
-        inputs: &inputs,
+        inputs,
         quality,
     };
+    let report = found.report;
     answer.print(
         || {
-            let layout = output::layout(args.limit.unwrap_or(usize::MAX), nanoseconds);
+            let layout = output::layout(args.limit.unwrap_or(usize::MAX), found.nanoseconds);
             let mut text = match args.by {
                 SchedBy::Cpu => sched::cpus(report, layout),
                 SchedBy::Task | SchedBy::Comm => sched::table(report, layout),
@@ -135,10 +184,17 @@ fn print(
                 text.push_str(&sched::histogram(report, layout));
                 text.push('\n');
             }
-            text.push_str(&output::quality(name, quality));
+            if let Some(steal) = &found.steal {
+                text.push_str(&sched::steal_text(steal, layout));
+                text.push('\n');
+            }
+            text.push_str(&output::quality(&inputs.join(", "), quality));
             text
         },
-        || sched::document(report),
+        || Document {
+            sched: sched::document(report),
+            steal: found.steal.as_ref().map(sched::steal_json),
+        },
         || match args.by {
             SchedBy::Cpu => sched::cpus_csv(report),
             SchedBy::Task | SchedBy::Comm => sched::csv(report),
