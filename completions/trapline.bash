@@ -1001,7 +1001,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__diagnose)
-            opts="-h --domain --patch --kallsyms --guest-kallsyms --rule --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1024,6 +1024,10 @@ _trapline() {
                     return 0
                     ;;
                 --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2217,7 +2221,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__report)
-            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2244,6 +2248,10 @@ _trapline() {
                     return 0
                     ;;
                 --guest-kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2321,12 +2329,16 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sched)
-            opts="-h --by --sort --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --by --sort --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --by)
                     COMPREPLY=($(compgen -W "task comm cpu" -- "${cur}"))
                     return 0

@@ -54,6 +54,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -l against -d 
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l guest -d 'A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is one host then. May be repeated. Guests whose recordings and the host\'s name each other need no option' -r
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -98,6 +99,7 @@ stalled-vcpu\t''
 lossy-recording\t''
 tracing-disturbs\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest -d 'A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is one host then. May be repeated. Guests whose recordings and the host\'s name each other need no option' -r
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -337,6 +339,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-exits 
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l idle -d 'Show idle CPUs and idle guests too'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l no-inline -d 'Do not show inlined functions of user space'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l by -d 'Show a row for each thread, each thread name, or each CPU' -r -f -a "task\t'Threads'
 comm\t'All threads of one name'
 cpu\t'CPUs'"

@@ -24,7 +24,7 @@ fn of_host(part: &Value) -> Value {
     let findings = part["findings"].as_array_mut();
     for finding in findings.into_iter().flatten() {
         for name in ["evidence", "evidence_data"] {
-            if let Some(list) = finding[name].as_array_mut() {
+            if let Some(list) = finding.get_mut(name).and_then(Value::as_array_mut) {
                 list.retain(|one| {
                     let text = one.as_str().or(one["text"].as_str());
                     !text.unwrap_or_default().starts_with("In the guest")

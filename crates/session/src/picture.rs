@@ -242,6 +242,16 @@ impl Input<'_> {
 }
 
 impl HostInput<'_> {
+    /// Takes a picture of the host's recording, with what its guests did, in one walk ([`Input::picture`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::picture`]. Fails when a guest's recording that was named is of no guest of this host, and says what speaks against it.
+    pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
+        self.input()
+            .picture_of(options, &|opened| self.paired(opened))
+    }
+
     /// Looks at it, and at its guests.
     fn look(&self, options: &PictureOptions) -> Result<Looked, Error> {
         let mut tables = Printed::default();

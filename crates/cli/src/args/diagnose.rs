@@ -59,6 +59,7 @@ rules can be checked, and add the host's settings: 'trapline facts --format json
 Examples:
   trapline diagnose perf.data.guest
   trapline diagnose --facts facts.json --domain dom.xml trace.dat
+  trapline diagnose host.dat guest-a.dat        and which of the guest's tasks it was
   trapline diagnose vmexit.txt ioport.txt       two tables that perf printed
   trapline diagnose --domain w.xml --patch vmexit.txt ioport.txt | patch w.xml
   virsh dumpxml web | trapline diagnose --domain - --format json trace.dat";

@@ -66,5 +66,9 @@ Examples:
   trapline report after.dat --against before.dat -o report.html
                                            the same with what changed
   trapline report --format json trace.dat  the same numbers for a program
+  trapline report host.dat guest-a.dat     a host and its guest, whose recordings name
+                                           each other
+  trapline report host.dat --guest web=guest.perf.data
+                                           the guest of VM web, of any recorder
   trapline report vmexit.txt ioport.txt    what perf kvm stat report printed of one
                                            situation";

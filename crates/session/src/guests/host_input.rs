@@ -6,7 +6,7 @@ use source::ReaderOptions;
 
 use super::{Guest, pair};
 use crate::options::is_standard_input;
-use crate::{Error, Input, Opened, PictureOptions, Session, Taken};
+use crate::{Error, Input, Opened, Session};
 
 /// A guest's recording that is named by itself, and the VM that it is said to be of.
 pub type Told = (PathBuf, Option<String>);
@@ -189,16 +189,6 @@ impl<'s> HostInput<'s> {
     /// Returns whether there are any guests.
     pub fn has_guests(&self) -> bool {
         !self.guests.is_empty()
-    }
-
-    /// Takes a picture of the host's recording, with what its guests did, in one walk ([`Input::picture`]).
-    ///
-    /// # Errors
-    ///
-    /// As [`Input::picture`]. Fails when a guest's recording that was named is of no guest of this host, and says what speaks against it.
-    pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
-        self.input
-            .picture_of(options, &|opened| self.paired(opened))
     }
 
     /// Finds whose guests the recordings are. What stands in the host's folder, and is of no guest of it, is left out, and it is said why.

@@ -42,8 +42,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     };
     let mut parts = Vec::new();
     let mut tables = Tables::default();
+    // Guests are compared with nothing.
+    let mut hosts = Vec::new();
     for host in session.hosts(&args.recordings, &args.guests.all())? {
         let input = host.input();
+        hosts.push(host.path().to_owned());
         let mut own = Printed::default();
         if input.printed(&mut own, &options)? && !host.has_guests() {
             tables.alone.push(input.name().to_owned());
@@ -65,7 +68,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         }
     }
     if let Some(file) = &args.output {
-        return page::write(args, file, &names, &parts, &session);
+        let read = page::Read {
+            names: &names,
+            hosts: &hosts,
+            parts: &parts,
+        };
+        return page::write(args, file, &read, &session);
     }
     let quality = output::merged(parts.iter().map(|part| &part.picture));
     let answer = Answer {

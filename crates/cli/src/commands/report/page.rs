@@ -40,15 +40,23 @@ fn is_standard_output(file: &Path) -> bool {
     file == Path::new("-")
 }
 
+/// What was read.
+pub(super) struct Read<'r> {
+    /// The names of all files.
+    pub names: &'r [String],
+    /// The recordings without those of guests.
+    pub hosts: &'r [PathBuf],
+    pub parts: &'r [Part],
+}
+
 /// Writes the file, and says so.
 pub(super) fn write(
     args: &ReportArgs,
     file: &Path,
-    names: &[String],
-    parts: &[Part],
+    read: &Read<'_>,
     session: &Session,
 ) -> Result<()> {
-    let recordings: Vec<Recording<'_>> = parts.iter().map(recording).collect();
+    let recordings: Vec<Recording<'_>> = read.parts.iter().map(recording).collect();
     let other = args.against.as_ref();
     let compared = other.map(|other| {
         let ready = Ready {
@@ -56,12 +64,12 @@ pub(super) fn write(
             pictures: PictureOptions::to_compare(),
             options: Options::default(),
         };
-        compared(&ready, std::slice::from_ref(other), &args.recordings, None)
+        compared(&ready, std::slice::from_ref(other), read.hosts, None)
     });
     let compared = compared.transpose()?;
     let a: Vec<PathBuf> = other.cloned().into_iter().collect();
-    let (names_a, names_b) = (names_of(&a), names_of(&args.recordings));
-    let title = format!("trapline report: {}", names.join(", "));
+    let (names_a, names_b) = (names_of(&a), names_of(read.hosts));
+    let title = format!("trapline report: {}", read.names.join(", "));
     let page = Page {
         title: &neutral::name(&title),
         version: env!("CARGO_PKG_VERSION"),
