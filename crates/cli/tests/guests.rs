@@ -357,3 +357,36 @@ fn events_of_both_stand_in_the_order_that_trace_cmd_gives_them() {
         .count();
     assert_eq!((of_guest, rows.count()), (7983, 7983 + 10947));
 }
+
+#[test]
+fn behind_the_last_event_of_a_cpu_in_a_cut_file_nobody_knows_what_it_does() {
+    let host = file("x86/host-guest-pingpong/host.dat.zst");
+    let guest = read(&file("x86/host-guest-pingpong/host-a.dat.zst"));
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    let cut = folder.path().join("cut.dat");
+    // CPU 1 has events until 1021.5868 on the host's clock then, and CPU 0 until 1025.2277.
+    std::fs::write(&cut, &guest[..guest.len() * 9 / 10]).expect("there is room");
+    let document = document("vcpus", &[&host, &cut], &[]);
+    let ends = [1_025_227_700_000_u64, 1_021_586_900_000];
+    for (row, end) in list(&document["rows"]).iter().zip(ends) {
+        let states = [
+            "guest_ns",
+            "kernel_ns",
+            "user_ns",
+            "poll_ns",
+            "halted_ns",
+            "runnable_ns",
+        ];
+        let known = list(&row["guest"])
+            .iter()
+            .filter(|task| task["what"] != "unknown");
+        let known: u64 = known
+            .flat_map(|task| states.map(|state| number(task, state)))
+            .sum();
+        let most = end - number(row, "from_ns");
+        assert!(
+            known <= most && known * 10 > most * 8,
+            "{known} of {most}: {row}"
+        );
+    }
+}

@@ -305,10 +305,13 @@ pub enum Side<'a> {
         /// From when on; 0 where of some CPU there is nothing.
         from: u64,
     },
-    /// The recording of one of several machines that are walked together has ended, while that of another goes on.
+    /// The recording of one of several machines that are walked together has ended, while that of another goes on; or the part of it that a
+    /// CPU recorded has, where it was cut off and others go on.
     End {
         /// When its last event was.
         time: u64,
+        /// The CPU; `None` where it is all of the recording.
+        cpu: Option<i32>,
     },
     /// Events were lost before this moment.
     Lost {

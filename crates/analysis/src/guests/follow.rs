@@ -54,7 +54,7 @@ impl Follow {
     ) {
         let (time, only) = match side {
             Side::Lost { time, cpu, .. } => (*time, Some(*cpu)),
-            Side::End { time } => (*time, None),
+            Side::End { time, cpu } => (*time, *cpu),
             _ => return,
         };
         for &tid in &self.tids {

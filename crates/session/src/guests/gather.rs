@@ -11,6 +11,8 @@ use super::spread::Spread;
 
 /// Windows or events that are kept at most; beyond that, only those of a part of the time are.
 const MOST: usize = 1 << 20;
+/// CPUs of a guest that are told apart: KVM allows a VM 4096 (`KVM_MAX_VCPUS`).
+const MAX_CPUS: usize = 1 << 14;
 
 /// When each thread was in its guest.
 #[derive(Debug, Default)]
@@ -100,6 +102,8 @@ pub(crate) struct Times {
     pub(crate) by_cpu: BTreeMap<u32, Vec<u64>>,
     /// When there was something on any CPU.
     pub(crate) density: Density,
+    /// The last time that there was something, by CPU.
+    last: Vec<Option<u64>>,
     count: usize,
     most: Option<usize>,
 }
@@ -113,7 +117,21 @@ impl Times {
         }
     }
 
+    /// Returns when there was something last on each CPU.
+    pub(crate) fn ends(&self) -> Vec<(u64, i32)> {
+        let cpus = self.last.iter().zip(0i32..);
+        cpus.filter_map(|(time, cpu)| Some(((*time)?, cpu)))
+            .collect()
+    }
+
     fn add(&mut self, cpu: u32, time: u64) {
+        let at = cpu as usize;
+        if at < MAX_CPUS {
+            if self.last.len() <= at {
+                self.last.resize(at + 1, None);
+            }
+            self.last[at] = Some(time);
+        }
         if !self.spread.has(time.saturating_add_signed(self.offset_ns)) {
             return;
         }

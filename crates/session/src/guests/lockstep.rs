@@ -194,6 +194,9 @@ struct Fed {
     /// The next event of the batch, and the next side record.
     at: usize,
     aside: usize,
+    /// When its CPUs' parts end before the recording does, and which: in order, and those behind `ended` are to come.
+    ends: Vec<(u64, i32)>,
+    ended: usize,
     /// When its last event was.
     last: u64,
     over: bool,
@@ -225,7 +228,8 @@ impl Fed {
                 }
                 Err(_) => {
                     self.over = true;
-                    inner.side_of(self.machine, &Side::End { time: self.last });
+                    let time = self.last;
+                    inner.side_of(self.machine, &Side::End { time, cpu: None });
                 }
             }
         }
@@ -282,6 +286,13 @@ impl Fed {
         let Some(event) = self.batch.events.get(self.at) else {
             return ControlFlow::Continue(());
         };
+        while let Some((time, cpu)) = self.ends.get(self.ended).copied()
+            && time < event.time
+        {
+            self.ended += 1;
+            let cpu = Some(cpu);
+            inner.side_of(self.machine, &Side::End { time, cpu });
+        }
         self.at += 1;
         self.last = event.time;
         let kind = self.kinds.get(event.kind as usize).and_then(Option::as_ref);
@@ -388,6 +399,8 @@ pub(super) struct Walked<'w> {
     pub(super) fit: Fit,
     /// The number of its machine.
     pub(super) machine: u16,
+    /// When its CPUs' last events are, on its own clock, where it was cut off and these differ by that.
+    pub(super) ends: &'w [(u64, i32)],
 }
 
 /// Kinds of events that a text of a host may have: it asks for each when it comes upon it, when those of guests have their indexes.
@@ -408,6 +421,12 @@ pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink
                 answers: answered,
                 over: false,
             };
+            let mut ends: Vec<(u64, i32)> = guest
+                .ends
+                .iter()
+                .map(|(time, cpu)| (guest.fit.host(*time), *cpu))
+                .collect();
+            ends.sort_unstable();
             let reader = guest.reader;
             walks.push(Builder::new().spawn_scoped(scope, move || {
                 let outcome = reader.walk(&mut feeder);
@@ -422,6 +441,8 @@ pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink
                 batch: Batch::default(),
                 at: 0,
                 aside: 0,
+                ends,
+                ended: 0,
                 last: 0,
                 over: false,
             });

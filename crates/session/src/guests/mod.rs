@@ -35,6 +35,8 @@ pub struct GuestInput<'s> {
 pub struct Guest<'s> {
     reader: Reader<'s>,
     about: GuestAbout,
+    /// When its CPUs' last events are, on its own clock, where it was cut off and these differ by that.
+    ends: Vec<(u64, i32)>,
 }
 
 /// What was found of how a guest's recording joins its host's.
@@ -132,6 +134,7 @@ impl Opened<'_> {
                 reader: &guest.reader,
                 fit: *guest.fit(),
                 machine,
+                ends: &guest.ends,
             });
         let walked: Vec<lockstep::Walked<'_>> = walked.collect();
         lockstep::walk(self.reader(), &walked, sink)

@@ -123,7 +123,11 @@ fn one<'g>(
     let (whose, candidates) = candidates(host, &input, others)?;
     let around = header.together.offset_ns;
     let mut times = Times::new(around.unwrap_or(0));
-    input.reader.walk(&mut times);
+    let outcome = input.reader.walk(&mut times);
+    let ends = match outcome.quality.uneven_from {
+        Some(_) => times.ends(),
+        None => Vec::new(),
+    };
     let tried = candidates.into_iter().map(|candidate| {
         let found = fitted(&input, windows, &mut times, &candidate.vcpus);
         let recorded = around.map(|offset_ns| Fit {
@@ -170,6 +174,7 @@ fn one<'g>(
             clock,
         },
         reader: input.reader,
+        ends,
     })
 }
 
