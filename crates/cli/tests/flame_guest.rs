@@ -398,6 +398,15 @@ fn what_cannot_be_put_together_is_refused() {
         assert!(done.stderr.contains(why), "{args:?}: {}", done.stderr);
     };
     refused(&[&host, "--guest", &format!("77={guest}")], "2989");
+    refused(
+        &[&host, "--guest", &format!("web={guest}")],
+        "no VM that is called so",
+    );
+    // It may stand behind the host's as well, as other commands have it.
+    let given = |args: &[&str]| run(["flame"].iter().chain(args)).text();
+    let told = given(&[&host, "--guest", &format!("2989={guest}")]);
+    assert_eq!(given(&[&host, &guest]), told);
+    refused(&[&host, &guest, "--guest", &guest], "cannot be used with");
     // The guest has no vCPUs of its own.
     refused(&[&guest, "--guest", &host], "no thread");
     let switches = file("vmx/tiny-irqchip/perf.data.zst").display().to_string();

@@ -47,7 +47,7 @@ pub(crate) struct Told {
 }
 
 /// Reads `NAME=REC`, or a path alone; a file whose own name has such a sign is a path.
-fn told(text: &str) -> Result<Told, String> {
+pub(crate) fn told(text: &str) -> Result<Told, String> {
     let alone = Told {
         vm: None,
         path: text.into(),

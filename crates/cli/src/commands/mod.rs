@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
     Paths(PathsArgs),
     /// Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON.
-    Flame(flame::FlameArgs),
+    Flame(Box<flame::FlameArgs>),
     /// Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers.
     Sched(SchedArgs),
     /// Record a host's events with little disturbance, with its settings beside them.

@@ -3,32 +3,84 @@
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    GuestSide, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy, Vcpus,
-    Walked,
+    GuestSide, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy, VcpuThread,
+    Vcpus, Walked,
 };
-use anyhow::{Result, bail};
-use session::{BinaryOptions, Options, Scope, Session};
+use anyhow::{Result, anyhow, bail};
+use model::Vm;
+use session::{BinaryOptions, Opened, Options, Scope, Session};
 
-use crate::args::Common;
+use crate::args::{Common, Told};
 
-/// A recording made inside a guest, and the process of its VM if that is said.
+/// A recording made inside a guest, and the VM whose it is if that is said.
 #[derive(Debug, Clone)]
 pub(super) struct GuestRecording {
-    vm_pid: Option<i32>,
+    vm: Option<String>,
     path: PathBuf,
 }
 
-/// Reads `PID=REC`, or a path alone.
-pub(super) fn parse(text: &str) -> Result<GuestRecording, String> {
-    let (vm_pid, path) = match text.split_once('=') {
-        Some((pid, path)) if pid.parse::<i32>().is_ok() => (pid.parse().ok(), path),
-        _ => (None, text),
-    };
-    if path.is_empty() {
-        return Err("names no recording".to_owned());
+impl From<&Told> for GuestRecording {
+    fn from(told: &Told) -> GuestRecording {
+        GuestRecording {
+            vm: told.vm.clone(),
+            path: told.path.clone(),
+        }
     }
-    let path = path.into();
-    Ok(GuestRecording { vm_pid, path })
+}
+
+impl From<&PathBuf> for GuestRecording {
+    fn from(path: &PathBuf) -> GuestRecording {
+        GuestRecording {
+            vm: None,
+            path: path.clone(),
+        }
+    }
+}
+
+/// Returns the threads of the host that are vCPUs of a guest's VM. Where several VMs are left, `paired` says which they are, by the events of both.
+fn chosen(
+    name: &str,
+    told: Option<&str>,
+    vms: &[Vm],
+    vcpus: Vec<VcpuThread>,
+    paired: impl FnOnce() -> Result<Vec<(u32, i32)>>,
+) -> Result<Vec<VcpuThread>> {
+    let mut pids: Vec<Option<i32>> = vcpus.iter().map(|vcpu| vcpu.vm_pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    if pids.is_empty() {
+        bail!(
+            "{name}: no thread of the host's recording is known as a vCPU, so no guest has a place in it"
+        );
+    }
+    let Some(told) = told else {
+        if pids.len() == 1 {
+            return Ok(vcpus);
+        }
+        let paired = paired().map_err(|error| {
+            anyhow!(
+                "{name}: the host's recording has several VMs, {}; say whose guest this is with --guest NAME={name} (its events do not: \
+                 {error})",
+                list(&pids)
+            )
+        })?;
+        let of = |vcpu: &VcpuThread| paired.iter().any(|(_, tid)| *tid == vcpu.tid);
+        return Ok(vcpus.into_iter().filter(of).collect());
+    };
+    let vm = vms.iter().find(|vm| vm.is_called(told));
+    let pid = told.parse::<i32>().ok();
+    let of = |vcpu: &VcpuThread| match vm {
+        Some(vm) => vm.vcpus.iter().any(|one| one.tid == vcpu.tid),
+        None => pid.is_some() && vcpu.vm_pid == pid,
+    };
+    let found: Vec<VcpuThread> = vcpus.into_iter().filter(of).collect();
+    if found.is_empty() {
+        bail!(
+            "--guest {told}={name}: the host's recording has no VM that is called so, or has that process, only {}",
+            list(&pids)
+        );
+    }
+    Ok(found)
 }
 
 /// What was recorded inside a guest, ready to be put in its place.
@@ -47,31 +99,24 @@ impl GuestRecording {
         common: &Common,
         kallsyms: Option<&Path>,
         binaries: BinaryOptions,
+        recording: &Opened<'_>,
         host: &Profile,
         walked: &Walked<'_>,
     ) -> Result<Ready> {
         let name = self.path.display().to_string();
-        let mut vcpus = host.vcpu_threads(walked.machine);
-        let mut vms: Vec<Option<i32>> = vcpus.iter().map(|vcpu| vcpu.vm_pid).collect();
-        vms.sort_unstable();
-        vms.dedup();
-        match (self.vm_pid, vms.len()) {
-            (_, 0) => bail!(
-                "{name}: no thread of the host's recording is known as a vCPU, so no guest has a place in it"
-            ),
-            (Some(pid), _) if !vms.contains(&Some(pid)) => {
-                bail!(
-                    "--guest {pid}={name}: the host's recording has no VM with process {pid}, only {}",
-                    list(&vms)
-                )
-            }
-            (Some(pid), _) => vcpus.retain(|vcpu| vcpu.vm_pid == Some(pid)),
-            (None, 1) => {}
-            (None, _) => bail!(
-                "{name}: the host's recording has several VMs, {}; say whose guest this is with --guest PID={name}",
-                list(&vms)
-            ),
-        }
+        let vcpus = chosen(
+            &name,
+            self.vm.as_deref(),
+            &walked.machine.vms(),
+            host.vcpu_threads(walked.machine),
+            || {
+                let session = Session::open(Options::default())?;
+                let input = session.input(&self.path)?;
+                let guests = recording.guests(vec![input.guest(None)?])?;
+                let vcpus = guests.iter().flat_map(|guest| guest.vcpus());
+                Ok(vcpus.copied().collect())
+            },
+        )?;
         let session = Session::open(Options {
             spool_limit: common.spool_limit,
             kallsyms: kallsyms.map(Path::to_owned),
@@ -83,21 +128,21 @@ impl GuestRecording {
             ..Options::default()
         })?;
         let input = session.input(&self.path)?;
-        let recording = input.recording_with_symbols()?;
+        let inside = input.recording_with_symbols()?;
         let options = ProfileOptions {
             idle: true,
             by: ProfileBy::Cpu,
             ..ProfileOptions::default()
         };
-        let mut study = Study::default().with(Profile::new(options, &recording.kernel_files()));
-        recording.prepare(&mut study);
-        recording.walk_filtered(&mut study, Scope::Events);
+        let mut study = Study::default().with(Profile::new(options, &inside.kernel_files()));
+        inside.prepare(&mut study);
+        inside.walk_filtered(&mut study, Scope::Events);
         study.finish();
         let namer = Namer {
-            host: recording.functions(),
+            host: inside.functions(),
             ..Namer::default()
         };
-        let mut user = recording.user_functions();
+        let mut user = inside.user_functions();
         let side = study
             .get::<Profile>()
             .map(|profile| profile.guest_side(&study.walked(), namer, &mut user));
@@ -109,7 +154,7 @@ impl GuestRecording {
         Ok(Ready {
             side,
             name,
-            cpus: recording.header().cpus,
+            cpus: inside.header().cpus,
         })
     }
 }
@@ -175,4 +220,67 @@ pub(super) fn guest_ns(study: &Study) -> Vec<(i32, u64)> {
     known
         .map(|row| (row.tid, row.times.get(model::State::Guest)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Vcpu;
+
+    use super::*;
+
+    /// Two VMs with a vCPU each: `web`, process 100, and `db`, process 200.
+    fn two() -> (Vec<Vm>, Vec<VcpuThread>) {
+        let vms = [("web", 100), ("db", 200)].map(|(name, pid)| Vm {
+            pid: Some(pid),
+            name: Some(name.to_owned()),
+            process: None,
+            uuid: None,
+            vcpus: vec![Vcpu {
+                id: 0,
+                tid: pid + 1,
+                thread: 0,
+            }],
+            helpers: Vec::new(),
+            guessed: false,
+        });
+        let vcpus = [100, 200].map(|pid| VcpuThread {
+            vm_pid: Some(pid),
+            tid: pid + 1,
+            vcpu: 0,
+            by: VcpuBy::Events,
+        });
+        (vms.to_vec(), vcpus.to_vec())
+    }
+
+    fn tids(told: Option<&str>, paired: Result<Vec<(u32, i32)>>) -> Result<Vec<i32>> {
+        let (vms, vcpus) = two();
+        let found = chosen("guest.data", told, &vms, vcpus, || paired)?;
+        Ok(found.iter().map(|vcpu| vcpu.tid).collect())
+    }
+
+    #[test]
+    fn a_guest_is_of_the_vm_that_is_said_or_that_events_show() {
+        let unasked = || Err(anyhow!("nobody asked"));
+        for (told, tid) in [("web", 101), ("100", 101), ("db", 201), ("200", 201)] {
+            assert_eq!(tids(Some(told), unasked()).ok(), Some(vec![tid]), "{told}");
+        }
+        assert_eq!(tids(None, Ok(vec![(0, 201)])).ok(), Some(vec![201]));
+        let error = |found: Result<Vec<i32>>| found.expect_err("it is refused").to_string();
+        let several = error(tids(None, Err(anyhow!("it has no kvm_entry"))));
+        assert!(
+            several.contains("several VMs, 100, 200") && several.contains("kvm_entry"),
+            "{several}"
+        );
+        let nobody = error(tids(Some("mail"), unasked()));
+        assert!(nobody.contains("only 100, 200"), "{nobody}");
+        // One VM needs neither.
+        let (vms, mut vcpus) = two();
+        vcpus.truncate(1);
+        let one = chosen("guest.data", None, &vms, vcpus, unasked);
+        assert_eq!(one.map(|one| one.len()).ok(), Some(1));
+        assert!(
+            error(chosen("guest.data", None, &[], Vec::new(), unasked).map(|_| Vec::new()))
+                .contains("no thread")
+        );
+    }
 }

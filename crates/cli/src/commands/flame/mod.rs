@@ -20,11 +20,12 @@ use render::flame;
 use session::{Input, Opened, Scope, Session};
 
 use crate::answer::Answer;
-use crate::args::Common;
+use crate::args::{Common, Told, told_guest};
 use crate::opening::{self, Beside};
 use crate::output;
 use binaries::BinaryArgs;
 use folded::CountUnit;
+use guest::GuestRecording;
 use write::Form;
 
 /// Rows of each table on a terminal.
@@ -37,6 +38,10 @@ pub(crate) struct FlameArgs {
     /// Recording, or folded stacks (a line for each: frame;frame;frame COUNT), or - for standard input.
     #[arg(value_name = "REC")]
     recording: PathBuf,
+
+    /// The same as --guest GUEST.
+    #[arg(value_name = "GUEST", conflicts_with_all = ["guest", "diff", "off_cpu", "guest_exits"])]
+    inside: Option<PathBuf>,
 
     /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each
     /// stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
@@ -96,9 +101,11 @@ pub(crate) struct FlameArgs {
     guestmount: Option<PathBuf>,
 
     /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time.
-    /// Where the host has several VMs, say whose it is: PID=REC, by the process of the VM.
-    #[arg(long, value_name = "[PID=]REC", value_parser = guest::parse, conflicts_with_all = ["diff", "off_cpu", "guest_exits"])]
-    guest: Option<guest::GuestRecording>,
+    /// Where the host has several VMs, NAME says whose it is: the VM's name, UUID or process. Without it the events of both show it,
+    /// where the host's has kvm_entry and kvm_exit.
+    #[arg(long, value_name = "[NAME=]REC", value_parser = told_guest, conflicts_with_all = ["diff", "off_cpu", "guest_exits"])]
+    guest: Option<Told>,
+
     /// Show what changed from REC to this recording, B. Shares are compared, so neither has to be as long as the other.
     #[arg(long, value_name = "B")]
     diff: Option<PathBuf>,
@@ -245,12 +252,14 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let keep = |tid: i32, pid: Option<i32>| !waits || recording.keeps(tid, pid);
     let walked = study.walked();
     let guest_ns = guest::guest_ns(&study);
-    let side = args.guest.as_ref();
+    let inside = args.inside.as_ref().map(GuestRecording::from);
+    let side = args.guest.as_ref().map(GuestRecording::from).or(inside);
     let side = side.map(|guest| {
         guest.side(
             &args.common,
             args.guest_kallsyms.as_deref(),
             args.binaries.options(),
+            &recording,
             profile,
             &walked,
         )
