@@ -5,8 +5,10 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::instances::list;
+use crate::common::page::Page;
 use crate::common::{Failures, file, number, read, run, write_text};
 use crate::guests::{Pair, document, over, pairs};
+use crate::report_page::{commands_tell_the_same, is_sound};
 
 const HOST: &str = "x86/host-guest-pingpong/host.dat.zst";
 const GUEST: &str = "x86/host-guest-pingpong/host-a.dat.zst";
@@ -224,4 +226,26 @@ fn guests_are_no_inputs_twice() {
     let run = run(["report", host.as_str(), guest.as_str(), told.as_str()]);
     assert_eq!(run.status, 1);
     assert!(run.stderr.contains("is given twice"), "{}", run.stderr);
+}
+
+#[test]
+fn a_host_and_its_guest_stand_in_one_page_whose_numbers_commands_print() {
+    let mut failures = Failures::default();
+    let mut compared = 0;
+    for Pair { host, guest } in &pairs() {
+        let what = guest.display().to_string();
+        let (run, page) = Page::of(&[host, guest], &[]);
+        failures.check(run.status == 0, || format!("{what}: {}", run.stderr));
+        let page = page.expect("a page");
+        is_sound(&mut failures, &what, &page);
+        let names: Vec<String> = page.tables().into_iter().map(|table| table.name).collect();
+        for table in ["vcpus-guest", "exits-vmexit-guest"] {
+            failures.check(names.iter().any(|name| name == table), || {
+                format!("{what}: no {table}")
+            });
+        }
+        compared += commands_tell_the_same(&mut failures, &what, &page);
+    }
+    failures.check(compared > 2_000, || format!("{compared} numbers"));
+    failures.finish(2_000);
 }

@@ -20,7 +20,7 @@ const SECTIONS: [&str; 10] = [
 const MAX_BYTES: usize = 5 << 20;
 
 /// Checks what holds for every page.
-fn is_sound(failures: &mut Failures, what: &str, page: &Page) {
+pub(crate) fn is_sound(failures: &mut Failures, what: &str, page: &Page) {
     failures.check(page.text.len() < MAX_BYTES, || {
         format!("{what}: {} bytes", page.text.len())
     });
@@ -91,6 +91,7 @@ fn rows_of(table: &Table, document: &Value) -> Vec<Value> {
             all.filter(|event| event["count"] != 0).collect()
         }
         "vcpus-behind" => within("behind"),
+        "vcpus-guest" => within("guest"),
         "vcpus-user" => within("user"),
         "sched-cpus" => list(&document["cpus"]),
         "sched-work" => list(&document["work"]),
@@ -179,7 +180,7 @@ fn equals(failures: &mut Failures, what: &str, table: &Table, document: &Value) 
 }
 
 /// Runs the commands of a page: all of them succeed, and their numbers are those of its tables. Returns how many were compared.
-fn commands_tell_the_same(failures: &mut Failures, what: &str, page: &Page) -> usize {
+pub(crate) fn commands_tell_the_same(failures: &mut Failures, what: &str, page: &Page) -> usize {
     let mut documents: BTreeMap<String, Option<Value>> = BTreeMap::new();
     for command in page.commands() {
         let run = shell(&command, "--format json");

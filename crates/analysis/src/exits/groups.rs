@@ -8,6 +8,9 @@ use super::{By, ExitRow, GuestFunction};
 use crate::analysis::GuestEvent;
 use crate::guests::{Follow, GuestDoing, GuestWho};
 
+/// Groups by what guests did, at most: what is beyond is told as unknown.
+const MAX_GROUPS: usize = 1 << 20;
+
 /// What the rows of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Group {
@@ -65,11 +68,14 @@ impl Groups {
     }
 
     fn in_guest(&mut self, tid: i32) -> i32 {
-        let key = Group {
+        let mut key = Group {
             tid,
             doing: self.by.task.then(|| self.follow.doing(tid)),
             code: self.by.function.then(|| self.left.code(tid)),
         };
+        if self.list.len() >= MAX_GROUPS && !self.index.contains_key(&key) {
+            key.doing = key.doing.map(|_| GuestDoing::Unknown);
+        }
         let list = &mut self.list;
         *self.index.entry(key).or_insert_with(|| {
             list.push(key);

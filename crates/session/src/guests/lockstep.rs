@@ -197,9 +197,11 @@ struct Fed {
     /// When its CPUs' parts end before the recording does, and which: in order, and those behind `ended` are to come.
     ends: Vec<(u64, i32)>,
     ended: usize,
-    /// When its last event was.
+    /// When its last event is, whether or not anybody wants it.
     last: u64,
+    /// Nothing more comes, and that was said.
     over: bool,
+    closed: bool,
 }
 
 impl Fed {
@@ -226,11 +228,7 @@ impl Fed {
                     // Where the guest's walk has ended, the channel says so next.
                     let _ = self.answers.send(wanted);
                 }
-                Err(_) => {
-                    self.over = true;
-                    let time = self.last;
-                    inner.side_of(self.machine, &Side::End { time, cpu: None });
-                }
+                Err(_) => self.over = true,
             }
         }
     }
@@ -274,16 +272,22 @@ impl Fed {
         }
     }
 
-    /// Returns when its next event is; `None` if there is none any more.
+    /// Returns when its next event is, or when it ends; `None` if it has ended.
     fn next_time(&mut self, inner: &mut dyn Sink, next: &mut u32) -> Option<u64> {
         self.fill(inner, next);
-        self.batch.events.get(self.at).map(|event| event.time)
+        match self.batch.events.get(self.at) {
+            Some(event) => Some(event.time),
+            None => (!self.closed).then_some(self.last),
+        }
     }
 
-    /// Passes its next event on.
+    /// Passes its next event on, or says that there is none any more.
     fn pass(&mut self, inner: &mut dyn Sink) -> ControlFlow<()> {
         self.asides(inner, self.at);
         let Some(event) = self.batch.events.get(self.at) else {
+            self.closed = true;
+            let time = self.last;
+            inner.side_of(self.machine, &Side::End { time, cpu: None });
             return ControlFlow::Continue(());
         };
         while let Some((time, cpu)) = self.ends.get(self.ended).copied()
@@ -294,7 +298,7 @@ impl Fed {
             inner.side_of(self.machine, &Side::End { time, cpu });
         }
         self.at += 1;
-        self.last = event.time;
+        self.last = self.last.max(event.time);
         let kind = self.kinds.get(event.kind as usize).and_then(Option::as_ref);
         let Some(ty) = kind.map(OwnedType::ty) else {
             return ControlFlow::Continue(());
@@ -401,6 +405,8 @@ pub(super) struct Walked<'w> {
     pub(super) machine: u16,
     /// When its CPUs' last events are, on its own clock, where it was cut off and these differ by that.
     pub(super) ends: &'w [(u64, i32)],
+    /// When its last event is, on its own clock.
+    pub(super) last: Option<u64>,
 }
 
 /// Kinds of events that a text of a host may have: it asks for each when it comes upon it, when those of guests have their indexes.
@@ -443,8 +449,9 @@ pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink
                 aside: 0,
                 ends,
                 ended: 0,
-                last: 0,
+                last: guest.last.map_or(0, |last| guest.fit.host(last)),
                 over: false,
+                closed: false,
             });
         }
         let mut lockstep = Lockstep {

@@ -37,6 +37,8 @@ pub struct Guest<'s> {
     about: GuestAbout,
     /// When its CPUs' last events are, on its own clock, where it was cut off and these differ by that.
     ends: Vec<(u64, i32)>,
+    /// When its last event is.
+    last: Option<u64>,
 }
 
 /// What was found of how a guest's recording joins its host's.
@@ -135,6 +137,7 @@ impl Opened<'_> {
                 fit: *guest.fit(),
                 machine,
                 ends: &guest.ends,
+                last: guest.last,
             });
         let walked: Vec<lockstep::Walked<'_>> = walked.collect();
         lockstep::walk(self.reader(), &walked, sink)

@@ -124,10 +124,11 @@ fn one<'g>(
     let around = header.together.offset_ns;
     let mut times = Times::new(around.unwrap_or(0));
     let outcome = input.reader.walk(&mut times);
-    let ends = match outcome.quality.uneven_from {
-        Some(_) => times.ends(),
-        None => Vec::new(),
-    };
+    let mut ends = times.ends();
+    let last = ends.iter().map(|(time, _)| *time).max();
+    if outcome.quality.uneven_from.is_none() {
+        ends.clear();
+    }
     let tried = candidates.into_iter().map(|candidate| {
         let found = fitted(&input, windows, &mut times, &candidate.vcpus);
         let recorded = around.map(|offset_ns| Fit {
@@ -175,6 +176,7 @@ fn one<'g>(
         },
         reader: input.reader,
         ends,
+        last,
     })
 }
 
