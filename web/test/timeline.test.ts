@@ -61,6 +61,20 @@ test("what is told of a stretch, of a sum and of several", () => {
   assert.equal(lanes(SAMPLE, [0, 1], "vCPUs", 2000, 1000)?.head, "vCPUs: about 4 stretches");
 });
 
+test("what a guest did stands below its vCPU and is folded with it", () => {
+  const cells: number[] = [0, 10, 0, 0, 0, -1];
+  const lane = (id: string, group: string, label: string): object => ({ id, group, label, detail: "", vm: "", cells });
+  const lanes = [lane("tid-1", "vcpus", "vCPU 0"), lane("guest-tid-1", "guests", "guest of vCPU 0"), lane("tid-2", "vcpus", "vCPU 1"), lane("cpu-0", "cpus", "CPU 0")];
+  const some = data([], { lanes });
+  const labels = (folded: string[]): string[] => rows(some, new Set(folded)).map((row) => row.label);
+  assert.deepEqual(labels([]), ["vCPUs (2)", "vCPU 0", "guest of vCPU 0", "vCPU 1", "CPUs (1)", "CPU 0"]);
+  assert.deepEqual(labels(["vcpus"]), ["vCPUs (2)", "CPUs (1)", "CPU 0"]);
+  // The group adds up its vCPUs alone, and a guest's lane has states of its own.
+  const all = rows(some, new Set());
+  assert.deepEqual(all[0]?.lanes, [0, 2]);
+  assert.deepEqual([all[2]?.group, all[2]?.index], ["guests", 1]);
+});
+
 test("rows are folded and found", () => {
   const all = rows(SAMPLE, new Set());
   assert.deepEqual(all.map((row) => `${row.type} ${row.label}`), ["group Marks", "marks findings", "marks lost", "events other events", "group vCPUs (2)", "lane a vCPU 0", "lane a vCPU 1"]);
