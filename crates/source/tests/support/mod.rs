@@ -272,6 +272,7 @@ fn analyse(reader: &Reader<'_>, which: usize) {
             ..By::default()
         },
         split: false,
+        ..Options::default()
     }));
     if let Some(formats) = reader.formats() {
         let names = formats
