@@ -249,11 +249,10 @@ fn held(case: &Case<'_>, finding: &Finding) -> Option<Evidence> {
         }
     }
     let (ns, tid, who) = found?;
-    let (vm, name) = (None, who);
     Some(says!(
         "In the guest, {vcpu} was in {name} when it stood still for {time}.",
         vcpu = case.vcpu_called(tid),
-        name = called((vm, name)),
+        name = called((None, who)),
         time = Ns(ns),
     ))
 }
