@@ -1,7 +1,8 @@
 //! Lists the files of `builtin/`, so that a new path is a new file and no line elsewhere.
 //!
 //! What lies in the folder itself is followed and printed by default, in the order of the numbers that the files' names begin
-//! with; what lies in `on-request/` when it is asked for.
+//! with; what lies in `with-guests/` where guests' recordings are given, or when it is asked for; what lies in `on-request/` when it
+//! is asked for.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ fn main() -> io::Result<()> {
         PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("builtin");
     let mut out = String::new();
     list(&mut out, "BUILTIN", &folder)?;
+    list(&mut out, "WITH_GUESTS", &folder.join("with-guests"))?;
     list(&mut out, "ON_REQUEST", &folder.join("on-request"))?;
     let to = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("builtin.rs");
     fs::write(to, out)

@@ -3,7 +3,7 @@
 use event::{Data, Event, EventType, Side};
 use paths::Paths;
 
-use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Walked, Want};
+use crate::analysis::{Analysis, Context, GuestEvent, Needs, Note, States, Turn, Walked, Want};
 use crate::series::Measured;
 use crate::slices::Amount;
 
@@ -35,6 +35,25 @@ impl Analysis for Paths {
                 hand_out(self, context);
             }
         }
+    }
+
+    fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        Paths::wants_of_guest(self, ty)
+    }
+
+    fn guest_event(&mut self, guest: &GuestEvent<'_>, context: &mut Context<'_>) {
+        // What happened on nobody knows which vCPU belongs to no instance.
+        let Some(vcpu) = guest.vcpu_tid else {
+            return;
+        };
+        self.take_of_guest(guest.event, guest.data, vcpu, context.machine);
+        if self.has_listed() {
+            hand_out(self, context);
+        }
+    }
+
+    fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
+        Paths::guest_side(self, machine, side);
     }
 
     fn side(&mut self, side: &Side<'_>) {

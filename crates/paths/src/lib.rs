@@ -43,12 +43,16 @@ mod builtin {
 /// The built-in paths: name and text of each, in the order in which they are printed. They are the files of `builtin/`.
 pub const BUILTIN: &[(&str, &str)] = builtin::BUILTIN;
 
+/// Paths whose steps are in guests too: they are followed where guests' recordings are walked with the host's, and when they are asked
+/// for. They are the files of `builtin/with-guests/`.
+pub const WITH_GUESTS: &[(&str, &str)] = builtin::WITH_GUESTS;
+
 /// Paths that are followed only when they are asked for, by a person or a rule: the files of `builtin/on-request/`.
 pub const ON_REQUEST: &[(&str, &str)] = builtin::ON_REQUEST;
 
 /// Returns a built-in path.
 pub fn builtin(name: &str) -> Option<lang::Path> {
-    let mut all = BUILTIN.iter().chain(ON_REQUEST);
+    let mut all = BUILTIN.iter().chain(WITH_GUESTS).chain(ON_REQUEST);
     let (_, text) = all.find(|(known, _)| *known == name)?;
     lang::parse(text).ok()
 }
@@ -59,6 +63,12 @@ pub fn all_builtin() -> Vec<lang::Path> {
         .iter()
         .filter_map(|(name, _)| builtin(name))
         .collect()
+}
+
+/// Returns the built-in paths that go through guests.
+pub fn with_guests() -> Vec<lang::Path> {
+    let names = WITH_GUESTS.iter();
+    names.filter_map(|(name, _)| builtin(name)).collect()
 }
 
 #[cfg(test)]
@@ -77,7 +87,7 @@ mod tests {
 
     #[test]
     fn built_in_paths_are_understood() {
-        for (name, text) in BUILTIN.iter().chain(ON_REQUEST) {
+        for (name, text) in BUILTIN.iter().chain(WITH_GUESTS).chain(ON_REQUEST) {
             match lang::parse(text) {
                 Ok(path) => assert_eq!(path.name, *name),
                 Err(error) => panic!("{name}: {error}"),

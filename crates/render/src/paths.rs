@@ -408,6 +408,9 @@ impl Instances {
 #[derive(Debug, Serialize)]
 struct Step<'a> {
     name: &'a str,
+    /// The recording of the guest in which it was reached; left out on the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<&'a str>,
     time_ns: u64,
     /// Null where it is not known.
     cpu: Option<i32>,
@@ -418,6 +421,7 @@ struct Step<'a> {
 fn steps(steps: &[StepReport]) -> Value {
     json::list(steps.iter().map(|step| Step {
         name: &step.name,
+        machine: step.machine.as_deref(),
         time_ns: step.time,
         cpu: (step.cpu >= 0).then_some(step.cpu),
         tid: step.tid,

@@ -75,7 +75,8 @@ fn why(error: &io::Error) -> String {
 }
 
 fn built_in() -> String {
-    let all = paths::BUILTIN.iter().chain(paths::ON_REQUEST);
+    let all = paths::BUILTIN.iter();
+    let all = all.chain(paths::WITH_GUESTS).chain(paths::ON_REQUEST);
     let known: Vec<&str> = all.map(|(name, _)| *name).collect();
     known.join(", ")
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Common;
 use super::values::Named;
+use super::{Common, GuestArgs};
 
 /// `trapline paths`.
 #[derive(Debug, Args)]
@@ -15,8 +15,11 @@ pub(crate) struct PathsArgs {
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
+    #[command(flatten)]
+    pub guests: GuestArgs,
+
     /// Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those
-    /// that are for --path only. May be repeated.
+    /// that are for --path only; with guests' recordings, also those that go through guests. May be repeated.
     #[arg(long, value_name = "NAME|FILE", hide_possible_values = true, value_parser = Named::path())]
     pub path: Vec<String>,
 
@@ -67,8 +70,11 @@ fn paths_help() -> String {
             .collect()
     };
     let always = list(paths::BUILTIN);
+    let with_guests = list(paths::WITH_GUESTS);
     let on_request = list(paths::ON_REQUEST);
-    format!("Built-in paths:\n{always}and, with --path only:\n{on_request}\n{PATHS_HELP}")
+    format!(
+        "Built-in paths:\n{always}and, with recordings of guests or --path:\n{with_guests}and, with --path only:\n{on_request}\n{PATHS_HELP}"
+    )
 }
 
 const PATHS_HELP: &str = "\
@@ -80,6 +86,8 @@ Examples:
   trapline paths trace.dat
   trapline paths --path irqfd --slow 5ms trace.dat
   trapline paths --path irqfd --instance 33 trace.dat
+  trapline paths host.dat guest-a.dat guest-b.dat
+  trapline paths --path packet --each host.dat
   trapline paths --path irqfd --each --format csv trace.dat
   trapline paths --from 'kvm_exit[reason==HLT]' --to kvm_entry perf.data
                                    (on AMD reason==hlt)

@@ -29,7 +29,10 @@ impl Named {
     pub(super) fn path() -> Named {
         Named {
             names: || {
-                let all = paths::BUILTIN.iter().chain(paths::ON_REQUEST);
+                let all = paths::BUILTIN
+                    .iter()
+                    .chain(paths::WITH_GUESTS)
+                    .chain(paths::ON_REQUEST);
                 all.map(|(name, _)| *name).collect()
             },
             parse: |name| Ok(name.to_owned()),

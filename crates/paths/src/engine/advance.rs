@@ -20,7 +20,9 @@ impl Paths {
         if !bound.joins {
             let (chain, step) = (bound.chain, bound.step);
             if self.advanced != Some((chain, step))
-                && (0..step).all(|before| self.can_skip(self.index.number(chain, before)))
+                && (0..step).all(|before| {
+                    self.can_begin_behind(self.index.number(chain, before), now.thread)
+                })
             {
                 self.begin(bound, chain, step, now, machine);
             }
@@ -69,6 +71,11 @@ impl Paths {
             return;
         }
         let (chain, step) = (bound.chain, bound.step);
+        let yields = self.index.steps[bound.number as usize].yields;
+        if yields.is_some_and(|to| self.advanced == Some((chain, to))) {
+            self.give_up(at, None);
+            return;
+        }
         self.advanced = Some((chain, step));
         let at = if self.index.steps[bound.number as usize].each {
             match self.fork(at) {
@@ -255,11 +262,12 @@ impl Paths {
         let reached = Reached {
             // At most `MAX_STEPS`.
             step: u8::try_from(step).unwrap_or(u8::MAX),
+            machine: now.event.machine(),
             time: now.event.time.max(before.unwrap_or(0)),
             cpu: now.event.cpu,
             thread: now.thread,
             task: now.task,
-            switch: matches!(now.data, event::Data::SchedSwitch(_)),
+            switch: now.guest.is_none() && matches!(now.data, event::Data::SchedSwitch(_)),
         };
         let takes_back = self.index.alts[bound.alt as usize].takes_back;
         let live = &mut self.live[at as usize];
@@ -286,7 +294,7 @@ impl Paths {
             return;
         }
         self.notice(at, now, machine);
-        if ends {
+        if ends || self.is_all_of_host(at, bound.number as usize) {
             self.complete(at);
         } else {
             self.register(at);

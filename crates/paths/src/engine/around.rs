@@ -92,6 +92,10 @@ impl Paths {
                 };
             }
         }
+        if now.guest.is_some() {
+            // It happens in the guest, and says nothing of the vCPU's thread.
+            return;
+        }
         if let Data::KvmVcpuWakeup(wakeup) = now.data
             && now.thread == subject
         {
@@ -339,7 +343,7 @@ impl Paths {
                 let noted = live.notes.as_ref();
                 cpu == NONE
                     || may_be(live)
-                    || live.last().cpu == cpu
+                    || (live.last().machine == 0 && live.last().cpu == cpu)
                     || on(live.last().thread)
                     || noted.is_some_and(|notes| notes.cpu == cpu || on(notes.subject))
                     || noted.is_some_and(|n| n.back_end.is_some_and(|(slot, ..)| on(slot)))

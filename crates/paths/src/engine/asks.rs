@@ -4,6 +4,7 @@ use model::{Halt, Machine};
 
 use super::bind::{Ask, Read};
 use super::compare::compare;
+use super::guest;
 use super::{Now, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{Class, Op, Value};
@@ -22,6 +23,10 @@ impl Paths {
             Read::Target => now.target,
             Read::Raised => Some(now.raised as u64),
             Read::Reason => None,
+            Read::Inside => now.guest.map(|guest| guest.inside),
+            Read::GuestTask => now.guest.and_then(|guest| guest.task),
+            Read::GuestPrev => now.guest.and_then(|guest| guest.prev),
+            Read::Machine => Some(u64::from(now.event.machine())),
             Read::Field(getter) => getter.get(now.event, now.data).map(|value| value.key()),
         }
     }
@@ -61,10 +66,14 @@ impl Paths {
             Ask::Compare(Read::Field(getter), op, wanted) => getter
                 .get(now.event, now.data)
                 .is_some_and(|value| compare(&value, *op, wanted)),
-            Ask::Compare(Read::Thread, op, wanted) => self.compare_tid(now.event.tid, *op, wanted),
+            Ask::Compare(Read::Thread, op, wanted) => self.compare_tid(now.tid, *op, wanted),
             Ask::Compare(read, op, wanted) => {
                 let value = match read {
                     Read::Cpu => Some(as_field(now.event.cpu)),
+                    Read::Machine => Some(u64::from(now.event.machine())),
+                    Read::Inside => now.guest.and_then(|guest| guest::tid(guest.inside)),
+                    Read::GuestTask => now.guest.and_then(|guest| guest::tid(guest.task?)),
+                    Read::GuestPrev => now.guest.and_then(|guest| guest::tid(guest.prev?)),
                     read => self
                         .thread_of(read, now)
                         .and_then(|slot| machine.threads().at(slot))
@@ -159,7 +168,7 @@ fn reason(now: &Now<'_, '_>, machine: &mut Machine) -> Option<ExitReason> {
     match now.data {
         event::Data::KvmExit(exit) => Some(exit.reason),
         _ => machine
-            .vcpu_of(now.event.tid)
+            .vcpu_of(now.tid)
             .and_then(|vcpu| machine.cause(vcpu).reason),
     }
 }

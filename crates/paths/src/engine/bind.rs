@@ -18,6 +18,12 @@ pub(crate) enum Read {
     Target,
     Raised,
     Reason,
+    /// The task of a guest that makes the event, is woken or gets the CPU, or leaves it.
+    Inside,
+    GuestTask,
+    GuestPrev,
+    /// Which machine it happens on.
+    Machine,
     /// Nothing: it is alike for all.
     Any,
     Field(FieldReader),
@@ -26,6 +32,10 @@ pub(crate) enum Read {
 impl Read {
     fn of(attr: &Attr, ty: &EventType<'_>) -> Read {
         match attr {
+            Attr::Task if ty.machine != 0 => Read::GuestTask,
+            Attr::Prev if ty.machine != 0 => Read::GuestPrev,
+            Attr::Inside => Read::Inside,
+            Attr::Machine => Read::Machine,
             Attr::Thread => Read::Thread,
             Attr::Task => Read::Task,
             Attr::Prev => Read::Prev,
@@ -235,7 +245,10 @@ pub(crate) fn bind(
         tracer: is_function_tracer(ty.system, ty.name),
         binding: Binding::default(),
     };
-    watch(&mut binder.binding, ty);
+    // What the engine itself looks at is the host's.
+    if ty.machine == 0 {
+        watch(&mut binder.binding, ty);
+    }
     for ((path, at), first) in index.chains.iter().zip(&index.first_step) {
         let chain = &paths[*path as usize].chains[*at as usize];
         for (step, number) in chain.steps.iter().zip(*first..) {
@@ -276,17 +289,25 @@ impl Binder<'_, '_> {
 
     /// Binds what a step of this number is reached by, what it counts for nothing by, and what ends instances there.
     fn step(&mut self, step: &Step, number: u32) {
-        if self.tracer {
-            self.calls_disable(&step.unless, Some(number), None);
-        } else if self.matches(&step.unless) {
-            self.binding.disables.push(number);
+        let of_host = self.ty.machine == 0;
+        if of_host {
+            if self.tracer {
+                self.calls_disable(&step.unless, Some(number), None);
+            } else if self.matches(&step.unless) {
+                self.binding.disables.push(number);
+            }
+            self.ends(step, number);
         }
-        self.ends(step, number);
         let index = self.index;
         for alt_number in &index.steps[number as usize].alts {
             let plan = &index.alts[*alt_number as usize];
             let alt = &plan.said;
-            if self.tracer {
+            if plan.in_guest == of_host {
+                continue;
+            }
+            if !of_host {
+                // What guests record does not say what is not to be guessed of the host.
+            } else if self.tracer {
                 self.calls_disable(&alt.unless, None, Some(*alt_number));
             } else if self.matches(&alt.unless) {
                 self.binding.disables_alts.push(*alt_number);

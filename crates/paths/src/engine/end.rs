@@ -77,7 +77,10 @@ impl Paths {
             .only
             .time
             .is_none_or(|(from, to)| from <= first.time && first.time <= to);
-        let on_cpu = (self.only.cpus.as_ref()).is_none_or(|cpus| cpus.has(first.cpu));
+        let on_cpu = (self.only.cpus.as_ref()).is_none_or(|cpus| {
+            let mut on_host = live.reached().iter().filter(|reached| reached.machine == 0);
+            on_host.next().is_some_and(|reached| cpus.has(reached.cpu))
+        });
         let of_thread = self.only.threads.as_ref().is_none_or(|threads| {
             let has = |slot: u32| threads.binary_search(&self.tasks.get(slot).tid).is_ok();
             match &live.notes {

@@ -1,7 +1,7 @@
 //! One instance under way.
 
 use super::plan::{Steps, one};
-use crate::lang::{MAX_ROLES, MAX_STEPS};
+use crate::lang::MAX_ROLES;
 use crate::notes::Notes;
 
 /// A step that was reached.
@@ -9,11 +9,13 @@ use crate::notes::Notes;
 pub struct Reached {
     /// Which, in the chain.
     pub step: u8,
+    /// On which machine its event was: 0 is the host.
+    pub machine: u16,
     /// When.
     pub time: u64,
-    /// On which CPU its event was.
+    /// On which CPU of that machine its event was.
     pub cpu: i32,
-    /// Slot of the thread that made its event.
+    /// Slot of the host's thread that made its event: of a guest's, the vCPU's.
     pub thread: u32,
     /// Slot of the task that was woken, or got the CPU, by it.
     pub task: Option<u32>,
@@ -31,14 +33,14 @@ pub(crate) struct Live {
     pub waits: Vec<(u32, u64)>,
     /// What it ends by: the number of each, and the thread whose event it has to be.
     pub ends: Vec<(u32, u64)>,
-    reached: [Reached; MAX_STEPS],
-    len: u8,
+    /// At most [`MAX_STEPS`](crate::lang::MAX_STEPS); most instances reach few.
+    reached: Vec<Reached>,
     /// The same as a set.
     pub steps: Steps,
     pub roles: [u64; MAX_ROLES],
-    pub bound: u8,
+    pub bound: u16,
     /// Roles that hold a ticket: which vCPU it is has yet to turn out.
-    pub pending: u8,
+    pub pending: u16,
     /// Whether what had to come soon has not.
     pub late: bool,
     /// The event that reached the last step: which one it was of the recording.
@@ -65,7 +67,7 @@ pub(crate) fn memory_key(chain: u32, role: usize, by: u64) -> (u32, u8, u64) {
 
 impl Live {
     pub(crate) fn reached(&self) -> &[Reached] {
-        &self.reached[..self.len as usize]
+        &self.reached
     }
 
     pub(crate) fn last(&self) -> Reached {
@@ -75,17 +77,14 @@ impl Live {
     /// Adds a step. Time does not run backwards, though the times of a damaged recording may.
     pub(crate) fn reach(&mut self, mut reached: Reached) {
         reached.time = reached.time.max(self.last().time);
-        if let Some(place) = self.reached.get_mut(self.len as usize) {
-            *place = reached;
-            self.len += 1;
-            self.steps |= one(usize::from(reached.step));
-        }
+        self.reached.push(reached);
+        self.steps |= one(usize::from(reached.step));
     }
 
     /// Forgets the last step.
     pub(crate) fn take_back(&mut self) {
         self.steps &= !one(self.last_step());
-        self.len = self.len.saturating_sub(1);
+        self.reached.pop();
     }
 
     /// Returns the last step.
@@ -147,7 +146,7 @@ impl Live {
         self.counted = false;
         self.waits.clear();
         self.ends.clear();
-        self.len = 0;
+        self.reached.clear();
         self.steps = 0;
         self.bound = 0;
         self.pending = 0;

@@ -10,6 +10,7 @@ mod asks;
 mod bind;
 mod compare;
 mod end;
+mod guest;
 mod instance;
 mod look;
 mod plan;
@@ -89,6 +90,8 @@ pub struct Paths {
     disabled: Vec<bool>,
     disabled_alts: Vec<bool>,
     tasks: Tasks,
+    /// Guests whose recordings are walked with the host's.
+    guests: guest::Guests,
     interrupts: Interrupts,
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
     raised: FxHashMap<u32, (Raised, Option<u64>)>,
@@ -145,7 +148,11 @@ pub struct Paths {
 struct Now<'a, 'e> {
     event: &'a Event<'e>,
     data: &'a Data,
+    /// The host's thread that makes it: of a guest's event, the vCPU's.
     thread: u32,
+    tid: i32,
+    /// Who makes it in the guest, if it happens in one.
+    guest: Option<guest::Inside>,
     /// The task it is about, and of a switch the one that leaves.
     task: Option<u32>,
     prev: Option<u32>,
@@ -169,6 +176,7 @@ impl Paths {
             disabled: vec![false; steps],
             disabled_alts: vec![false; alts],
             tasks: Tasks::default(),
+            guests: guest::Guests::default(),
             interrupts: Interrupts::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),
@@ -311,7 +319,7 @@ impl Paths {
         }
     }
 
-    /// Tells whether events of a kind are wanted.
+    /// Tells whether events of a kind are wanted, of the host or of a guest.
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
         let wanted = binding.wanted;
@@ -469,6 +477,8 @@ impl Paths {
             event,
             data,
             thread,
+            tid: event.tid,
+            guest: None,
             task: None,
             prev: None,
             target: None,

@@ -1,15 +1,15 @@
 //! Paths as the engine goes by them: what a path file says of steps and alternatives, by number.
 
-use crate::lang::{Alt, End, Optional, Path, Step};
+use crate::lang::{Alt, Attr, End, Optional, Path, Step};
 
 /// A set of the steps of one chain, which has at most [`MAX_STEPS`](crate::lang::MAX_STEPS).
-pub(crate) type Steps = u16;
+pub(crate) type Steps = u64;
 
 /// Returns the set of one step.
 #[inline]
 pub(super) fn one(step: usize) -> Steps {
     let step = u32::try_from(step).unwrap_or(u32::MAX);
-    1u16.checked_shl(step).unwrap_or(0)
+    1u64.checked_shl(step).unwrap_or(0)
 }
 
 /// Returns a set of steps.
@@ -62,6 +62,7 @@ pub(crate) struct StepPlan {
     pub each: bool,
     pub soon: bool,
     pub coalesces: bool,
+    pub several: bool,
     /// Whether an instance that reaches it is complete.
     pub ends: bool,
     pub unique: Vec<usize>,
@@ -69,6 +70,14 @@ pub(crate) struct StepPlan {
     pub only_after: Steps,
     pub needs: Vec<usize>,
     pub recall: Vec<(usize, Vec<usize>)>,
+    /// The step, of which an event that takes an instance there is no event of this one.
+    pub yields: Option<usize>,
+    /// All events that reach it are a guest's.
+    pub in_guest: bool,
+    /// So are those of all steps behind it, and there are some.
+    pub rest_in_guest: bool,
+    /// The role that holds a vCPU of that guest, where it has to be one.
+    pub guest_of: Option<usize>,
     /// Its alternatives.
     pub alts: Vec<u32>,
     /// Alternatives that take it back if it was the last one.
@@ -78,19 +87,27 @@ pub(crate) struct StepPlan {
 }
 
 impl StepPlan {
-    fn of(step: &Step, last: bool) -> StepPlan {
+    fn of(step: &Step, rest: &[Step]) -> StepPlan {
+        let last = rest.is_empty();
+        let joins = step.alts.iter().flat_map(|alt| &alt.joins);
+        let mut of_thread = joins.filter(|join| join.attr == Attr::Thread && !join.differs);
         StepPlan {
+            in_guest: step.is_in_guest(),
+            rest_in_guest: !last && rest.iter().all(Step::is_in_guest),
+            guest_of: of_thread.next().map(|join| join.role),
             optional: step.optional,
             counts: step.counts,
             each: step.each,
             soon: step.soon,
             coalesces: step.coalesces,
+            several: step.several,
             ends: step.ends || last,
             unique: step.unique.clone(),
             not_after: set(step.not_after.iter().copied()),
             only_after: set(step.only_after.iter().copied()),
             needs: step.needs.clone(),
             recall: step.recall.clone(),
+            yields: None,
             alts: Vec::new(),
             back: Vec::new(),
             ended_by: Vec::new(),
@@ -115,6 +132,10 @@ pub(crate) struct AltPlan {
     pub only_after: Steps,
     pub soon: bool,
     pub only_binds: bool,
+    /// Its events are a guest's.
+    pub in_guest: bool,
+    /// Roles that hold a vCPU of that guest, and that hold the guest.
+    pub guest_by: (Option<usize>, Option<usize>),
     /// Steps that reaching it takes back, and whether it names one.
     pub takes_back: Steps,
     pub instead: bool,
@@ -129,6 +150,10 @@ pub(crate) struct AltPlan {
 impl AltPlan {
     fn of(alt: &Alt, chain: u32, step: u32, number: u32, steps: &[Step]) -> AltPlan {
         let same = alt.joins.iter().filter(|join| !join.differs);
+        let role_of = |attr: Attr| {
+            let mut joins = alt.joins.iter().filter(|join| !join.differs);
+            joins.find(|join| join.attr == attr).map(|join| join.role)
+        };
         let named = |name: &String| {
             let all = steps.iter().enumerate();
             set(all.filter(|(_, step)| step.name == *name).map(|(at, _)| at))
@@ -141,6 +166,8 @@ impl AltPlan {
             only_after: set(alt.only_after.iter().copied()),
             soon: alt.soon,
             only_binds: alt.only_binds,
+            in_guest: alt.in_guest,
+            guest_by: (role_of(Attr::Thread), role_of(Attr::Machine)),
             takes_back: alt.instead_of.as_ref().map_or(0, named),
             instead: alt.instead_of.is_some(),
             joins: !alt.joins.is_empty(),
@@ -195,11 +222,12 @@ impl Index {
                 index.recalled.push(recalled.collect());
                 for (step, at) in chain.steps.iter().zip(0u32..) {
                     let number = place(index.steps.len());
-                    let last = at as usize + 1 == chain.steps.len();
-                    let mut plan = StepPlan::of(step, last);
+                    let mut plan = StepPlan::of(step, &chain.steps[at as usize + 1..]);
                     let ends = ends_of(step).zip(index.all_ends..);
                     let ends = ends.map(|((end, how), n)| (n, end.of, how));
                     plan.ended_by = ends.collect();
+                    plan.yields = (step.yields.as_ref())
+                        .and_then(|name| chain.steps.iter().position(|one| one.name == *name));
                     index.all_ends += place(plan.ended_by.len());
                     index.steps.push(plan);
                     let plan = |alt| AltPlan::of(alt, chain_number, at, number, &chain.steps);

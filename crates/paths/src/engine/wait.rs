@@ -37,7 +37,7 @@ struct Next {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct From {
     steps: Steps,
-    bound: u8,
+    bound: u16,
     late: bool,
 }
 
@@ -120,12 +120,30 @@ impl Places {
 }
 
 impl Paths {
-    /// Whether a step can be passed over, as far as is known now.
+    /// Whether an instance can pass over a step, as far as is known now.
     #[inline]
-    pub(super) fn can_skip(&self, number: usize) -> bool {
-        match self.index.steps[number].optional {
+    pub(super) fn can_skip(&self, number: usize, live: &Live) -> bool {
+        let step = &self.index.steps[number];
+        match step.optional {
             Optional::Never => self.disabled[number],
             Optional::Always => true,
+            Optional::Unrecorded if step.in_guest => {
+                let vcpu = step.guest_of.and_then(|role| live.known(role));
+                !self.is_recorded_in_guest(number, vcpu)
+            }
+            Optional::Unrecorded => self.disabled[number] || !self.recorded[number],
+        }
+    }
+
+    /// Whether an instance that a thread's event begins can do without a step before it.
+    pub(super) fn can_begin_behind(&self, number: usize, thread: u32) -> bool {
+        let step = &self.index.steps[number];
+        match step.optional {
+            Optional::Never => self.disabled[number],
+            Optional::Always => true,
+            Optional::Unrecorded if step.in_guest => {
+                !self.is_recorded_in_guest(number, Some(u64::from(thread)))
+            }
             Optional::Unrecorded => self.disabled[number] || !self.recorded[number],
         }
     }
@@ -137,7 +155,7 @@ impl Paths {
         live.counted
             && live.reached().len() > 1
             && steps.map(|step| first + step).all(|number| {
-                self.can_skip(number) || self.index.steps[number].is_barred(live.steps)
+                self.can_skip(number, live) || self.index.steps[number].is_barred(live.steps)
             })
     }
 
@@ -146,6 +164,10 @@ impl Paths {
     #[inline]
     pub(super) fn occupy(&mut self, at: u32, step: usize) -> bool {
         let number = self.index.number(self.live[at as usize].chain, step);
+        if self.index.steps[number].several {
+            self.vacate(at);
+            return true;
+        }
         self.index.steps[number].unique.is_empty() || self.takes_place(at, number)
     }
 
@@ -291,7 +313,10 @@ impl Paths {
                     waits.extend(live.waits_by(*alt, &self.index));
                 }
             }
-            if !self.can_skip(number) {
+            // What is recorded of one guest is not the same for all instances.
+            holds &=
+                !(this.in_guest && this.optional == Optional::Unrecorded) || self.guests.is_empty();
+            if !self.can_skip(number, live) {
                 break;
             }
         }

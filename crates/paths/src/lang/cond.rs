@@ -118,6 +118,10 @@ pub enum Attr {
     Raised,
     /// Why a vCPU is out of its guest: the exit's reason, as `perf kvm stat report` prints it.
     Reason,
+    /// The task of a guest that makes the event; none on the host.
+    Inside,
+    /// Which guest the event happens in, by the number of its machine; 0 on the host.
+    Machine,
     /// Nothing, which all events have alike. It has no name in the language.
     Any,
     /// One of its fields, by the name that its format gives it; or one of those that all forms of a
@@ -142,6 +146,8 @@ impl Attr {
             "target" => Attr::Target,
             "raised" => Attr::Raised,
             "reason" => Attr::Reason,
+            "inside" => Attr::Inside,
+            "machine" => Attr::Machine,
             _ => Attr::Field(text.to_owned()),
         })
     }

@@ -61,6 +61,7 @@ struct ChainToml {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct StepToml {
     name: String,
+    machine: Option<String>,
     optional: Option<Skip>,
     #[serde(default)]
     counts: bool,
@@ -70,6 +71,8 @@ struct StepToml {
     unique: Many,
     #[serde(default)]
     coalesces: bool,
+    #[serde(default)]
+    several: bool,
     #[serde(default)]
     until: Many,
     #[serde(default)]
@@ -90,6 +93,7 @@ struct StepToml {
     needs: Many,
     #[serde(default)]
     recall: Many,
+    yields: Option<String>,
     #[serde(default)]
     event: Many,
     #[serde(default, rename = "where")]
@@ -106,6 +110,7 @@ struct StepToml {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct AltToml {
     event: Many,
+    machine: Option<String>,
     #[serde(default)]
     unless: Many,
     #[serde(default)]
@@ -265,13 +270,15 @@ fn check_name(name: &str, before: &[&str]) -> Result<(), LangError> {
     Ok(())
 }
 
-/// What a step can be reached instead of is a step of its chain.
+/// What a step can be reached instead of, and what it yields to, are steps of its chain.
 fn check_instead_of(step: &Step, tables: &[StepToml]) -> Result<(), LangError> {
-    let mut all = step.alts.iter().filter_map(|alt| alt.instead_of.as_ref());
-    match all.find(|instead| !tables.iter().any(|table| table.name == **instead)) {
+    let all = step.alts.iter().filter_map(|alt| alt.instead_of.as_ref());
+    let all = all.map(|name| ("instead-of", name));
+    let mut all = all.chain(step.yields.iter().map(|name| ("yields", name)));
+    match all.find(|(_, named)| !tables.iter().any(|table| table.name == **named)) {
         None => Ok(()),
-        Some(instead) => Err(LangError(format!(
-            "instead-of = \"{instead}\": there is no such step"
+        Some((key, named)) => Err(LangError(format!(
+            "{key} = \"{named}\": there is no such step"
         ))),
     }
 }
@@ -305,6 +312,11 @@ fn step(
     let not_after = steps_before(&table.not_after, before)?;
     let only_after = steps_before(&table.only_after, before)?;
     let unique = known_roles(&table.unique, roles)?;
+    if table.several && !unique.is_empty() {
+        return Err(LangError(
+            "has unique and several; there is one instance at a time with the same roles, or there are several".to_owned(),
+        ));
+    }
     let recall = recalls(&table.recall, roles)?;
     let needs = known_roles(&table.needs, roles)?;
     Ok(Step {
@@ -315,6 +327,7 @@ fn step(
         each: table.each,
         unique,
         coalesces: table.coalesces,
+        several: table.several,
         until: ends(&table.until, roles)?,
         over: ends(&table.over, roles)?,
         soon: table.soon,
@@ -324,6 +337,7 @@ fn step(
         not_after,
         only_after,
         recall,
+        yields: table.yields.clone(),
         alts,
     })
 }
@@ -356,17 +370,18 @@ fn steps_before(names: &Many, before: &[&str]) -> Result<Vec<usize>, LangError> 
 /// Parses the alternatives of a step: the one that stands in its own table, and those in tables of theirs.
 fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Vec<Alt>, LangError> {
     let mut alts = Vec::new();
+    let in_guest = is_in_guest(table.machine.as_deref())?;
     if !table.event.list().is_empty() {
-        alts.push(alt(
-            &table.event,
-            &table.conds,
-            &table.join,
-            &table.bind,
-            roles,
-        )?);
+        let one = alt(&table.event, &table.conds, &table.join, &table.bind, roles)?;
+        alts.push(Alt {
+            in_guest: in_guest.unwrap_or(false),
+            ..one
+        });
     }
     for on in &table.on {
         let mut one = alt(&on.event, &on.conds, &on.join, &on.bind, roles)?;
+        let own = is_in_guest(on.machine.as_deref())?;
+        one.in_guest = own.or(in_guest).unwrap_or(false);
         one.unless = patterns(&on.unless)?;
         one.not_after = steps_before(&on.not_after, before)?;
         one.only_after = steps_before(&on.only_after, before)?;
@@ -383,6 +398,18 @@ fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Ve
         )));
     }
     Ok(alts)
+}
+
+/// Whether events are a guest's, as far as `machine` says.
+fn is_in_guest(machine: Option<&str>) -> Result<Option<bool>, LangError> {
+    match machine {
+        None => Ok(None),
+        Some("host") => Ok(Some(false)),
+        Some("guest") => Ok(Some(true)),
+        Some(other) => Err(LangError(format!(
+            "machine = \"{other}\": expected \"host\" or \"guest\""
+        ))),
+    }
 }
 
 /// Parses `ROLE by ROLE` and `ROLE by ROLE and ROLE`.
@@ -482,6 +509,7 @@ fn alt(
         not_after: Vec::new(),
         only_after: Vec::new(),
         instead_of: None,
+        in_guest: false,
         soon: false,
         only_binds: false,
         within: None,

@@ -25,8 +25,8 @@ impl std::error::Error for LangError {}
 
 /// A path has at most so many chains, a chain so many steps and roles, a step so many alternatives.
 pub(crate) const MAX_CHAINS: usize = 8;
-pub(crate) const MAX_STEPS: usize = 16;
-pub(crate) const MAX_ROLES: usize = 8;
+pub(crate) const MAX_STEPS: usize = 40;
+pub(crate) const MAX_ROLES: usize = 16;
 pub(crate) const MAX_ALTS: usize = 16;
 
 /// A path: chains of steps, each of which is a way to go it.
@@ -43,11 +43,12 @@ pub struct Path {
 }
 
 impl Path {
-    /// Returns the events that its steps may be, as subsystem, if told, and name; some more than once. Functions and names with
-    /// wildcards are left out.
+    /// Returns the events of the host that its steps may be, as subsystem, if told, and name; some more than once. Functions and
+    /// names with wildcards are left out.
     pub fn events(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let steps = self.chains.iter().flat_map(|chain| &chain.steps);
         let alts = steps.flat_map(|step| &step.alts);
+        let alts = alts.filter(|alt| !alt.in_guest);
         let patterns = alts.flat_map(|alt| &alt.events);
         patterns.filter_map(|pattern| match pattern {
             Pattern::Event { system, name } if !name.contains(['*', '?', '[']) => {
@@ -110,6 +111,8 @@ pub struct Step {
     /// Whether an instance that comes second by `unique` is one with the first, as a second interrupt of one
     /// vector is that waits to be injected. If not, the first is given up.
     pub coalesces: bool,
+    /// From here on there may be others at the place that it had by `unique`.
+    pub several: bool,
     /// Once one of these has come, steps that come soon do not come any more; an instance that has nothing else to wait for
     /// ends.
     pub until: Vec<End>,
@@ -132,8 +135,18 @@ pub struct Step {
     /// Roles that are taken from the last instance that went the same way, where it had them: role, and the
     /// roles it is remembered by.
     pub recall: Vec<(usize, Vec<usize>)>,
+    /// A step of the chain: an instance that an event takes here which takes another one there is none. It would be the answer to that
+    /// one.
+    pub yields: Option<String>,
     /// The events that reach it: any of them.
     pub alts: Vec<Alt>,
+}
+
+impl Step {
+    /// Returns whether all events that reach it are guests' own.
+    pub fn is_in_guest(&self) -> bool {
+        self.alts.iter().all(|alt| alt.in_guest)
+    }
 }
 
 /// An event by which an instance at a step ends, if nothing has taken it on.
@@ -158,6 +171,8 @@ pub struct Alt {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// The events are those of a guest's own recording, and not the host's.
+    pub in_guest: bool,
     /// As [`Step::soon`], of this alternative alone.
     pub soon: bool,
     /// A field of the event, in nanoseconds: the step before was reached no longer ago than that.

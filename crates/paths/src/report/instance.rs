@@ -35,7 +35,9 @@ pub struct StepReport {
     pub name: String,
     /// When it was reached.
     pub time: u64,
-    /// The CPU of its event.
+    /// The recording of the guest in which it was reached; none where that was on the host.
+    pub machine: Option<String>,
+    /// The CPU of its event: in a guest, the guest's.
     pub cpu: i32,
     /// The thread that made it.
     pub tid: i32,
@@ -73,6 +75,7 @@ impl Paths {
         let steps = one.reached.iter().map(|reached| StepReport {
             name: words.step(chain, reached.step).to_owned(),
             time: reached.time,
+            machine: self.guest_name(reached.machine).map(str::to_owned),
             cpu: reached.cpu,
             tid: words.tid(reached.thread),
             thread: words.task(reached.thread),

@@ -8,8 +8,9 @@ use event::{Event, EventType, Side, Sink};
 use model::Access;
 use paths::{Instance, Paths};
 use render::paths::{self as render_paths, Instances};
-use session::{DeviceNames, Opened};
+use session::DeviceNames;
 
+use super::Together;
 use crate::answer::Answer;
 use crate::args::{Format, PathsArgs};
 use crate::output;
@@ -18,7 +19,7 @@ use crate::stream::Stream;
 /// Prints every instance.
 pub(super) fn run(
     args: &PathsArgs,
-    recording: &Opened<'_>,
+    together: &Together<'_>,
     devices: &DeviceNames,
     study: &dyn Fn() -> Study,
 ) -> Result<()> {
@@ -31,12 +32,12 @@ pub(super) fn run(
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
             let mut first = study();
-            let quality = recording.walk(&mut first).quality;
+            let quality = together.walk(&mut first);
             isa = first.get::<Paths>().and_then(Paths::isa);
             let answer = Answer {
                 format,
                 command: "paths",
-                inputs: &[recording.name().to_owned()],
+                inputs: &together.names,
                 quality: &quality,
             };
             start.push_str(&answer.up_to("instances"));
@@ -53,11 +54,11 @@ pub(super) fn run(
         names: None,
         isa,
         format,
-        nanoseconds: recording.nanoseconds(),
+        nanoseconds: together.recording.nanoseconds(),
         stream: Stream::new(&start),
         rows: Instances::default(),
     };
-    let outcome = recording.walk(&mut each);
+    let quality = together.walk(&mut each);
     each.study.finish();
     each.take();
     if format == Format::Json {
@@ -66,7 +67,7 @@ pub(super) fn run(
     each.stream.end()?;
     let _ = devices.names(isa, &mut unused);
     match format {
-        Format::Table => output::say_losses(recording.name(), &outcome.quality),
+        Format::Table => output::say_losses(&together.names.join(", "), &quality),
         Format::Json | Format::Csv => Ok(()),
     }
 }
@@ -134,5 +135,9 @@ impl Sink for Each<'_> {
 
     fn side(&mut self, side: &Side<'_>) {
         self.study.side(side);
+    }
+
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        self.study.side_of(machine, side);
     }
 }

@@ -9,9 +9,10 @@ use eventtext::EventPrinter;
 use model::Access;
 use paths::{Instance, InstanceReport, Paths};
 use render::paths_instance;
-use session::{DeviceNames, Opened};
+use session::DeviceNames;
 use tracefmt::{Formats, Text};
 
+use super::Together;
 use crate::answer::Answer;
 use crate::args::{Diagram, Format, PathsArgs};
 use crate::commands::events;
@@ -24,10 +25,11 @@ const MAX_EVENTS: usize = 400;
 pub(super) fn run(
     args: &PathsArgs,
     number: u64,
-    recording: &Opened<'_>,
+    together: &Together<'_>,
     devices: &DeviceNames,
     mut study: Study,
 ) -> Result<()> {
+    let recording = together.recording;
     let (name, reader) = (recording.name(), recording.reader());
     if args.common.format == Format::Csv {
         bail!("--instance is a text or JSON; '--each --format csv' has a row for each instance");
@@ -41,7 +43,7 @@ pub(super) fn run(
         found: None,
         seen: 0,
     };
-    let outcome = reader.walk(&mut find);
+    let mut quality = together.walk(&mut find);
     if find.found.is_none() {
         find.study.finish();
         find.take();
@@ -56,7 +58,6 @@ pub(super) fn run(
         return Ok(());
     };
     let machine = find.study.walked().machine;
-    let mut quality = outcome.quality;
     let names = devices.names(paths.isa(), &mut quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let told = paths.tell(&found, machine, &name_access);
@@ -84,7 +85,7 @@ pub(super) fn run(
     let answer = Answer {
         format: args.common.format,
         command: "paths",
-        inputs: &[name.to_owned()],
+        inputs: &together.names,
         quality: &quality,
     };
     let nanoseconds = recording.nanoseconds();
@@ -96,7 +97,7 @@ pub(super) fn run(
             text.push_str("\nits events (* reaches a step):\n");
             text.push_str(&lines.text());
             text.push('\n');
-            text.push_str(&output::quality(name, &quality));
+            text.push_str(&output::quality(&together.names.join(", "), &quality));
             text
         },
         || paths_instance::document(&told, &diagram, lines.texts()),
@@ -144,6 +145,10 @@ impl Sink for Find {
 
     fn side(&mut self, side: &Side<'_>) {
         self.study.side(side);
+    }
+
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        self.study.side_of(machine, side);
     }
 }
 
@@ -220,10 +225,12 @@ impl Sink for Lines<'_, '_> {
         if event.time < self.from {
             return ControlFlow::Continue(());
         }
-        let step =
-            self.told.steps.iter().any(|step| {
-                step.time == event.time && step.cpu == event.cpu && step.tid == event.tid
-            });
+        let step = self.told.steps.iter().any(|step| {
+            step.machine.is_none()
+                && step.time == event.time
+                && step.cpu == event.cpu
+                && step.tid == event.tid
+        });
         if !step && !self.tids.contains(&event.tid) {
             return ControlFlow::Continue(());
         }

@@ -5,13 +5,16 @@ mod instance;
 
 use analysis::{Continuity, Study};
 use anyhow::{Context, Result};
+use event::{Quality, Sink};
 use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
 use render::paths as render_paths;
+use session::{Guest, Opened};
 
 use crate::answer::Answer;
 use crate::args::PathsArgs;
+use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
@@ -21,7 +24,8 @@ const SHOWN: usize = 12;
 
 /// Runs the command.
 pub(crate) fn run(args: &PathsArgs) -> Result<()> {
-    let wanted = wanted(args)?;
+    let with_guests = args.guests.all().next().is_some();
+    let wanted = wanted(args, with_guests)?;
     if args.instance.is_some() && wanted.len() != 1 {
         return Err(Usage::error(format!(
             "--instance is a number among the instances of one path, and {} are asked for; choose one with --path",
@@ -29,12 +33,20 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
         )));
     }
     let beside = Beside {
+        with_guests: true,
         mtree: args.mtree.as_deref(),
         ..Beside::default()
     };
-    let session = opening::session(&args.common, &beside, &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    let recording = input.recording_with_symbols()?;
+    let paths = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &beside, &paths)?;
+    let joined = Joined::open(&session, &args.recording, &args.guests)?;
+    let recording = joined.host.recording_with_symbols()?;
+    let guests = recording.guests(joined.inputs()?)?;
+    let together = Together {
+        recording: &recording,
+        guests: &guests,
+        names: joined.names(),
+    };
     let devices = session.devices();
     let study = || {
         let mut follower = Paths::new(wanted.clone());
@@ -43,50 +55,68 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
         }
         follower.only(recording.instances());
         recording.locate(&mut follower);
+        for (guest, machine) in guests.iter().zip(1..) {
+            follower.guest(machine, guest.name(), guest.vcpus().iter().copied());
+        }
         let mut study = Study::default().with(follower);
-        recording.prepare(&mut study);
+        recording.prepare_with(&mut study, &guests);
         study
     };
     if args.each {
-        return each::run(args, &recording, devices, &study);
+        return each::run(args, &together, devices, &study);
     }
     if let Some(number) = args.instance {
-        return instance::run(args, number, &recording, devices, study());
+        return instance::run(args, number, &together, devices, study());
     }
     let mut study = study().with(Continuity::new());
-    let mut outcome = recording.walk(&mut study);
+    let mut quality = together.walk(&mut study);
     study.finish();
     let Some(follower) = study.get::<Paths>() else {
         return Ok(());
     };
     let machine = study.walked().machine;
-    session.host_facts().warn(&mut outcome.quality);
+    session.host_facts().warn(&mut quality);
     let continuity = study.get::<Continuity>().map(Continuity::report);
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
-        outcome.quality.warn(warning);
+        quality.warn(warning);
     }
-    recording.warn_of_guess(&mut outcome.quality);
-    let names = devices.names(follower.isa(), &mut outcome.quality);
+    recording.warn_of_guess(&mut quality);
+    let names = devices.names(follower.isa(), &mut quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let reports = follower.report(machine, &name_access);
-    let inputs = [recording.name().to_owned()];
     let answer = Answer {
         format: args.common.format,
         command: "paths",
-        inputs: &inputs,
-        quality: &outcome.quality,
+        inputs: &together.names,
+        quality: &quality,
     };
     answer.print(
         || {
             let layout = output::layout(SHOWN, recording.nanoseconds());
             let mut text = render_paths::table(&reports, layout);
             text.push('\n');
-            text.push_str(&output::quality(recording.name(), &outcome.quality));
+            text.push_str(&output::quality(&together.names.join(", "), &quality));
             text
         },
         || render_paths::document(&reports),
         || render_paths::csv(&reports),
     )
+}
+
+/// A host's recording and those of its guests, which are walked together.
+struct Together<'t> {
+    recording: &'t Opened<'t>,
+    guests: &'t [Guest<'t>],
+    /// Of all, the host's first.
+    names: Vec<String>,
+}
+
+impl Together<'_> {
+    /// Walks all events, and returns what the recordings lack.
+    fn walk(&self, sink: &mut dyn Sink) -> Quality {
+        let outcomes = self.recording.walk_with(self.guests, sink);
+        joined::quality(outcomes, self.guests)
+    }
 }
 
 /// Returns a built-in path, or the path that a file describes. A name that is neither is wrong usage.
@@ -104,7 +134,7 @@ pub(super) fn read_path_of(option: &str, name: &str) -> Result<Path> {
 }
 
 /// Returns the paths that were asked for.
-fn wanted(args: &PathsArgs) -> Result<Vec<Path>> {
+fn wanted(args: &PathsArgs, with_guests: bool) -> Result<Vec<Path>> {
     let mut wanted = Vec::new();
     for name in &args.path {
         wanted.push(read_path(name)?);
@@ -116,6 +146,9 @@ fn wanted(args: &PathsArgs) -> Result<Vec<Path>> {
     }
     if wanted.is_empty() {
         wanted = paths::all_builtin();
+        if with_guests {
+            wanted.extend(paths::with_guests());
+        }
     }
     Ok(wanted)
 }

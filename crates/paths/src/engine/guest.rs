@@ -1,0 +1,252 @@
+//! Events of guests whose recordings are walked with the host's.
+//!
+//! They are steps of instances, and no more: what is known of the host's threads, vCPUs and interrupts does not change by them.
+
+use event::{Data, Event, EventType, LostKind, NONE, Side};
+use model::Machine;
+use rustc_hash::FxHashMap;
+
+use super::instance::Live;
+use super::{Now, Paths};
+use crate::tally::Dropped;
+use crate::tasks::Raised;
+
+/// Who makes an event in a guest, and which of its tasks it is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inside {
+    pub inside: u64,
+    pub task: Option<u64>,
+    pub prev: Option<u64>,
+}
+
+/// Set in the number of a guest's task: it is no slot of a thread of the host.
+const TASK: u64 = 1 << 62;
+/// Set where it is the idle task of one of the guest's CPUs.
+const IDLE: u64 = 1 << 61;
+
+/// Returns the number that stands for a task of a guest: thread ids of different machines do not mix.
+fn task(machine: u16, tid: i32, cpu: i32) -> u64 {
+    let of = TASK | u64::from(machine) << 32;
+    match tid {
+        0 => of | IDLE | u64::from(cpu.cast_unsigned()),
+        tid => of | u64::from(tid.cast_unsigned()),
+    }
+}
+
+/// Returns the thread id of a guest's task, as a field has it.
+pub(super) fn tid(task: u64) -> Option<u64> {
+    match task & IDLE {
+        0 => Some(task & u64::from(u32::MAX)),
+        _ => Some(0),
+    }
+}
+
+/// Guests whose recordings are walked with the host's.
+#[derive(Debug, Default)]
+pub(super) struct Guests {
+    /// By machine, from 1: the name of its recording.
+    names: Vec<String>,
+    /// By thread of the host: the machine of whose guest it is a vCPU, and which CPU there.
+    vcpus: FxHashMap<i32, (u16, i32)>,
+    /// By machine and step's number among all, whether its events are recorded there.
+    recorded: Vec<Vec<bool>>,
+}
+
+impl Guests {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.vcpus.is_empty()
+    }
+
+    fn marks(&mut self, machine: u16, steps: &[u32]) {
+        let machine = usize::from(machine);
+        if self.recorded.len() <= machine {
+            self.recorded.resize_with(machine + 1, Vec::new);
+        }
+        let recorded = &mut self.recorded[machine];
+        for step in steps {
+            let step = *step as usize;
+            if recorded.len() <= step {
+                recorded.resize(step + 1, false);
+            }
+            recorded[step] = true;
+        }
+    }
+}
+
+impl Paths {
+    /// Says that a guest's recording is walked with the host's: the number of its machine, what the recording is called, and its CPUs,
+    /// each with the host's thread that is the vCPU.
+    pub fn guest(&mut self, machine: u16, name: &str, vcpus: impl IntoIterator<Item = (u32, i32)>) {
+        let at = usize::from(machine);
+        if self.guests.names.len() <= at {
+            self.guests.names.resize(at + 1, String::new());
+        }
+        name.clone_into(&mut self.guests.names[at]);
+        for (cpu, tid) in vcpus {
+            let cpu = i32::try_from(cpu).unwrap_or(NONE);
+            self.guests.vcpus.insert(tid, (machine, cpu));
+        }
+        self.nexts.clear();
+    }
+
+    /// Returns what the recording of a machine is called, if it is a guest's.
+    pub(crate) fn guest_name(&self, machine: u16) -> Option<&str> {
+        let name = self.guests.names.get(usize::from(machine))?;
+        (machine != 0).then_some(name.as_str())
+    }
+
+    /// Tells whether events of a kind of a guest's are steps of any path.
+    pub fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        let wanted = self.wants(ty);
+        let binding = self.bindings.get(ty.index as usize);
+        if let Some(Some(binding)) = binding
+            && ty.recorded
+        {
+            self.guests.marks(ty.machine, &binding.marks);
+        }
+        wanted
+    }
+
+    /// Whether the events of a guest's step are recorded in the guest that a vCPU's thread is of.
+    pub(super) fn is_recorded_in_guest(&self, number: usize, vcpu: Option<u64>) -> bool {
+        let machine = vcpu.and_then(|slot| self.guest_of(slot));
+        let recorded = machine.and_then(|machine| self.guests.recorded.get(usize::from(machine)));
+        recorded.is_some_and(|steps| steps.get(number).copied().unwrap_or(false))
+    }
+
+    /// Returns the machine of whose recorded guest a slot's thread is a vCPU.
+    fn guest_of(&self, slot: u64) -> Option<u16> {
+        let slot = u32::try_from(slot).ok()?;
+        if self.guests.is_empty() {
+            return None;
+        }
+        let of = self.guests.vcpus.get(&self.tasks.get(slot).tid);
+        of.map(|(machine, _)| *machine)
+    }
+
+    /// Whether all that could come is in a guest that is not recorded, so that an instance that has reached a step is complete.
+    #[inline]
+    pub(super) fn is_all_of_host(&self, at: u32, number: usize) -> bool {
+        self.index.steps[number].rest_in_guest && self.rest_is_unrecorded(&self.live[at as usize])
+    }
+
+    #[inline(never)]
+    fn rest_is_unrecorded(&self, live: &Live) -> bool {
+        let first = self.index.first_step[live.chain as usize] as usize;
+        let rest = live.last_step() + 1..self.index.lengths[live.chain as usize];
+        let mut rest = rest.map(|step| first + step);
+        self.is_open(live)
+            && !rest.any(|number| {
+                let role = self.index.steps[number].guest_of;
+                let vcpu = role.and_then(|role| live.known(role));
+                self.is_recorded_in_guest(number, vcpu)
+            })
+    }
+
+    /// Takes an event of a guest, which happened on a vCPU that is a thread of the host.
+    pub fn take_of_guest(
+        &mut self,
+        event: &Event<'_>,
+        data: &Data,
+        vcpu: i32,
+        machine: &mut Machine,
+    ) {
+        let at = event.ty.index as usize;
+        // The host has shown no such thread yet: the guest cannot run there.
+        if machine.threads().get(vcpu).is_none() {
+            return;
+        }
+        let Some(mut binding) = self.bindings.get_mut(at).and_then(Option::take) else {
+            return;
+        };
+        let number = event.machine();
+        let of = (number, event.cpu);
+        if self.guests.vcpus.get(&vcpu) != Some(&of) {
+            self.guests.vcpus.insert(vcpu, of);
+            self.nexts.clear();
+        }
+        if !binding.seen {
+            self.guests.marks(number, &binding.marks);
+            self.nexts.clear();
+            binding.seen = true;
+        }
+        self.last_time = self.last_time.max(event.time);
+        if self.is_due(&binding, event, data) {
+            self.seq += 1;
+            self.advanced = None;
+            let thread = self.slot(vcpu, NONE, machine);
+            self.tasks.entry(thread, machine.threads());
+            let of = |tid: i32| task(number, tid, event.cpu);
+            let (task, prev) = match data {
+                Data::SchedSwitch(switch) => (Some(of(switch.next_tid)), Some(of(switch.prev_tid))),
+                Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
+                    (Some(of(wakeup.tid)), None)
+                }
+                _ => (None, None),
+            };
+            let now = Now {
+                event,
+                data,
+                thread,
+                tid: vcpu,
+                guest: Some(Inside {
+                    inside: of(event.tid),
+                    task,
+                    prev,
+                }),
+                task: None,
+                prev: None,
+                target: None,
+                raised: Raised::Local,
+            };
+            for word in &binding.alt_words.0 {
+                let mut left = word.own;
+                while let Some(at) = word.due(&mut left, &self.waiting.awaited) {
+                    self.alternative(&binding.alts[at], &now, machine);
+                }
+            }
+            if !self.rising.is_empty() {
+                self.rises();
+            }
+        }
+        self.bindings[at] = Some(binding);
+    }
+
+    /// Takes a side record of a guest: where events were lost, what instances wait for may be among them.
+    pub fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
+        let Side::Lost {
+            cpu,
+            kind: LostKind::Ring,
+            ..
+        } = *side
+        else {
+            return;
+        };
+        let all = (0u32..).zip(&self.live);
+        let waits = all.filter(|(_, live)| live.live && self.waits_there(live, machine, cpu));
+        let gone: Vec<u32> = waits.map(|(at, _)| at).collect();
+        for at in gone {
+            self.give_up(at, Some(Dropped::LostEvents));
+        }
+    }
+
+    /// Whether an instance waits for an event of a guest's CPU, or of any for [`NONE`].
+    fn waits_there(&self, live: &Live, machine: u16, cpu: i32) -> bool {
+        let on = |slot: u64| {
+            let tid = u32::try_from(slot).map(|slot| self.tasks.get(slot).tid);
+            let of = tid.ok().and_then(|tid| self.guests.vcpus.get(&tid));
+            of.is_some_and(|of| of.0 == machine && (cpu == NONE || of.1 == NONE || of.1 == cpu))
+        };
+        let mut waits = live.waits.iter();
+        waits.any(|(alt, _)| {
+            let alt = &self.index.alts[*alt as usize];
+            let (thread, guest) = alt.guest_by;
+            let vcpu = thread.and_then(|role| live.known(role));
+            let guest = guest.and_then(|role| live.known(role));
+            alt.in_guest
+                && vcpu.is_none_or(on)
+                && guest.is_none_or(|held| held == u64::from(machine))
+        })
+    }
+}
