@@ -76,6 +76,8 @@ pub(crate) struct Task {
     /// When it last left its guest, if it is a vCPU, and when it last entered it.
     pub exit_at: u64,
     pub entry_at: u64,
+    /// It has raised a device's interrupt.
+    pub raises: bool,
     known: bool,
     entered: bool,
     /// Its thread's name was looked for, and there was none.

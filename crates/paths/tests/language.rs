@@ -159,10 +159,10 @@ fn roles_are_known() {
         &path("", "", "").replace("\"t = thread\"", "\"t = two words\""),
         &["step \"a\"", "two words", "no name of a field"],
     );
-    let nine: Vec<String> = (0..9).map(|n| format!("\"r{n} = thread\"")).collect();
+    let many: Vec<String> = (0..17).map(|n| format!("\"r{n} = thread\"")).collect();
     says(
-        &path("", "", "").replace("\"t = thread\"", &format!("[{}]", nine.join(", "))),
-        &["step \"a\"", "r8", "at most 8 roles"],
+        &path("", "", "").replace("\"t = thread\"", &format!("[{}]", many.join(", "))),
+        &["step \"a\"", "r16", "at most 16 roles"],
     );
 }
 
@@ -185,6 +185,14 @@ fn steps_refer_to_steps() {
         &["step \"b\"", "instead-of", "\"c\"", "no such step"],
     );
     says(
+        &path("", "yields = \"c\"", ""),
+        &["step \"b\"", "yields", "\"c\"", "no such step"],
+    );
+    says(
+        &path("", "several = true\nunique = \"t\"", ""),
+        &["step \"b\"", "unique and several"],
+    );
+    says(
         &path("optional = \"maybe\"", "", ""),
         &["step \"a\"", "maybe", "unrecorded"],
     );
@@ -195,15 +203,35 @@ fn steps_refer_to_steps() {
 }
 
 #[test]
+fn a_step_is_on_the_host_or_in_a_guest() {
+    for on in ["", "machine = \"host\"", "machine = \"guest\""] {
+        let path = lang::parse(&path("", on, "")).expect("a path");
+        assert_eq!(path.chains[0].steps[1].is_in_guest(), on.contains("guest"));
+        // What a recorder opens on the host for it.
+        let events: Vec<_> = path.events().map(|(_, name)| name).collect();
+        assert_eq!(events.contains(&"ev_b"), !on.contains("guest"));
+    }
+    let other = "machine = \"guest\"\n[[step.on]]\nmachine = \"host\"\nevent = \"e\"\njoin = \"thread = t\"";
+    let path_of_both = lang::parse(&path("", other, "")).expect("a path");
+    let alts = &path_of_both.chains[0].steps[1].alts;
+    assert_eq!(alts.len(), 2);
+    assert!(alts[0].in_guest && !alts[1].in_guest);
+    says(
+        &path("", "machine = \"moon\"", ""),
+        &["step \"b\"", "machine = \"moon\"", "\"host\" or \"guest\""],
+    );
+}
+
+#[test]
 fn there_is_a_limit_to_everything() {
     let step =
         |n: usize| format!("[[step]]\nname = \"s{n}\"\nevent = \"e\"\njoin = \"thread = t\"\n");
     let steps = |count: usize| (0..count).map(step).collect::<String>();
-    assert!(lang::parse(&path("", "", &steps(14))).is_ok());
-    says(&path("", "", &steps(15)), &["17 steps", "2 to 16"]);
+    assert!(lang::parse(&path("", "", &steps(38))).is_ok());
+    says(&path("", "", &steps(39)), &["41 steps", "2 to 40"]);
     says(
         "name = \"x\"\n[[step]]\nname = \"a\"\nevent = \"e\"\n",
-        &["1 steps", "2 to 16"],
+        &["1 steps", "2 to 40"],
     );
     let on = "[[step.on]]\nevent = \"e\"\njoin = \"thread = t\"\n";
     assert!(lang::parse(&path("", &on.repeat(15), "")).is_ok());

@@ -92,6 +92,8 @@ const PATHS: &[(&str, &[&str])] = &[
         "kvm",
         &[
             "kvm_irq_line",
+            // A vCPU's interrupt for another one begins with it.
+            "kvm_sys_access",
             "vgic_update_irq_pending",
             "kvm_timer_update_irq",
             "kvm_timer_emulate",

@@ -124,6 +124,9 @@ impl Paths {
             Class::Guest => self.in_guest(slot, machine),
             Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
             Class::Polling => what == What::Vcpu && halt(machine) == Some(Halt::Running),
+            Class::BackEnd => {
+                what == What::Vhost || (what == What::Other && self.tasks.get(slot).raises)
+            }
             Class::Vmm => what == What::Other && works_for(now.thread, slot, machine.threads()),
             Class::Other => what == What::Vcpu && slot != now.thread,
         }

@@ -41,6 +41,12 @@ pub(super) fn tid(task: u64) -> Option<u64> {
     }
 }
 
+/// Returns the machine that a number is a task of, if it is one's.
+fn machine_of_task(task: u64) -> Option<u16> {
+    let machine = u16::try_from(task >> 32 & 0xffff).ok();
+    machine.filter(|_| task & TASK != 0 && task >> 63 == 0)
+}
+
 /// Guests whose recordings are walked with the host's.
 #[derive(Debug, Default)]
 pub(super) struct Guests {
@@ -115,8 +121,11 @@ impl Paths {
         recorded.is_some_and(|steps| steps.get(number).copied().unwrap_or(false))
     }
 
-    /// Returns the machine of whose recorded guest a slot's thread is a vCPU.
+    /// Returns the machine of whose recorded guest a slot's thread is a vCPU, or a task.
     fn guest_of(&self, slot: u64) -> Option<u16> {
+        if let Some(machine) = machine_of_task(slot) {
+            return Some(machine);
+        }
         let slot = u32::try_from(slot).ok()?;
         if self.guests.is_empty() {
             return None;
@@ -241,12 +250,13 @@ impl Paths {
         let mut waits = live.waits.iter();
         waits.any(|(alt, _)| {
             let alt = &self.index.alts[*alt as usize];
-            let (thread, guest) = alt.guest_by;
-            let vcpu = thread.and_then(|role| live.known(role));
-            let guest = guest.and_then(|role| live.known(role));
+            let by = alt.guest_by;
+            let held = |role: Option<usize>| role.and_then(|role| live.known(role));
+            let task = held(by.task).and_then(machine_of_task);
             alt.in_guest
-                && vcpu.is_none_or(on)
-                && guest.is_none_or(|held| held == u64::from(machine))
+                && held(by.thread).is_none_or(on)
+                && task.is_none_or(|of| of == machine)
+                && held(by.machine).is_none_or(|held| held == u64::from(machine))
         })
     }
 }

@@ -134,12 +134,16 @@ impl Paths {
                 if raised != Raised::Pin || value(now) != Some(0) {
                     // The interrupt that it makes accepted has the same vector, if it tells one.
                     let vector = number(binding.vector.as_ref(), now);
+                    if raised != Raised::Ipi {
+                        self.tasks.entry(now.thread, machine.threads()).raises = true;
+                    }
                     self.raised.insert(now.thread, (raised, vector));
                 }
             }
             // arm64 has no event for what the vGIC accepts: who raises it is all that is known.
             Watch::Line => {
                 if value(now) != Some(0) {
+                    self.tasks.entry(now.thread, machine.threads()).raises = true;
                     self.accepted.insert(now.thread, Raised::Pin);
                 }
             }

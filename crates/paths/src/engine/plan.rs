@@ -76,7 +76,7 @@ pub(crate) struct StepPlan {
     pub in_guest: bool,
     /// So are those of all steps behind it, and there are some.
     pub rest_in_guest: bool,
-    /// The role that holds a vCPU of that guest, where it has to be one.
+    /// The role that holds a vCPU or a task of that guest, where it has to be one's.
     pub guest_of: Option<usize>,
     /// Its alternatives.
     pub alts: Vec<u32>,
@@ -90,7 +90,9 @@ impl StepPlan {
     fn of(step: &Step, rest: &[Step]) -> StepPlan {
         let last = rest.is_empty();
         let joins = step.alts.iter().flat_map(|alt| &alt.joins);
-        let mut of_thread = joins.filter(|join| join.attr == Attr::Thread && !join.differs);
+        let tells =
+            |attr: &Attr| matches!(attr, Attr::Thread | Attr::Inside | Attr::Task | Attr::Prev);
+        let mut of_thread = joins.filter(|join| tells(&join.attr) && !join.differs);
         StepPlan {
             in_guest: step.is_in_guest(),
             rest_in_guest: !last && rest.iter().all(Step::is_in_guest),
@@ -121,6 +123,17 @@ impl StepPlan {
     }
 }
 
+/// Roles that tell in which guest an event has to be.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct GuestBy {
+    /// It holds a vCPU of that guest.
+    pub thread: Option<usize>,
+    /// It holds a task of it.
+    pub task: Option<usize>,
+    /// It holds the guest.
+    pub machine: Option<usize>,
+}
+
 /// An alternative of a step.
 #[derive(Debug)]
 pub(crate) struct AltPlan {
@@ -134,8 +147,8 @@ pub(crate) struct AltPlan {
     pub only_binds: bool,
     /// Its events are a guest's.
     pub in_guest: bool,
-    /// Roles that hold a vCPU of that guest, and that hold the guest.
-    pub guest_by: (Option<usize>, Option<usize>),
+    /// Roles that tell which guest that is.
+    pub guest_by: GuestBy,
     /// Steps that reaching it takes back, and whether it names one.
     pub takes_back: Steps,
     pub instead: bool,
@@ -167,7 +180,11 @@ impl AltPlan {
             soon: alt.soon,
             only_binds: alt.only_binds,
             in_guest: alt.in_guest,
-            guest_by: (role_of(Attr::Thread), role_of(Attr::Machine)),
+            guest_by: GuestBy {
+                thread: role_of(Attr::Thread),
+                task: role_of(Attr::Inside).or_else(|| role_of(Attr::Task)),
+                machine: role_of(Attr::Machine),
+            },
             takes_back: alt.instead_of.as_ref().map_or(0, named),
             instead: alt.instead_of.is_some(),
             joins: !alt.joins.is_empty(),

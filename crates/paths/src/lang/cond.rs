@@ -172,6 +172,8 @@ pub enum Class {
     Halted,
     /// A vCPU that is in a halt, and has its CPU.
     Polling,
+    /// A thread that works for some VM: a vhost worker, or one that has raised a device's interrupt.
+    BackEnd,
     /// A thread of the VMM that the thread which makes the event works for, and no vCPU's.
     Vmm,
     /// Another vCPU's thread than the one that makes the event.
@@ -190,6 +192,7 @@ impl Class {
             "guest" => Class::Guest,
             "halted" => Class::Halted,
             "polling" => Class::Polling,
+            "back-end" => Class::BackEnd,
             "vmm" => Class::Vmm,
             "other" => Class::Other,
             _ => return None,
@@ -331,7 +334,7 @@ fn is<'t>(
     };
     let class = Class::named(class).ok_or_else(|| {
         LangError(format!(
-            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, vmm, other behind 'is'"
+            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, back-end, vmm, other behind 'is'"
         ))
     })?;
     Ok(Cond::Is(attr, class, yes))
