@@ -26,7 +26,7 @@ impl Paths {
             Read::Inside => now.guest.map(|guest| guest.inside),
             Read::GuestTask => now.guest.and_then(|guest| guest.task),
             Read::GuestPrev => now.guest.and_then(|guest| guest.prev),
-            Read::Machine => Some(u64::from(now.event.machine())),
+            Read::Machine => Some(guest::number(now.event.machine())),
             Read::Field(getter) => getter.get(now.event, now.data).map(|value| value.key()),
         }
     }

@@ -33,6 +33,14 @@ fn task(machine: u16, tid: i32, cpu: i32) -> u64 {
     }
 }
 
+/// Returns the number that stands for a machine, so that it is no slot of a thread either.
+pub(super) fn number(machine: u16) -> u64 {
+    match machine {
+        0 => 0,
+        machine => TASK | u64::from(machine) << 32,
+    }
+}
+
 /// Returns the thread id of a guest's task, as a field has it.
 pub(super) fn tid(task: u64) -> Option<u64> {
     match task & IDLE {
@@ -41,7 +49,7 @@ pub(super) fn tid(task: u64) -> Option<u64> {
     }
 }
 
-/// Returns the machine that a number is a task of, if it is one's.
+/// Returns the machine that a number is a task of, or stands for, if it does.
 fn machine_of_task(task: u64) -> Option<u16> {
     let machine = u16::try_from(task >> 32 & 0xffff).ok();
     machine.filter(|_| task & TASK != 0 && task >> 63 == 0)
@@ -256,7 +264,7 @@ impl Paths {
             alt.in_guest
                 && held(by.thread).is_none_or(on)
                 && task.is_none_or(|of| of == machine)
-                && held(by.machine).is_none_or(|held| held == u64::from(machine))
+                && held(by.machine).is_none_or(|held| held == number(machine))
         })
     }
 }

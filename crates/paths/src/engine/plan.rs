@@ -90,8 +90,12 @@ impl StepPlan {
     fn of(step: &Step, rest: &[Step]) -> StepPlan {
         let last = rest.is_empty();
         let joins = step.alts.iter().flat_map(|alt| &alt.joins);
-        let tells =
-            |attr: &Attr| matches!(attr, Attr::Thread | Attr::Inside | Attr::Task | Attr::Prev);
+        let tells = |attr: &Attr| {
+            matches!(
+                attr,
+                Attr::Thread | Attr::Inside | Attr::Task | Attr::Prev | Attr::Machine
+            )
+        };
         let mut of_thread = joins.filter(|join| tells(&join.attr) && !join.differs);
         StepPlan {
             in_guest: step.is_in_guest(),
