@@ -52,6 +52,7 @@ mod names;
 mod new_files;
 mod nothing_vanishes;
 mod one_walk;
+mod packet_paths;
 mod path_bounds;
 mod path_counts;
 mod path_instances;

@@ -174,8 +174,21 @@ fn in_text<'e>(how: InText, text: &'e str) -> Option<FieldValue<'e>> {
             flag(text.trim_end().ends_with(word) || text.contains(field))
         }
         InText::Mode => mode(text).map(FieldValue::Number),
+        InText::Device => device(text).map(FieldValue::Number),
+        InText::Before(word) => {
+            let (before, _) = text.split_once(&format!(" {word} "))?;
+            let number = before.rsplit(' ').next()?.parse().ok()?;
+            Some(FieldValue::Number(number))
+        }
         InText::Places(names) => places_in_text(text, names),
     }
+}
+
+/// Reads `MAJOR,MINOR` as the kernel numbers devices in its records: 12 bits and 20 (`include/linux/kdev_t.h`).
+fn device(text: &str) -> Option<u64> {
+    let (major, minor) = text.split_whitespace().next()?.split_once(',')?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    Some(u64::from(major) << 20 | u64::from(minor))
 }
 
 /// Puts numbers together as decimal places of 100 each.

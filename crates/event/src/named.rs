@@ -43,6 +43,10 @@ pub(crate) enum InText {
     EndsIn(&'static str, &'static str),
     /// As a delivery mode in brackets: `(Fixed|edge)`.
     Mode,
+    /// As `MAJOR,MINOR` at the beginning: the kernel's number of a block device.
+    Device,
+    /// As the number before this word.
+    Before(&'static str),
     /// As five numbers in brackets, `(3,0,12,11,5)`, or as the fields of [`InRecord::Places`].
     Places(&'static [&'static str; 5]),
 }
@@ -85,7 +89,7 @@ macro_rules! behind {
 
 const SYSREG: &[&str; 5] = &["Op0", "Op1", "CRn", "CRm", "Op2"];
 
-const FIELDS: [Field; 30] = [
+const FIELDS: [Field; 34] = [
     field(
         "kvm_apic_accept_irq",
         "level",
@@ -237,6 +241,21 @@ const FIELDS: [Field; 30] = [
         "write",
         bits!("is_write"),
         InText::EndsIn("write", "is_write=1"),
+    ),
+    // include/trace/events/block.h: "%d,%d %s %u (%s) %llu + %u [%s]", from Linux 6.11 on with a priority behind the last number.
+    field("block_rq_issue", "dev", bits!("dev"), InText::Device),
+    field(
+        "block_rq_issue",
+        "sector",
+        bits!("sector"),
+        InText::Before("+"),
+    ),
+    field("block_rq_complete", "dev", bits!("dev"), InText::Device),
+    field(
+        "block_rq_complete",
+        "sector",
+        bits!("sector"),
+        InText::Before("+"),
     ),
 ];
 

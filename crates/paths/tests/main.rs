@@ -5,5 +5,6 @@ mod common;
 
 mod anything;
 mod bounds;
+mod guests;
 mod joins;
 mod language;

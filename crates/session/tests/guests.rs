@@ -285,6 +285,53 @@ fn study() -> Study {
         .with(GuestTasks::new(Window::default()))
 }
 
+/// A path through the guest of one VM, whose clock is a day behind, and through that of another, which is not recorded.
+#[test]
+fn paths_go_through_guests_however_far_their_clocks_are_apart() {
+    const PATH: &str = "name = \"x\"\n\
+        [[step]]\nname = \"entered\"\nevent = \"kvm_entry\"\nbind = \"vcpu = thread\"\nunique = \"vcpu\"\n\
+        [[step]]\nname = \"guest: runs\"\nmachine = \"guest\"\noptional = \"unrecorded\"\nevent = \"sched_switch\"\n\
+        where = \"next_pid == 77\"\njoin = \"thread = vcpu\"\nbind = \"task = task\"\n\
+        [[step]]\nname = \"guest: done\"\nmachine = \"guest\"\noptional = \"unrecorded\"\nevent = \"sched_switch\"\n\
+        join = \"prev = task\"\n\
+        [[step]]\nname = \"exit\"\nevent = \"kvm_exit\"\njoin = \"thread = vcpu\"\n";
+    let one = paths::lang::parse(PATH).expect("a path");
+    let mut study = Study::default().with(paths::Paths::new(vec![one]));
+    let prepare = |study: &mut Study, host: &Opened<'_>, guests: &[Guest<'_>]| {
+        for (guest, machine) in guests.iter().zip(1..) {
+            let follower = study.get_mut::<paths::Paths>().expect("asked for");
+            follower.guest(machine, guest.name(), guest.vcpus().iter().copied());
+        }
+        host.prepare_with(study, guests);
+    };
+    let own = guest(A);
+    assert!(walk(&host(&[A, B]), &[own.as_bytes()], &mut study, prepare));
+    study.finish();
+    let paths = study.get::<paths::Paths>().expect("asked for");
+    let report = paths.report(study.walked().machine, &|_| None).remove(0);
+    assert_eq!(report.count, 2 * ROUNDS);
+    let count = |name: &str| report.stage(name).map_or(0, |stage| stage.stats.count());
+    let ns = |name: &str| {
+        report
+            .stage(name)
+            .map(|stage| (stage.stats.min(), stage.stats.max()))
+    };
+    // Whether the guest's events are recorded is known with the first of them.
+    assert_eq!(count("entered → exit"), ROUNDS);
+    assert_eq!(count("guest: done → exit"), ROUNDS);
+    assert_eq!(ns("guest: runs → guest: done"), Some((30_000, 30_000)));
+    let (least, most) = ns("entered → guest: runs").expect("there are some");
+    // The clocks are apart by no more than the events between them say.
+    assert_eq!(least, most);
+    assert!((10_000..=20_000).contains(&least), "{least}");
+    let total: u64 = [A, B]
+        .iter()
+        .flat_map(|vm| windows(*vm))
+        .map(|(entry, exit)| (exit - entry) * 1000)
+        .sum();
+    assert_eq!(report.total.total(), total);
+}
+
 #[test]
 fn what_guests_did_is_split_by_their_events() {
     let files = Files::new();

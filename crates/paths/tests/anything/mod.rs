@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use crate::common::stages::{Log, wrong};
 use analysis::Study;
 use event::reasons::Isa;
-use event::{Kind, LostKind, Side, Sink};
+use event::{EventType, Kind, LostKind, Side, Sink};
 use paths::{Instance, PathReport, Paths};
 use proptest::prelude::*;
 
@@ -26,8 +26,19 @@ struct Seen {
 
 fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
     paths.list();
-    let types = types();
+    let mut types = types();
+    // The same events as those of a guest, behind them.
+    let of_guest: Vec<_> = types
+        .iter()
+        .map(|ty| EventType {
+            machine: 1,
+            index: ty.index + KINDS.len() as u32,
+            ..*ty
+        })
+        .collect();
+    types.extend(of_guest);
     let mut study = Study::default().with(paths);
+    study.guest_vcpus(1, [(0, 101), (1, 102)]);
     let mut log = Log::default();
     let mut known = vec![None; types.len()];
     let (mut time, mut most) = (1_000_000u64, 0);
@@ -35,7 +46,7 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
     for one in stream {
         time = one.time_after(time);
         if one.lost {
-            study.side(&Side::Lost {
+            let lost = Side::Lost {
                 time,
                 cpu: one.cpu,
                 buffer: 0,
@@ -45,18 +56,25 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
                 } else {
                     LostKind::Sum
                 },
-            });
+            };
+            study.side_of(u16::from(one.guest), &lost);
             continue;
         }
-        let ty = &types[one.kind];
+        let kind = match one.guest {
+            true => one.kind + KINDS.len(),
+            false => one.kind,
+        };
+        let ty = &types[kind];
         // A text asks when it comes upon the first event of a kind.
-        let wanted = *known[one.kind].get_or_insert_with(|| study.wants(ty));
+        let wanted = *known[kind].get_or_insert_with(|| study.wants(ty));
         if !wanted {
             continue;
         }
         let text = text(one);
         let event = one.event(time, ty, isa, one.flag, &text);
-        log.take(&event, &event.data());
+        if !one.guest {
+            log.take(&event, &event.data());
+        }
         assert_eq!(study.event(&event), ControlFlow::Continue(()));
         if let Some(paths) = study.get_mut::<Paths>() {
             most = most.max(paths.in_flight());
@@ -109,7 +127,23 @@ fn all_paths() -> Paths {
     let mut all = paths::all_builtin();
     let on_request = paths::ON_REQUEST.iter();
     all.extend(on_request.filter_map(|(name, _)| paths::builtin(name)));
+    all.extend(paths::with_guests());
     Paths::new(all)
+}
+
+/// Puts events of a guest between those of a stream: some of the same events again, one more to each bit.
+fn with_guest(stream: &[One], bits: &[bool]) -> Vec<One> {
+    let bits = bits.iter().copied().chain(std::iter::repeat(false));
+    let all = stream.iter().zip(bits);
+    let all = all.flat_map(|(one, more)| {
+        let of_guest = more.then(|| One {
+            guest: true,
+            step: 0,
+            ..one.clone()
+        });
+        of_guest.into_iter().chain([one.clone()])
+    });
+    all.collect()
 }
 
 fn check(seen: &Seen, limit: usize) {
@@ -215,6 +249,29 @@ proptest! {
             paths.slow_from(ns);
         }
         check(&walk(&play(&all), Isa::Vmx, paths), limit);
+    }
+
+    /// Whatever happens in guests, what is found of the host is the same.
+    #[test]
+    fn guests_change_nothing_of_the_host(
+        all in prop_oneof![
+            prop::collection::vec(next(4), 0..1500),
+            prop::collection::vec(next(30), 0..800),
+        ],
+        bits in prop::collection::vec(any::<bool>(), 0..3000),
+        arm in any::<bool>(),
+    ) {
+        let isa = if arm { Isa::Arm64 } else { Isa::Vmx };
+        let alone = play(&all);
+        let both = with_guest(&alone, &bits);
+        let host = || {
+            let on_request = paths::ON_REQUEST.iter();
+            let on_request = on_request.filter_map(|(name, _)| paths::builtin(name));
+            Paths::new(paths::all_builtin().into_iter().chain(on_request).collect())
+        };
+        let (without, with) = (walk(&alone, isa, host()), walk(&both, isa, host()));
+        prop_assert_eq!(without.reports, with.reports);
+        check(&walk(&both, isa, all_paths()), 1 << 16);
     }
 
     #[test]

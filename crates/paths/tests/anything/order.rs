@@ -134,6 +134,7 @@ fn vcpus_that_only_their_threads_tell_apart() {
         flag: true,
         bare: false,
         lost: false,
+        guest: false,
     };
     let stream = [
         of(201, "kvm_fpu", 0),

@@ -172,6 +172,7 @@ pub(crate) fn scripted(line: &(&str, usize, usize, u64, bool), vm: usize, step: 
         flag,
         bare: false,
         lost: false,
+        guest: false,
     }
 }
 

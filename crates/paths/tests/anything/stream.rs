@@ -77,6 +77,8 @@ pub(crate) struct One {
     pub(crate) flag: bool,
     pub(crate) bare: bool,
     pub(crate) lost: bool,
+    /// It happens in a guest.
+    pub(crate) guest: bool,
 }
 
 /// The kinds of events as a recording has them.
@@ -155,10 +157,10 @@ pub(crate) fn one() -> impl Strategy<Value = One> {
     (
         (0..KINDS.len(), 0..THREADS.len(), 0..THREADS.len(), cpu),
         (step, number, any::<bool>()),
-        (0..20u8, 0..60u8),
+        (0..20u8, 0..60u8, 0..8u8),
     )
         .prop_map(
-            |((kind, thread, other, cpu), (step, number, flag), (bare, lost))| One {
+            |((kind, thread, other, cpu), (step, number, flag), (bare, lost, guest))| One {
                 kind,
                 thread,
                 other,
@@ -168,6 +170,7 @@ pub(crate) fn one() -> impl Strategy<Value = One> {
                 flag,
                 bare: bare == 0,
                 lost: lost == 0,
+                guest: guest == 0,
             },
         )
 }

@@ -89,6 +89,11 @@ impl Text {
         self.event(thread, cpu, us, &text);
     }
 
+    /// Returns it as a recording has it.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.0.clone().into_bytes()
+    }
+
     pub(crate) fn walk(self, paths: Vec<Path>) -> Walked {
         walk(self.0.into_bytes(), Paths::new(paths))
     }

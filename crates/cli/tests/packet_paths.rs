@@ -1,0 +1,166 @@
+//! The path `packet` against what pings printed, and `guest-ipi` and the others with guests' recordings: the pairs of the corpus.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::instances::list;
+use crate::common::{Failures, number, read_text, run, tell};
+
+/// The corpus that is not shipped, if it is there.
+fn corpus() -> Option<PathBuf> {
+    let at = std::env::var_os("TRAPLINE_CORPUS").map(PathBuf::from);
+    let at =
+        at.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));
+    at.join("x86/console-sick").is_dir().then_some(at)
+}
+
+fn instances(paths: &[&Path], path: &str) -> Vec<Value> {
+    let args = ["paths", "--path", path, "--each", "--format", "json"].map(str::to_owned);
+    let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
+    let document = run(args.into_iter().chain(paths))
+        .json()
+        .expect("it can be read");
+    list(&document["instances"]).to_vec()
+}
+
+/// A ping: when its request was handed to tun, and what it printed, in nanoseconds.
+struct Ping {
+    request: u64,
+    took: u64,
+}
+
+fn pings(table: &str) -> Vec<Ping> {
+    let rows = table.lines().skip(1);
+    let rows = rows.filter_map(|line| {
+        let mut cells = line.split('\t').skip(1);
+        let ms: f64 = cells.next()?.parse().ok()?;
+        let seconds: f64 = cells.next()?.parse().ok()?;
+        Some(Ping {
+            request: (seconds * 1e9).round() as u64,
+            took: (ms * 1e6).round() as u64,
+        })
+    });
+    rows.collect()
+}
+
+/// How much two lists go together (Pearson's coefficient).
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    let count = pairs.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
+    let (a, b) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let mut sums = (0.0, 0.0, 0.0);
+    for (x, y) in pairs {
+        sums.0 += (x - a) * (y - b);
+        sums.1 += (x - a) * (x - a);
+        sums.2 += (y - b) * (y - b);
+    }
+    sums.0 / (sums.1 * sums.2).sqrt()
+}
+
+/// Of each ping the one instance that had begun when its request was handed on, and was not over: its total and the ping's.
+fn matched(pings: &[Ping], instances: &[Value]) -> Vec<(f64, f64)> {
+    let mut used = vec![false; instances.len()];
+    let mut out = Vec::new();
+    for ping in pings {
+        let fits = |one: &Value| {
+            let (start, total) = (number(one, "start_ns"), number(one, "total_ns"));
+            // The tables have microseconds.
+            start <= ping.request + 2_000 && ping.request <= start + total
+        };
+        let all = instances.iter().enumerate();
+        let found = all
+            .filter(|(at, one)| !used[*at] && fits(one))
+            .max_by_key(|(_, one)| number(one, "start_ns"));
+        if let Some((at, one)) = found {
+            used[at] = true;
+            out.push((ping.took as f64, number(one, "total_ns") as f64));
+        }
+    }
+    out
+}
+
+/// A round trip is one instance, and as long as the ping says but for what the guests do, which the host does not see.
+#[test]
+fn pings_are_packets_with_the_host_alone() {
+    let Some(corpus) = corpus() else {
+        return;
+    };
+    let mut failures = Failures::default();
+    let mut checked = 0;
+    for case in ["console-sick", "console-healthy"] {
+        let folder = corpus.join("x86").join(case).join("run1");
+        for (recording, table) in [
+            ("trace.dat", "pings-trace-cmd.tsv"),
+            ("perf.data.zst", "pings-perf.tsv"),
+        ] {
+            let name = format!("{case}/{recording}");
+            let pings = pings(&read_text(&folder.join(table)));
+            let all = instances(&[&folder.join(recording)], "packet");
+            let matched = matched(&pings, &all);
+            let correlation = correlation(&matched);
+            tell(&format!(
+                "{name}: {} of {} pings, {} instances, correlation {correlation:.4}",
+                matched.len(),
+                pings.len(),
+                all.len()
+            ));
+            checked += matched.len();
+            failures.check(matched.len() + 1 >= pings.len(), || {
+                format!("{name}: {} of {} pings", matched.len(), pings.len())
+            });
+            failures.check(all.len() <= pings.len() + 4, || {
+                format!("{name}: {} instances", all.len())
+            });
+            failures.check(correlation > 0.95, || {
+                format!("{name}: correlation {correlation}")
+            });
+        }
+    }
+    failures.finish(checked);
+}
+
+/// What is found of the host does not depend on whether guests' recordings are given, and stages add up.
+#[test]
+fn guests_add_steps_and_change_none() {
+    let Some(corpus) = corpus() else {
+        return;
+    };
+    let mut failures = Failures::default();
+    let pairs = [
+        (
+            "x86/host-guest-pingpong/host.dat",
+            "x86/host-guest-pingpong/host-a.dat",
+        ),
+        (
+            "arm64/virtio-mmio/boot2-vsock/trace.dat",
+            "arm64/virtio-mmio/boot2-vsock/trace-guest1.dat",
+        ),
+    ];
+    let mut checked = 0;
+    for (host, guest) in pairs {
+        let (host, guest) = (corpus.join(host), corpus.join(guest));
+        for (path, _) in paths::BUILTIN {
+            let alone = instances(&[&host], path);
+            let both = instances(&[&host, &guest], path);
+            checked += alone.len();
+            failures.check(alone == both, || {
+                format!("{}: {path} differs with its guest", host.display())
+            });
+        }
+        for (path, _) in paths::WITH_GUESTS {
+            for one in instances(&[&host, &guest], path) {
+                let steps = list(&one["steps"]);
+                let times: Vec<u64> = steps.iter().map(|step| number(step, "time_ns")).collect();
+                let sum: u64 = times.windows(2).map(|pair| pair[1] - pair[0]).sum();
+                failures.equal(&format!("{path}: {one}"), &sum, &number(&one, "total_ns"));
+                checked += 1;
+            }
+        }
+        // The host's part of an IPI is there whether its handler is recorded or not.
+        let alone = instances(&[&host], "guest-ipi").len();
+        let both = instances(&[&host, &guest], "guest-ipi").len();
+        failures.equal(&format!("{}: IPIs", host.display()), &both, &alone);
+    }
+    failures.finish(checked.max(1));
+}
