@@ -462,6 +462,31 @@ pub fn each_line(one: &InstanceReport, nanoseconds: bool) -> String {
     out
 }
 
+/// Returns an instance as lines of a terminal: they end between stages.
+pub fn each_lines(one: &InstanceReport, nanoseconds: bool, width: usize) -> String {
+    const INDENT: &str = "    ";
+    let line = each_line(one, nanoseconds);
+    let mut out = String::new();
+    let mut at = 0;
+    for (number, stage) in line.trim_end().split(" +").enumerate() {
+        let long = stage.chars().count() + 2;
+        if number > 0 && at + long > width {
+            out.push('\n');
+            out.push_str(INDENT);
+            at = INDENT.len();
+        } else if number > 0 {
+            out.push(' ');
+        }
+        if number > 0 {
+            out.push('+');
+        }
+        out.push_str(stage);
+        at += long;
+    }
+    out.push('\n');
+    out
+}
+
 /// Columns of a page.
 const PAGE: [Shown; 13] = [
     ("chain", "chain"),

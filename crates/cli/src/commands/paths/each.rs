@@ -1,5 +1,6 @@
 //! `--each`: every instance, as it completes.
 
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
 
 use analysis::Study;
@@ -55,6 +56,7 @@ pub(super) fn run(
         isa,
         format,
         nanoseconds: together.recording.nanoseconds(),
+        width: std::io::stdout().is_terminal().then(output::width),
         stream: Stream::new(&start),
         rows: Instances::default(),
     };
@@ -80,6 +82,8 @@ struct Each<'d> {
     isa: Option<event::Isa>,
     format: Format,
     nanoseconds: bool,
+    /// A terminal's; elsewhere an instance is a line.
+    width: Option<usize>,
     stream: Stream<'static>,
     rows: Instances,
 }
@@ -112,9 +116,10 @@ impl Each<'_> {
         let name_access = |access: &Access| analysis::name_access(access, names);
         let told = paths.tell(one, machine, &name_access);
         match self.format {
-            Format::Table => self
-                .stream
-                .text(&render_paths::each_line(&told, self.nanoseconds)),
+            Format::Table => self.stream.text(&match self.width {
+                Some(width) => render_paths::each_lines(&told, self.nanoseconds, width),
+                None => render_paths::each_line(&told, self.nanoseconds),
+            }),
             Format::Csv => self.stream.text(&self.rows.csv(&told)),
             Format::Json => self.stream.item(&self.rows.json(&told)),
         }
