@@ -1266,7 +1266,7 @@ _trapline() {
                     return 0
                     ;;
                 --path)
-                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit device-irq page-fault" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit packet disk guest-ipi device-irq page-fault" -- "${cur}"))
                     return 0
                     ;;
                 --mtree)
@@ -2037,14 +2037,18 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__paths)
-            opts="-h --path --from --to --join --slow --each --instance --diagram --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --path)
-                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit device-irq page-fault" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit packet disk guest-ipi device-irq page-fault" -- "${cur}"))
                     return 0
                     ;;
                 --from)

@@ -260,12 +260,16 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l color -d 'Col
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only. May be repeated' -r -f -a "halt-wake\t''
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only; with guests\' recordings, also those that go through guests. May be repeated' -r -f -a "halt-wake\t''
 irqfd\t''
 ipi\t''
 timer\t''
 kick\t''
 user-exit\t''
+packet\t''
+disk\t''
+guest-ipi\t''
 device-irq\t''
 page-fault\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l from -d 'Measure from this event: NAME, SYSTEM:NAME or fn:FUNCTION, with conditions in brackets, such as kvm_pio[port==0x3f8,write==1]' -r
@@ -570,6 +574,9 @@ ipi\t''
 timer\t''
 kick\t''
 user-exit\t''
+packet\t''
+disk\t''
+guest-ipi\t''
 device-irq\t''
 page-fault\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
