@@ -117,7 +117,8 @@ fn pings_are_packets_with_the_host_alone() {
             });
         }
     }
-    failures.finish(checked);
+    assert!(checked >= 590, "{checked} pings");
+    failures.finish(12);
 }
 
 /// What is found of the host does not depend on whether guests' recordings are given, and stages add up.
@@ -162,5 +163,6 @@ fn guests_add_steps_and_change_none() {
         let both = instances(&[&host, &guest], "guest-ipi").len();
         failures.equal(&format!("{}: IPIs", host.display()), &both, &alone);
     }
-    failures.finish(checked.max(1));
+    assert!(checked > 10_000, "{checked} instances");
+    failures.finish(1_000);
 }
