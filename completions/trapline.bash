@@ -254,7 +254,7 @@ _trapline() {
                     return 0
                     ;;
                 --for)
-                    COMPREPLY=($(compgen -W "cpus io" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "cpus io sockets" -- "${cur}"))
                     return 0
                     ;;
                 --time)
@@ -2131,7 +2131,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-size --probe --ring --check --format --color --help"
+            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --ring --check --format --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2195,6 +2195,10 @@ _trapline() {
                     ;;
                 --agent-token)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --agent-for)
+                    COMPREPLY=($(compgen -W "cpus io sockets" -- "${cur}"))
                     return 0
                     ;;
                 --agent-size)

@@ -387,6 +387,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l vm -d 'Reco
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l pid -d 'The same, by the process of its VMM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l agent -d 'Have the agent in a guest record too (\'trapline agent --listen\' there), and put its recording beside this one as guest-NAME.perf.data: vsock:CID:PORT, or tcp:HOST:PORT. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l agent-token -d 'With --agent: the file with the token that the agents have too. Nobody but its owner may read it' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l agent-for -d 'With --agent: what the guests\' recordings are to answer, whatever --for says; an agent may allow less. May be repeated. The default is cpus, and io where --for has paths' -r -f -a "cpus\t'Which thread each CPU ran, who woke it, interrupts, softirqs, when it was idle'
+io\t'Packets and block requests on their way out and back, and when programs had what came'
+sockets\t'When programs asked to send, and when they had what they received. While this is open, each system call of each thread takes longer'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l agent-size -d 'With --agent: let each guest\'s recording have this much at most; an agent may allow less' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l probe -d 'Probe a function too, as tracefs takes it: \'FUNCTION\', \'p:NAME MODULE:FUNCTION ARGUMENTS\', or \'/FILE:0xOFFSET\' for a program. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has room for; with --keep and without --until, what --memory has room for' -r
@@ -399,8 +402,9 @@ never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l check -d 'Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that are missing, and what works without them. The exit status is 1 where nothing can be recorded'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -s o -l output -d 'Write to this file, which must not be there yet. With --listen: to a file in this folder, which must be there, and be its owner\'s alone' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand agent" -l for -d 'What the recording is to answer. May be repeated; the default is both' -r -f -a "cpus\t'Which thread each CPU ran, who woke it, interrupts, softirqs, when it was idle'
-io\t'Packets and block requests on their way out and back'"
+complete -c trapline -n "__fish_trapline_using_subcommand agent" -l for -d 'What the recording is to answer. May be repeated; the default is cpus and io' -r -f -a "cpus\t'Which thread each CPU ran, who woke it, interrupts, softirqs, when it was idle'
+io\t'Packets and block requests on their way out and back, and when programs had what came'
+sockets\t'When programs asked to send, and when they had what they received. While this is open, each system call of each thread takes longer'"
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l time -d 'Stop after so many seconds, whatever a host asks for' -r
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l size -d 'Stop before the file is larger than this, whatever a host asks for' -r
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l listen -d 'Wait for a host that records and has the same token: vsock:PORT, or tcp:ADDRESS:PORT. Without this, listen on nothing' -r

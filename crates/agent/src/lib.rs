@@ -35,6 +35,6 @@ pub use error::Error;
 pub use greeting::VERSION;
 pub use host::Connection;
 pub use link::{Link, Listener};
-pub use message::{CPU, Ended, IO, Start, Started, Stopped};
+pub use message::{CPU, Ended, IO, SOCKETS, Start, Started, Stopped};
 pub use secret::{Token, TokenError, number};
 pub use server::{Limits, Machine, Outcome, Recorded, serve};

@@ -9,6 +9,8 @@ use crate::error::Error;
 pub const CPU: u8 = 1;
 /// See [`CPU`].
 pub const IO: u8 = 2;
+/// When programs asked to send, and when they had what they received.
+pub const SOCKETS: u8 = 4;
 
 /// Bytes of a name and of a text at most.
 const NAME: usize = 255;

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::agents::{
-    Agent, NOBODY, TOKEN, command, done, events, folder, header, info, perf_reads, said, status,
-    token,
+    Agent, NOBODY, TOKEN, command, done, events, folder, guests, header, info, perf_reads, said,
+    status, token,
 };
 use crate::common::{tell, trapline};
 use crate::record_command::possible;
@@ -149,19 +149,6 @@ fn a_file_is_never_larger_than_it_may_be() {
     let length = fs::metadata(&guest[0]).expect("a file").len();
     assert!((most / 2..=most).contains(&length), "{length}: {output:?}");
     assert_eq!(info(&guest[0])["quality"]["truncated"], false);
-}
-
-/// Returns the recordings of guests in a folder.
-fn guests(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder").flatten();
-    let paths = entries.map(|entry| entry.path());
-    let is_guests = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("guest-")
-    };
-    let mut found: Vec<PathBuf> = paths.filter(is_guests).collect();
-    found.sort();
-    found
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub struct Opened {
     /// What was wanted, where this user may not lock as much memory.
     pub(crate) ring_wanted: Option<usize>,
     pub(crate) flight: bool,
+    no_symbols: bool,
 }
 
 /// Why there are no rings.
@@ -127,6 +128,7 @@ impl Opened {
             ring_bytes,
             ring_wanted: (wanted != ring_bytes).then_some(wanted),
             flight: plan.flight,
+            no_symbols: plan.no_symbols,
         };
         if let Some(hz) = plan.samples_hz {
             to_open.extend(opened.sampler(hz));
@@ -137,7 +139,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Closes the events that are not among these: what is left is recorded.
+    /// Closes the events that are not among these, and misses none of the others: what is left is recorded.
     pub fn only(&mut self, wanted: &[Wanted]) {
         let is_wanted = |system: &str, name: &str| {
             wanted
@@ -150,6 +152,10 @@ impl Opened {
         });
         self.tracepoints
             .retain(|one| is_wanted(&one.system, &one.name));
+        self.missing.retain(|one| {
+            let (system, name) = one.name.split_once(':').unwrap_or(("", &one.name));
+            is_wanted(system, name)
+        });
     }
 
     /// Returns events that were asked for and are not recorded.
@@ -164,10 +170,12 @@ impl Opened {
             .any(|one| one.attr.sample & sample::CALLCHAIN != 0)
     }
 
-    /// Returns whether records hold addresses of the kernel's code, which its symbols name: call chains, or a field that the kernel
+    /// Returns whether records hold addresses of the kernel's code, which its symbols are to name: call chains, or a field that the kernel
     /// prints as a function's name.
     pub fn has_code(&self) -> bool {
-        self.has_chains() || self.tracepoints.iter().any(Tracepoint::prints_functions)
+        let holds =
+            || self.has_chains() || self.tracepoints.iter().any(Tracepoint::prints_functions);
+        !self.no_symbols && holds()
     }
 
     /// Returns the tracepoints that are open: their formats belong into the recording.

@@ -43,6 +43,8 @@ pub struct Plan {
     pub ring_exact: bool,
     /// Whether the rings go on over what is old, and are written only when somebody asks.
     pub flight: bool,
+    /// Whether addresses of the kernel's code stay numbers: its symbols, which name them, are megabytes of each file.
+    pub no_symbols: bool,
 }
 
 /// Bytes of a ring where nothing is said, and what all rings together may take of the machine's memory: a part of so many.

@@ -17,6 +17,8 @@ pub enum Question {
     GuestCpus,
     /// Within a guest: what it sent, received, wrote and read.
     GuestIo,
+    /// Within a guest: when a program asked to send, and when it had what it received.
+    GuestSockets,
 }
 
 /// Samples of call chains a second: not a divisor of common timers, so that they are not met in step. perf's own default is 4000.
@@ -104,11 +106,11 @@ const PATHS: &[(&str, &[&str])] = &[
     ("irq", &["irq_handler_entry", "irq_handler_exit"]),
 ];
 
-/// Few events say what a guest's CPU does: which thread it runs and who woke that, its interrupts, softirqs and when it is idle
-/// (`include/trace/events/{sched,irq,ipi,power}.h`, `arch/x86/include/asm/trace/irq_vectors.h`).
+/// Few events say what a guest's CPU does: which thread it runs and who woke that, its interrupts, softirqs, what one CPU asks of another
+/// and when it is idle (`include/trace/events/{sched,irq,ipi,csd,power}.h`, `arch/x86/include/asm/trace/irq_vectors.h`).
 ///
-/// Events of `irq_work` are left out: perf itself makes them, and the kernel refuses to sample their end. So is `ipi_send_cpu`, whose
-/// addresses would take all of the kernel's symbols with them, 5 MB.
+/// Linux has `ipi_send_cpumask` and `ipi_send_cpu` since 6.4, and `csd` since 6.5. Events of `irq_work` are left out: perf itself makes them,
+/// and the kernel refuses to sample their end.
 const GUEST_CPUS: &[(&str, &[&str])] = &[
     (
         "sched",
@@ -146,17 +148,38 @@ const GUEST_CPUS: &[(&str, &[&str])] = &[
     ),
     #[cfg(target_arch = "aarch64")]
     ("ipi", &["ipi_raise", "ipi_entry", "ipi_exit"]),
+    ("ipi", &["ipi_send_cpu", "ipi_send_cpumask"]),
+    (
+        "csd",
+        &["csd_queue_cpu", "csd_function_entry", "csd_function_exit"],
+    ),
     ("power", &["cpu_idle"]),
 ];
 
-/// Where packets and block requests leave a guest and come back (`include/trace/events/{net,block}.h`): an event or two for each.
+/// Where packets and block requests leave a guest and come back, and where a program has what came
+/// (`include/trace/events/{net,skb,sock,block}.h`): an event or two for each. Linux has `sock_send_length` and `sock_recv_length`, which are
+/// of stream sockets and the like, since 6.3.
 const GUEST_IO: &[(&str, &[&str])] = &[
     (
         "net",
         &["net_dev_queue", "net_dev_xmit", "netif_receive_skb"],
     ),
+    ("skb", &["skb_copy_datagram_iovec"]),
+    ("sock", &["sock_send_length", "sock_recv_length"]),
     ("block", &["block_rq_issue", "block_rq_complete"]),
 ];
+
+/// The system calls by which programs send and receive (`include/trace/events/syscalls.h`). The kernel takes a longer way into and out of each system
+/// call of each thread as long as one of these is open, whichever system call that is.
+const GUEST_SOCKETS: &[(&str, &[&str])] = &[(
+    "syscalls",
+    &[
+        "sys_enter_sendto",
+        "sys_enter_sendmsg",
+        "sys_exit_recvfrom",
+        "sys_exit_recvmsg",
+    ],
+)];
 
 impl Question {
     /// All questions about a host, in the order in which they are listed.
@@ -190,6 +213,7 @@ impl Question {
             Question::Stacks => &[],
             Question::GuestCpus => &[GUEST_CPUS],
             Question::GuestIo => &[GUEST_IO],
+            Question::GuestSockets => &[GUEST_SOCKETS],
         }
     }
 }

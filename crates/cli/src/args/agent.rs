@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::record::{seconds, some_size};
+use super::values::{seconds, some_size};
 
 /// `trapline agent`.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(crate) struct AgentArgs {
     #[arg(short, long, value_name = "PATH")]
     pub output: PathBuf,
 
-    /// What the recording is to answer. May be repeated; the default is both.
+    /// What the recording is to answer. May be repeated; the default is cpus and io.
     #[arg(
         long = "for",
         value_enum,
@@ -59,8 +59,10 @@ pub(crate) struct AgentArgs {
 pub(crate) enum ForGuest {
     /// Which thread each CPU ran, who woke it, interrupts, softirqs, when it was idle.
     Cpus,
-    /// Packets and block requests on their way out and back.
+    /// Packets and block requests on their way out and back, and when programs had what came.
     Io,
+    /// When programs asked to send, and when they had what they received. While this is open, each system call of each thread takes longer.
+    Sockets,
 }
 
 const EXAMPLES: &str = "The file is perf's own kind of file, readable at any moment, whatever ends the agent. The clocks of a host and its guests differ: give \
@@ -70,6 +72,7 @@ Examples:
   trapline agent -o guest.perf.data        until Ctrl-C, ten minutes at most
   trapline agent -o guest.perf.data --time 10 --size 64M
   trapline agent -o guest.perf.data -- fio job.fio
+  trapline agent -o guest.perf.data --for cpus,io,sockets -- ping 10.0.0.2
   trapline agent --listen vsock:9999 --token-file token -o /var/lib/trapline
                                            wait for 'trapline record --agent' on the host
   trapline info perf.data guest.perf.data  how its clock reads on its host's";

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::agent::ForGuest;
 use super::common::Format;
-use super::values;
+use super::values::{self, seconds, some_size};
 
 /// `trapline record`.
 #[derive(Debug, Args)]
@@ -77,6 +78,17 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FILE", requires = "agent")]
     pub agent_token: Option<PathBuf>,
 
+    /// With --agent: what the guests' recordings are to answer, whatever --for says; an agent may allow less. May be repeated. The default is
+    /// cpus, and io where --for has paths.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "QUESTION",
+        value_delimiter = ',',
+        requires = "agent"
+    )]
+    pub agent_for: Vec<ForGuest>,
+
     /// With --agent: let each guest's recording have this much at most; an agent may allow less.
     #[arg(long, value_name = "SIZE", default_value = "256M", requires = "agent", value_parser = some_size)]
     pub agent_size: u64,
@@ -108,31 +120,6 @@ pub(crate) struct Until {
     pub path: String,
     /// The bound.
     pub bound_ns: u64,
-}
-
-/// Parses seconds, with a fraction or with a unit.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let unit = text.trim_end().ends_with(|c: char| c.is_ascii_alphabetic());
-    let given = if unit {
-        text.to_owned()
-    } else {
-        format!("{text}s")
-    };
-    match values::duration(&given) {
-        Ok(0) => Err("expected more than no time at all".to_owned()),
-        Ok(ns) => Ok(Duration::from_nanos(ns)),
-        Err(_) => Err(format!(
-            "'{text}' is no time; expected seconds, such as 10 or 0.5"
-        )),
-    }
-}
-
-/// Parses a size that is more than nothing.
-pub(super) fn some_size(text: &str) -> Result<u64, String> {
-    match values::size(text)? {
-        0 => Err("expected more than nothing".to_owned()),
-        bytes => Ok(bytes),
-    }
 }
 
 /// Parses a number of KiB, or a size with its unit. Returns KiB.

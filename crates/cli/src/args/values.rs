@@ -1,6 +1,7 @@
 //! Values of arguments: sizes, durations, shares, CPUs, times.
 
 use std::ffi::OsStr;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
@@ -156,6 +157,31 @@ pub(super) fn with_unit(text: &str) -> Result<u64, String> {
 /// Parses `FROM,TO`, either of which may be empty.
 pub(super) fn time(text: &str) -> Result<TimeRange, TimeError> {
     text.parse()
+}
+
+/// Parses seconds, with a fraction or with a unit.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let unit = text.trim_end().ends_with(|c: char| c.is_ascii_alphabetic());
+    let given = if unit {
+        text.to_owned()
+    } else {
+        format!("{text}s")
+    };
+    match duration(&given) {
+        Ok(0) => Err("expected more than no time at all".to_owned()),
+        Ok(ns) => Ok(Duration::from_nanos(ns)),
+        Err(_) => Err(format!(
+            "'{text}' is no time; expected seconds, such as 10 or 0.5"
+        )),
+    }
+}
+
+/// Parses a size that is more than nothing.
+pub(super) fn some_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("expected more than nothing".to_owned()),
+        bytes => Ok(bytes),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -164,4 +164,17 @@ pub(crate) fn perf_reads(path: &Path, count: u64) {
         assert_eq!(lines as u64, count, "{said}");
         assert!(!said.contains("expected type"), "{said}");
     }
+}
+
+/// Returns the recordings of guests in a folder.
+pub(crate) fn guests(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    let paths = entries.map(|entry| entry.path());
+    let is_guests = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("guest-")
+    };
+    let mut found: Vec<PathBuf> = paths.filter(is_guests).collect();
+    found.sort();
+    found
 }

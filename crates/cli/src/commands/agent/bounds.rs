@@ -1,7 +1,8 @@
 //! What is recorded of a guest, within the bounds of its file.
 
-use agent::{CPU, IO};
+use agent::{CPU, IO, SOCKETS};
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use record::{Opened, Plan, Question, Tracefs, Wanted};
 
 use crate::args::{AgentArgs, ForGuest};
@@ -11,24 +12,45 @@ const RING: u64 = 1 << 20;
 /// All rings together have no more than a part of so many of the file's bytes, so that what they hold at the end has room in it.
 const PART_OF_FILE: u64 = 16;
 
-/// Returns the questions that were asked, as bits.
-pub(super) fn questions(args: &AgentArgs) -> u8 {
-    let bit = |one: &ForGuest| match one {
-        ForGuest::Cpus => CPU,
-        ForGuest::Io => IO,
-    };
-    match args.questions.as_slice() {
-        [] => CPU | IO,
-        some => some.iter().map(bit).fold(0, |all, one| all | one),
+/// What a guest can be asked: as a bit, as it is given, and which events answer it.
+const KNOWN: [(u8, ForGuest, Question); 3] = [
+    (CPU, ForGuest::Cpus, Question::GuestCpus),
+    (IO, ForGuest::Io, Question::GuestIo),
+    (SOCKETS, ForGuest::Sockets, Question::GuestSockets),
+];
+
+/// Returns questions as bits; `default` where none was asked.
+pub(in crate::commands) fn bits(asked: &[ForGuest], default: u8) -> u8 {
+    let known = KNOWN.iter().filter(|(_, name, _)| asked.contains(name));
+    match asked {
+        [] => default,
+        _ => known.fold(0, |all, (bit, ..)| all | bit),
     }
+}
+
+/// Returns the questions that this agent answers, as bits.
+pub(super) fn questions(args: &AgentArgs) -> u8 {
+    bits(&args.questions, CPU | IO)
 }
 
 /// Returns the events that answer questions.
 pub(super) fn events(questions: u8) -> Vec<Wanted> {
-    let known = [(CPU, Question::GuestCpus), (IO, Question::GuestIo)];
-    let asked = known.into_iter().filter(|(bit, _)| questions & bit != 0);
-    let asked: Vec<Question> = asked.map(|(_, question)| question).collect();
+    let asked = KNOWN.iter().filter(|(bit, ..)| questions & bit != 0);
+    let asked: Vec<Question> = asked.map(|(.., question)| *question).collect();
     record::events(&asked)
+}
+
+/// Returns a sentence about the questions that a host asks and this agent does not answer.
+pub(super) fn unanswered(asked: u8, answered: u8) -> Option<String> {
+    let left = KNOWN
+        .iter()
+        .filter(|(bit, ..)| asked & !answered & bit != 0);
+    let names =
+        left.filter_map(|(_, name, _)| Some(name.to_possible_value()?.get_name().to_owned()));
+    let names: Vec<String> = names.collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let list = words::list(&names);
+    (!names.is_empty()).then(|| format!("{list}: the agent there was started without (--for)"))
 }
 
 /// Returns the bytes of each CPU's ring, for a file of so many.
@@ -44,6 +66,7 @@ pub(super) fn open(args: &AgentArgs, tracefs: &Tracefs) -> Result<Opened> {
     let plan = Plan {
         events: events(questions(args)),
         ring_bytes: ring_bytes(args.size, record::machine::online().len()),
+        no_symbols: true,
         ..Plan::default()
     };
     let opened = Opened::open(&plan, tracefs)?;
@@ -81,14 +104,35 @@ mod tests {
     #[test]
     fn few_events_are_recorded() {
         let all = events(CPU | IO);
-        assert!(all.len() < 32, "{}", all.len());
+        assert!(all.len() <= 32, "{}", all.len());
         assert!(events(0).is_empty());
         let of_io = events(IO);
         assert!(
             of_io
                 .iter()
-                .all(|one| ["net", "block"].contains(&one.system.as_str()))
+                .all(|one| ["net", "skb", "sock", "block"].contains(&one.system.as_str()))
         );
         assert_eq!(events(CPU).len() + of_io.len(), all.len());
+    }
+
+    #[test]
+    fn system_calls_are_recorded_for_who_asks_for_them_alone() {
+        let is_call = |one: &Wanted| one.system == "syscalls";
+        assert!(!events(CPU | IO).iter().any(is_call));
+        let calls = events(SOCKETS);
+        assert!(!calls.is_empty() && calls.iter().all(is_call));
+        assert_eq!(bits(&[], CPU | IO), CPU | IO);
+        assert_eq!(bits(&[ForGuest::Sockets], CPU | IO), SOCKETS);
+        let all = [ForGuest::Sockets, ForGuest::Cpus, ForGuest::Io];
+        assert_eq!(bits(&all, 0), CPU | IO | SOCKETS);
+    }
+
+    #[test]
+    fn what_an_agent_does_not_answer_is_said() {
+        assert_eq!(unanswered(CPU | IO, CPU | IO | SOCKETS), None);
+        let said = unanswered(CPU | IO | SOCKETS, CPU).expect("two are not answered");
+        assert!(said.starts_with("io and sockets: "), "{said}");
+        // A later version's.
+        assert_eq!(unanswered(CPU | 128, CPU), None);
     }
 }

@@ -14,6 +14,7 @@ use record::{EventClock, Folder, Opened, Recorder, Summary, tasks};
 
 use super::bounds;
 use crate::commands::clocks::compared;
+use crate::commands::recording::missing;
 
 /// The recording in its folder.
 pub(super) const DATA: &str = "agent.perf.data";
@@ -30,8 +31,6 @@ pub(super) struct Guest {
     pub clock: EventClock,
     /// This machine's name.
     pub name: String,
-    /// What this kernel does not have, a line for each reason.
-    pub missing: String,
     pub questions: u8,
     pub recording: Option<Recording>,
 }
@@ -51,7 +50,8 @@ impl Guest {
         self.opened.is_none()
     }
 
-    fn begin(&mut self, start: &Start) -> Result<u64, String> {
+    /// Begins its recording. Returns its number, and what is not recorded, a line for each reason.
+    fn begin(&mut self, start: &Start) -> Result<(u64, String), String> {
         let mut opened = self
             .opened
             .take()
@@ -61,6 +61,9 @@ impl Guest {
         if opened.tracepoints().is_empty() {
             return Err("none of what is asked for is recorded there: see its --for".to_owned());
         }
+        let unanswered = bounds::unanswered(start.questions, self.questions);
+        let missing = missing(opened.missing()).into_iter().chain(unanswered);
+        let missing = missing.collect::<Vec<_>>().join("\n");
         let together = Together {
             own: agent::number().map_err(|error| error.to_string())?,
             host: Some(start.host),
@@ -95,7 +98,7 @@ impl Guest {
             together,
             summary: None,
         });
-        Ok(own)
+        Ok((own, missing))
     }
 
     fn recorder(&mut self) -> Result<(&mut Recorder, u64), String> {
@@ -108,12 +111,13 @@ impl Guest {
 
 impl Machine for Guest {
     fn start(&mut self, start: &Start) -> Result<Started, String> {
+        let (own, missing) = self.begin(start)?;
         Ok(Started {
-            own: self.begin(start)?,
+            own,
             time: start.time,
             size: start.size,
             name: self.name.clone(),
-            missing: self.missing.clone(),
+            missing,
         })
     }
 

@@ -10,6 +10,8 @@ use anyhow::Result;
 
 use crate::args::AgentArgs;
 
+pub(super) use bounds::bits;
+
 /// Runs the command.
 pub(crate) fn run(args: &AgentArgs) -> Result<()> {
     match (&args.listen, &args.token_file) {

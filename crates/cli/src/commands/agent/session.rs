@@ -17,7 +17,7 @@ use super::bounds;
 use super::guest::{DATA, Guest};
 use crate::args::AgentArgs;
 use crate::commands::privileges;
-use crate::commands::recording::{asked_to_stop, measure, missing, of_machine};
+use crate::commands::recording::{asked_to_stop, measure, of_machine};
 
 /// How long a host may take to show its token, and say nothing afterwards.
 const GREETING: Duration = Duration::from_secs(10);
@@ -98,7 +98,6 @@ fn ready(args: &AgentArgs) -> Result<Guest> {
         folder.with_context(|| format!("{}: no folder for recordings", args.output.display()))?;
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     Ok(Guest {
-        missing: missing(opened.missing()).join("\n"),
         opened: Some(opened),
         features,
         side,

@@ -14,7 +14,8 @@ use record::together::{OfGuest, Together};
 use render::{neutral, quality};
 
 use super::folder::Made;
-use crate::args::{For, RecordArgs};
+use crate::args::{For, ForGuest, RecordArgs};
+use crate::commands::agent::bits;
 use crate::commands::clocks::compared;
 use crate::commands::privileges::{self, Later};
 use crate::output;
@@ -63,13 +64,14 @@ pub(super) struct Agents {
     all: Vec<Agent>,
 }
 
-/// Returns what is to be asked of guests: packets and requests are parts of paths alone.
-fn questions(asked: &[For]) -> u8 {
+/// Returns what is to be asked of guests: packets and requests are parts of paths alone, if nothing is asked of guests by name.
+fn questions(asked: &[For], of_guests: &[ForGuest]) -> u8 {
     let of_paths = |one: &For| matches!(one, For::Paths | For::All);
-    match asked.is_empty() || asked.iter().any(of_paths) {
+    let default = match asked.is_empty() || asked.iter().any(of_paths) {
         true => CPU | IO,
         false => CPU,
-    }
+    };
+    bits(of_guests, default)
 }
 
 /// Returns the file's name for a guest of this name; `taken` are those of other guests.
@@ -113,7 +115,7 @@ impl Agents {
             all: Vec::new(),
         };
         let start = Start {
-            questions: questions(&args.questions),
+            questions: questions(&args.questions, &args.agent_for),
             // Until it is told to end, and what comes before and behind that; the agent has a bound of its own.
             time: args
                 .seconds
@@ -326,6 +328,8 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
+    use agent::SOCKETS;
+
     use super::*;
 
     fn named(file: &str) -> Agent {
@@ -358,9 +362,11 @@ mod tests {
 
     #[test]
     fn packets_are_asked_for_where_paths_are() {
-        assert_eq!(questions(&[]), CPU | IO);
-        assert_eq!(questions(&[For::Exits, For::Sched]), CPU);
-        assert_eq!(questions(&[For::Exits, For::Paths]), CPU | IO);
-        assert_eq!(questions(&[For::All]), CPU | IO);
+        assert_eq!(questions(&[], &[]), CPU | IO);
+        assert_eq!(questions(&[For::Exits, For::Sched], &[]), CPU);
+        assert_eq!(questions(&[For::Exits, For::Paths], &[]), CPU | IO);
+        assert_eq!(questions(&[For::All], &[]), CPU | IO);
+        assert_eq!(questions(&[For::All], &[ForGuest::Cpus]), CPU);
+        assert_eq!(questions(&[], &[ForGuest::Sockets]), SOCKETS);
     }
 }

@@ -67,6 +67,7 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
         ring_bytes,
         ring_exact: args.ring.is_some(),
         flight: overwriting.is_some(),
+        no_symbols: false,
     };
     if let Some(vm) = vm(args, facts)? {
         record::narrow(&mut plan, &target(vm, facts));
