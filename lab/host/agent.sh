@@ -12,6 +12,7 @@
 # shellcheck shell=bash
 
 agent_modules=()
+# shellcheck disable=SC2120 # few guests need other modules
 agent_parts() { # [MODULE...]: the guest's kernel is the host's, and its RAM disk has not these modules
     local module file
     modprobe vhost_vsock
