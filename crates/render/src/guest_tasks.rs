@@ -8,9 +8,9 @@ use analysis::{GuestDoing, GuestTask, GuestTasksReport, GuestWho, VcpusReport};
 use model::{State, Times};
 use serde_json::Value;
 
-use crate::Layout;
 use crate::html::Frame;
 use crate::table::{Table, Unit};
+use crate::{Layout, neutral};
 
 /// Returns what kind of thing it is.
 pub(crate) fn what(doing: GuestDoing) -> &'static str {
@@ -25,7 +25,9 @@ pub(crate) fn what(doing: GuestDoing) -> &'static str {
 
 /// Returns what it is called.
 pub(crate) fn called(who: &GuestWho) -> String {
-    let name = who.name.as_deref();
+    // A guest may call its threads anything, line breaks included.
+    let name = who.name.as_deref().map(neutral::name);
+    let name = name.as_deref();
     match who.doing {
         GuestDoing::Task(tid) => format!("{}:{tid}", name.unwrap_or("")),
         GuestDoing::Idle => "idle".to_owned(),
@@ -253,4 +255,23 @@ pub(crate) fn text(report: &GuestTasksReport, layout: Layout) -> String {
         );
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_break_no_line() {
+        let who = GuestWho {
+            doing: GuestDoing::Task(5),
+            name: Some("a\nb\u{1b}[2J".to_owned()),
+        };
+        let called = called(&who);
+        assert!(
+            called.starts_with('a') && called.ends_with(":5"),
+            "{called}"
+        );
+        assert!(!called.contains(char::is_control), "{called:?}");
+    }
 }

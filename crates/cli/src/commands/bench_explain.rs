@@ -42,7 +42,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     let slow: Vec<(usize, Slow)> = result.slowest(usize::MAX);
     let stretches = slow.iter().map(|(_, slow)| clock.stretch(slow));
 
-    let mut follower = Paths::new(paths::all_builtin());
+    let mut followed = paths::all_builtin();
+    if !guests.is_empty() {
+        followed.extend(paths::with_guests());
+    }
+    let mut follower = Paths::new(followed);
     recording.locate(&mut follower);
     follower.list();
     let mut study = Study::default().with(follower).with(During::new(stretches));
