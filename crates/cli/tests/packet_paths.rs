@@ -121,6 +121,53 @@ fn pings_are_packets_with_the_host_alone() {
     failures.finish(12);
 }
 
+/// The same where QEMU is the back end: its main loop is at work with one packet when the next comes, and nobody wakes it.
+#[test]
+fn pings_through_qemu_are_packets_too() {
+    let Some(corpus) = corpus() else {
+        return;
+    };
+    let mut failures = Failures::default();
+    let folder = corpus.join("x86/vmping-vhost-off");
+    for (recording, log) in [
+        ("trace.dat", "l2-ping-during-trace-cmd.txt"),
+        ("perf.data.zst", "l2-ping-during-perf.txt"),
+    ] {
+        let text = read_text(&folder.join(log));
+        let printed = text.lines().filter_map(|line| {
+            let (_, time) = line.split_once(" time=")?;
+            time.strip_suffix(" ms")?.parse::<f64>().ok()
+        });
+        let printed: Vec<f64> = printed.collect();
+        let all = instances(&[&folder.join(recording)], "packet");
+        let totals: Vec<f64> = all
+            .iter()
+            .map(|one| number(one, "total_ns") as f64 / 1e6)
+            .collect();
+        // The recording ends before the pings do, and begins with one of the first. Both are in order; one instance may be none of a ping.
+        let mut best = 0.0f64;
+        for first in 0..3 {
+            for left_out in 0..=totals.len() {
+                let of_pings = totals.iter().enumerate().filter(|(at, _)| *at != left_out);
+                let pairs = printed.iter().skip(first).zip(of_pings);
+                let pairs: Vec<(f64, f64)> =
+                    pairs.map(|(ping, (_, total))| (*ping, *total)).collect();
+                best = best.max(correlation(&pairs));
+            }
+        }
+        tell(&format!(
+            "vmping-vhost-off/{recording}: {} instances, correlation {best:.4}",
+            totals.len()
+        ));
+        // Pings are 200 ms apart, and the recordings 8 s long, of which the pings have less than all.
+        failures.check((33..=37).contains(&totals.len()), || {
+            format!("{recording}: {} instances", totals.len())
+        });
+        failures.check(best > 0.95, || format!("{recording}: correlation {best}"));
+    }
+    failures.finish(4);
+}
+
 /// What is found of the host does not depend on whether guests' recordings are given, and stages add up.
 #[test]
 fn guests_add_steps_and_change_none() {

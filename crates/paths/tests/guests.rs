@@ -263,7 +263,7 @@ fn pings(count: u64) -> Text {
     text
 }
 
-const HOST: [(&str, u64); 20] = [
+const HOST: [(&str, u64); 21] = [
     ("kick", 8),
     ("back end woken", 9),
     ("back end on CPU", 11),
@@ -276,6 +276,7 @@ const HOST: [(&str, u64); 20] = [
     ("peer: injected", 35),
     ("peer: in guest", 36),
     ("peer: kick", 45),
+    ("peer: back end woken again", 45),
     ("peer: back end again", 47),
     ("answer: back end woken", 50),
     ("answer: back end on CPU", 52),
@@ -338,6 +339,50 @@ fn a_ping_is_one_packet_whichever_guests_are_recorded() {
         for (machine, of_peer) in machines {
             assert_eq!(machine, if of_peer { "g2" } else { "g1" });
         }
+    }
+}
+
+/// Back ends that are at work with one thing when the next comes are woken by nobody.
+#[test]
+fn back_ends_that_stay_awake_are_followed() {
+    let mut text = Text::default();
+    text.enters(A0, 1, 1);
+    text.enters(B0, 3, 2);
+    halts(&mut text, B0, 3, 6);
+    for n in 0..3 {
+        let t = 1000 + n * 1_000_000;
+        text.enters(A0, 1, t - 10);
+        kicks(&mut text, A0, 1, VHOST_A, t + 7);
+        text.wakes(VHOST_A, 5, VHOST_B, 6, t + 20);
+        text.runs(VHOST_B, 6, t + 23);
+        halts(&mut text, A0, 1, t + 25);
+        interrupts(&mut text, VHOST_B, B0, 3, 36, t + 30);
+        text.exits(B0, 3, t + 43, "EPT_MISCONFIG");
+        let kick = "kvm_mmio mmio write len 2 gpa 0xfebff004 val 0x1";
+        text.event(B0, 3, t + 44, kick);
+        text.enters(B0, 3, t + 46);
+        interrupts(&mut text, VHOST_A, A0, 1, 37, t + 60);
+        text.sleeps(VHOST_A, 5, t + 80);
+        text.sleeps(VHOST_B, 6, t + 81);
+        halts(&mut text, B0, 3, t + 85);
+        halts(&mut text, A0, 1, t + 95);
+    }
+    let found = walk(&text, builtin("packet"), &[]);
+    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    for at in 0..3 {
+        let steps = found.steps(at);
+        let behind = steps.iter().skip_while(|(name, _)| *name != "peer: kick");
+        let behind: Vec<(&str, u64)> = behind.map(|(name, us)| (&**name, *us)).collect();
+        let expected = [
+            ("peer: kick", 36),
+            ("interrupt", 52),
+            ("accepted", 53),
+            ("vCPU woken", 54),
+            ("vCPU on CPU", 55),
+            ("injected", 57),
+            ("in guest", 58),
+        ];
+        assert_eq!(behind, expected);
     }
 }
 

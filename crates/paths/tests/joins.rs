@@ -276,6 +276,65 @@ fn what_was_raised_before_a_loss_is_forgotten() {
     assert_eq!(steps.len(), 1, "{steps:?}");
 }
 
+/// Whose an interrupt is may be known only when it is injected. That its vCPU has entered its guest with another one before says nothing
+/// against it: where injections are recorded, an entry alone is no step.
+#[test]
+fn an_entry_with_another_interrupt_does_not_end_what_waits_to_be_injected() {
+    let other = ("CPU 0/KVM", 5010);
+    let worker = ("worker", 77);
+    let mut text = Text::default();
+    for (vcpu, cpu) in [(VCPU0, 1), (other, 2)] {
+        text.enters(vcpu, cpu, 0);
+        text.exits(vcpu, cpu, 5, "EXTERNAL_INTERRUPT");
+        text.event(vcpu, cpu, 6, "kvm_inj_virq IRQ 0xec");
+        text.enters(vcpu, cpu, 7);
+        text.exits(vcpu, cpu, 10, "MSR_WRITE");
+    }
+    let message = "kvm_msi_set_irq dst 0 vec 36 (Fixed|physical|edge)";
+    text.event(worker, 3, 20, message);
+    let accepted = "kvm_apic_accept_irq apicid 0 vec 36 (Fixed|edge)";
+    text.event(worker, 3, 21, accepted);
+    text.sleeps(worker, 3, 22);
+    text.event(VCPU0, 1, 30, "kvm_inj_virq IRQ 0xec");
+    text.enters(VCPU0, 1, 31);
+    text.exits(VCPU0, 1, 40, "MSR_WRITE");
+    text.event(VCPU0, 1, 41, "kvm_inj_virq IRQ 0x24");
+    text.enters(VCPU0, 1, 42);
+    let path = path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "accepted"
+        counts = true
+        event = "kvm_apic_accept_irq"
+        where = "raised == msi"
+        bind = ["target = target", "vector = vector"]
+        [[step]]
+        name = "injected"
+        optional = true
+        event = "kvm_inj_virq"
+        where = "reinjected == 0"
+        join = ["thread = target", "vector = vector"]
+        [[step]]
+        name = "in guest"
+        [[step.on]]
+        event = "kvm_entry"
+        only-after = "injected"
+        join = "thread = target"
+        [[step.on]]
+        event = "kvm_entry"
+        unless = "kvm_inj_virq"
+        join = "thread = target"
+        "#,
+    );
+    let walked = text.walk(vec![path]);
+    let steps = walked.steps();
+    assert_eq!(steps.len(), 1, "{:?}", walked.reports()[0].dropped);
+    let expected = [("accepted", 21), ("injected", 41), ("in guest", 42)];
+    let found: Vec<(&str, u64)> = steps[0].iter().map(|(name, us)| (&**name, *us)).collect();
+    assert_eq!(found, expected);
+}
+
 /// A large number is no vCPU's, whatever its low bits are.
 #[test]
 fn numbers_of_vcpus_are_not_cut() {

@@ -197,7 +197,7 @@ impl GuestRow {
     }
 }
 
-/// Returns how guests' recordings join it, for a page: names and texts, as [`facts`] has them.
+/// Returns how guests' recordings join it, for a page: names and texts, as [`facts()`] has them.
 pub fn guest_facts(guests: &[GuestRow]) -> Vec<(String, String)> {
     let all = guests.iter();
     all.map(|guest| ("guest".to_owned(), guest.text()))

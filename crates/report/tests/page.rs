@@ -162,6 +162,7 @@ fn diagnosis() -> Diagnosis {
 
 fn instance() -> InstanceReport {
     let step = |name: &str, time: u64| StepReport {
+        machine: None,
         name: name.to_owned(),
         time,
         cpu: 0,

@@ -358,8 +358,10 @@ impl Paths {
     pub(super) fn waits_for_entry(&self, at: u32) -> bool {
         let mut waits = self.live[at as usize].waits.iter();
         waits.any(|(alt, _)| {
+            // One that does not exist in this recording is no way to go on.
+            let exists = !self.disabled_alts[*alt as usize];
             let mut events = self.index.alts[*alt as usize].said.events.iter();
-            events.any(|event| event.matches("kvm", "kvm_entry"))
+            exists && events.any(|event| event.matches("kvm", "kvm_entry"))
         })
     }
 
