@@ -106,6 +106,7 @@ mod tests {
 
     fn step(name: &str, time: u64, does: &str, to: Option<&str>) -> StepReport {
         StepReport {
+            machine: None,
             name: name.to_owned(),
             time,
             cpu: 1,

@@ -74,7 +74,7 @@ pub struct ExitRow {
 pub struct GuestFunction {
     /// Where.
     pub code: GuestCode,
-    /// The function's name, where somebody has told it ([`ExitsReport::name_functions`]).
+    /// The function's name, where somebody has told it ([`super::ExitsReport::name_functions`]).
     pub name: Option<String>,
 }
 
