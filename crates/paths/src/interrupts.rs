@@ -25,13 +25,21 @@ struct Waiting {
     thread: u32,
     number: u32,
     vector: u32,
+    /// Whether the vector was injected into a vCPU of that number meanwhile: that may have been this interrupt.
+    passed: bool,
 }
 
 /// What was found out of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The vCPU's thread, and the thread that accepted the interrupt.
-    Target { ticket: u64, slot: u32, by: u32 },
+    Target {
+        ticket: u64,
+        slot: u32,
+        by: u32,
+        /// Whether the same vector was injected before that was known, and it may have been this interrupt.
+        passed: bool,
+    },
     /// Nothing, and nothing will be.
     Nothing(u64),
 }
@@ -212,6 +220,7 @@ impl Interrupts {
             thread,
             number,
             vector,
+            passed: false,
         });
         UNRESOLVED | self.next
     }
@@ -235,7 +244,8 @@ impl Interrupts {
 
     /// A vCPU gets an interrupt injected.
     pub(crate) fn injects(&mut self, slot: u32, vector: u32, tasks: &Tasks, threads: &Threads) {
-        if self.outstanding.remove(&(slot, vector)).is_some() || self.waiting.is_empty() {
+        let known = self.outstanding.remove(&(slot, vector)).is_some();
+        if self.waiting.is_empty() {
             return;
         }
         let Some(number) = tasks.get(slot).vcpu else {
@@ -249,7 +259,9 @@ impl Interrupts {
         let Some(first) = by.next() else {
             return;
         };
-        if by.any(|thread| thread != first) {
+        if known || by.any(|thread| thread != first) {
+            let waiting = self.waiting.iter_mut().filter(|w| fits(w));
+            waiting.for_each(|w| w.passed = true);
             return;
         }
         while let Some(at) = self.waiting.iter().position(fits) {
@@ -277,6 +289,7 @@ impl Interrupts {
             ticket: found.ticket,
             slot,
             by: found.thread,
+            passed: found.passed,
         });
     }
 }

@@ -67,8 +67,13 @@ impl Paths {
 
     /// A ticket's vCPU is known, or will never be.
     pub(super) fn resolve(&mut self, found: Found, now: &Now<'_, '_>, machine: &mut Machine) {
-        let (ticket, slot) = match found {
-            Found::Target { ticket, slot, by } => {
+        let (ticket, slot, passed) = match found {
+            Found::Target {
+                ticket,
+                slot,
+                by,
+                passed,
+            } => {
                 let ticket = UNRESOLVED | ticket;
                 // It may be posted yet, after something on another CPU has told whose it is.
                 if let Some(last) = self.last_target.get_mut(&by)
@@ -76,9 +81,9 @@ impl Paths {
                 {
                     *last = u64::from(slot);
                 }
-                (ticket, Some(slot))
+                (ticket, Some(slot), passed)
             }
-            Found::Nothing(ticket) => (UNRESOLVED | ticket, None),
+            Found::Nothing(ticket) => (UNRESOLVED | ticket, None, false),
         };
         let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
         // An instance is here twice if two of its roles hold the ticket.
@@ -112,7 +117,9 @@ impl Paths {
                     self.register(at);
                     // It has gone on already: with the entry before that was known.
                     let entered = self.tasks.get(slot).entry_at;
-                    if entered > self.live[at as usize].last().time && self.waits_for_entry(at) {
+                    if entered > self.live[at as usize].last().time
+                        && self.waits_for_entry(at, passed)
+                    {
                         if self.is_open(&self.live[at as usize]) {
                             self.unregister(at);
                             self.complete(at);

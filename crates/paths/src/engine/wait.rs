@@ -354,12 +354,13 @@ impl Paths {
         }
     }
 
-    /// Whether an instance goes on when a vCPU enters its guest.
-    pub(super) fn waits_for_entry(&self, at: u32) -> bool {
+    /// Whether an instance goes on when a vCPU enters its guest. Where its interrupt may have been injected before (`passed`), what
+    /// follows an injection counts too.
+    pub(super) fn waits_for_entry(&self, at: u32, passed: bool) -> bool {
         let mut waits = self.live[at as usize].waits.iter();
         waits.any(|(alt, _)| {
             // One that does not exist in this recording is no way to go on.
-            let exists = !self.disabled_alts[*alt as usize];
+            let exists = passed || !self.disabled_alts[*alt as usize];
             let mut events = self.index.alts[*alt as usize].said.events.iter();
             exists && events.any(|event| event.matches("kvm", "kvm_entry"))
         })
