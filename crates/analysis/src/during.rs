@@ -46,7 +46,8 @@ pub struct During {
     ends: Vec<u64>,
     /// Who has each CPU, and since when.
     running: BTreeMap<i32, (i32, u64)>,
-    /// Time of the last event that was looked at.
+    /// Times of the first and the last event that were looked at: what was before and behind them is not known.
+    first: Option<u64>,
     now: u64,
 }
 
@@ -72,6 +73,7 @@ impl During {
             ends: ends.collect(),
             stretches,
             running: BTreeMap::new(),
+            first: None,
             now: 0,
         }
     }
@@ -79,6 +81,14 @@ impl During {
     /// Returns them in the order of their beginnings.
     pub fn stretches(&self) -> &[Meanwhile] {
         &self.stretches
+    }
+
+    /// Returns the one between two times.
+    pub fn stretch(&self, from: u64, to: u64) -> Option<&Meanwhile> {
+        let at = self
+            .stretches
+            .binary_search_by_key(&(from, to), |one| (one.from, one.to));
+        self.stretches.get(at.ok()?)
     }
 
     /// Returns those that lie, for some time, between two times.
@@ -162,8 +172,9 @@ impl Analysis for During {
         if let Data::SchedSwitch(switch) = data {
             let next = (switch.next_tid, event.time);
             let before = self.running.insert(event.cpu, next);
-            // Who leaves the CPU had it since the switch before, or since nobody knows when.
-            let (tid, since) = before.unwrap_or((switch.prev_tid, 0));
+            // Who leaves the CPU had it since the switch before, or since before the recording began.
+            let first = *self.first.get_or_insert(event.time);
+            let (tid, since) = before.unwrap_or((switch.prev_tid, first));
             if tid == switch.prev_tid {
                 self.ran(event.cpu, tid, since, event.time);
             }

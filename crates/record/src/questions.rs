@@ -157,15 +157,15 @@ const GUEST_CPUS: &[(&str, &[&str])] = &[
 ];
 
 /// Where packets and block requests leave a guest and come back, and where a program has what came
-/// (`include/trace/events/{net,skb,sock,block}.h`): an event or two for each. Linux has `sock_send_length` and `sock_recv_length`, which are
-/// of stream sockets and the like, since 6.3.
+/// (`include/trace/events/{net,skb,sock,block}.h`): an event or two for each. Linux has `sock_recv_length` since
+/// 6.3. No path needs its twin, `sock_send_length`.
 const GUEST_IO: &[(&str, &[&str])] = &[
     (
         "net",
         &["net_dev_queue", "net_dev_xmit", "netif_receive_skb"],
     ),
     ("skb", &["skb_copy_datagram_iovec"]),
-    ("sock", &["sock_send_length", "sock_recv_length"]),
+    ("sock", &["sock_recv_length"]),
     ("block", &["block_rq_issue", "block_rq_complete"]),
 ];
 

@@ -60,9 +60,9 @@ pub struct OnVcpu {
 }
 
 impl OnVcpu {
-    /// Returns what a vCPU did.
-    pub fn new(vcpu: u32, role: &'static str, times: &Times) -> OnVcpu {
-        let of = |states: &[State]| states.iter().map(|state| times.get(*state)).sum();
+    /// Returns what a vCPU did in an iteration that took `total_ns`. The part before and behind the recording is not known.
+    pub fn new(vcpu: u32, role: &'static str, times: &Times, total_ns: u64) -> OnVcpu {
+        let of = |states: &[State]| -> u64 { states.iter().map(|state| times.get(*state)).sum() };
         OnVcpu {
             vcpu,
             role,
@@ -72,7 +72,7 @@ impl OnVcpu {
             poll_ns: of(&[State::Poll]),
             halted_ns: of(&[State::Halted]),
             runnable_ns: of(&[State::Runnable]),
-            unknown_ns: of(&[State::Unknown]),
+            unknown_ns: of(&[State::Unknown]) + total_ns.saturating_sub(times.total()),
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         followed.extend(paths::with_guests());
     }
     let mut follower = Paths::new(followed);
-    recording.locate(&mut follower);
+    recording.locate_with(&mut follower, &guests);
     follower.list();
     let mut study = Study::default().with(follower).with(During::new(stretches));
     recording.prepare_with(&mut study, &guests);
@@ -68,8 +68,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     };
     let iterations = slow.iter().filter_map(|(at, slow)| {
         let (from, to) = clock.stretch(slow);
-        let found = during.stretches();
-        let one = found.iter().find(|one| (one.from, one.to) == (from, to))?;
+        let one = during.stretch(from, to)?;
         let seen = !one.vcpus.is_empty() || !one.tasks.is_empty() || !one.instances.is_empty();
         let row = result.rows.get(*at).filter(|_| seen)?;
         Some(teller.iteration(row, one))
@@ -224,7 +223,8 @@ impl Teller<'_> {
         let known = cpus.iter().filter_map(|(cpu, role)| {
             let (_, tid) = self.vcpus?.iter().find(|(number, _)| number == cpu)?;
             let times = one.vcpus.get(places.get(tid)?)?;
-            Some(OnVcpu::new(*cpu, role, &seen.settle(times, 0)))
+            let total = one.to.saturating_sub(one.from);
+            Some(OnVcpu::new(*cpu, role, &seen.settle(times, 0), total))
         });
         known.collect()
     }

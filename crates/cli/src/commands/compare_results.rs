@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use event::Quality;
 use render::bench_compare;
 
@@ -86,8 +86,16 @@ pub(crate) fn read(path: &Path) -> Result<results::Outcome> {
     let name = || path.display().to_string();
     let mut bytes = Vec::new();
     let most = results::MAX_BYTES as u64 + 1;
-    let file = File::open(path).with_context(name)?;
-    file.take(most).read_to_end(&mut bytes).with_context(name)?;
+    let failed = |error: &std::io::Error| format!("{}: {}", name(), session::why(error));
+    let file = File::open(path).map_err(|error| anyhow!(failed(&error)))?;
+    let read = file.take(most).read_to_end(&mut bytes);
+    read.map_err(|error| anyhow!(failed(&error)))?;
+    if !results::looks_like(&bytes) {
+        bail!(
+            "{}: is no result of 'trapline bench', which it writes with -o FILE or --format json",
+            name()
+        );
+    }
     match results::read(&bytes) {
         Ok(result) => Ok(result),
         Err(error) => bail!("{}: {error}", path.display()),

@@ -12,6 +12,7 @@ use analysis::Study;
 use clocks::Fit;
 use event::Sink;
 use model::Vm;
+use paths::Paths;
 use source::{Outcome, Reader};
 
 use crate::{Error, Opened, Scope};
@@ -152,6 +153,14 @@ impl Opened<'_> {
         scope: Scope,
     ) -> Vec<Outcome> {
         self.filtered(sink, scope, |sink| self.walk_with(guests, sink))
+    }
+
+    /// Tells paths what is known beside the events ([`Opened::locate`]), and which guests' recordings are walked with this one.
+    pub fn locate_with(&self, paths: &mut Paths, guests: &[Guest<'_>]) {
+        self.locate(paths);
+        for (guest, machine) in guests.iter().zip(1..) {
+            paths.guest(machine, guest.name(), guest.vcpus().iter().copied());
+        }
     }
 
     /// Tells a study what is known beside the events ([`Opened::prepare`]), and which of this host's threads are the vCPUs of guests that are walked with it.

@@ -54,10 +54,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
             follower.slow_from(ns);
         }
         follower.only(recording.instances());
-        recording.locate(&mut follower);
-        for (guest, machine) in guests.iter().zip(1..) {
-            follower.guest(machine, guest.name(), guest.vcpus().iter().copied());
-        }
+        recording.locate_with(&mut follower, &guests);
         let mut study = Study::default().with(follower);
         recording.prepare_with(&mut study, &guests);
         study
