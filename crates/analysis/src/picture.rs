@@ -132,7 +132,10 @@ impl Picture {
         let mut quality = quality;
         let timeline = study.get_mut::<Timeline>().map(std::mem::take);
         let resumes = study.take_resumes();
-        let mut of_guests = study.get_mut::<GuestTasks>().map(std::mem::take);
+        // What guests' tasks are told by slices of time is asked for at the end.
+        let of_guests = study
+            .get_mut::<GuestTasks>()
+            .and_then(GuestTasks::take_lanes);
         let walked = study.walked();
         let info = study.get::<Info>();
         let info = info.map_or_else(InfoReport::default, |info| info.report(&walked));
@@ -160,8 +163,7 @@ impl Picture {
         let (timeline, examples) = timeline
             .map(|timeline| drawn(timeline, study, &paths, &devices, (start, end)))
             .map(|(mut timeline, examples)| {
-                let lanes = of_guests.as_mut().and_then(GuestTasks::take_lanes);
-                if let Some((lanes, names)) = lanes {
+                if let Some((lanes, names)) = of_guests {
                     timeline.add_guests(lanes, &names);
                 }
                 timeline.resumes = resumes;
@@ -178,7 +180,7 @@ impl Picture {
             vcpus: study.get::<Vcpus>().map(|vcpus| {
                 let mut report = vcpus.report(&walked);
                 name_causes(&mut report, &devices);
-                if let Some(tasks) = &of_guests {
+                if let Some(tasks) = study.get::<GuestTasks>() {
                     report.with_guests(tasks, &walked);
                 }
                 report

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::exits::table::ExitTable;
+use crate::guests::GuestDid;
 use crate::slices::{Amount, Counter, Slice};
 
 /// What is counted by slice.
@@ -20,6 +21,12 @@ pub enum Measured {
     Path(String),
     /// Events of a kind.
     Events(String),
+    /// Time in which guests did something, in the guest.
+    GuestTime(GuestDid),
+    /// Time in which what guests did waited, since the vCPU had no CPU.
+    GuestSteal(GuestDid),
+    /// A row of a table of exits by its key, of what guests did.
+    GuestExits(ExitTable, String, GuestDid),
 }
 
 /// Counts in slices of time.

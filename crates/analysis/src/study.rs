@@ -420,7 +420,8 @@ impl Sink for Study {
             self.kinds.resize(index + 1, Wanted::default());
         }
         self.kinds[index] = wanted;
-        any || wanted.follows != Follows::Nothing || self.slices.is_some()
+        let sliced = self.slices.is_some() && ty.machine == 0;
+        any || wanted.follows != Follows::Nothing || sliced
     }
 
     fn order(&self, ty: &EventType<'_>) -> Order {
@@ -455,7 +456,9 @@ impl Sink for Study {
             true => Chosen::of(event, &self.window, &self.left_out),
             false => Chosen::ALL,
         };
+        // The host's clock goes on by the host's events alone: slices of a host are the same with its guests and without.
         if chosen.inside
+            && event.machine() == 0
             && let Some(slices) = &mut self.slices
             && slices.is_due(event.time)
         {

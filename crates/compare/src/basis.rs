@@ -206,7 +206,7 @@ pub(crate) fn slices(
 }
 
 /// Brings the last slice to the length of the others: it is half of it to one and a half.
-fn even(picture: &Picture, out: &mut [f64]) {
+pub(crate) fn even(picture: &Picture, out: &mut [f64]) {
     if let [first, .., last] = picture.series.slice_ns.as_slice()
         && let Some(end) = out.last_mut()
         && *last > 0

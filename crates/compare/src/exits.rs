@@ -13,7 +13,7 @@ use crate::side::{Pair, Row, SPENT, count, durations, push, rows, value};
 use words::{change, duration, number, share, went};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
-const WAITING: f64 = 0.1;
+pub(crate) const WAITING: f64 = 0.1;
 
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
     for table in ExitTable::ALL {
@@ -68,7 +68,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
 }
 
 /// Returns how many a picture has; `None` if it would not have any.
-fn amount(picture: &Picture, table: ExitTable) -> Option<u64> {
+pub(crate) fn amount(picture: &Picture, table: ExitTable) -> Option<u64> {
     let report = picture.table(table)?;
     let event = event_of(table);
     let asked = picture.info.events.is_empty() || picture.recorded(event) == Some(true);

@@ -20,6 +20,7 @@ mod exits;
 mod families;
 mod findings;
 mod functions;
+mod guests;
 mod latency;
 mod names;
 mod results;

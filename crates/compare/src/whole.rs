@@ -1,7 +1,9 @@
 //! A whole comparison: all that is compared, what of it is noise, what comes first.
 
 use crate::change::{Bounds, Change, Comparison, Level, Options, Side, Which};
-use crate::{chance, counters, differs, exits, findings, functions, latency, sched, side, states};
+use crate::{
+    chance, counters, differs, exits, findings, functions, guests, latency, sched, side, states,
+};
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
 ///
@@ -44,19 +46,7 @@ pub(crate) fn against(
         ..Comparison::default()
     };
     for change in all {
-        let sure = |bound: f64| change.confidence.is_none_or(|c| c >= bound);
-        let large = change
-            .ratio()
-            .is_none_or(|ratio| (ratio - 1.0).abs() >= options.least);
-        if change.a == change.b || !large {
-            out.untold.push(change);
-        } else if sure(options.confidence) {
-            out.changes.push(change);
-        } else if sure(options.likely) {
-            out.likely.push(change);
-        } else {
-            out.untold.push(change);
-        }
+        place(change, options, &mut out);
     }
     let mut found = Vec::new();
     findings::changes(&pair, a.diagnosis, b.diagnosis, &mut found);
@@ -65,6 +55,14 @@ pub(crate) fn against(
         .partition(|finding| findings::is_news(finding, &out));
     out.changes.append(&mut news);
     out.untold.append(&mut threshold);
+    // Guests come behind all that is of hosts, and how much was compared of them is taken into account by itself: what is found of
+    // hosts, and how sure it is, is no question of whether guests' recordings are given too.
+    let mut of_guests = Vec::new();
+    guests::changes(&pair, &mut of_guests, &mut out.notes);
+    adjust(&mut of_guests);
+    for change in of_guests {
+        place(change, options, &mut out);
+    }
     for change in out.changes.iter_mut().chain(&mut out.likely) {
         change.text.push_str(match change.worse {
             Some(Which::A) => " A is worse.",
@@ -79,6 +77,24 @@ pub(crate) fn against(
         });
     }
     Ok(out)
+}
+
+/// Puts a change where it belongs: told, likely, or neither.
+fn place(change: Change, options: Options, out: &mut Comparison) {
+    let sure = |bound: f64| change.confidence.is_none_or(|c| c >= bound);
+    let large = change
+        .ratio()
+        .is_none_or(|ratio| (ratio - 1.0).abs() >= options.least);
+    let list = if change.a == change.b || !large {
+        &mut out.untold
+    } else if sure(options.confidence) {
+        &mut out.changes
+    } else if sure(options.likely) {
+        &mut out.likely
+    } else {
+        &mut out.untold
+    };
+    list.push(change);
 }
 
 /// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of it

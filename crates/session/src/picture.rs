@@ -1,6 +1,6 @@
 //! All that an input has to tell, gathered in one walk.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
@@ -45,35 +45,45 @@ impl Session {
         inputs: &[PathBuf],
         options: &PictureOptions,
     ) -> Result<Vec<Picture>, Error> {
-        let mut sides = self.sides(&[inputs], options)?;
-        Ok(sides.pop().unwrap_or_default())
+        let looked = self.at_once(inputs, |path, threads| {
+            self.input_with(path, threads)?.look(options)
+        });
+        self.put_together(looked)
     }
 
-    /// Returns the same for each of several lists of inputs. Inputs are walked at once by as many threads as there may be.
+    /// Returns pictures for each of several lists of hosts with their guests. Hosts are walked at once by as many threads as there may be.
     ///
     /// # Errors
     ///
-    /// As [`Session::pictures`], of the first input that fails.
+    /// As [`Session::pictures`] and [`HostInput::picture`], of the first host that fails.
     pub fn sides(
         &self,
-        sides: &[&[PathBuf]],
+        sides: &[&[HostInput<'_>]],
         options: &PictureOptions,
     ) -> Result<Vec<Vec<Picture>>, Error> {
-        let all: Vec<&Path> = sides.iter().copied().flatten().map(AsRef::as_ref).collect();
-        let mut looked = self.look_at(&all, options).into_iter();
-        let mut found = Vec::new();
-        for side in sides {
-            let mut pictures = Vec::new();
-            let mut tables = Printed::default();
-            for one in looked.by_ref().take(side.len()) {
-                let mut one = one?;
-                tables.append(&mut one.tables);
-                pictures.extend(one.picture);
-            }
-            pictures.append(&mut self.of_printed(tables)?);
-            found.push(pictures);
+        let all: Vec<&HostInput<'_>> = sides.iter().copied().flatten().collect();
+        let looked = self.at_once(&all, |host, _| host.look(options));
+        let mut looked = looked.into_iter();
+        let sides = sides.iter();
+        sides
+            .map(|side| self.put_together(looked.by_ref().take(side.len())))
+            .collect()
+    }
+
+    /// Returns the pictures of what was looked at, and those of all its tables together.
+    fn put_together(
+        &self,
+        looked: impl IntoIterator<Item = Result<Looked, Error>>,
+    ) -> Result<Vec<Picture>, Error> {
+        let mut pictures = Vec::new();
+        let mut tables = Printed::default();
+        for one in looked {
+            let mut one = one?;
+            tables.append(&mut one.tables);
+            pictures.extend(one.picture);
         }
-        Ok(found)
+        pictures.append(&mut self.of_printed(tables)?);
+        Ok(pictures)
     }
 
     /// Returns a picture of each host with its guests, and of all tables that perf printed together ([`Session::hosts`]), with the
@@ -88,31 +98,17 @@ impl Session {
         told: &[Told],
         options: &PictureOptions,
     ) -> Result<(Vec<Picture>, Vec<String>), Error> {
-        let threads = self.options().threads.max(1);
-        let each = threads / threads.min(recordings.len()).max(1);
-        let hosts = self.hosts_with(recordings, told, each)?;
-        let mut pictures = Vec::new();
-        let mut tables = Printed::default();
-        for one in self.at_once(&hosts, |host, _| host.look(options)) {
-            let mut one = one?;
-            tables.append(&mut one.tables);
-            pictures.extend(one.picture);
-        }
-        pictures.append(&mut self.of_printed(tables)?);
+        let mut hosts = self.hosts_among(recordings, recordings.len())?;
+        self.tell_guests(&mut hosts, told)?;
+        let looked = self.at_once(&hosts, |host, _| host.look(options));
+        let pictures = self.put_together(looked)?;
         let names = hosts.iter().flat_map(HostInput::names).collect();
         Ok((pictures, names))
     }
 
-    /// Looks at all inputs, several at once if there may be threads. What was found stands in their order.
-    fn look_at(&self, inputs: &[&Path], options: &PictureOptions) -> Vec<Result<Looked, Error>> {
-        self.at_once(inputs, |path, threads| {
-            self.input_with(path, threads)?.look(options)
-        })
-    }
-
     /// Does something for each item, for several at once if there may be threads; it is told how many it may have itself. The answers
     /// stand in the items' order.
-    fn at_once<T: Sync, R: Send>(
+    pub(crate) fn at_once<T: Sync, R: Send>(
         &self,
         items: &[T],
         work: impl Fn(&T, usize) -> R + Sync,

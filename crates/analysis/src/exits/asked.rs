@@ -3,7 +3,7 @@
 use event::{Data, Event, EventType, Kind, Side};
 
 use super::rows::make_row;
-use super::{By, ExitTable, Exits, IOPORT, MMIO, MSR};
+use super::{By, ExitTable, Exits, IOPORT, MAX_EXIT_ROWS, MMIO, MSR};
 use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
 use crate::series::Measured;
 use crate::slices::Amount;
@@ -63,7 +63,7 @@ impl Analysis for Exits {
     fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
         // Rows keep their numbers: new ones come behind.
         for (rows, table) in self.tables.iter().zip(0u8..) {
-            for (row, number) in rows.rows.iter().zip(0u32..) {
+            for (row, number) in rows.rows.iter().take(MAX_EXIT_ROWS).zip(0u32..) {
                 let amount = Amount {
                     count: row.stats.count(),
                     ns: row.stats.total(),
@@ -77,6 +77,12 @@ impl Analysis for Exits {
         let table = *ExitTable::ALL.get(usize::from(part))?;
         let row = self.tables.get(usize::from(part))?;
         let row = row.rows.get(number as usize)?;
-        Some(Measured::Exits(table, make_row(table, row.key).key))
+        let key = make_row(table, row.key).key;
+        if !self.options.by.task {
+            return Some(Measured::Exits(table, key));
+        }
+        // The same exits are counted by reason alone as well: these are not to be added to those.
+        let did = self.groups.did(row.group)?;
+        Some(Measured::GuestExits(table, key, did))
     }
 }

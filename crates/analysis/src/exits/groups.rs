@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::functions::{GuestCode, GuestStarts, LeftAt};
 use super::{By, ExitRow, GuestFunction};
 use crate::analysis::GuestEvent;
-use crate::guests::{Follow, GuestDoing, GuestWho};
+use crate::guests::{Follow, GuestDid, GuestDoing, GuestWho};
 
 /// Groups by what guests did, at most: what is beyond is told as unknown.
 const MAX_GROUPS: usize = 1 << 20;
@@ -103,11 +103,21 @@ impl Groups {
         let Some(group) = self.told(group) else {
             return;
         };
-        row.task = group.doing.map(|doing| GuestWho {
+        row.task = self.who(&group);
+        row.function = group.code.map(|code| GuestFunction { code, name: None });
+    }
+
+    fn who(&self, group: &Group) -> Option<GuestWho> {
+        let doing = group.doing?;
+        Some(GuestWho {
             doing,
             name: self.follow.called(group.tid, doing),
-        });
-        row.function = group.code.map(|code| GuestFunction { code, name: None });
+        })
+    }
+
+    /// Returns what the guest did in a group, where rows are told apart by that.
+    pub(super) fn did(&self, group: i32) -> Option<GuestDid> {
+        Some(self.who(&self.told(group)?)?.did())
     }
 
     fn told(&self, group: i32) -> Option<Group> {

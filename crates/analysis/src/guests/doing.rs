@@ -39,6 +39,47 @@ pub struct Who {
     pub name: Option<String>,
 }
 
+impl Who {
+    /// Returns it without numbers, which two recordings do not have in common.
+    pub fn did(&self) -> Did {
+        let kind = match self.doing {
+            Doing::Task(_) => DidKind::Task,
+            Doing::Idle => DidKind::Idle,
+            Doing::Softirq(_) => DidKind::Softirq,
+            Doing::Interrupt(_) => DidKind::Interrupt,
+            Doing::Unknown => DidKind::Unknown,
+        };
+        Did {
+            kind,
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// What kind of thing a guest did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DidKind {
+    /// A task ran.
+    Task,
+    /// An interrupt was handled.
+    Interrupt,
+    /// A softirq was handled.
+    Softirq,
+    /// The idle task ran.
+    Idle,
+    /// The guest's recording does not say it.
+    Unknown,
+}
+
+/// What a guest did, by its name alone: of two recordings the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Did {
+    /// Of which kind.
+    pub kind: DidKind,
+    /// What it is called; `None` where that is not known, or it has none.
+    pub name: Option<String>,
+}
+
 /// What events of a kind say.
 #[derive(Debug)]
 enum Says {
@@ -97,8 +138,9 @@ impl Kinds {
             _ if ty.kind.is_sched() => Some(Says::Who),
             _ => None,
         };
-        self.interrupts |= matches!(says, Some(Says::Enter(_)));
-        self.softirqs |= matches!(says, Some(Says::SoftirqEnter(_)));
+        // trace.dat has the formats of events that nobody asked for: what happened tells of the others.
+        self.interrupts |= ty.recorded && matches!(says, Some(Says::Enter(_)));
+        self.softirqs |= ty.recorded && matches!(says, Some(Says::SoftirqEnter(_)));
         let any = says.is_some();
         let index = ty.index as usize;
         if self.kinds.len() <= index {
@@ -195,6 +237,7 @@ impl Cpu {
                 };
             }
             (Says::Enter(name), _) => {
+                kinds.interrupts = true;
                 let number = match name {
                     Name::Is(number) => *number,
                     Name::Fields { name, irq } => {
@@ -214,6 +257,7 @@ impl Cpu {
                 self.interrupts.pop();
             }
             (Says::SoftirqEnter(field), _) => {
+                kinds.softirqs = true;
                 let number = field.number(event, data).unwrap_or(u64::MAX);
                 self.softirq = Some(u32::try_from(number).unwrap_or(u32::MAX));
             }

@@ -5,7 +5,7 @@ mod follow;
 mod inside;
 mod tasks;
 
-pub use doing::{Doing as GuestDoing, Who as GuestWho};
+pub use doing::{Did as GuestDid, DidKind as GuestDidKind, Doing as GuestDoing, Who as GuestWho};
 pub(crate) use follow::Follow;
 pub use inside::{Inside, InsideReport};
 pub use tasks::{GuestHeld, GuestTask, GuestTasks, GuestTasksReport};

@@ -11,6 +11,8 @@ use super::doing::{Doing, Who};
 use super::follow::Follow;
 use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
 use crate::chosen::Window;
+use crate::series::Measured;
+use crate::slices::Amount;
 use crate::timeline::{GuestLane, GuestLanes, TimelineLimits};
 
 /// Changes of what a guest did that wait for the host's next span. A guest may run for long without an exit, and what it did before the
@@ -18,6 +20,11 @@ use crate::timeline::{GuestLane, GuestLanes, TimelineLimits};
 const MAX_CHANGES: usize = 1 << 14;
 /// Pairs of a vCPU and something that its guest did which are counted apart; what is beyond is told as unknown.
 const MAX_PAIRS: usize = 1 << 20;
+/// Of how many of them it is kept when they were, where that is asked for.
+const MAX_SLICED: usize = 1 << 16;
+/// Parts of what is told by slices of time: time in the guest, and time without a CPU.
+const IN_GUEST: u8 = 0;
+const STOLEN: u8 = 1;
 
 /// Times in which a vCPU was out of its guest at once that are kept of each: the longest, and none that is shorter.
 const LONG: usize = 16;
@@ -64,6 +71,9 @@ struct Sum {
     /// Of the kernel's part, what was in exits in which the guest asked to wait.
     kernel_waiting_ns: u64,
     exits: u64,
+    /// Stretches of time in the guest, and of time without a CPU.
+    stretches: u64,
+    waits: u64,
 }
 
 /// A vCPU.
@@ -133,7 +143,9 @@ pub struct GuestTasks {
     tracks: ByNumber<Track>,
     /// The thread of each vCPU of the machine, as far as its guest has events.
     tids: Vec<Option<i32>>,
-    sums: FxHashMap<(u32, Doing), Sum>,
+    /// What was done on each vCPU; they keep their places.
+    sums: Vec<((u32, Doing), Sum)>,
+    places: FxHashMap<(u32, Doing), u32>,
     /// What happened when, where that is asked for.
     lanes: Option<GuestLanes>,
 }
@@ -146,7 +158,8 @@ impl GuestTasks {
             follow: Follow::default(),
             tracks: ByNumber::default(),
             tids: Vec::new(),
-            sums: FxHashMap::default(),
+            sums: Vec::new(),
+            places: FxHashMap::default(),
             lanes: None,
         }
     }
@@ -213,11 +226,16 @@ impl GuestTasks {
 
     fn sum(&mut self, vcpu: u32, doing: Doing) -> &mut Sum {
         let full = self.sums.len() >= MAX_PAIRS;
-        let doing = match full && !self.sums.contains_key(&(vcpu, doing)) {
+        let doing = match full && !self.places.contains_key(&(vcpu, doing)) {
             true => Doing::Unknown,
             false => doing,
         };
-        self.sums.entry((vcpu, doing)).or_default()
+        let sums = &mut self.sums;
+        let place = *self.places.entry((vcpu, doing)).or_insert_with(|| {
+            sums.push(((vcpu, doing), Sum::default()));
+            sums.len() as u32 - 1
+        });
+        &mut sums[place as usize].1
     }
 
     fn add(&mut self, span: &Span, doing: Doing, from: u64, to: u64) {
@@ -245,6 +263,8 @@ impl GuestTasks {
         }
         let sum = self.sum(span.vcpu, doing);
         sum.times.add(span.state, end - start);
+        sum.stretches += u64::from(span.state == State::Guest && end > start);
+        sum.waits += u64::from(span.state == State::Runnable && end > start);
         if span.state == State::Kernel && waiting {
             sum.kernel_waiting_ns += end - start;
         }
@@ -296,6 +316,34 @@ impl Analysis for GuestTasks {
         }
         let track = self.tracks.entry(tid, Track::default);
         track.changes(guest.event.time, doing);
+    }
+
+    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        for (((vcpu, _), sum), number) in self.sums.iter().take(MAX_SLICED).zip(0u32..) {
+            // What was done on vCPUs whose guest has not been heard of is nobody's.
+            let Some(tid) = self.tids.get(*vcpu as usize).copied().flatten() else {
+                continue;
+            };
+            if walked.left_out.has(tid) {
+                continue;
+            }
+            let amount = |count: u64, state: State| Amount {
+                count,
+                ns: sum.times.get(state),
+            };
+            tell(IN_GUEST, number, amount(sum.stretches, State::Guest));
+            tell(STOLEN, number, amount(sum.waits, State::Runnable));
+        }
+    }
+
+    fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+        let ((vcpu, doing), _) = *self.sums.get(number as usize)?;
+        let tid = self.tids.get(vcpu as usize).copied().flatten()?;
+        let did = self.who(tid, doing).did();
+        Some(match part {
+            IN_GUEST => Measured::GuestTime(did),
+            _ => Measured::GuestSteal(did),
+        })
     }
 
     fn guest_side(&mut self, machine: u16, side: &Side<'_>) {

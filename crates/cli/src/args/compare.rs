@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Common;
+use super::{Common, Told, told_guest};
 
 /// `trapline compare`.
 #[derive(Debug, Args)]
@@ -19,6 +19,16 @@ pub(crate) struct CompareArgs {
     /// The second group of recordings.
     #[arg(long, value_name = "REC", num_args = 1..)]
     pub with: Vec<PathBuf>,
+
+    /// A recording that was made in a guest of the first side's host at the same time, with the name, UUID or process of the VM whose
+    /// guest it is. That side has one host then. May be repeated. Guests whose recordings and their host's name each other need no
+    /// option: they stand among the recordings.
+    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = told_guest, conflicts_with = "each")]
+    pub guest: Vec<Told>,
+
+    /// The same of the second side's host.
+    #[arg(long = "with-guest", value_name = "[NAME=]REC", value_parser = told_guest, conflicts_with = "each")]
+    pub with_guest: Vec<Told>,
 
     /// Compare each recording with the first, in one table with a column for each.
     #[arg(long, conflicts_with = "with")]
@@ -69,7 +79,7 @@ const COMPARE_HELP: &str = "Rates are per second recorded, and per unit of work 
 The number in brackets is the confidence that a change is more than the noise within the recordings. It is found by \
 resampling slices of time; with several recordings on a side, differences from run to run count as noise too; and it is \
 corrected for the number of things compared. Changes that are only likely (confidence 0.8 or more) stand below those that \
-are certain. Two printed tables are compared by their counts, which are assumed to come in bursts of ten. A recording and \
+are certain. With recordings of guests on both sides, what the guests did is compared too. Two printed tables are compared by their counts, which are assumed to come in bursts of ten. A recording and \
 a printed table are compared by shares and means only.
 
 Examples:
@@ -77,5 +87,7 @@ Examples:
   trapline compare a1.data a2.data a3.data --with b1.data b2.data b3.data
   trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
   trapline compare --each a.dat b.dat c.dat --score sysbench=287.6,286.6,280.8
+  trapline compare a.dat b.dat a-guest.dat b-guest.dat
+  trapline compare a.data b.data --guest a-guest.data --with-guest b-guest.data
   trapline compare default.json haltpoll.json idle-poll.json
   trapline compare --work block_rq_complete --format json a.data b.data";

@@ -26,11 +26,16 @@ pub(crate) struct ToldGuests {
     pub told: Vec<Told>,
 }
 
+/// Returns guests as the library takes them.
+pub(crate) fn as_told(all: &[Told]) -> Vec<session::Told> {
+    let all = all.iter();
+    all.map(|one| (one.path.clone(), one.vm.clone())).collect()
+}
+
 impl ToldGuests {
     /// Returns them as the library takes them.
     pub(crate) fn all(&self) -> Vec<session::Told> {
-        let all = self.told.iter();
-        all.map(|one| (one.path.clone(), one.vm.clone())).collect()
+        as_told(&self.told)
     }
 
     /// Returns their paths.

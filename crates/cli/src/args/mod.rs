@@ -31,7 +31,7 @@ pub(crate) use events::{As, EventsArgs};
 pub(crate) use exits::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
 pub(crate) use export::{ExportArgs, Kind, Rows};
 pub(crate) use facts::FactsArgs;
-pub(crate) use guests::{GuestArgs, Told, told as told_guest};
+pub(crate) use guests::{GuestArgs, Told, as_told, told as told_guest};
 pub(crate) use info::InfoArgs;
 pub(crate) use paths::{Diagram, PathsArgs};
 pub(crate) use record::{For, RecordArgs};

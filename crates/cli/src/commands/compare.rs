@@ -6,39 +6,42 @@ use anyhow::Result;
 use compare::Options;
 use render::compare as render_compare;
 
-use session::PictureOptions;
+use session::{HostInput, PictureOptions, Session};
 
 use crate::answer::Answer;
-use crate::args::CompareArgs;
-use crate::commands::compare_sides::{Compared, Ready, compared, names};
+use crate::args::{CompareArgs, as_told};
+use crate::commands::compare_sides::{Compared, Ready, compared};
 use crate::commands::{compare_each, compare_results};
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
+
+/// Hosts, with the recordings of their guests.
+type Hosts<'s> = Vec<HostInput<'s>>;
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     if compare_results::run(args)? {
         return Ok(());
     }
-    // Before anything is read: what is compared with what.
-    let sides = match args.each {
-        true if args.recordings.len() < 2 => {
-            return Err(Usage::error(
-                "one recording: those to compare it with are missing",
-            ));
-        }
-        true => None,
-        false => Some(sides(args)?),
-    };
+    // Before anything is read: whether there is something to compare.
+    if args.with.is_empty() && args.recordings.len() < 2 {
+        return Err(Usage::error(match args.each {
+            true => "one recording: those to compare it with are missing",
+            false => "one recording: the one to compare it with is missing",
+        }));
+    }
+    let recordings = args.recordings.iter().chain(&args.with);
+    let told = args.guest.iter().chain(&args.with_guest);
+    let inputs = recordings.chain(told.map(|one| &one.path));
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     let beside = Beside {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
+        recordings: Some(args.recordings.len() + args.with.len()),
         ..Beside::default()
     };
-    let inputs = args.recordings.iter().chain(&args.with);
-    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
     let options = Options {
         confidence: args.confidence,
@@ -49,12 +52,18 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         pictures: PictureOptions::to_compare(),
         options,
     };
-    let Some((first, second)) = sides else {
-        return compare_each::run(args, &ready);
-    };
-    let Compared { comparison, a, b } = compared(&ready, &first, &second, args.work.as_deref())?;
+    let (first, second) = sides(args, &session)?;
+    if args.each {
+        return compare_each::run(args, &ready, &first);
+    }
+    let work = args.work.as_deref();
+    let Compared {
+        comparison,
+        a,
+        b,
+        names: [names_a, names_b],
+    } = compared(&ready, &first, &second, work)?;
     let quality = output::merged(a.iter().chain(&b));
-    let (names_a, names_b) = (names(&first), names(&second));
     let inputs = [names_a.as_slice(), names_b.as_slice()].concat();
     let answer = Answer {
         format: args.common.format,
@@ -74,20 +83,46 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     )
 }
 
-/// Returns what is on each side.
-fn sides(args: &CompareArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    if !args.with.is_empty() {
-        return Ok((args.recordings.clone(), args.with.clone()));
+/// Returns what is on each side, with the guests of its hosts; with `--each` all of it is on the first.
+fn sides<'s>(args: &CompareArgs, session: &'s Session) -> Result<(Hosts<'s>, Hosts<'s>)> {
+    let inputs = args.recordings.len() + args.with.len();
+    let mut first = session.hosts_among(&args.recordings, inputs)?;
+    let mut second = session.hosts_among(&args.with, inputs)?;
+    if args.with.is_empty() {
+        match first.as_slice() {
+            [_, _, ..] if args.each => {}
+            [_, _] => second = first.split_off(1),
+            [one] => {
+                return Err(Usage::error(format!(
+                    "{} and recordings of its guests: the host's recording to compare it with is missing",
+                    one.input().name()
+                )));
+            }
+            many => return Err(Usage::error(too_many(many.len()))),
+        }
     }
-    match args.recordings.as_slice() {
-        [a, b] => Ok((vec![a.clone()], vec![b.clone()])),
-        [_] => Err(Usage::error(
-            "one recording: the one to compare it with is missing",
-        )),
-        many => Err(Usage::error(format!(
-            "{} recordings: say which are to be compared with which, as in 'trapline compare A1 A2 --with B1 B2', or \
-             --each for each of them with the first",
-            many.len()
-        ))),
+    for (hosts, guests, option, side) in [
+        (&mut first, &args.guest, "--guest", "A"),
+        (&mut second, &args.with_guest, "--with-guest", "B"),
+    ] {
+        if !guests.is_empty() && hosts.len() > 1 {
+            let names: Vec<&str> = hosts.iter().map(|host| host.input().name()).collect();
+            return Err(Usage::error(format!(
+                "{option} names recordings of one host's guests, and {side} has {} recordings of hosts ({}): give one host, or leave {option} \
+                 out where recordings name each other",
+                names.len(),
+                names.join(", ")
+            )));
+        }
+        session.tell_guests(hosts, &as_told(guests))?;
     }
+    Ok((first, second))
+}
+
+/// Returns what to say where there are more recordings than two, and nobody knows which are to be compared.
+fn too_many(count: usize) -> String {
+    format!(
+        "{count} recordings: say which are to be compared with which, as in 'trapline compare A1 A2 --with B1 B2', or --each for \
+         each of them with the first"
+    )
 }

@@ -1,29 +1,27 @@
 //! `trapline compare --each`: several sides against the first, with what somebody measured beside them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compare::Side;
 use render::compare_each::{self, Score, letter};
+use session::HostInput;
 
 use crate::answer::Answer;
 use crate::args::CompareArgs;
-use crate::commands::compare_sides::{Ready, diagnose};
+use crate::commands::compare_sides::{Ready, diagnose, names as names_of};
 use crate::output;
 
 /// Files of scores are not read beyond this many bytes.
 const MAX_SCORES: u64 = 1 << 20;
 
 /// Runs the command.
-pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>) -> Result<()> {
-    let names: Vec<Vec<String>> = args
-        .recordings
-        .iter()
-        .map(|path| vec![path.display().to_string()])
-        .collect();
-    let scores = scores(&args.score, &args.recordings)?;
-    let recordings: Vec<&[PathBuf]> = args.recordings.iter().map(std::slice::from_ref).collect();
+pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]) -> Result<()> {
+    let recordings: Vec<&[HostInput<'_>]> = hosts.iter().map(std::slice::from_ref).collect();
+    let names: Vec<Vec<String>> = recordings.iter().map(|side| names_of(side)).collect();
+    let paths: Vec<&Path> = hosts.iter().map(HostInput::path).collect();
+    let scores = scores(&args.score, &paths)?;
     let pictures = ready.session.sides(&recordings, &ready.pictures)?;
     let diagnoses: Vec<_> = pictures
         .iter()

@@ -37,6 +37,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool> {
     }
     let options = [
         (!args.with.is_empty(), "--with"),
+        (!args.guest.is_empty(), "--guest"),
+        (!args.with_guest.is_empty(), "--with-guest"),
         (!args.score.is_empty(), "--score"),
         (args.work.is_some(), "--work"),
         (args.common.filter.any(), "a filter"),

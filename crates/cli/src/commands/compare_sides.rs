@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use analysis::Picture;
 use anyhow::Result;
 use compare::{Comparison, Options, Side};
 use rules::{Case, Diagnosis};
-use session::{PictureOptions, Session};
+use session::{HostInput, PictureOptions, Session};
 
 /// What recordings are read and compared with.
 pub(crate) struct Ready<'a> {
@@ -35,13 +35,15 @@ pub(crate) struct Compared {
     pub comparison: Comparison,
     pub a: Vec<Picture>,
     pub b: Vec<Picture>,
+    /// What was read of each side.
+    pub names: [Vec<String>; 2],
 }
 
 /// Reads two sides, and compares them.
 pub(crate) fn compared(
     ready: &Ready<'_>,
-    first: &[PathBuf],
-    second: &[PathBuf],
+    first: &[HostInput<'_>],
+    second: &[HostInput<'_>],
     work: Option<&str>,
 ) -> Result<Compared> {
     let session = ready.session;
@@ -59,14 +61,22 @@ pub(crate) fn compared(
     };
     let comparison = compare::compare(side(&a, &of_a), side(&b, &of_b), work, ready.options);
     let mut comparison = comparison.map_err(anyhow::Error::msg)?;
-    comparison.notes.splice(0..0, on_both_sides(first, second));
-    Ok(Compared { comparison, a, b })
+    let [given_a, given_b] = [first, second].map(given);
+    comparison
+        .notes
+        .splice(0..0, on_both_sides(&given_a, &given_b));
+    Ok(Compared {
+        comparison,
+        a,
+        b,
+        names: [first, second].map(names),
+    })
 }
 
 /// Says which files are on both sides: those have nothing to differ in.
-fn on_both_sides(first: &[PathBuf], second: &[PathBuf]) -> Vec<String> {
-    let has = |side: &[PathBuf], one: &Path| side.iter().any(|other| is_same(one, other));
-    let both: Vec<&PathBuf> = second.iter().filter(|one| has(first, one)).collect();
+fn on_both_sides(first: &[&Path], second: &[&Path]) -> Vec<String> {
+    let has = |side: &[&Path], one: &Path| side.iter().any(|other| is_same(one, other));
+    let both: Vec<&&Path> = second.iter().filter(|one| has(first, one)).collect();
     if both.len() == second.len() && first.iter().all(|one| has(second, one)) {
         return vec![match second {
             [_] => "A and B are the same file: nothing can differ.".to_owned(),
@@ -105,8 +115,12 @@ fn has_same(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-/// Returns what recordings are called.
-pub(crate) fn names(paths: &[PathBuf]) -> Vec<String> {
-    let paths = paths.iter();
-    paths.map(|path| path.display().to_string()).collect()
+/// Returns the paths of a side as they were given.
+fn given<'h>(hosts: &'h [HostInput<'_>]) -> Vec<&'h Path> {
+    hosts.iter().flat_map(HostInput::given).collect()
+}
+
+/// Returns what the recordings of a side are called.
+pub(crate) fn names(hosts: &[HostInput<'_>]) -> Vec<String> {
+    hosts.iter().flat_map(HostInput::names).collect()
 }

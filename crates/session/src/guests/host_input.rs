@@ -1,5 +1,6 @@
 //! Inputs of a command, put together: which of them are recordings of guests of which others.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use source::ReaderOptions;
@@ -52,19 +53,29 @@ impl Session {
         recordings: &[PathBuf],
         told: &[Told],
     ) -> Result<Vec<HostInput<'_>>, Error> {
-        self.hosts_with(recordings, told, self.options().threads)
+        let mut hosts = self.hosts_among(recordings, 1)?;
+        self.tell_guests(&mut hosts, told)?;
+        Ok(hosts)
     }
 
-    /// Does so, where so many threads may work on each.
-    pub(crate) fn hosts_with(
+    /// Does so with the inputs alone, where so many are looked at at once. Guests that are told, and those of folders, are added by
+    /// [`Session::tell_guests`].
+    ///
+    /// # Errors
+    ///
+    /// Fails when an input cannot be read.
+    pub fn hosts_among(
         &self,
         recordings: &[PathBuf],
-        told: &[Told],
-        threads: usize,
+        at_once: usize,
     ) -> Result<Vec<HostInput<'_>>, Error> {
-        let inputs = recordings.iter().map(|path| self.input_with(path, threads));
-        let mut inputs: Vec<Option<Input<'_>>> =
-            inputs.map(|one| one.map(Some)).collect::<Result<_, _>>()?;
+        let threads = self.options().threads.max(1);
+        let each = threads / threads.min(at_once.max(1));
+        let inputs = self.at_once(recordings, |path, _| self.input_with(path, each));
+        let mut inputs: Vec<Option<Input<'_>>> = inputs
+            .into_iter()
+            .map(|one| one.map(Some))
+            .collect::<Result<_, _>>()?;
         let of = hosts_of(&inputs);
         let mut hosts: Vec<(usize, HostInput<'_>)> = Vec::new();
         for (at, host) in of.iter().enumerate() {
@@ -90,23 +101,36 @@ impl Session {
                 host.add(input, path, None, false);
             }
         }
+        Ok(hosts.into_iter().map(|(_, host)| host).collect())
+    }
+
+    /// Adds guests to the one host that there may be then, and those that stand in folders to hosts that have none.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a guest's recording cannot be read, and when there are guests and several hosts.
+    pub fn tell_guests<'s>(
+        &'s self,
+        hosts: &mut [HostInput<'s>],
+        told: &[Told],
+    ) -> Result<(), Error> {
         if !told.is_empty() && hosts.len() > 1 {
-            let names = hosts.iter().map(|(_, host)| host.input.name().to_owned());
+            let names = hosts.iter().map(|host| host.input.name().to_owned());
             return Err(Error::GuestsOfSeveral {
                 names: names.collect(),
             });
         }
         for (path, vm) in told {
-            if let Some((_, host)) = hosts.first_mut() {
+            if let Some(host) = hosts.first_mut() {
                 host.add(self.input(path)?, path, vm.clone(), false);
             }
         }
-        for (_, host) in &mut hosts {
+        for host in hosts {
             if host.guests.is_empty() {
                 host.look_into(self);
             }
         }
-        Ok(hosts.into_iter().map(|(_, host)| host).collect())
+        Ok(())
     }
 }
 
@@ -121,14 +145,20 @@ fn hosts_of(inputs: &[Option<Input<'_>>]) -> Vec<Option<usize>> {
         Some(reader.header().together.clone())
     });
     let together: Vec<_> = together.collect();
+    let mut given = HashSet::new();
     for (one, found) in together.iter().zip(&mut hosts) {
         let Some(one) = one else { continue };
-        *found = together.iter().position(|host| {
+        let all = together.iter().enumerate().filter(|(_, host)| {
             host.as_ref().is_some_and(|host| {
                 let named = one.host.is_some() && one.host == host.own;
                 named || one.own.is_some_and(|own| host.guests.contains(&own))
             })
         });
+        let all: Vec<usize> = all.map(|(at, _)| at).collect();
+        // Where a host is there twice, as beside itself in a comparison, its guest may be there twice as well.
+        let mut free = all.iter().copied();
+        let free = one.own.and_then(|own| free.find(|at| given.insert((*at, own))));
+        *found = free.or(all.first().copied());
     }
     // A host whose own host is there too stays one: only what has no guests here is a guest.
     let is_host: Vec<usize> = hosts.iter().copied().flatten().collect();
@@ -178,6 +208,12 @@ impl<'s> HostInput<'s> {
         let guests = self.guests.iter().map(|guest| guest.input.name());
         let all = std::iter::once(self.input.name()).chain(guests);
         all.map(str::to_owned).collect()
+    }
+
+    /// Returns the paths that were given: its own and those of its guests, but for what stands in its folder.
+    pub fn given(&self) -> impl Iterator<Item = &Path> {
+        let guests = self.guests.iter().filter(|guest| !guest.in_folder);
+        std::iter::once(self.path.as_path()).chain(guests.map(|guest| guest.path.as_path()))
     }
 
     /// Returns the paths of its guests, and the VMs that they are said to be of.

@@ -13,7 +13,7 @@ use session::{HostInput, PictureOptions, Session};
 
 use super::part::Part;
 use crate::args::ReportArgs;
-use crate::commands::compare_sides::{Ready, compared, names as names_of};
+use crate::commands::compare_sides::{Ready, compared};
 use crate::usage::Usage;
 use crate::{new_file, output};
 
@@ -64,11 +64,16 @@ pub(super) fn write(
             pictures: PictureOptions::to_compare(),
             options: Options::default(),
         };
-        compared(&ready, std::slice::from_ref(other), read.hosts, None)
+        // Guests' recordings that were named are of the page alone.
+        let side = |paths: &[PathBuf]| -> Result<Vec<HostInput<'_>>> {
+            let mut hosts = session.hosts_among(paths, read.hosts.len() + 1)?;
+            session.tell_guests(&mut hosts, &[])?;
+            Ok(hosts)
+        };
+        let first = side(std::slice::from_ref(other))?;
+        compared(&ready, &first, &side(read.hosts)?, None)
     });
     let compared = compared.transpose()?;
-    let a: Vec<PathBuf> = other.cloned().into_iter().collect();
-    let (names_a, names_b) = (names_of(&a), names_of(read.hosts));
     let title = format!("trapline report: {}", read.names.join(", "));
     let page = Page {
         title: &neutral::name(&title),
@@ -76,9 +81,12 @@ pub(super) fn write(
         recordings: &recordings,
         against: compared.as_ref().map(|compared| Against {
             comparison: &compared.comparison,
-            a: &names_a,
-            b: &names_b,
-            invocations: a.iter().map(|path| invocation(args, path)).collect(),
+            a: &compared.names[0],
+            b: &compared.names[1],
+            invocations: other
+                .iter()
+                .map(|path| invocation(args, path))
+                .collect(),
         }),
     };
     let page = page.html();

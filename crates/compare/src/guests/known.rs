@@ -1,0 +1,272 @@
+//! What guests' recordings say on both sides, and what it is divided by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::{Amount, GuestDid, GuestDidKind, GuestTasksReport, Measured, Picture};
+use model::{State, Times};
+
+use crate::basis::{Basis, even};
+use crate::chance::Run;
+use crate::names::group;
+use crate::sched::RECORDERS;
+
+/// Sums of which slices of time hold less have no slices: those that are kept are not of all that guests did.
+const COVERED: f64 = 0.9;
+
+/// What guests did, by a name that two recordings have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    pub(super) kind: GuestDidKind,
+    name: String,
+}
+
+impl Name {
+    /// Returns the name of what guests did; `None` where it is not known.
+    pub(super) fn of(did: &GuestDid) -> Option<Name> {
+        let name = match (did.kind, &did.name) {
+            (GuestDidKind::Unknown, _) => return None,
+            (GuestDidKind::Idle, _) => String::new(),
+            (GuestDidKind::Task, Some(comm)) => group(comm),
+            (GuestDidKind::Task, None) => "without a name".to_owned(),
+            (_, Some(name)) => name.clone(),
+            (_, None) => "?".to_owned(),
+        };
+        Some(Name {
+            kind: did.kind,
+            name,
+        })
+    }
+
+    /// Returns what it is called in [`crate::Change::what`].
+    pub(super) fn what(&self) -> String {
+        match self.kind {
+            GuestDidKind::Task => format!("task {}", self.name),
+            GuestDidKind::Interrupt => format!("interrupt {}", self.name),
+            GuestDidKind::Softirq => format!("softirq {}", self.name),
+            GuestDidKind::Idle => "idle".to_owned(),
+            GuestDidKind::Unknown => "unknown".to_owned(),
+        }
+    }
+
+    /// Returns it as a part of a sentence.
+    pub(super) fn words(&self) -> String {
+        match self.kind {
+            GuestDidKind::Idle => "the idle task".to_owned(),
+            _ => self.what(),
+        }
+    }
+}
+
+/// A sum of time, and when it was spent.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sum {
+    pub(super) ns: f64,
+    /// Stretches of time of which it is the sum.
+    pub(super) pieces: f64,
+    /// What of it is in slices.
+    sliced_ns: f64,
+    slices: Vec<f64>,
+}
+
+impl Sum {
+    fn add(&mut self, list: &[Amount]) {
+        self.slices.resize(list.len().max(self.slices.len()), 0.0);
+        for (sum, one) in self.slices.iter_mut().zip(list) {
+            *sum += one.ns as f64;
+            self.sliced_ns += one.ns as f64;
+            self.pieces += one.count as f64;
+        }
+    }
+
+    /// Returns it as a sum of one recording; `of` is made of each slice.
+    pub(super) fn run(&self, exposure: f64, of: impl Fn(usize, f64) -> f64) -> Run {
+        let slices = self.slices.iter().enumerate();
+        Run {
+            sum: self.ns,
+            // Stretches of unknown lengths: this is the least that their squares add up to.
+            squares: self.ns * self.ns / self.pieces.max(1.0),
+            exposure,
+            slices: match self.sliced_ns >= COVERED * self.ns {
+                true => slices.map(|(at, ns)| of(at, *ns)).collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+}
+
+/// What guests spent on one thing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spent {
+    /// In the guest.
+    pub(super) guest: Sum,
+    /// Waiting, while the vCPU had no CPU.
+    pub(super) stolen: Sum,
+}
+
+/// The guests of one recording.
+#[derive(Debug)]
+pub(super) struct Of<'a> {
+    pub(super) picture: &'a Picture,
+    pub(super) spent: BTreeMap<Name, Spent>,
+    /// Time in the guest of which it is known what it was spent on, and when that was.
+    pub(super) guest_ns: f64,
+    pub(super) guest_slices: Vec<f64>,
+    /// Seconds of the recording, as far as it is known what guests did.
+    pub(super) seconds: f64,
+}
+
+impl<'a> Of<'a> {
+    fn new(picture: &'a Picture, seconds: f64) -> Of<'a> {
+        let mut spent: BTreeMap<Name, Spent> = BTreeMap::new();
+        for (did, times) in times(picture) {
+            if let Some(name) = Name::of(&did) {
+                let one = spent.entry(name).or_default();
+                one.guest.ns += times.get(State::Guest) as f64;
+                one.stolen.ns += times.get(State::Runnable) as f64;
+            }
+        }
+        let mut guest_slices = vec![0.0; picture.series.slice_ns.len()];
+        for (measured, list) in &picture.series.of {
+            let (did, stolen) = match measured {
+                Measured::GuestTime(did) => (did, false),
+                Measured::GuestSteal(did) => (did, true),
+                _ => continue,
+            };
+            let Some(one) = Name::of(did).and_then(|name| spent.get_mut(&name)) else {
+                continue;
+            };
+            match stolen {
+                true => one.stolen.add(list),
+                false => {
+                    one.guest.add(list);
+                    for (sum, amount) in guest_slices.iter_mut().zip(list) {
+                        *sum += amount.ns as f64;
+                    }
+                }
+            }
+        }
+        even(picture, &mut guest_slices);
+        for sum in spent
+            .values_mut()
+            .flat_map(|one| [&mut one.guest, &mut one.stolen])
+        {
+            sum.slices.resize(guest_slices.len(), 0.0);
+            even(picture, &mut sum.slices);
+        }
+        Of {
+            picture,
+            guest_ns: spent.values().map(|one| one.guest.ns).sum(),
+            spent,
+            guest_slices,
+            seconds: seconds * (1.0 - unknown(picture)),
+        }
+    }
+}
+
+/// Returns what the guest of each vCPU did, as far as there is a recording of it.
+pub(super) fn reports(picture: &Picture) -> impl Iterator<Item = &GuestTasksReport> {
+    let rows = picture.vcpus.iter().flat_map(|report| &report.rows);
+    rows.filter_map(|row| row.guest.as_ref())
+}
+
+fn times(picture: &Picture) -> impl Iterator<Item = (GuestDid, &Times)> {
+    let tasks = reports(picture).flat_map(|report| &report.tasks);
+    tasks.map(|task| (task.who.did(), &task.times))
+}
+
+/// Returns of which share of their time it is not known what guests did.
+fn unknown(picture: &Picture) -> f64 {
+    let (mut unknown, mut all) = (0.0, 0.0);
+    for (did, times) in times(picture) {
+        let ns = times.total() as f64;
+        all += ns;
+        unknown += match did.kind {
+            GuestDidKind::Unknown => ns,
+            _ => 0.0,
+        };
+    }
+    if all > 0.0 { unknown / all } else { 1.0 }
+}
+
+/// Returns for how long guests ran of which it is known what they did; `None` where nothing is.
+pub(super) fn known_ns(picture: &Picture) -> Option<u64> {
+    let known = times(picture).filter(|(did, _)| did.kind != GuestDidKind::Unknown);
+    let ns = known.map(|(_, times)| times.get(State::Guest));
+    Some(ns.fold(0, u64::saturating_add)).filter(|ns| *ns > 0)
+}
+
+/// What guests did on both sides.
+#[derive(Debug)]
+pub(crate) struct Known<'a> {
+    pub(super) basis: Basis<'a>,
+    pub(super) sides: [Vec<Of<'a>>; 2],
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(basis: Basis<'a>) -> Known<'a> {
+        let sides = [0, 1].map(|side: usize| -> Vec<Of<'a>> {
+            let each = basis.sides[side].iter();
+            each.map(|picture| Of::new(picture, basis.exposure_of(picture)))
+                .collect()
+        });
+        Known { basis, sides }
+    }
+
+    /// Returns everything that guests did on either side, but for recorders.
+    pub(super) fn names(&self) -> BTreeSet<&Name> {
+        let all = self.sides.iter().flatten().flat_map(|of| of.spent.keys());
+        all.filter(|name| self.is_compared(name)).collect()
+    }
+
+    /// Returns whether something that guests did is compared: no recorders, whose doing is no change of what they recorded, and
+    /// interrupts only where both sides have them.
+    pub(super) fn is_compared(&self, name: &Name) -> bool {
+        match name.kind {
+            GuestDidKind::Task => !RECORDERS.contains(&name.name.as_str()),
+            GuestDidKind::Interrupt => self.lacks(|report| report.interrupts).is_none(),
+            GuestDidKind::Softirq => self.lacks(|report| report.softirqs).is_none(),
+            GuestDidKind::Idle => true,
+            GuestDidKind::Unknown => false,
+        }
+    }
+
+    /// Returns the side that lacks what the other one has.
+    pub(super) fn lacks(&self, has: fn(&GuestTasksReport) -> bool) -> Option<&'static str> {
+        let [a, b] = self
+            .basis
+            .sides
+            .each_ref()
+            .map(|side| side.iter().all(|picture| reports(picture).any(has)));
+        match (a, b) {
+            (true, false) => Some("B"),
+            (false, true) => Some("A"),
+            _ => None,
+        }
+    }
+
+    /// Returns a sum of all recordings of a side.
+    pub(super) fn sum(&self, side: usize, of: impl Fn(&Of<'_>) -> f64) -> f64 {
+        self.sides[side].iter().map(of).sum()
+    }
+
+    /// Returns the seconds of a side, as far as it is known what guests did.
+    pub(super) fn seconds(&self, side: usize) -> f64 {
+        self.sum(side, |of| of.seconds)
+    }
+
+    /// Returns of which share of their time it is not known what guests of a side did.
+    pub(super) fn unknown(&self, side: usize) -> f64 {
+        let all = self.basis.exposure(side);
+        if all > 0.0 {
+            1.0 - self.seconds(side) / all
+        } else {
+            0.0
+        }
+    }
+
+    /// Returns whether a side has something that guests did.
+    pub(super) fn has(&self, side: usize, name: &Name) -> bool {
+        let mut each = self.sides[side].iter();
+        each.any(|of| of.spent.contains_key(name))
+    }
+}

@@ -1,0 +1,78 @@
+//! What guests did, where their own recordings say it: time by task, interrupt and softirq, exits, and waiting for a CPU.
+//!
+//! It stands beside what is compared of hosts and changes nothing of it: what is found of hosts is the same with guests and
+//! without.
+
+mod exits;
+mod known;
+mod time;
+
+use analysis::Picture;
+use words::share;
+
+use crate::basis::{Basis, Per};
+use crate::change::Change;
+use crate::side::Pair;
+use known::{Known, known_ns, reports};
+
+/// Less of their time in which nobody knows what guests did is not worth a word.
+const UNKNOWN: f64 = 0.01;
+
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
+    let basis = match Basis::of(pair.sides, &known_ns) {
+        Ok(basis) => basis,
+        Err([true, true]) => return,
+        Err([a, _]) => {
+            notes.push(lacking(pair, if a { 0 } else { 1 }));
+            return;
+        }
+    };
+    let known = Known::new(basis);
+    said(&known, notes);
+    time::changes(&known, out);
+    if known.basis.per == Per::Second {
+        exits::changes(pair, &known, out);
+    } else {
+        notes.push(
+            "It is not known of both sides how long they are: of what guests did, shares of their time are compared alone."
+                .to_owned(),
+        );
+    }
+}
+
+/// Says of a side that it has no guests to compare.
+fn lacking(pair: &Pair<'_>, side: usize) -> String {
+    let name = ["A", "B"][side];
+    let given = |picture: &Picture| reports(picture).next().is_some();
+    match pair.sides[side].iter().any(given) {
+        true => format!(
+            "What guests did is not compared: their recordings in {name} say nothing of it."
+        ),
+        false => {
+            format!("{name} has no guest's recording: what guests did is not compared.")
+        }
+    }
+}
+
+/// Says what of guests is not known, or not compared.
+fn said(known: &Known<'_>, notes: &mut Vec<String>) {
+    let [a, b] = [0, 1].map(|side| known.unknown(side));
+    if a.max(b) >= UNKNOWN {
+        notes.push(format!(
+            "Guests' recordings do not say what guests did for {} of their vCPUs' time in A and {} in B: what is compared of \
+             guests is of the other time.",
+            share::rough(a),
+            share::rough(b)
+        ));
+    }
+    let interrupts = known.lacks(|report| report.interrupts);
+    let softirqs = known.lacks(|report| report.softirqs);
+    for (what, lacks) in [("interrupts", interrupts), ("softirqs", softirqs)] {
+        if let Some(side) = lacks {
+            notes.push(format!(
+                "Guests' {what} are not compared: guests' recordings in {side} have none, so their time there is in what they \
+                 interrupted."
+            ));
+        }
+    }
+}
