@@ -25,6 +25,8 @@ pub enum Measured {
     GuestTime(GuestDid),
     /// Time in which what guests did waited, since the vCPU had no CPU.
     GuestSteal(GuestDid),
+    /// vCPUs' time of which guests' recordings say what the guests did.
+    GuestKnown,
     /// A row of a table of exits by its key, of what guests did.
     GuestExits(ExitTable, String, GuestDid),
 }

@@ -453,6 +453,10 @@ fn results_are_compared_with_results_of_the_same_benchmark_alone() {
         "for which there is no --with",
     );
     fails(
+        run(["compare", &ipi, &ipi, "--guest", &recording]),
+        "for which there is no --guest",
+    );
+    fails(
         run(["info", &ipi]),
         "is a result of 'trapline bench', which holds no events",
     );

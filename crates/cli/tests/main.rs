@@ -37,6 +37,7 @@ mod flame_waits;
 mod forms_agree;
 mod golden;
 mod guest_agent;
+mod guest_compare;
 mod guest_functions;
 mod guest_questions;
 mod guest_reports;

@@ -1,10 +1,14 @@
 //! Pictures of a host's recording with those of its guests.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use analysis::{ExitTable, GuestDoing, LaneGroup, Picture, TimelineNames};
+use analysis::{
+    ExitTable, GuestDid, GuestDidKind, GuestDoing, LaneGroup, Measured, Picture, TimelineNames,
+};
+use model::State;
 use rules::{Case, Diagnosis};
 use session::{Error, Options, PictureOptions, Session, Told};
 
@@ -30,12 +34,31 @@ fn pictures(
     Ok(pictures.collect())
 }
 
+fn is_of_guest(measured: &Measured) -> bool {
+    match measured {
+        Measured::GuestTime(_)
+        | Measured::GuestSteal(_)
+        | Measured::GuestKnown
+        | Measured::GuestExits(..) => true,
+        Measured::Exits(..)
+        | Measured::State(_)
+        | Measured::Delays(_)
+        | Measured::Ran(_)
+        | Measured::Path(_)
+        | Measured::Events(_) => false,
+    }
+}
+
 /// Returns what is told of the host, in words.
 fn of_host((mut picture, mut diagnosis): (Picture, Diagnosis)) -> String {
     picture.guest_exits.clear();
     for row in picture.vcpus.iter_mut().flat_map(|report| &mut report.rows) {
         row.guest = None;
     }
+    picture
+        .series
+        .of
+        .retain(|measured, _| !is_of_guest(measured));
     if let Some(timeline) = &mut picture.timeline {
         timeline
             .lanes
@@ -56,7 +79,11 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
     let files = Files::new();
     let host = files.add("host", host(&[A, B]));
     let told = [A, B].map(|of| (files.add(&format!("guest-{}", of.tid), guest(of)), None));
-    for options in [PictureOptions::default(), PictureOptions::to_report()] {
+    for options in [
+        PictureOptions::default(),
+        PictureOptions::to_report(),
+        PictureOptions::to_compare(),
+    ] {
         let alone = pictures(&[&host], &[], &options).expect("it is a recording");
         let with = pictures(&[&host], &told, &options).expect("they fit");
         let [(picture, _)] = with.as_slice() else {
@@ -106,6 +133,57 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
         }
         let told = |all: Vec<_>| all.into_iter().map(of_host).collect::<Vec<_>>();
         assert_eq!(told(with), told(alone));
+    }
+}
+
+#[test]
+fn slices_of_what_guests_did_add_up() {
+    let files = Files::new();
+    let host = files.add("host", host(&[A, B]));
+    let told = [A, B].map(|of| (files.add(&format!("guest-{}", of.tid), guest(of)), None));
+    let all = pictures(&[&host], &told, &PictureOptions::to_compare()).expect("they fit");
+    let [(picture, _)] = all.as_slice() else {
+        panic!("{} pictures", all.len());
+    };
+    let sum = |measured: &Measured| {
+        let list = picture.series.of.get(measured).into_iter().flatten();
+        list.fold((0, 0), |sum, one| (sum.0 + one.count, sum.1 + one.ns))
+    };
+    let rows = picture.vcpus.iter().flat_map(|report| &report.rows);
+    let tasks = rows.flat_map(|row| &row.guest.as_ref().expect("it has one").tasks);
+    let mut times: BTreeMap<GuestDid, (u64, u64, u64)> = BTreeMap::new();
+    for task in tasks {
+        let one = times.entry(task.who.did()).or_default();
+        one.0 += task.times.get(State::Guest);
+        one.1 += task.times.get(State::Runnable);
+        one.2 += task.times.total();
+    }
+    let mut known = 0;
+    for (did, (guest, stolen, total)) in &times {
+        let (count, ns) = sum(&Measured::GuestTime(did.clone()));
+        assert_eq!(ns, *guest, "{did:?}");
+        assert_eq!(count > 0, *guest > 0, "{did:?}");
+        assert_eq!(
+            sum(&Measured::GuestSteal(did.clone())).1,
+            *stolen,
+            "{did:?}"
+        );
+        known += match did.kind {
+            GuestDidKind::Unknown => 0,
+            _ => *total,
+        };
+    }
+    assert!(times.len() > 2 && known > 0, "{times:?}");
+    assert_eq!(sum(&Measured::GuestKnown).1, known);
+    let mut exits: BTreeMap<(String, GuestDid), (u64, u64)> = BTreeMap::new();
+    for row in picture.guest_rows(ExitTable::Vmexit) {
+        let did = row.task.as_ref().expect("rows are of tasks").did();
+        let one = exits.entry((row.key.clone(), did)).or_default();
+        *one = (one.0 + row.stats.count(), one.1 + row.stats.total());
+    }
+    for ((key, did), expected) in exits {
+        let measured = Measured::GuestExits(ExitTable::Vmexit, key, did);
+        assert_eq!(sum(&measured), expected, "{measured:?}");
     }
 }
 

@@ -21,10 +21,11 @@ const MAX_CHANGES: usize = 1 << 14;
 /// Pairs of a vCPU and something that its guest did which are counted apart; what is beyond is told as unknown.
 const MAX_PAIRS: usize = 1 << 20;
 /// Of how many of them it is kept when they were, where that is asked for.
-const MAX_SLICED: usize = 1 << 16;
-/// Parts of what is told by slices of time: time in the guest, and time without a CPU.
+const MAX_SLICED: u32 = 1 << 16;
+/// Parts of what is told by slices of time: time in the guest, time without a CPU, and all time that is not unknown.
 const IN_GUEST: u8 = 0;
 const STOLEN: u8 = 1;
+const KNOWN: u8 = 2;
 
 /// Times in which a vCPU was out of its guest at once that are kept of each: the longest, and none that is shorter.
 const LONG: usize = 16;
@@ -319,12 +320,19 @@ impl Analysis for GuestTasks {
     }
 
     fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-        for (((vcpu, _), sum), number) in self.sums.iter().take(MAX_SLICED).zip(0u32..) {
+        let mut known = Amount::default();
+        for (((vcpu, doing), sum), number) in self.sums.iter().zip(0u32..) {
             // What was done on vCPUs whose guest has not been heard of is nobody's.
             let Some(tid) = self.tids.get(*vcpu as usize).copied().flatten() else {
                 continue;
             };
             if walked.left_out.has(tid) {
+                continue;
+            }
+            if *doing != Doing::Unknown {
+                known.ns = known.ns.saturating_add(sum.times.total());
+            }
+            if number >= MAX_SLICED {
                 continue;
             }
             let amount = |count: u64, state: State| Amount {
@@ -334,9 +342,13 @@ impl Analysis for GuestTasks {
             tell(IN_GUEST, number, amount(sum.stretches, State::Guest));
             tell(STOLEN, number, amount(sum.waits, State::Runnable));
         }
+        tell(KNOWN, 0, known);
     }
 
     fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+        if part == KNOWN {
+            return Some(Measured::GuestKnown);
+        }
         let ((vcpu, doing), _) = *self.sums.get(number as usize)?;
         let tid = self.tids.get(vcpu as usize).copied().flatten()?;
         let did = self.who(tid, doing).did();

@@ -16,8 +16,6 @@ use crate::side::{Pair, SPENT, count, durations, push, value};
 
 /// What the time of these rows counts in the ranking: behind the rows of hosts, which are of the same exits.
 const BEHIND: f64 = 0.9;
-/// Rows of which slices of time hold less have no slices.
-const COVERED: f64 = 0.9;
 
 /// A row's key, and what guests did.
 type Key = (String, Name);
@@ -126,25 +124,13 @@ impl Compared<'_> {
     ) -> Vec<Run> {
         let each = self.sides[side].iter().zip(&self.known.sides[side]);
         each.map(|(row, of)| {
+            let per = of.of_seconds();
             let Some(row) = row else {
-                return Run {
-                    exposure: of.seconds,
-                    slices: vec![0.0; of.guest_slices.len()],
-                    ..Run::default()
-                };
+                return per.nothing(of);
             };
-            let (sum, squares) = sum(&row.stats);
             let mut slices: Vec<f64> = row.slices.iter().map(|one| amount(one) as f64).collect();
-            match slices.iter().sum::<f64>() >= COVERED * sum {
-                true => even(of.picture, &mut slices),
-                false => slices.clear(),
-            }
-            Run {
-                sum,
-                squares,
-                exposure: of.seconds,
-                slices,
-            }
+            even(of.picture, &mut slices);
+            per.run(of, sum(&row.stats), &slices)
         })
         .collect()
     }
@@ -179,7 +165,11 @@ impl Compared<'_> {
                 false => (counts, "", Unit::PerSecond),
             };
             let (key, name) = self.key;
-            let what = format!("guest {} {key}{words} in {}", self.table.name(), name.what());
+            let what = format!(
+                "guest {} {key}{words} in {}",
+                self.table.name(),
+                name.what()
+            );
             (what, unit, value(a, there[0]), value(b, there[1]))
         };
         let (what, unit, a, b) = of(by_time);

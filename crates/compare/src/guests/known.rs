@@ -6,7 +6,7 @@ use analysis::{Amount, GuestDid, GuestDidKind, GuestTasksReport, Measured, Pictu
 use model::{State, Times};
 
 use crate::basis::{Basis, even};
-use crate::chance::Run;
+use crate::chance::{ENOUGH, Run};
 use crate::names::group;
 use crate::sched::RECORDERS;
 
@@ -78,16 +78,45 @@ impl Sum {
         }
     }
 
-    /// Returns it as a sum of one recording; `of` is made of each slice.
-    pub(super) fn run(&self, exposure: f64, of: impl Fn(usize, f64) -> f64) -> Run {
-        let slices = self.slices.iter().enumerate();
+    /// Returns it as a sum of one recording, divided by what has such slices.
+    pub(super) fn run(&self, of: &Of<'_>, per: &Per<'_>) -> Run {
         Run {
             sum: self.ns,
             // Stretches of unknown lengths: this is the least that their squares add up to.
             squares: self.ns * self.ns / self.pieces.max(1.0),
-            exposure,
+            exposure: per.exposure,
             slices: match self.sliced_ns >= COVERED * self.ns {
-                true => slices.map(|(at, ns)| of(at, *ns)).collect(),
+                true => of.apart(&self.slices, per.slices),
+                false => Vec::new(),
+            },
+        }
+    }
+}
+
+/// What sums of one recording are divided by, and what of that is in each slice of time.
+pub(super) struct Per<'o> {
+    exposure: f64,
+    slices: &'o [f64],
+}
+
+impl Per<'_> {
+    /// Returns a sum of nothing: there was none in any slice.
+    pub(super) fn nothing(&self, of: &Of<'_>) -> Run {
+        Run {
+            exposure: self.exposure,
+            slices: of.apart(&vec![0.0; self.slices.len()], self.slices),
+            ..Run::default()
+        }
+    }
+
+    /// Returns a sum of one recording and of the squares of what it is made of.
+    pub(super) fn run(&self, of: &Of<'_>, (sum, squares): (f64, f64), slices: &[f64]) -> Run {
+        Run {
+            sum,
+            squares,
+            exposure: self.exposure,
+            slices: match slices.iter().sum::<f64>() >= COVERED * sum {
+                true => of.apart(slices, self.slices),
                 false => Vec::new(),
             },
         }
@@ -110,7 +139,9 @@ pub(super) struct Of<'a> {
     pub(super) spent: BTreeMap<Name, Spent>,
     /// Time in the guest of which it is known what it was spent on, and when that was.
     pub(super) guest_ns: f64,
-    pub(super) guest_slices: Vec<f64>,
+    guest_slices: Vec<f64>,
+    /// When it is known what guests did.
+    known_slices: Vec<f64>,
     /// Seconds of the recording, as far as it is known what guests did.
     pub(super) seconds: f64,
 }
@@ -146,6 +177,11 @@ impl<'a> Of<'a> {
             }
         }
         even(picture, &mut guest_slices);
+        let known = picture.series.of.get(&Measured::GuestKnown);
+        let known = known.into_iter().flatten().map(|amount| amount.ns as f64);
+        let mut known_slices: Vec<f64> = known.collect();
+        known_slices.resize(guest_slices.len(), 0.0);
+        even(picture, &mut known_slices);
         for sum in spent
             .values_mut()
             .flat_map(|one| [&mut one.guest, &mut one.stolen])
@@ -158,8 +194,44 @@ impl<'a> Of<'a> {
             guest_ns: spent.values().map(|one| one.guest.ns).sum(),
             spent,
             guest_slices,
+            known_slices,
             seconds: seconds * (1.0 - unknown(picture)),
         }
+    }
+
+    /// Shares of the time that guests ran.
+    pub(super) fn of_guest_time(&self) -> Per<'_> {
+        Per {
+            exposure: self.guest_ns,
+            slices: &self.guest_slices,
+        }
+    }
+
+    /// Rates for each second of which it is known what guests did.
+    pub(super) fn of_seconds(&self) -> Per<'_> {
+        Per {
+            exposure: self.seconds,
+            slices: &self.known_slices,
+        }
+    }
+
+    /// Returns by how much each slice differs from what it would have at the same rate as all others. How long guests ran at all varies,
+    /// and so does how much of a slice their recordings tell of: neither is news of what they did then. Slices of which they tell nothing
+    /// say nothing.
+    fn apart(&self, slices: &[f64], per: &[f64]) -> Vec<f64> {
+        let sum = |list: &[f64]| list.iter().sum::<f64>();
+        let all = sum(per);
+        let rate = if all > 0.0 { sum(slices) / all } else { 0.0 };
+        let each = slices.iter().zip(per).zip(&self.known_slices);
+        each.filter(|(_, known)| **known > 0.0)
+            .map(|((one, per), _)| one - rate * per)
+            .collect()
+    }
+
+    /// Returns whether slices of time are enough to tell how much varies.
+    fn is_sliced(&self) -> bool {
+        let known = self.known_slices.iter().filter(|known| **known > 0.0);
+        known.count() >= ENOUGH
     }
 }
 
@@ -252,6 +324,11 @@ impl<'a> Known<'a> {
     /// Returns the seconds of a side, as far as it is known what guests did.
     pub(super) fn seconds(&self, side: usize) -> f64 {
         self.sum(side, |of| of.seconds)
+    }
+
+    /// Returns whether how much varies is known of all guests by slices of time.
+    pub(super) fn are_sliced(&self) -> bool {
+        self.sides.iter().flatten().all(Of::is_sliced)
     }
 
     /// Returns of which share of their time it is not known what guests of a side did.

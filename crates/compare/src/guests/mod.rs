@@ -65,6 +65,13 @@ fn said(known: &Known<'_>, notes: &mut Vec<String>) {
             share::rough(b)
         ));
     }
+    if !known.are_sliced() {
+        notes.push(
+            "Guests' recordings tell of too few slices of time to see how much varies: what guests did is taken to come in bursts of \
+             ten, as printed counts are."
+                .to_owned(),
+        );
+    }
     let interrupts = known.lacks(|report| report.interrupts);
     let softirqs = known.lacks(|report| report.softirqs);
     for (what, lacks) in [("interrupts", interrupts), ("softirqs", softirqs)] {

@@ -54,31 +54,17 @@ fn sure(known: &Known<'_>, pieces: u64, run: impl Fn(&Of<'_>) -> Run) -> f64 {
     1.0 - chance::rates(&a, &b)
 }
 
-/// Where there is none of something, there was none in any slice.
-fn nothing(recording: &Of<'_>, exposure: f64) -> Run {
-    Run {
-        exposure,
-        slices: vec![0.0; recording.guest_slices.len()],
-        ..Run::default()
-    }
-}
-
 /// Compares which share of guests' time one thing had.
 fn in_guest(known: &Known<'_>, name: &Name) -> Change {
     let (ns, pieces) = sums(known, name, |one| &one.guest);
     let shares = [0, 1].map(|side: usize| ns[side] / known.sum(side, |of| of.guest_ns));
     let there = [0, 1].map(|side| known.has(side, name));
-    // How long guests ran at all varies, and is no news of what they did then: what counts is by how much this differs from its share
-    // of each slice.
     let run = |recording: &Of<'_>| {
-        let all = recording.guest_ns;
-        let Some(one) = recording.spent.get(name) else {
-            return nothing(recording, all);
-        };
-        let share = if all > 0.0 { one.guest.ns / all } else { 0.0 };
-        one.guest.run(all, |at, ns| {
-            ns - share * recording.guest_slices.get(at).copied().unwrap_or(0.0)
-        })
+        let per = recording.of_guest_time();
+        match recording.spent.get(name) {
+            Some(one) => one.guest.run(recording, &per),
+            None => per.nothing(recording),
+        }
     };
     let times = [0, 1].map(|side: usize| match known.basis.per {
         Per::Second => ns[side] / known.seconds(side),
@@ -123,9 +109,12 @@ fn stolen(known: &Known<'_>, name: &Name) -> Change {
     let (ns, pieces) = sums(known, name, |one| &one.stolen);
     let rates = [0, 1].map(|side: usize| ns[side] / known.seconds(side));
     let there = [0, 1].map(|side| known.has(side, name));
-    let run = |recording: &Of<'_>| match recording.spent.get(name) {
-        Some(one) => one.stolen.run(recording.seconds, |_, ns| ns),
-        None => nothing(recording, recording.seconds),
+    let run = |recording: &Of<'_>| {
+        let per = recording.of_seconds();
+        match recording.spent.get(name) {
+            Some(one) => one.stolen.run(recording, &per),
+            None => per.nothing(recording),
+        }
     };
     let waits = [0, 1].map(|side: usize| {
         let waits = known.sum(side, |of| {

@@ -157,7 +157,9 @@ fn hosts_of(inputs: &[Option<Input<'_>>]) -> Vec<Option<usize>> {
         let all: Vec<usize> = all.map(|(at, _)| at).collect();
         // Where a host is there twice, as beside itself in a comparison, its guest may be there twice as well.
         let mut free = all.iter().copied();
-        let free = one.own.and_then(|own| free.find(|at| given.insert((*at, own))));
+        let free = one
+            .own
+            .and_then(|own| free.find(|at| given.insert((*at, own))));
         *found = free.or(all.first().copied());
     }
     // A host whose own host is there too stays one: only what has no guests here is a guest.

@@ -83,10 +83,7 @@ pub(super) fn write(
             comparison: &compared.comparison,
             a: &compared.names[0],
             b: &compared.names[1],
-            invocations: other
-                .iter()
-                .map(|path| invocation(args, path))
-                .collect(),
+            invocations: other.iter().map(|path| invocation(args, path)).collect(),
         }),
     };
     let page = page.html();
