@@ -270,7 +270,7 @@ impl Told {
                     .or_default() += ns;
             }
         }
-        for event in ["vmexit", "msr", "ioport"] {
+        for event in ["vmexit", "msr", "ioport", "mmio"] {
             let exits = document("exits", &[host, guest], &["--by=task", "--event", event]);
             for row in list(&exits["rows"]) {
                 let Some(name) = called(&row["task_what"], &row["task_name"]) else {
@@ -343,14 +343,14 @@ fn whole(change: &Value) -> f64 {
 }
 
 #[test]
-fn what_changed_in_guests_is_told() {
+fn it_is_said_how_sure_that_is_and_what_is_not_known() {
     let both = Parted::new().compared();
-    let mut told = list(&both["changes"]).iter();
-    let found = told.find(|change| change["what"] == "guest vmexit interrupt in task wl");
-    let found = found.unwrap_or_else(|| panic!("{:#?}", both["changes"]));
-    // It waits for messages first, and hardly ever runs then.
+    let mut likely = list(&both["likely"]).iter();
+    let found = likely.find(|change| change["what"] == "guest vmexit interrupt in task wl");
+    let found = found.unwrap_or_else(|| panic!("{:#?}", both["likely"]));
+    // It waits for messages first, and hardly ever runs then: but what it does comes in few bursts.
     assert_eq!(found["worse"], "a");
-    assert!(found["confidence"].as_f64() >= Some(0.99), "{found}");
+    assert!(found["confidence"].as_f64() < Some(0.99), "{found}");
     let said = text(&found["text"]);
     assert!(
         said.starts_with("interrupt in task wl: 294 to 42.9 in a second"),
@@ -359,6 +359,138 @@ fn what_changed_in_guests_is_told() {
     let unknown =
         "do not say what guests did for less than 0.1 % of their vCPUs' time in A and 50 % in B";
     assert!(notes(&both).contains(unknown), "{}", notes(&both));
+    // A guest's recording of a tenth of its host's has too few slices.
+    let (host, guest) = (file(ARM_HOST), file(ARM_GUEST));
+    let short = document("compare", &[&host, &host, &guest, &guest], &[]);
+    assert!(
+        notes(&short).contains("too few slices of time"),
+        "{}",
+        notes(&short)
+    );
+}
+
+/// A made-up vCPU whose guest has one task.
+#[derive(Clone, Copy)]
+struct Made {
+    seed: u64,
+    /// How long the task runs in each round, in microseconds.
+    busy_us: u64,
+    /// Of a hundred rounds, how many have an exit of the task.
+    msrs: u64,
+}
+
+impl Made {
+    /// Returns the host's recording and the guest's, as texts.
+    fn record(self) -> [String; 2] {
+        let mut state = self.seed;
+        let mut next = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut host = "cpus=4\n".to_owned();
+        let mut guest = "cpus=1\n".to_owned();
+        let mut at = 100_000_000;
+        for _ in 0..2_000 {
+            let time = |at: u64| format!("{}.{:06}", at / 1_000_000, at % 1_000_000);
+            let mut moves = |at: u64, what: &str| {
+                host.push_str(&format!("   CPU 0/KVM-101   [001] {}: {what}\n", time(at)));
+            };
+            let exit = |reason: &str| format!("kvm_exit: reason {reason} rip 0x1000 info 0 0");
+            let mut switch = |at: u64, from: (&str, i32), to: (&str, i32)| {
+                guest.push_str(&format!(
+                    "   {}-{}   [000] {}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> next_comm={} \
+                     next_pid={} next_prio=120\n",
+                    from.0,
+                    from.1,
+                    time(at),
+                    from.0,
+                    from.1,
+                    to.0,
+                    to.1
+                ));
+            };
+            let (idle, busy) = (("swapper/0", 0), ("busy", 77));
+            at += 300 + next(900);
+            moves(at, "kvm_entry: vcpu 0, rip 0x1000");
+            switch(at + 20, idle, busy);
+            at += 20 + self.busy_us / 2 + next(self.busy_us);
+            if next(100) < self.msrs {
+                moves(at, &exit("MSR_WRITE"));
+                at += 10 + next(20);
+                moves(at, "kvm_entry: vcpu 0, rip 0x1000");
+                at += 10;
+            }
+            switch(at, busy, idle);
+            at += 60 + next(200);
+            moves(at, &exit("HLT"));
+        }
+        [host, guest]
+    }
+}
+
+#[test]
+fn what_a_guest_does_again_is_no_news_and_what_it_does_else_is() {
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    let usual = Made {
+        seed: 1,
+        busy_us: 100,
+        msrs: 25,
+    };
+    let mut recorded = 0;
+    let mut record = |made: Made| {
+        recorded += 1;
+        let [host, guest] = made.record();
+        let write =
+            |what: &str, text: &str| write_text(folder.path(), &format!("{what}-{recorded}"), text);
+        [write("host", &host), write("guest", &guest)]
+    };
+    let [host, guest] = record(usual);
+    let told = format!("--guest={}", guest.display());
+    let mut compared = |made: Made| {
+        let [other, other_guest] = record(made);
+        let with = format!("--with-guest={}", other_guest.display());
+        document("compare", &[&host, &other], &[&told, &with])
+    };
+    for seed in 2..12 {
+        let again = compared(Made { seed, ..usual });
+        let rows = all(&again).into_iter().filter(|one| is_of_guest(one));
+        assert!(rows.count() >= 4, "{again}");
+        let news = list(&again["changes"])
+            .iter()
+            .filter(|one| is_of_guest(one));
+        assert_eq!(news.count(), 0, "{seed}: {:#?}", again["changes"]);
+    }
+    let longer = compared(Made {
+        seed: 20,
+        busy_us: 200,
+        ..usual
+    });
+    let more = compared(Made {
+        seed: 21,
+        msrs: 75,
+        ..usual
+    });
+    let told = |found: &Value| -> BTreeMap<String, Value> {
+        let changes = list(&found["changes"]).iter();
+        changes
+            .filter(|one| is_of_guest(one))
+            .map(|one| (text(&one["what"]), one.clone()))
+            .collect()
+    };
+    let longer = told(&longer);
+    assert!(longer.contains_key("guest task busy"), "{longer:#?}");
+    assert!(longer.contains_key("guest idle"), "{longer:#?}");
+    let row = &longer["guest task busy"];
+    assert_eq!(row["worse"], Value::Null);
+    assert!(row["ratio"].as_f64() > Some(1.1), "{row}");
+    let more = told(&more);
+    let row = more.get("guest vmexit MSR_WRITE in task busy");
+    let row = row.unwrap_or_else(|| panic!("{more:#?}"));
+    assert_eq!(row["worse"], "b");
+    let ratio = row["ratio"].as_f64().expect("a ratio");
+    assert!((2.5..3.5).contains(&ratio), "{row}");
 }
 
 #[test]
