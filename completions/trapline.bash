@@ -911,13 +911,21 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__compare)
-            opts="-h --with --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --with-guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

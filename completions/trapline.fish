@@ -118,6 +118,8 @@ never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l with -d 'The second group of recordings' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l guest -d 'A recording that was made in a guest of the first side\'s host at the same time, with the name, UUID or process of the VM whose guest it is. That side has one host then. May be repeated. Guests whose recordings and their host\'s name each other need no option: they stand among the recordings' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l with-guest -d 'The same of the second side\'s host' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l score -d 'With --each, show results that you measured yourself, such as a benchmark\'s: NAME=VALUE,VALUE,... with a value for each recording in order; NAME=VALUE where NAME is the letter of one recording or a part of its path; or a FILE with one line for each NAME and its values. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l confidence -d 'Show changes that are more than noise with at least this confidence, 0 to 1' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l work -d 'Count units of work by the events that have NAME in their names. Without it, work is counted by packets or I/Os where both sides recorded such events, and by guest time' -r

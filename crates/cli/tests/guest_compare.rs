@@ -306,7 +306,7 @@ fn values_of_guests_are_those_of_other_commands() {
             let expected = told.values.get(&what).copied();
             // Where a task did not wait there is no row of it in the other command.
             let expected = match (value, expected) {
-                (Some(value), None) if value == 0.0 => Some(0.0),
+                (Some(0.0), None) => Some(0.0),
                 (_, expected) => expected,
             };
             let close = match (value, expected) {
@@ -493,6 +493,9 @@ fn what_a_guest_does_again_is_no_news_and_what_it_does_else_is() {
     assert!((2.5..3.5).contains(&ratio), "{row}");
 }
 
+/// Recordings, options, the exit status, and words of the error.
+type Refused<'r> = (&'r [&'r Path], &'r [&'r str], i32, &'r [&'r str]);
+
 #[test]
 fn guests_that_do_not_fit_are_refused() {
     let (host, guest, arm) = (file(HOST), file(GUEST), file(ARM_HOST));
@@ -505,7 +508,7 @@ fn guests_that_do_not_fit_are_refused() {
     let with_told = format!("--with-guest={other}");
     let own_told = format!("--guest={own}");
     let with_own = format!("--with-guest={own}");
-    let cases: [(&[&Path], &[&str], i32, &[&str]); 8] = [
+    let cases: [Refused<'_>; 8] = [
         (&one, &[&guest_told], 1, &["trace-guest1.dat", "another"]),
         (&one, &[&with_told], 1, &["trace-guest1.dat"]),
         (
