@@ -222,10 +222,10 @@ impl Compared<'_> {
         let means = [0, 1].map(|side: usize| stats[side].mean_f64());
         let [mean_a, mean_b] = means.map(duration::of_f64);
         if stats[1].count() == 0 {
-            return format!("{called} gone: it was {count_a} and {time_a} in a second.");
+            return format!("{called} gone: it was {count_a} in a second, {time_a} together.");
         }
         if stats[0].count() == 0 {
-            return format!("{called} is new: it is {count_b} and {time_b} in a second.");
+            return format!("{called} is new: it is {count_b} in a second, {time_b} together.");
         }
         match often {
             Some(often) => format!(
