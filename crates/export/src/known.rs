@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use analysis::{LeftOut, Walked};
+use analysis::{GuestTasks, LeftOut, Walked};
 use devices::Names;
 use event::ExitReason;
 use model::{Access, Cause, Machine, Seen, Span, State, Vm};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Names of devices that are kept; what is beyond is looked up each time.
 const MAX_NAMES: usize = 1 << 16;
@@ -37,6 +37,8 @@ pub struct Known<'k> {
     vm_names: Vec<Arc<str>>,
     /// vCPUs by thread id: several where an id was used again, in the order in which they came.
     by_tid: FxHashMap<i32, Vec<VcpuName>>,
+    /// Threads of vCPUs whose guests' recordings say what they did.
+    told: FxHashSet<i32>,
     names: &'k Names,
     begin: u64,
     end: u64,
@@ -77,10 +79,25 @@ impl<'k> Known<'k> {
             vms,
             vm_names,
             by_tid,
+            told: FxHashSet::default(),
             names,
             begin: begin.min(end),
             end,
         }
+    }
+
+    /// Takes what the walk found of guests whose recordings were walked too.
+    pub fn with_guests(mut self, walked: &Walked<'_>, tasks: &GuestTasks) -> Known<'k> {
+        let tids = walked.machine.vcpus().map(|vcpu| vcpu.tid);
+        self.told = tids
+            .filter(|tid| tasks.report(walked, *tid).is_some())
+            .collect();
+        self
+    }
+
+    /// Returns whether a recording says what the guest did on a vCPU, by the vCPU's thread.
+    pub(crate) fn guest_told(&self, tid: i32) -> bool {
+        self.told.contains(&tid)
     }
 
     /// Returns the machine as the first walk left it: all threads with the last names they had.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use model::Access;
+use analysis::GuestWho;
+use model::{Access, Span};
 use paths::Instance;
 use render::exit_list::{self, ExitLine};
 use render::paths::Instances;
@@ -26,24 +27,32 @@ pub struct SpanRows {
     made: Vec<u8>,
     spans: spans::Spans,
     devices: Devices,
+    /// Rows are parts of spans, in each of which the guest did one thing.
+    guests: bool,
 }
 
 impl Default for SpanRows {
     fn default() -> SpanRows {
-        let spans = spans::Spans::default();
+        SpanRows::of(spans::Spans::default(), false)
+    }
+}
+
+impl SpanRows {
+    /// Returns rows that say what guests did, too: a row for each part of a span in which the guest did one thing.
+    pub fn with_guests() -> SpanRows {
+        SpanRows::of(spans::Spans::with_guests(), true)
+    }
+
+    fn of(spans: spans::Spans, guests: bool) -> SpanRows {
         SpanRows {
             made: spans.csv_head().into_bytes(),
             spans,
             devices: Devices::default(),
+            guests,
         }
     }
-}
 
-impl Take for SpanRows {
-    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
-        let Found::Span { vcpu: name, span } = found else {
-            return;
-        };
+    fn row(&mut self, name: &VcpuName, span: &Span, guest: Option<GuestWho>, scene: &Scene<'_>) {
         let behind = span.behind.and_then(|slot| {
             let (tid, thread) = scene.machine.threads().at(slot)?;
             Some(Behind {
@@ -60,9 +69,25 @@ impl Take for SpanRows {
             cause: span.cause,
             device: self.devices.name(&span.cause, scene.known),
             behind,
+            guest,
         };
         self.made
             .extend_from_slice(self.spans.csv(&line).as_bytes());
+    }
+}
+
+impl Take for SpanRows {
+    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+        match found {
+            Found::Span { vcpu, span } if !self.guests => self.row(vcpu, span, None, scene),
+            Found::Guest { vcpu, part } if self.guests => {
+                let told = scene.known.guest_told(vcpu.tid);
+                let tasks = scene.guests.filter(|_| told);
+                let guest = tasks.map(|tasks| tasks.who(vcpu.tid, part.doing));
+                self.row(vcpu, &part.span, guest, scene);
+            }
+            _ => {}
+        }
     }
 
     fn finish(&mut self) -> Vec<String> {
@@ -143,7 +168,7 @@ pub(crate) struct Causes(Vec<(u64, Option<Access>)>);
 
 impl Causes {
     /// Notes what a span says.
-    pub(crate) fn note(&mut self, span: &model::Span) {
+    pub(crate) fn note(&mut self, span: &Span) {
         let at = span.vcpu as usize;
         if self.0.len() <= at {
             self.0.resize(at + 1, (0, None));

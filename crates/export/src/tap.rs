@@ -2,7 +2,7 @@
 
 use analysis::{Analysis, Context, Needs, States, Want, Window};
 use event::sched::{SchedSwitch, SchedWakeup};
-use event::{Data, Event, EventType, Kind, LostKind, Side};
+use event::{Data, Event, EventType, Kind, LostKind, NONE, Side};
 use model::Span;
 
 /// What is wanted of a recording beside exits and instances of paths.
@@ -41,6 +41,7 @@ pub(crate) enum Item {
         time: u64,
         cpu: i32,
         count: Option<u64>,
+        guest: bool,
     },
 }
 
@@ -129,6 +130,17 @@ impl Analysis for Tap {
     }
 
     fn side(&mut self, side: &Side<'_>) {
+        self.lost(side, false);
+    }
+
+    fn guest_side(&mut self, _: u16, side: &Side<'_>) {
+        self.lost(side, true);
+    }
+}
+
+impl Tap {
+    /// Keeps a loss. The CPU of a guest's is none of the host's.
+    fn lost(&mut self, side: &Side<'_>, guest: bool) {
         if let Side::Lost {
             time,
             cpu,
@@ -139,7 +151,12 @@ impl Analysis for Tap {
             && self.wanted.moments
             && (time == 0 || self.window.has_time(time))
         {
-            self.items.push(Item::Lost { time, cpu, count });
+            self.items.push(Item::Lost {
+                time,
+                cpu: if guest { NONE } else { cpu },
+                count,
+                guest,
+            });
         }
     }
 }

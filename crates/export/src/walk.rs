@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{Exits, SingleExit, Study};
+use analysis::{Exits, GuestPart, GuestTasks, SingleExit, Study};
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Event, EventType, Order, Side, Sink};
 use model::{Machine, Span};
@@ -20,6 +20,14 @@ pub enum Found<'f> {
         vcpu: &'f VcpuName,
         /// What it did, when, and why.
         span: &'f Span,
+    },
+    /// A guest did one thing for some time, which is a part of a span of its vCPU's. Those of a vCPU come in order, behind the spans that
+    /// they are parts of. vCPUs whose guests are not known have them too.
+    Guest {
+        /// Whose vCPU.
+        vcpu: &'f VcpuName,
+        /// The part, and what the guest did.
+        part: &'f GuestPart,
     },
     /// An exit is over. The spans of its time have come.
     Exit {
@@ -69,6 +77,8 @@ pub enum Found<'f> {
         cpu: i32,
         /// How many; `None` when the recorder only noticed that some were.
         count: Option<u64>,
+        /// Whether that was in a guest.
+        guest: bool,
     },
 }
 
@@ -81,6 +91,8 @@ pub struct Scene<'s> {
     pub machine: &'s Machine,
     /// The paths that are followed, if any are.
     pub paths: Option<&'s Paths>,
+    /// What guests do, if recordings of them are walked too.
+    pub guests: Option<&'s GuestTasks>,
 }
 
 /// Makes a file of what is found.
@@ -103,6 +115,7 @@ pub struct Walk<'w> {
     into: &'w mut dyn Take,
     write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
     items: Vec<Item>,
+    parts: Vec<GuestPart>,
 }
 
 impl std::fmt::Debug for Walk<'_> {
@@ -115,7 +128,7 @@ impl std::fmt::Debug for Walk<'_> {
 const WAITING: usize = 64 << 10;
 
 impl<'w> Walk<'w> {
-    /// Returns a walk of a study that has a [`Tap`], and [`Exits`] or [`Paths`] where these are wanted. `write` takes the bytes
+    /// Returns a walk of a study that has a [`Tap`], and [`Exits`], [`Paths`] or [`GuestTasks`] where these are wanted. `write` takes the bytes
     /// that were made; the walk ends when it breaks.
     pub fn new(
         study: Study,
@@ -130,6 +143,9 @@ impl<'w> Walk<'w> {
         if let Some(paths) = study.get_mut::<Paths>() {
             paths.list();
         }
+        if let Some(tasks) = study.get_mut::<GuestTasks>() {
+            tasks.list();
+        }
         Walk {
             study,
             known,
@@ -137,6 +153,7 @@ impl<'w> Walk<'w> {
             into,
             write,
             items: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -150,7 +167,11 @@ impl<'w> Walk<'w> {
         let exits = exits.unwrap_or_default();
         let paths = self.study.get_mut::<Paths>().map(Paths::take_listed);
         let instances = paths.unwrap_or_default();
-        if self.items.is_empty() && exits.is_empty() && instances.is_empty() {
+        if let Some(tasks) = self.study.get_mut::<GuestTasks>() {
+            tasks.swap_listed(&mut self.parts);
+        }
+        let none = self.items.is_empty() && self.parts.is_empty();
+        if none && exits.is_empty() && instances.is_empty() {
             return;
         }
         let machine = self.study.walked().machine;
@@ -159,11 +180,19 @@ impl<'w> Walk<'w> {
             known,
             machine,
             paths: self.study.get::<Paths>(),
+            guests: self.study.get::<GuestTasks>(),
         };
         for item in &self.items {
             item_found(item, &scene, &mut self.vcpus, self.into);
         }
         self.items.clear();
+        for part in &self.parts {
+            let vcpu = self.vcpus.at(part.span.vcpu, machine, known);
+            if let Some(vcpu) = vcpu.filter(|vcpu| !vcpu.left_out) {
+                self.into.take(&Found::Guest { vcpu, part }, &scene);
+            }
+        }
+        self.parts.clear();
         for exit in &exits {
             let vcpu = self.vcpus.of(exit.tid, machine, known);
             self.into.take(&Found::Exit { vcpu, exit }, &scene);
@@ -216,10 +245,16 @@ fn item_found(item: &Item, scene: &Scene<'_>, vcpus: &mut Vcpus, into: &mut dyn 
             waking: *waking,
             wakeup,
         },
-        Item::Lost { time, cpu, count } => Found::Lost {
+        Item::Lost {
+            time,
+            cpu,
+            count,
+            guest,
+        } => Found::Lost {
             time: *time,
             cpu: *cpu,
             count: *count,
+            guest: *guest,
         },
     };
     into.take(&found, scene);
@@ -245,5 +280,9 @@ impl Sink for Walk<'_> {
 
     fn side(&mut self, side: &Side<'_>) {
         self.study.side(side);
+    }
+
+    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
+        self.study.side_of(machine, side);
     }
 }

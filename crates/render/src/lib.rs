@@ -136,6 +136,10 @@ fn tables() -> Vec<(&'static str, String)> {
             spans::columns().described(&[]),
         ),
         (
+            "`export --table spans` with recordings of guests (CSV alone)",
+            spans::columns_with_guests().described(&[]),
+        ),
+        (
             "`export --table exits` (CSV alone)",
             exit_list::columns().described(&[&durations, &shares]),
         ),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use analysis::access_key;
+use analysis::{GuestDoing, GuestWho, access_key};
 use event::ExitReason;
 use model::{Cause, State};
 use serde_json::Value;
 
+use crate::guest_tasks;
 use crate::table::Table;
 use crate::table::Unit::{Nanoseconds, Number, Text};
 
@@ -51,6 +52,8 @@ pub struct SpanLine {
     pub device: Option<Arc<str>>,
     /// Behind whom it waited, if it did and that is known.
     pub behind: Option<Behind>,
+    /// What its guest did meanwhile, where the guest's recording is known.
+    pub guest: Option<GuestWho>,
 }
 
 /// Returns what a state is called in rows and tracks: as the columns of `vcpus`, where the blocked ones are part of `kernel`
@@ -67,6 +70,16 @@ pub fn state_name(state: State) -> &'static str {
         State::Runnable => "runnable",
         State::Unknown => "unknown",
     }
+}
+
+/// Returns what something that a guest does is called in tracks: `bash:125`, `interrupt ttyS0`, `softirq RCU`, `idle`, `unknown`.
+pub fn guest_called(who: &GuestWho) -> String {
+    guest_tasks::called(who)
+}
+
+/// Returns of which kind it is: `task`, `interrupt`, `softirq`, `idle` or `unknown`.
+pub fn guest_what(doing: GuestDoing) -> &'static str {
+    guest_tasks::what(doing)
 }
 
 /// Returns a name as the value of a column.
@@ -112,6 +125,30 @@ pub(crate) fn columns() -> Table<'static, SpanLine> {
         })
 }
 
+/// Columns of spans where recordings of guests are known: what the guest did stands behind the others.
+pub(crate) fn columns_with_guests() -> Table<'static, SpanLine> {
+    columns().only_if(
+        |span| span.guest.is_some(),
+        |table| {
+            table
+                .column("task_what", Text, |span| {
+                    let guest = span.guest.as_ref();
+                    guest.map(|guest| guest_what(guest.doing))
+                })
+                .column("task_name", Text, |span| {
+                    let guest = span.guest.as_ref();
+                    text(guest.and_then(|guest| guest.name.as_deref()))
+                })
+                .column("task_tid", Number, |span| {
+                    match span.guest.as_ref().map(|guest| guest.doing) {
+                        Some(GuestDoing::Task(tid)) => Some(tid),
+                        _ => None,
+                    }
+                })
+        },
+    )
+}
+
 /// Spans as rows of CSV.
 #[derive(Debug)]
 pub struct Spans(Table<'static, SpanLine>);
@@ -123,6 +160,11 @@ impl Default for Spans {
 }
 
 impl Spans {
+    /// Returns rows that say what guests did, too.
+    pub fn with_guests() -> Spans {
+        Spans(columns_with_guests())
+    }
+
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
         self.0.csv_head()

@@ -402,6 +402,11 @@ pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     table.html(&shown, all, frame)
 }
 
+/// Returns what guests did on all their vCPUs together as a table of Markdown; `None` where no guest's recording was given.
+pub fn guest_markdown(report: &VcpusReport, layout: Layout) -> Option<String> {
+    guest_tasks::markdown(report, layout)
+}
+
 /// Returns for a page what the guest of each vCPU did, as its own recording says; nothing where none was given.
 pub fn guest_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     guest_tasks::html(report, frame)

@@ -8,4 +8,4 @@ mod tasks;
 pub use doing::{Did as GuestDid, DidKind as GuestDidKind, Doing as GuestDoing, Who as GuestWho};
 pub(crate) use follow::Follow;
 pub use inside::{Inside, InsideReport};
-pub use tasks::{GuestHeld, GuestTask, GuestTasks, GuestTasksReport};
+pub use tasks::{GuestHeld, GuestPart, GuestTask, GuestTasks, GuestTasksReport};

@@ -66,6 +66,15 @@ pub struct GuestTasksReport {
     pub held: Vec<GuestHeld>,
 }
 
+/// A part of a vCPU's span in which its guest did one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuestPart {
+    /// What the vCPU did, from when until when; within the window of time that was asked for.
+    pub span: Span,
+    /// What the guest did.
+    pub doing: Doing,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     times: Times,
@@ -149,6 +158,8 @@ pub struct GuestTasks {
     places: FxHashMap<(u32, Doing), u32>,
     /// What happened when, where that is asked for.
     lanes: Option<GuestLanes>,
+    /// The parts that have come, where these are asked for.
+    parts: Option<Vec<GuestPart>>,
 }
 
 impl GuestTasks {
@@ -162,6 +173,19 @@ impl GuestTasks {
             sums: Vec::new(),
             places: FxHashMap::default(),
             lanes: None,
+            parts: None,
+        }
+    }
+
+    /// Keeps each part that is added up until it is taken ([`GuestTasks::swap_listed`]).
+    pub fn list(&mut self) {
+        self.parts = Some(Vec::new());
+    }
+
+    /// Exchanges the parts that have come for an empty list. Those of a vCPU come in order, and have no gap but what a window leaves out.
+    pub fn swap_listed(&mut self, empty: &mut Vec<GuestPart>) {
+        if let Some(parts) = &mut self.parts {
+            std::mem::swap(parts, empty);
         }
     }
 
@@ -218,7 +242,8 @@ impl GuestTasks {
         })
     }
 
-    fn who(&self, tid: i32, doing: Doing) -> Who {
+    /// Returns what a guest did with its name, as far as it is known by now. `tid` is the thread of the host that is the vCPU.
+    pub fn who(&self, tid: i32, doing: Doing) -> Who {
         Who {
             doing,
             name: self.follow.called(tid, doing),
@@ -254,6 +279,10 @@ impl GuestTasks {
             State::Runnable => true,
             _ => !waiting,
         };
+        if let Some(parts) = &mut self.parts {
+            let span = Span { start, end, ..part };
+            parts.push(GuestPart { span, doing });
+        }
         let tid = self.tids.get(span.vcpu as usize).copied().flatten();
         if let (Some(lanes), Some(tid)) = (&mut self.lanes, tid) {
             let machine = self.follow.machine(tid).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Common;
+use super::{Common, GuestArgs};
 use super::values::Named;
 
 /// `trapline export`.
@@ -14,6 +14,9 @@ pub(crate) struct ExportArgs {
     /// Recording, or - for standard input.
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
 
     /// Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv,
     /// .md, .json.
@@ -45,10 +48,13 @@ pub(crate) struct ExportArgs {
 const HELP: &str = "Kinds of files (docs/export.md says what is in each):
   pftrace  a trace for https://ui.perfetto.dev: vCPUs with their states and exits, instances
            of paths with a flow through their steps, counters, lost events, and the scheduler's
-           switches and wake-ups
+           switches and wake-ups; with recordings of guests, what each guest did
   csv      one table, --table: spans (of vCPUs' states), exits, instances (of paths), events
   md       a summary for a ticket: findings, states, exits, paths, quality
   json     what report, vcpus, exits, sched and paths have, in one document
+
+With recordings of guests beside REC, rows of spans are split by what the guest did, and the
+others have what their commands have. A folder that record made has its guests with it.
 
 Sums of the rows are those that vcpus, exits and paths print. Without -o, --format csv or
 --format json says what to print.
@@ -59,7 +65,9 @@ Examples:
   trapline export --table instances --path irqfd trace.dat -o irqfd.csv
   trapline export perf.data -o ticket.md
   trapline export --as md perf.data | less
-  trapline export --time 443.99,444.10 trace.dat -o part.pftrace";
+  trapline export --time 443.99,444.10 trace.dat -o part.pftrace
+  trapline export host.dat guest-a.dat -o both.pftrace
+  trapline export host.dat --guest web=guest.perf.data -o spans.csv";
 
 /// Kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -71,6 +71,13 @@ pub(crate) fn told(text: &str) -> Result<Told, String> {
 }
 
 impl GuestArgs {
+    /// Returns them as the library takes them.
+    pub(crate) fn told(&self) -> Vec<session::Told> {
+        let all = self.all();
+        all.map(|(path, vm)| (path.to_owned(), vm.map(str::to_owned)))
+            .collect()
+    }
+
     /// Returns all of them: paths, and the VMs that they are said to be of.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
         let found = self.found.iter().map(|path| (path.as_path(), None));

@@ -46,30 +46,10 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let name = names.join(", ");
     let none = Formats::default();
     let format = args.common.format;
-    let is_perf = |reader: &Reader<'_>| match args.convention {
-        Some(convention) => convention == As::Perf,
-        None => reader.is_perf(),
-    };
-    let called = prefixes(&names);
-    let readers = std::iter::once(recording.reader()).chain(guests.iter().map(Guest::reader));
-    let machines = readers.zip(called).map(|(reader, called)| {
-        let formats = reader.formats().unwrap_or(&none);
-        // Of guests' kernels the host's recording alone has build ids.
-        let host = (called.number == 0).then_some(&recording);
-        let mut threads = Threads::default();
-        let saved = formats.cmdlines.iter();
-        threads.saved_names(saved.map(|(tid, name)| (*tid, name.as_str())));
-        Machine {
-            printer: printer(reader, host, formats, is_perf(reader), args.ns),
-            threads,
-            called,
-        }
-    });
-    let machines: Vec<Machine<'_>> = machines.collect();
+    let machines = machines(&recording, &guests, &none, (args.convention, args.ns));
     let start = match format {
         Format::Table => String::new(),
-        Format::Csv if guests.is_empty() => CSV_HEAD.to_owned(),
-        Format::Csv => format!("recording,{CSV_HEAD}"),
+        Format::Csv => csv_head(&guests),
         Format::Json => {
             let answer = Answer {
                 format,
@@ -105,21 +85,56 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
 /// The columns of CSV.
 pub(crate) const CSV_HEAD: &str = "time_ns,cpu,pid,tid,comm,event,text\n";
 
-/// Writes the events that filters let through as CSV. Returns what the recording lacks.
-pub(super) fn csv<'o>(recording: &'o Opened<'_>, out: Box<dyn Write + 'o>) -> Result<Quality> {
+/// Returns the names of CSV's columns as a line.
+fn csv_head(guests: &[Guest<'_>]) -> String {
+    match guests.is_empty() {
+        true => CSV_HEAD.to_owned(),
+        false => format!("recording,{CSV_HEAD}"),
+    }
+}
+
+/// Returns what prints the events of each recording, the host's first.
+fn machines<'f>(
+    recording: &'f Opened<'_>,
+    guests: &'f [Guest<'_>],
+    none: &'f Formats,
+    style: (Option<As>, bool),
+) -> Vec<Machine<'f>> {
+    let (convention, ns) = style;
+    let readers = std::iter::once(recording.reader()).chain(guests.iter().map(Guest::reader));
+    let names = std::iter::once(recording.name()).chain(guests.iter().map(Guest::name));
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let machines = readers.zip(prefixes(&names)).map(|(reader, called)| {
+        let formats = reader.formats().unwrap_or(none);
+        let perf = convention.map_or_else(|| reader.is_perf(), |one| one == As::Perf);
+        // Of guests' kernels the host's recording alone has build ids.
+        let host = (called.number == 0).then_some(recording);
+        let mut threads = Threads::default();
+        let saved = formats.cmdlines.iter();
+        threads.saved_names(saved.map(|(tid, name)| (*tid, name.as_str())));
+        Machine {
+            printer: printer(reader, host, formats, perf, ns),
+            threads,
+            called,
+        }
+    });
+    machines.collect()
+}
+
+/// Writes the events that filters let through, and those of guests, as CSV. Returns what the recordings lack.
+pub(super) fn csv<'o>(
+    recording: &'o Opened<'_>,
+    guests: &'o [Guest<'_>],
+    out: Box<dyn Write + 'o>,
+) -> Result<Quality> {
     let none = Formats::default();
-    let formats = recording.reader().formats().unwrap_or(&none);
-    let reader = recording.reader();
-    let machine = Machine {
-        printer: printer(reader, Some(recording), formats, reader.is_perf(), false),
-        threads: Threads::default(),
-        called: Called::default(),
-    };
-    let mut sink = Events::new(vec![machine], Format::Csv, &[], Stream::to(out, CSV_HEAD));
+    let machines = machines(recording, guests, &none, (None, false));
+    let stream = Stream::to(out, &csv_head(guests));
+    let mut sink = Events::new(machines, Format::Csv, &[], stream);
     sink.told(recording);
-    let outcome = recording.walk_filtered(&mut sink, Scope::Events);
+    let outcomes = recording.walk_filtered_with(guests, &mut sink, Scope::Events);
     sink.stream.end()?;
-    Ok(outcome.quality)
+    Ok(joined::quality(outcomes, guests))
 }
 
 /// Chooses the columns.

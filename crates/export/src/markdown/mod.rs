@@ -13,6 +13,7 @@ use words::{duration, plural};
 const EXITS: usize = 10;
 const ACCESSES: usize = 5;
 const VCPUS: usize = 64;
+const TASKS: usize = 10;
 const PATHS: usize = 8;
 /// Paths whose stages are shown.
 const STAGED: usize = 2;
@@ -27,6 +28,8 @@ pub struct Summary<'s> {
     pub name: &'s str,
     /// What it says of itself.
     pub head: &'s info::Head,
+    /// How the recordings of its guests join it.
+    pub guests: &'s [info::GuestRow],
     /// What was found in it.
     pub picture: &'s Picture,
     /// Its findings.
@@ -104,6 +107,14 @@ impl Summary<'_> {
             })
             .collect();
         line("VMs", (!vms.is_empty()).then(|| vms.join(", ")));
+        for guest in self.guests {
+            let of = match (&guest.vm_name, guest.vm_pid) {
+                (Some(name), _) => format!(", of VM {}", code(name)),
+                (None, Some(pid)) => format!(", of the VM of process {pid}"),
+                (None, None) => String::new(),
+            };
+            line("guest's recording", Some(code(&guest.input) + &of));
+        }
         out.push('\n');
     }
 
@@ -139,6 +150,13 @@ impl Summary<'_> {
         );
         out.push_str(&vcpus::markdown(report, self.layout(VCPUS)));
         out.push('\n');
+        if let Some(tasks) = vcpus::guest_markdown(report, self.layout(TASKS)) {
+            out.push_str(
+                "### What the guests did\n\nTime of their vCPUs meanwhile, the most first.\n\n",
+            );
+            out.push_str(&tasks);
+            out.push('\n');
+        }
     }
 
     fn exits(&self, out: &mut String) {

@@ -2,12 +2,13 @@
 Traces for Perfetto (<https://ui.perfetto.dev>).
 
 What becomes what: each vCPU is a track below its VM's process, with a slice for each span of its states, and its exits on a track
-below that. Instances of paths are slices with a slice for each stage, on tracks by path; where and by whom a step was reached
+below that; where the recording of its guest is walked too, what the guest did stands on another one. Instances of paths are slices with a slice for each stage, on tracks by path; where and by whom a step was reached
 is an instant on the track of its thread, and a flow connects them. Switches and wake-ups are ftrace's events, of which Perfetto
 makes the tracks of CPUs and threads. `docs/export.md` says it in full.
 */
 
 mod bundles;
+mod guests;
 mod lanes;
 mod numbers;
 mod packets;
@@ -28,6 +29,7 @@ use crate::known::{Devices, Known, VcpuName};
 use crate::rows::{Causes, told};
 use crate::walk::{Found, Scene, Take};
 use bundles::Bundles;
+use guests::Guests;
 use lanes::Lanes;
 use numbers::{clock, packet, system, tree};
 use packets::{Arg, Kind, Packets, TrackEvent, shown};
@@ -56,6 +58,7 @@ pub struct Perfetto {
     packets: Packets,
     tracks: Tracks,
     bundles: Bundles,
+    guests: Guests,
     /// Lanes of instances, by path.
     paths: BTreeMap<usize, Lanes>,
     /// Lanes of exits, by vCPU.
@@ -82,6 +85,7 @@ impl Perfetto {
             packets,
             tracks: Tracks::default(),
             bundles: Bundles::new(about.kernel.is_some()),
+            guests: Guests::default(),
             paths: BTreeMap::new(),
             exits: FxHashMap::default(),
             causes: Causes::default(),
@@ -225,7 +229,11 @@ impl Perfetto {
             let title = format!("{}: {}", told.path, step.name);
             let ends = at + 1 == told.steps.len();
             let mut args = vec![("instance", Arg::Uint(told.number))];
-            if step.cpu >= 0 {
+            // A guest has CPUs of its own.
+            if let Some(recording) = &step.machine {
+                args.push(("guest", Arg::Name(recording)));
+                args.push(("guest_cpu", Arg::Int(i64::from(step.cpu))));
+            } else if step.cpu >= 0 {
                 args.push(("cpu", Arg::Int(i64::from(step.cpu))));
             }
             self.packets.event(&TrackEvent {
@@ -279,7 +287,7 @@ impl Perfetto {
             .event(&TrackEvent::new(last.time, track, Kind::End));
     }
 
-    fn lost(&mut self, time: u64, cpu: i32, count: Option<u64>, scene: &Scene<'_>) {
+    fn lost(&mut self, time: u64, (cpu, guest): (i32, bool), count: Option<u64>, scene: &Scene<'_>) {
         // Where it is only noticed that some were lost, at least one was.
         self.lost.0 = self.lost.0.saturating_sub(count.unwrap_or(1));
         let mut args = Vec::new();
@@ -288,6 +296,9 @@ impl Perfetto {
         }
         if cpu >= 0 {
             args.push(("cpu", Arg::Int(i64::from(cpu))));
+        }
+        if guest {
+            args.push(("guest", Arg::Flag(true)));
         }
         let (begin, _) = scene.known.observed();
         let time = if time == 0 { begin } else { time };
@@ -384,6 +395,10 @@ impl Take for Perfetto {
     fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
         match found {
             Found::Span { vcpu, span } => self.span(vcpu, span, scene),
+            Found::Guest { vcpu, part } => {
+                let into = (&mut self.tracks, &mut self.packets);
+                self.guests.add(vcpu, part, scene, into);
+            }
             Found::Exit {
                 vcpu: Some(vcpu),
                 exit,
@@ -405,12 +420,18 @@ impl Take for Perfetto {
                 let at = (*time, *cpu, *tid);
                 self.bundles.wakes(at, *waking, wakeup, &mut self.packets);
             }
-            Found::Lost { time, cpu, count } => self.lost(*time, *cpu, *count, scene),
+            Found::Lost {
+                time,
+                cpu,
+                count,
+                guest,
+            } => self.lost(*time, (*cpu, *guest), *count, scene),
         }
     }
 
     fn finish(&mut self) -> Vec<String> {
         self.bundles.flush(&mut self.packets);
+        self.guests.finish(&mut self.packets);
         let (rest, end) = self.lost;
         if rest > 0 {
             let args = [("count", Arg::Uint(rest))];

@@ -58,6 +58,35 @@ impl Session {
         Ok(hosts)
     }
 
+    /// Opens a host's recording and those of its guests, whoever names whom. Where one of these says that another one is its host's, that is
+    /// the host; else the first one is. A folder that `trapline record` made has the recordings of its host's
+    /// guests with it, where none is named.
+    ///
+    /// # Errors
+    ///
+    /// Fails when an input cannot be read.
+    pub fn host(&self, recording: &Path, guests: &[Told]) -> Result<HostInput<'_>, Error> {
+        let mut host = HostInput {
+            input: self.input(recording)?,
+            path: recording.to_owned(),
+            guests: Vec::new(),
+            left_out: Vec::new(),
+        };
+        for (path, told) in guests {
+            let mut input = self.input(path)?;
+            let mut path = path.clone();
+            if told.is_none() && host.input.is_guest_of(&input) {
+                std::mem::swap(&mut host.input, &mut input);
+                std::mem::swap(&mut host.path, &mut path);
+            }
+            host.add(input, &path, told.clone(), false);
+        }
+        if host.guests.is_empty() {
+            host.look_into(self);
+        }
+        Ok(host)
+    }
+
     /// Does so with the inputs alone, where so many are looked at at once. Guests that are told, and those of folders, are added by
     /// [`Session::tell_guests`].
     ///

@@ -6,13 +6,17 @@ mod whole;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use analysis::{Inside, Study};
 use anyhow::{Result, bail};
 use event::Quality;
 use paths::lang;
+use session::{Guest, HostInput, Opened};
 
 use crate::args::{ExportArgs, Format, Kind, Rows};
 use crate::commands::events;
+use crate::commands::info::row;
 use crate::commands::paths::read_path;
+use crate::joined;
 use crate::new_file;
 use crate::opening::{self, Beside};
 use crate::output;
@@ -25,6 +29,44 @@ struct Told {
     left_out: Vec<String>,
 }
 
+/// A host's recording and those of its guests, which are walked together.
+struct Together<'t> {
+    recording: &'t Opened<'t>,
+    guests: Vec<Guest<'t>>,
+    /// What its folder has and could not be taken.
+    left_out: Vec<String>,
+}
+
+impl<'t> Together<'t> {
+    fn of(host: &'t HostInput<'_>, recording: &'t Opened<'t>) -> Result<Together<'t>> {
+        let paired = host.paired(recording)?;
+        Ok(Together {
+            recording,
+            guests: paired.guests,
+            left_out: paired.left_out,
+        })
+    }
+
+    /// Returns the paths that are followed: where nobody named one, those through guests too.
+    fn paths(&self, args: &ExportArgs, wanted: &[lang::Path]) -> Vec<lang::Path> {
+        let mut all = wanted.to_vec();
+        if args.path.is_empty() && !self.guests.is_empty() {
+            all.extend(paths::with_guests());
+        }
+        all
+    }
+
+    /// Says what has to be known before a guest's times are believed.
+    fn warn(&self, study: &Study, quality: &mut Quality) {
+        let inside = study.get::<Inside>();
+        for (guest, machine) in self.guests.iter().zip(1..) {
+            let inside = inside.map(|inside| inside.report(machine));
+            let row = row(guest.about(), &inside.unwrap_or_default());
+            quality.warnings.extend(row.warning());
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let kind = kind(args)?;
@@ -35,35 +77,41 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let beside = Beside {
         mtree: args.mtree.as_deref(),
         empty: matches!(kind, Kind::Md | Kind::Json),
+        with_guests: true,
         ..Beside::default()
     };
-    let session = opening::session(&args.common, &beside, &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    let name = input.name().to_owned();
+    let given = joined::paths(&args.recording, &args.guests);
+    let session = opening::session(&args.common, &beside, &given)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let name = host.names().join(", ");
     let mut told = Told::default();
     if matches!(kind, Kind::Md | Kind::Json) {
-        let text = whole::text(kind, &session, &input, wanted)?;
+        let text = whole::text(kind, &session, &host, wanted)?;
         if to_standard_output(args) {
             return output::print(&text.text);
         }
         new_file::write(&args.output, |out| out.write_all(text.text.as_bytes()))?;
         told.quality = text.quality;
     } else {
-        let recording = input.recording_with_symbols()?;
+        let recording = host.input().recording_with_symbols()?;
+        let together = Together::of(&host, &recording)?;
         let rows = args.table.unwrap_or(Rows::Spans);
         // What makes the command fail is known before the file is begun; what ends it early leaves no file.
         let first = match (kind, rows) {
             (Kind::Csv, Rows::Events) => None,
-            _ => Some(single::first(args, kind, rows, &session, &recording)?),
+            _ => Some(single::first(args, kind, rows, &session, &together)?),
         };
         let mut write = |out: &mut dyn Write| -> Result<()> {
             told = match &first {
                 None => Told {
-                    quality: events::csv(&recording, Box::new(out))?,
+                    quality: events::csv(&recording, &together.guests, Box::new(out))?,
                     left_out: Vec::new(),
                 },
-                Some(first) => first.write(&wanted, &recording, out)?,
+                Some(first) => first.write(&together.paths(args, &wanted), &together, out)?,
             };
+            for sentence in &together.left_out {
+                told.quality.warn(sentence.clone());
+            }
             Ok(())
         };
         if to_standard_output(args) {

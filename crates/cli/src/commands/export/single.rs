@@ -3,15 +3,17 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use analysis::{Continuity, ExitTable, Exits, Options, Study, Unpaired, Vcpus, unknowable};
+use analysis::{
+    Continuity, ExitTable, Exits, GuestTasks, Inside, Options, Study, Unpaired, Vcpus, unknowable,
+};
 use anyhow::Result;
 use devices::Names;
 use event::Quality;
 use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
 use paths::{Paths, lang};
-use session::{Opened, Session};
+use session::{Session, quality_with};
 
-use super::Told;
+use super::{Together, Told};
 use crate::args::{ExportArgs, Kind, Rows};
 
 /// What the first walk found.
@@ -40,8 +42,10 @@ pub(super) fn first(
     kind: Kind,
     rows: Rows,
     session: &Session,
-    recording: &Opened<'_>,
+    together: &Together<'_>,
 ) -> Result<First> {
+    let recording = together.recording;
+    let guests = &together.guests;
     let mut study = Study::default()
         .with(Vcpus::new(recording.window()))
         .with(exits())
@@ -49,8 +53,13 @@ pub(super) fn first(
     if args.common.filter.cpu.is_none() {
         study = study.with(Continuity::new());
     }
-    recording.prepare(&mut study);
-    let mut quality = recording.walk(&mut study).quality;
+    if !guests.is_empty() {
+        study = study
+            .with(GuestTasks::new(recording.window()))
+            .with(Inside::new());
+    }
+    recording.prepare_with(&mut study, guests);
+    let mut quality = quality_with(recording.walk_with(guests, &mut study), guests);
     study.finish();
     let walked = study.walked();
     let report = study.get::<Vcpus>().map(|vcpus| vcpus.report(&walked));
@@ -62,6 +71,7 @@ pub(super) fn first(
         _ => {}
     }
     session.host_facts().warn(&mut quality);
+    together.warn(&study, &mut quality);
     let continuity = study.get::<Continuity>().map(Continuity::report);
     if let Some(warning) = continuity.and_then(|report| report.warning()) {
         quality.warn(warning);
@@ -102,10 +112,16 @@ impl First {
     pub(super) fn write(
         &self,
         wanted: &[lang::Path],
-        recording: &Opened<'_>,
+        together: &Together<'_>,
         out: &mut dyn Write,
     ) -> Result<Told> {
-        let known = Known::new(&self.study.walked(), &self.names);
+        let recording = together.recording;
+        let walked = self.study.walked();
+        let mut known = Known::new(&walked, &self.names);
+        let tasks = self.study.get::<GuestTasks>();
+        if let Some(tasks) = tasks {
+            known = known.with_guests(&walked, tasks);
+        }
         let mut into: Box<dyn Take> = match (self.kind, self.rows) {
             (Kind::Pftrace, _) => {
                 let header = recording.header();
@@ -118,9 +134,10 @@ impl First {
             }
             (_, Rows::Exits) => Box::new(ExitRows::default()),
             (_, Rows::Instances) => Box::new(InstanceRows::default()),
+            _ if tasks.is_some() => Box::new(SpanRows::with_guests()),
             _ => Box::new(SpanRows::default()),
         };
-        let study = self.second(wanted, recording);
+        let study = self.second(wanted, together);
         let mut failed: Option<io::Error> = None;
         let mut write = |made: &mut Vec<u8>| {
             let written = out.write_all(made);
@@ -134,7 +151,7 @@ impl First {
             }
         };
         let mut walk = Walk::new(study, &known, into.as_mut(), &mut write);
-        recording.walk(&mut walk);
+        recording.walk_with(&together.guests, &mut walk);
         let left_out = walk.finish();
         match failed {
             Some(error) => Err(error.into()),
@@ -146,7 +163,8 @@ impl First {
     }
 
     /// Returns the study of the second walk.
-    fn second(&self, wanted: &[lang::Path], recording: &Opened<'_>) -> Study {
+    fn second(&self, wanted: &[lang::Path], together: &Together<'_>) -> Study {
+        let (recording, guests) = (together.recording, &together.guests);
         let trace = self.kind == Kind::Pftrace;
         let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);
         let tap = Tap::new(
@@ -160,16 +178,20 @@ impl First {
         if spans {
             study = study.with(tap);
         }
+        // What guests did has no place in rows of exits.
+        if spans && self.rows != Rows::Exits && !guests.is_empty() {
+            study = study.with(GuestTasks::new(recording.window()));
+        }
         if trace || self.rows == Rows::Exits {
             study = study.with(exits());
         }
         if trace || self.rows == Rows::Instances {
             let mut follower = Paths::new(wanted.to_vec());
             follower.only(recording.instances());
-            recording.locate(&mut follower);
+            recording.locate_with(&mut follower, guests);
             study = study.with(follower);
         }
-        recording.prepare(&mut study);
+        recording.prepare_with(&mut study, guests);
         study.choose(recording.window(), recording.left_out())
     }
 }

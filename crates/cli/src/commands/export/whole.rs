@@ -1,21 +1,24 @@
 //! Files of what the recording tells as a whole: a summary, and one document.
 
+use std::ffi::OsString;
+
 use analysis::Picture;
 use anyhow::Result;
 use event::Quality;
 use export::markdown::Summary;
 use paths::lang;
+use render::info::GuestRow;
 use render::{diagnose, exits, info, paths as render_paths, sched, vcpus};
 use report::quoted;
 use rules::Diagnosis;
 use serde::Serialize;
 use serde_json::Value;
-use session::{Input, PictureOptions, Session, Taken};
+use session::{HostInput, PictureOptions, Session, Taken};
 
 use crate::answer::Answer;
 use crate::args::{Format, Kind};
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
-use crate::commands::info::head;
+use crate::commands::info::{head, row};
 
 /// A file's text, and what the recording lacks.
 pub(super) struct Text {
@@ -29,6 +32,9 @@ struct Document<'a> {
     #[serde(flatten)]
     info: info::Document<'a>,
     exits: Vec<exits::OneTable>,
+    /// The same by what guests did, where their recordings were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    guest_exits: Vec<exits::OneTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vcpus: Option<vcpus::Document>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,20 +51,30 @@ struct Document<'a> {
 pub(super) fn text(
     kind: Kind,
     session: &Session,
-    input: &Input<'_>,
+    host: &HostInput<'_>,
     wanted: Vec<lang::Path>,
 ) -> Result<Text> {
     let mut options = PictureOptions::default();
     // Rules look at paths that nobody may have asked for.
-    let asked: Vec<String> = wanted.iter().map(|path| path.name.clone()).collect();
+    let mut asked: Vec<String> = wanted.iter().map(|path| path.name.clone()).collect();
     options.paths.retain(|path| !asked.contains(&path.name));
     options.paths.extend(wanted);
+    if host.has_guests() {
+        // Where a picture has these, they belong to it.
+        asked.extend(paths::with_guests().into_iter().map(|path| path.name));
+    }
     let Taken {
         mut picture,
         header,
         lacks_formats,
+        guests,
         ..
-    } = input.picture(&options)?;
+    } = host.picture(&options)?;
+    let guests = guests.iter().map(|(guest, inside)| row(guest, inside));
+    let guests: Vec<GuestRow> = guests.collect();
+    for guest in &guests {
+        picture.quality.warnings.extend(guest.warning());
+    }
     warn_without_exits(&mut picture, lacks_formats, session);
     let diagnosis = diagnosed(&mut picture, session);
     // Causes may be paths that nobody asked for.
@@ -67,15 +83,16 @@ pub(super) fn text(
     picture.paths.sort_by_key(|path| position(&path.name));
     let head = head(&header);
     let text = match kind {
-        Kind::Json => document(input.name(), &head, &picture, &diagnosis),
+        Kind::Json => document(&host.names(), (&head, &guests), &picture, &diagnosis),
         _ => Summary {
-            name: input.name(),
+            name: host.input().name(),
             head: &head,
+            guests: &guests,
             picture: &picture,
             diagnosis: &diagnosis,
             command: &command(),
             commands: &["diagnose", "vcpus", "exits", "paths"]
-                .map(|one| format!("trapline {one} {}", quoted(input.name().as_ref()))),
+                .map(|one| format!("trapline {one} {}", given(host))),
             version: env!("CARGO_PKG_VERSION"),
         }
         .markdown(),
@@ -86,17 +103,40 @@ pub(super) fn text(
     })
 }
 
-fn document(name: &str, head: &info::Head, picture: &Picture, diagnosis: &Diagnosis) -> String {
-    let inputs = [name.to_owned()];
+/// Returns the recordings as a shell takes them, those of guests by their option.
+fn given(host: &HostInput<'_>) -> String {
+    let guests = host.guests().map(|(path, vm)| {
+        let path = path.as_os_str();
+        match vm {
+            Some(vm) => {
+                let mut value = OsString::from(vm);
+                value.push("=");
+                value.push(path);
+                format!(" --guest={}", quoted(&value))
+            }
+            None => format!(" --guest={}", quoted(path)),
+        }
+    });
+    let guests: String = guests.collect();
+    format!("{}{guests}", quoted(host.input().name().as_ref()))
+}
+
+fn document(
+    inputs: &[String],
+    (head, guests): (&info::Head, &[GuestRow]),
+    picture: &Picture,
+    diagnosis: &Diagnosis,
+) -> String {
     let answer = Answer {
         format: Format::Json,
         command: "export",
-        inputs: &inputs,
+        inputs,
         quality: &picture.quality,
     };
     answer.document(Document {
-        info: info::document(head, &picture.info, &[]),
+        info: info::document(head, &picture.info, guests),
         exits: exits::tables(picture.isa, &picture.exits),
+        guest_exits: exits::tables(picture.isa, &picture.guest_exits),
         vcpus: picture.vcpus.as_ref().map(vcpus::document),
         sched: picture.sched.as_ref().map(sched::document),
         paths: render_paths::document(&picture.paths),

@@ -1,0 +1,95 @@
+//! What guests did, on a track below each vCPU.
+
+use std::collections::BTreeMap;
+
+use analysis::{GuestDoing, GuestPart};
+use render::spans::{guest_called, guest_what};
+
+use super::packets::{Arg, Kind, Packets, TrackEvent};
+use super::tracks::Tracks;
+use crate::known::VcpuName;
+use crate::walk::Scene;
+
+/// What the guest of a vCPU does, until it does something else.
+#[derive(Debug)]
+struct Open {
+    doing: GuestDoing,
+    title: String,
+    start: u64,
+    end: u64,
+}
+
+/// The guest of a vCPU.
+#[derive(Debug)]
+struct OfGuest {
+    track: u64,
+    open: Option<Open>,
+}
+
+/// Slices of what guests did. They go on where the vCPU was out of its guest, so that they add up to what `vcpus` has.
+#[derive(Debug, Default)]
+pub(super) struct Guests {
+    /// By the number of the vCPU.
+    vcpus: BTreeMap<u32, OfGuest>,
+}
+
+impl Guests {
+    /// Adds a part of a vCPU's span.
+    pub(super) fn add(
+        &mut self,
+        vcpu: &VcpuName,
+        part: &GuestPart,
+        scene: &Scene<'_>,
+        (tracks, packets): (&mut Tracks, &mut Packets),
+    ) {
+        let (start, end) = (part.span.start, part.span.end);
+        let Some(tasks) = scene.guests else { return };
+        if end <= start || !scene.known.guest_told(vcpu.tid) {
+            return;
+        }
+        let guest = self.vcpus.entry(part.span.vcpu).or_insert_with(|| {
+            let parent = tracks.vcpu(vcpu, scene.known, packets).states;
+            OfGuest {
+                track: tracks.below(parent, "guest", packets),
+                open: None,
+            }
+        });
+        let same = |open: &&mut Open| open.end == start && open.doing == part.doing;
+        if let Some(open) = guest.open.as_mut().filter(same) {
+            open.end = end;
+            return;
+        }
+        write(guest, packets);
+        guest.open = Some(Open {
+            doing: part.doing,
+            title: guest_called(&tasks.who(vcpu.tid, part.doing)),
+            start,
+            end,
+        });
+    }
+
+    /// Writes what is under way.
+    pub(super) fn finish(&mut self, packets: &mut Packets) {
+        for guest in self.vcpus.values_mut() {
+            write(guest, packets);
+        }
+    }
+}
+
+/// Writes the slice that is under way.
+fn write(guest: &mut OfGuest, packets: &mut Packets) {
+    let Some(open) = guest.open.take() else {
+        return;
+    };
+    let mut args = vec![("what", Arg::Name(guest_what(open.doing)))];
+    if let GuestDoing::Task(tid) = open.doing {
+        args.push(("tid", Arg::Int(i64::from(tid))));
+    }
+    packets.event(&TrackEvent {
+        category: Some("guest"),
+        name: Some(&open.title),
+        args: &args,
+        ..TrackEvent::new(open.start, guest.track, Kind::Begin)
+    });
+    packets.event(&TrackEvent::new(open.end, guest.track, Kind::End));
+}
