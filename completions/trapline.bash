@@ -1251,12 +1251,16 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__export)
-            opts="-o -h --output --as --table --path --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-o -h --guest --output --as --table --path --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -565,6 +565,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Find out what the slowest iterations of a result were, by a recording that was made meanwhile'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
 csv\t'For spreadsheets'

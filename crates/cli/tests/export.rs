@@ -16,7 +16,7 @@ fn printed(args: &[&str], path: &Path) -> Option<String> {
 }
 
 /// Reads CSV of which no cell has a line break.
-fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
     let cells = |line: &str| -> Vec<String> {
         let (mut out, mut quoted) = (vec![String::new()], false);
         for c in line.chars() {

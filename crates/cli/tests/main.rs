@@ -38,6 +38,7 @@ mod forms_agree;
 mod golden;
 mod guest_agent;
 mod guest_compare;
+mod guest_export;
 mod guest_functions;
 mod guest_questions;
 mod guest_reports;

@@ -147,8 +147,11 @@ pub(crate) fn summed_text(tasks: &[Summed], layout: Layout) -> String {
 /// Returns them as a table of Markdown; `None` where there are none.
 pub(crate) fn markdown(report: &VcpusReport, layout: Layout) -> Option<String> {
     let tasks = summed(report);
-    let columns = columns_of(|one: &Summed| &one.task, Summed::called)
-        .column("guest's task", Unit::Text, Summed::called);
+    let columns = columns_of(|one: &Summed| &one.task, Summed::called).column(
+        "guest's task",
+        Unit::Text,
+        Summed::called,
+    );
     let names = LISTED.iter().skip(1).copied();
     let names: Vec<&str> = std::iter::once("guest's task").chain(names).collect();
     (!tasks.is_empty()).then(|| columns.markdown(&names, &tasks, layout))

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Common, GuestArgs};
 use super::values::Named;
+use super::{Common, GuestArgs};
 
 /// `trapline export`.
 #[derive(Debug, Args)]
@@ -53,8 +53,9 @@ const HELP: &str = "Kinds of files (docs/export.md says what is in each):
   md       a summary for a ticket: findings, states, exits, paths, quality
   json     what report, vcpus, exits, sched and paths have, in one document
 
-With recordings of guests beside REC, rows of spans are split by what the guest did, and the
-others have what their commands have. A folder that record made has its guests with it.
+With recordings of guests beside REC, rows of spans are split by what the guest
+did, and the other tables have what their commands have. A folder that record
+made has its guests with it.
 
 Sums of the rows are those that vcpus, exits and paths print. Without -o, --format csv or
 --format json says what to print.

@@ -287,7 +287,13 @@ impl Perfetto {
             .event(&TrackEvent::new(last.time, track, Kind::End));
     }
 
-    fn lost(&mut self, time: u64, (cpu, guest): (i32, bool), count: Option<u64>, scene: &Scene<'_>) {
+    fn lost(
+        &mut self,
+        time: u64,
+        (cpu, guest): (i32, bool),
+        count: Option<u64>,
+        scene: &Scene<'_>,
+    ) {
         // Where it is only noticed that some were lost, at least one was.
         self.lost.0 = self.lost.0.saturating_sub(count.unwrap_or(1));
         let mut args = Vec::new();
