@@ -181,7 +181,8 @@ fn a_trace_has_paths_through_guests() {
         assert_eq!(step.args["guest"], guest.display().to_string());
         assert!(!step.args.contains_key("cpu"), "{step:?}");
         let mut rows = list(&vcpus["rows"]).iter();
-        let row = rows.find(|row| row["vcpu"].to_string() == step.args["guest_cpu"]);
+        let cpu = step.args["guest_cpu"].parse().ok();
+        let row = rows.find(|row| row["vcpu"].as_u64() == cpu);
         let tid = row.map(|row| number(row, "tid")).expect("a vCPU");
         // Where the recording does not tell a thread's process, its name stands on a plain track.
         let track = &trace.tracks[&step.track];

@@ -42,6 +42,7 @@ mod guest_export;
 mod guest_functions;
 mod guest_questions;
 mod guest_reports;
+mod guest_stacks;
 mod guests;
 mod guides;
 mod holes;

@@ -62,7 +62,7 @@ pub(crate) fn section(recording: &Recording<'_>, graphs: usize, out: &mut Out) {
         out.markup("<figure class=\"flames\">\n");
         out.markup(&drawn.element());
         out.markup("</figure>\n");
-        let command = recording.invocation.command("flame", own);
+        let command = recording.invocation.command_with(one.guests, "flame", own);
         out.command(title, &command);
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Returns an argument as shells read it: as it is where it has nothing that they read, else in quotes. What could not be seen, and
 /// what is no text, stands in `$'...'` (bash, zsh, ksh), so that it can be copied.
@@ -54,8 +55,8 @@ pub struct Invocation {
     filters: String,
     mtree: String,
     symbols: String,
-    /// Guests' recordings.
-    guests: String,
+    /// Guests' recordings: what each is called, and how it is given.
+    guests: Vec<(String, String)>,
     only_report: bool,
 }
 
@@ -68,7 +69,7 @@ impl Invocation {
             filters: String::new(),
             mtree: String::new(),
             symbols: String::new(),
-            guests: String::new(),
+            guests: Vec::new(),
             only_report: false,
         }
     }
@@ -81,25 +82,40 @@ impl Invocation {
 
     /// Adds a guest's recording, and the VM that it is said to be of. Only commands take it that show of the host what they show without it.
     pub fn guest(mut self, recording: &OsStr, vm: Option<&str>) -> Invocation {
-        let _ = match vm {
+        let value = match vm {
             Some(vm) => {
                 let value = [vm.as_bytes(), b"=", recording.as_bytes()].concat();
-                let value = quoted(OsStr::from_bytes(&value));
-                write!(self.guests, " --guest={value}")
+                quoted(OsStr::from_bytes(&value))
             }
-            None => write!(self.guests, " --guest={}", quoted(recording)),
+            None => quoted(recording),
         };
+        let name = Path::new(recording).display().to_string();
+        self.guests.push((name, format!(" --guest={value}")));
         self
+    }
+
+    fn all_guests(&self) -> String {
+        self.guests
+            .iter()
+            .map(|(_, given)| given.as_str())
+            .collect()
     }
 
     /// Returns a command that prints what is known by guests' recordings.
     pub(crate) fn command_with_guests(&self, command: &str, arguments: &str) -> String {
         let given = Invocation {
-            recording: format!("{}{}", self.recording, self.guests),
-            guests: String::new(),
+            recording: format!("{}{}", self.recording, self.all_guests()),
+            guests: Vec::new(),
             ..self.clone()
         };
         given.command(command, arguments)
+    }
+
+    /// Returns a command that prints what is known by the recordings of some guests, which are called so.
+    pub(crate) fn command_with(&self, names: &[String], command: &str, arguments: &str) -> String {
+        let mut given = self.clone();
+        given.guests.retain(|(name, _)| names.contains(name));
+        given.command_with_guests(command, arguments)
     }
 
     /// Adds an option that all commands take.
@@ -153,10 +169,9 @@ impl Invocation {
         let functions = matches!(command, "flame" | "report" | "diagnose" | "compare");
         let symbols = if functions { self.symbols.as_str() } else { "" };
         let with_guests = matches!(command, "report" | "diagnose" | "vcpus" | "info");
-        let guests = if with_guests {
-            self.guests.as_str()
-        } else {
-            ""
+        let guests = match with_guests {
+            true => self.all_guests(),
+            false => String::new(),
         };
         let space = if arguments.is_empty() { "" } else { " " };
         format!(

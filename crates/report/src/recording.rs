@@ -17,6 +17,8 @@ pub struct Flame<'r> {
     pub report: &'r ProfileReport,
     /// What of it is left out or not certain, in sentences.
     pub notes: &'r [String],
+    /// The recordings of guests whose own stacks stand in the place of what the host knows of them.
+    pub guests: &'r [String],
 }
 
 /// All that was found of one recording, or of tables that a tool printed.

@@ -1,9 +1,11 @@
 //! Stacks of a recording: who collects them, and who names them.
 
-use analysis::{Beside, Namer, Profile, ProfileOf, ProfileOptions, ProfileReport, Study};
+use analysis::{
+    Beside, GuestSide, Namer, Profile, ProfileOf, ProfileOptions, ProfileReport, Study,
+};
 
 use crate::flame_warnings::flame_warnings;
-use crate::{Error, Opened};
+use crate::{Error, Guest, GuestStacks, Opened};
 
 /// The stacks of a recording, with names.
 #[derive(Debug, Clone)]
@@ -12,6 +14,8 @@ pub struct Flame {
     pub report: ProfileReport,
     /// What of it is left out or not certain, in sentences.
     pub notes: Vec<String>,
+    /// The names of the recordings of guests whose own stacks stand in the place of what the host knows of them.
+    pub guests: Vec<String>,
 }
 
 impl Opened<'_> {
@@ -48,11 +52,17 @@ impl Opened<'_> {
         })
     }
 
-    /// Returns the stacks that a study has collected; those without any are left out.
-    pub(crate) fn flames(&self, study: &Study) -> Result<Vec<Flame>, Error> {
+    /// Returns the stacks that a study has collected; those without any are left out. Where recordings of guests have samples, their
+    /// stacks stand in the place of the host's samples in the guest: what is waited for is the host's alone.
+    pub(crate) fn flames(&self, study: &Study, guests: &[Guest<'_>]) -> Result<Vec<Flame>, Error> {
         let walked = study.walked();
         let mut flames = Vec::new();
         for profile in study.all::<Profile>() {
+            let inside = match profile.of() {
+                ProfileOf::OnCpu => self.inside_stacks(profile, study, guests)?,
+                _ => Vec::new(),
+            };
+            let sides: Vec<&GuestSide> = inside.iter().map(GuestStacks::side).collect();
             let guests = self.session.guest_kernels(&profile.guests())?;
             let of_guests = guests.functions();
             let keep = |tid: i32, pid: Option<i32>| !self.chooses() || self.keeps(tid, pid);
@@ -63,16 +73,48 @@ impl Opened<'_> {
                     guests: &of_guests,
                 },
                 keep: &keep,
-                guest: None,
+                guests: &sides,
                 guest_ns: &[],
             };
             let report = profile.report(&walked, beside, &mut self.user_functions());
             if has_stacks(&report) {
-                let notes = flame_warnings(&report);
-                flames.push(Flame { report, notes });
+                let mut notes = Vec::new();
+                let mut names = Vec::new();
+                for guest in &inside {
+                    if guest.has_place(&report) {
+                        notes.extend(guest.warnings(&report));
+                        names.push(guest.name().to_owned());
+                    } else {
+                        notes.push(format!("{}.", guest.without_place()));
+                    }
+                }
+                notes.extend(flame_warnings(&report));
+                flames.push(Flame {
+                    report,
+                    notes,
+                    guests: names,
+                });
             }
         }
         Ok(flames)
+    }
+
+    /// Returns the stacks of guests whose recordings have samples, where this one has samples to be replaced.
+    fn inside_stacks(
+        &self,
+        profile: &Profile,
+        study: &Study,
+        guests: &[Guest<'_>],
+    ) -> Result<Vec<GuestStacks>, Error> {
+        let mut found = Vec::new();
+        if guests.is_empty() || !profile.has_samples() {
+            return Ok(found);
+        }
+        let inside = self.session.inside()?;
+        for guest in guests {
+            found.extend(guest.stacks(&inside, profile, study.walked().machine)?);
+        }
+        Ok(found)
     }
 }
 

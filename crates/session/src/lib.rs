@@ -45,6 +45,7 @@ mod flame;
 mod flame_warnings;
 mod folded;
 mod guest_kernels;
+mod guest_stacks;
 mod guests;
 mod holds;
 mod hops;
@@ -71,6 +72,7 @@ pub use error::{Error, why};
 pub use flame::Flame;
 pub use flame_warnings::flame_warnings;
 pub use guest_kernels::GuestKernels;
+pub use guest_stacks::GuestStacks;
 pub use guests::{
     Guest, GuestAbout, GuestClock, GuestInput, HostInput, Paired, Told, Whose, quality_with,
 };

@@ -222,7 +222,7 @@ impl Input<'_> {
             );
         }
         self.session.host_facts().warn(&mut picture.quality);
-        let flames = opened.flames(&study)?;
+        let flames = opened.flames(&study, &guests)?;
         let inside = study.get::<Inside>();
         let inside = |machine| inside.map(|inside| inside.report(machine));
         let guests = (guests.iter().zip(1..))

@@ -90,6 +90,11 @@ impl Recording {
 }
 
 impl<'r> Reader<'r> {
+    /// Returns what it reads, which can be read in another way beside it.
+    pub fn recording(&self) -> &'r Recording {
+        self.recording
+    }
+
     /// Returns what the recording tells of itself.
     pub fn header(&self) -> &Header {
         match &self.kind {

@@ -97,6 +97,16 @@ impl Profile {
         self
     }
 
+    /// Returns which part of threads' time it is of.
+    pub fn of(&self) -> ProfileOf {
+        self.options.of
+    }
+
+    /// Returns whether any sample has come.
+    pub fn has_samples(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Returns the processes of the VMs of whose guests there are samples.
     pub fn guests(&self) -> Vec<i32> {
         let of_guest = self.calls.places.iter().filter_map(|place| match place {

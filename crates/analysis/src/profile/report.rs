@@ -202,8 +202,8 @@ pub struct Beside<'k> {
     pub namer: Namer<'k>,
     /// Which threads are asked for, by thread and process.
     pub keep: &'k dyn Fn(i32, Option<i32>) -> bool,
-    /// What a recording made in a guest has to say of it.
-    pub guest: Option<&'k GuestSide>,
+    /// What recordings made in guests have to say of them, each of other vCPUs.
+    pub guests: &'k [&'k GuestSide],
     /// By thread of a vCPU, how long it was in its guest, where events of KVM say so.
     pub guest_ns: &'k [(i32, u64)],
 }
@@ -212,7 +212,7 @@ impl fmt::Debug for Beside<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Beside")
             .field("namer", &self.namer)
-            .field("guest", &self.guest)
+            .field("guests", &self.guests)
             .field("guest_ns", &self.guest_ns)
             .finish_non_exhaustive()
     }
@@ -232,7 +232,7 @@ impl Profile {
         let mut builder = Builder::new(&self.calls, &named);
         let signs = builder.signs();
         let mut report = self.empty(&named);
-        let mut splice = beside.guest.map(Splice::new);
+        let mut splice = Splice::new(beside.guests);
         let mut rows: FxHashMap<(i32, &str), ProfileRow> = FxHashMap::default();
         for Weighed {
             row,

@@ -5,7 +5,7 @@
 //! thread of vCPU n, and weigh together what the host says that this vCPU was in the guest: both add up. CPUs are taken for the
 //! vCPUs of the same number, as they are without hot-plug; clocks are not related, all of both recordings counts.
 
-use model::{Machine, vcpu_from_comm};
+use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::FxHashMap;
 use stacks::{Name, Part, ROOT, Stacks, Weight};
 use symbols::{ThreadName, UserNames};
@@ -53,6 +53,14 @@ pub struct GuestSide {
     pub vcpus: Vec<VcpuThread>,
 }
 
+impl GuestSide {
+    /// Returns what the stacks of one of its CPUs weigh.
+    fn cpu(&self, number: u32) -> Weight {
+        let found = self.cpus.iter().find(|(cpu, _)| *cpu == number);
+        found.map_or_else(Weight::default, |(_, weight)| *weight)
+    }
+}
+
 /// A vCPU in whose place the guest's own stacks stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spliced {
@@ -73,10 +81,11 @@ impl Spliced {
 }
 
 impl Profile {
-    /// Returns the threads that are vCPUs, as far as anything says so, and what does.
-    pub fn vcpu_threads(&self, machine: &Machine) -> Vec<VcpuThread> {
+    /// Returns the threads that are vCPUs, as far as anything says so, and what does. `vms` are those of the recording, which a walk that
+    /// collects stacks alone does not find.
+    pub fn vcpu_threads(&self, vms: &[Vm], machine: &Machine) -> Vec<VcpuThread> {
         let mut found = Vec::new();
-        for vm in machine.vms() {
+        for vm in vms {
             found.extend(vm.vcpus.iter().map(|vcpu| VcpuThread {
                 vm_pid: vm.pid,
                 tid: vcpu.tid,
@@ -180,28 +189,26 @@ impl Profile {
 
 /// What a guest did, in the place of what the host knows of it.
 pub(super) struct Splice<'g> {
-    side: &'g GuestSide,
+    sides: &'g [&'g GuestSide],
     /// By thread of the host: the node below which its guest stands, and what it weighs.
     pub(super) waiting: FxHashMap<i32, (u32, Weight)>,
 }
 
 impl<'g> Splice<'g> {
-    pub(super) fn new(side: &'g GuestSide) -> Splice<'g> {
-        Splice {
-            side,
+    /// Returns one that has no place yet; `None` where nothing was recorded in a guest.
+    pub(super) fn new(sides: &'g [&'g GuestSide]) -> Option<Splice<'g>> {
+        (!sides.is_empty()).then(|| Splice {
+            sides,
             waiting: FxHashMap::default(),
-        }
+        })
     }
 
     /// Returns whether the guest of a thread has stacks of its own.
     pub(super) fn has(&self, tid: i32) -> bool {
-        let vcpu = self.side.vcpus.iter().find(|vcpu| vcpu.tid == tid);
-        vcpu.is_some_and(|vcpu| self.cpu(vcpu.vcpu).amount > 0)
-    }
-
-    fn cpu(&self, number: u32) -> Weight {
-        let found = self.side.cpus.iter().find(|(cpu, _)| *cpu == number);
-        found.map_or_else(Weight::default, |(_, weight)| *weight)
+        self.sides.iter().any(|side| {
+            let vcpu = side.vcpus.iter().find(|vcpu| vcpu.tid == tid);
+            vcpu.is_some_and(|vcpu| side.cpu(vcpu.vcpu).amount > 0)
+        })
     }
 
     /// Takes what the host says that a thread was in the guest, below a node.
@@ -213,12 +220,19 @@ impl<'g> Splice<'g> {
     /// Puts the guest's stacks in their places. What each weighs is its share of what the host says, without a rest.
     pub(super) fn put(self, builder: &mut Builder<'_>) -> Vec<Spliced> {
         let mut spliced: Vec<Spliced> = Vec::new();
+        for side in self.sides {
+            self.put_one(side, builder, &mut spliced);
+        }
+        spliced
+    }
+
+    fn put_one(&self, side: &GuestSide, builder: &mut Builder<'_>, spliced: &mut Vec<Spliced>) {
         let mut left: FxHashMap<u32, (u32, Weight, Weight)> = FxHashMap::default();
-        for vcpu in &self.side.vcpus {
+        for vcpu in &side.vcpus {
             let Some((node, host)) = self.waiting.get(&vcpu.tid).copied() else {
                 continue;
             };
-            let guest = self.cpu(vcpu.vcpu);
+            let guest = side.cpu(vcpu.vcpu);
             spliced.push(Spliced {
                 vcpu: vcpu.clone(),
                 host,
@@ -229,8 +243,8 @@ impl<'g> Splice<'g> {
                 left.insert(vcpu.vcpu, (below, host, guest));
             }
         }
-        let names = self.side.stacks.names();
-        self.side.stacks.each(|path, weight| {
+        let names = side.stacks.names();
+        side.stacks.each(|path, weight| {
             let Some((cpu, path)) = path.split_first() else {
                 return;
             };
@@ -256,7 +270,6 @@ impl<'g> Splice<'g> {
             guest.amount -= weight.amount.min(guest.amount);
             builder.weigh(node, Weight { samples, amount });
         });
-        spliced
     }
 }
 

@@ -332,7 +332,7 @@ impl SampledTime {
         let beside = Beside {
             namer,
             keep: &|_, _| true,
-            guest: None,
+            guests: &[],
             guest_ns: &[],
         };
         let report = self.profile.report(walked, beside, &mut ());

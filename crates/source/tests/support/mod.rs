@@ -211,7 +211,7 @@ fn profile(reader: &Reader<'_>, which: usize) {
         let mut beside = analysis::Beside {
             namer: analysis::Namer::default(),
             keep: &|_, _| true,
-            guest: None,
+            guests: &[],
             guest_ns: &[],
         };
         let report = profile.report(&walked, beside, &mut ());
@@ -237,8 +237,9 @@ fn profile(reader: &Reader<'_>, which: usize) {
         assert!(!render::flame::table(&report, layout).is_empty());
         // Its own stacks in the place of its guests'.
         let mut side = profile.guest_side(&walked, analysis::Namer::default(), &mut ());
-        side.vcpus = profile.vcpu_threads(walked.machine);
-        beside.guest = Some(&side);
+        side.vcpus = profile.vcpu_threads(&walked.machine.vms(), walked.machine);
+        let sides = [&side];
+        beside.guests = &sides;
         let spliced = profile.report(&walked, beside, &mut ());
         assert_eq!(spliced.shown(), report.shown());
         assert_eq!(spliced.stacks.tree().totals()[0], report.shown());

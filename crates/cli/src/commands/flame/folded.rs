@@ -76,7 +76,7 @@ pub(super) fn run(
             "difffolded.pl compares two files of stacks",
         ),
         (
-            args.guest.is_some()
+            !args.guest.is_empty()
                 || args.inside.is_some()
                 || args.off_cpu
                 || args.both

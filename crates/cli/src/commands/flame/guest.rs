@@ -1,16 +1,13 @@
 //! `--guest REC`: a recording made inside a guest, in the place of what the host knows of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use analysis::{
-    GuestSide, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy, VcpuThread,
-    Vcpus, Walked,
-};
+use analysis::{Profile, ProfileReport, Study, VcpuThread, Vcpus, Walked};
 use anyhow::{Result, anyhow, bail};
 use model::Vm;
-use session::{BinaryOptions, Opened, Options, Scope, Session};
+use session::{GuestStacks, Opened, Options, Session};
 
-use crate::args::{Common, Told};
+use crate::args::Told;
 
 /// A recording made inside a guest, and the VM whose it is if that is said.
 #[derive(Debug, Clone)]
@@ -83,32 +80,21 @@ fn chosen(
     Ok(found)
 }
 
-/// What was recorded inside a guest, ready to be put in its place.
-#[derive(Debug)]
-pub(super) struct Ready {
-    pub side: GuestSide,
-    name: String,
-    /// CPUs that the guest had, if its recording says so, and vCPUs that the host has of it.
-    cpus: Option<u32>,
-}
-
 impl GuestRecording {
-    /// Walks the guest's recording, and finds out which threads of the host are its vCPUs.
-    pub(super) fn side(
+    /// Walks the guest's recording, and finds out which threads of the host are its vCPUs. `inside` is what it is read with.
+    pub(super) fn stacks(
         &self,
-        common: &Common,
-        kallsyms: Option<&Path>,
-        binaries: BinaryOptions,
+        inside: &Session,
         recording: &Opened<'_>,
         host: &Profile,
         walked: &Walked<'_>,
-    ) -> Result<Ready> {
+    ) -> Result<GuestStacks> {
         let name = self.path.display().to_string();
         let vcpus = chosen(
             &name,
             self.vm.as_deref(),
-            &walked.machine.vms(),
-            host.vcpu_threads(walked.machine),
+            recording.vms(),
+            host.vcpu_threads(recording.vms(), walked.machine),
             || {
                 let session = Session::open(Options::default())?;
                 let input = session.input(&self.path)?;
@@ -117,46 +103,31 @@ impl GuestRecording {
                 Ok(vcpus.copied().collect())
             },
         )?;
-        let session = Session::open(Options {
-            spool_limit: common.spool_limit,
-            kallsyms: kallsyms.map(Path::to_owned),
-            // Files without a build id are the host's.
-            binaries: BinaryOptions {
-                symfs: None,
-                ..binaries
-            },
-            ..Options::default()
-        })?;
-        let input = session.input(&self.path)?;
-        let inside = input.recording_with_symbols()?;
-        let options = ProfileOptions {
-            idle: true,
-            by: ProfileBy::Cpu,
-            ..ProfileOptions::default()
-        };
-        let mut study = Study::default().with(Profile::new(options, &inside.kernel_files()));
-        inside.prepare(&mut study);
-        inside.walk_filtered(&mut study, Scope::Events);
-        study.finish();
-        let namer = Namer {
-            host: inside.functions(),
-            ..Namer::default()
-        };
-        let mut user = inside.user_functions();
-        let side = study
-            .get::<Profile>()
-            .map(|profile| profile.guest_side(&study.walked(), namer, &mut user));
-        let Some(mut side) = side.filter(|side| !side.cpus.is_empty() || side.idle.samples > 0)
-        else {
-            bail!("{name}: holds no samples; record inside the guest with 'perf record -a -g'");
-        };
-        side.vcpus = vcpus;
-        Ok(Ready {
-            side,
-            name,
-            cpus: inside.header().cpus,
+        let input = inside.input(&self.path)?;
+        let opened = input.recording_with_symbols()?;
+        opened.guest_stacks(vcpus).ok_or_else(|| {
+            anyhow!("{name}: holds no samples; record inside the guest with 'perf record -a -g'")
         })
     }
+}
+
+/// Refuses two recordings of one guest.
+pub(super) fn each_of_its_own(guests: &[GuestStacks]) -> Result<()> {
+    for (at, one) in guests.iter().enumerate() {
+        let vcpus = &one.side().vcpus;
+        let same = |other: &&GuestStacks| {
+            let mut theirs = other.side().vcpus.iter();
+            theirs.any(|vcpu| vcpus.iter().any(|own| own.tid == vcpu.tid))
+        };
+        if let Some(other) = guests.iter().take(at).find(same) {
+            bail!(
+                "{}: the VM whose guest it is taken for has another recording, {}; say whose each is with --guest NAME=REC",
+                one.name(),
+                other.name()
+            );
+        }
+    }
+    Ok(())
 }
 
 fn list(vms: &[Option<i32>]) -> String {
@@ -167,47 +138,11 @@ fn list(vms: &[Option<i32>]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-impl Ready {
-    /// Refuses where the host does not say how long the guest ran.
-    pub(super) fn check(&self, report: &ProfileReport) -> Result<()> {
-        if report.spliced.iter().any(|one| one.guest.amount > 0) {
-            return Ok(());
-        }
-        bail!(
-            "{}: nothing of it has a place: the host's recording does not say how long vCPUs were in this guest; record the host \
-             with 'perf kvm --host --guest record -a -g', or with kvm events and switches for --both",
-            self.name
-        );
-    }
-
-    /// Returns what the relation of host and guest rests on, in sentences.
-    pub(super) fn warnings(&self, report: &ProfileReport) -> Vec<String> {
-        let vcpus = &self.side.vcpus;
-        let by = match vcpus.first().map(|vcpu| vcpu.by) {
-            Some(VcpuBy::Events) => "by events of KVM",
-            Some(VcpuBy::Name) => "by their names",
-            _ => "by the order of their ids, which is a guess",
-        };
-        let mut warnings = vec![format!(
-            "{}: CPU n of the guest is taken for vCPU n, and the host's threads for vCPUs {by}. Clocks are not related: all of both \
-             recordings counts.",
-            self.name
-        )];
-        if let Some(cpus) = self.cpus.filter(|cpus| *cpus as usize != vcpus.len()) {
-            warnings.push(format!(
-                "{}: the guest had {}, and the host's recording has {} of it: some may be another's.",
-                self.name,
-                words::plural(cpus, "CPU"),
-                words::plural(vcpus.len() as u64, "vCPU"),
-            ));
-        }
-        for one in report.spliced.iter().filter(|one| one.guest.amount == 0) {
-            warnings.push(format!(
-                "{}: has no samples of CPU {}: what the host knows of it stays [guest].",
-                self.name, one.vcpu.vcpu
-            ));
-        }
-        warnings
+/// Refuses a guest of which the host does not say how long it ran.
+pub(super) fn check(guest: &GuestStacks, report: &ProfileReport) -> Result<()> {
+    match guest.has_place(report) {
+        true => Ok(()),
+        false => Err(anyhow!("{}", guest.without_place())),
     }
 }
 
@@ -224,6 +159,7 @@ pub(super) fn guest_ns(study: &Study) -> Vec<(i32, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use analysis::VcpuBy;
     use model::Vcpu;
 
     use super::*;

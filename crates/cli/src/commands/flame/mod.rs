@@ -10,14 +10,14 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    Continuity, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Study, Vcpus,
-    Window,
+    Continuity, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
+    Study, Vcpus, Window,
 };
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use event::Quality;
 use render::flame;
-use session::{Input, Opened, Scope, Session};
+use session::{GuestStacks, Input, Opened, Scope, Session};
 
 use crate::answer::Answer;
 use crate::args::{Common, Told, told_guest};
@@ -102,9 +102,9 @@ pub(crate) struct FlameArgs {
 
     /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time.
     /// Where the host has several VMs, NAME says whose it is: the VM's name, UUID or process. Without it the events of both show it,
-    /// where the host's has kvm_entry and kvm_exit.
+    /// where the host's has kvm_entry and kvm_exit. May be repeated.
     #[arg(long, value_name = "[NAME=]REC", value_parser = told_guest, conflicts_with_all = ["diff", "off_cpu", "guest_exits"])]
-    guest: Option<Told>,
+    guest: Vec<Told>,
 
     /// Show what changed from REC to this recording, B. Shares are compared, so neither has to be as long as the other.
     #[arg(long, value_name = "B")]
@@ -252,23 +252,22 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let keep = |tid: i32, pid: Option<i32>| !waits || recording.keeps(tid, pid);
     let walked = study.walked();
     let guest_ns = guest::guest_ns(&study);
-    let inside = args.inside.as_ref().map(GuestRecording::from);
-    let side = args.guest.as_ref().map(GuestRecording::from).or(inside);
-    let side = side.map(|guest| {
-        guest.side(
-            &args.common,
-            args.guest_kallsyms.as_deref(),
-            args.binaries.options(),
-            &recording,
-            profile,
-            &walked,
-        )
-    });
-    let side = side.transpose()?;
+    let within = args.inside.iter().map(GuestRecording::from);
+    let within = within.chain(args.guest.iter().map(GuestRecording::from));
+    let within: Vec<GuestRecording> = within.collect();
+    let mut inside = Vec::new();
+    if !within.is_empty() {
+        let session = session.inside()?;
+        for guest in &within {
+            inside.push(guest.stacks(&session, &recording, profile, &walked)?);
+        }
+    }
+    guest::each_of_its_own(&inside)?;
+    let sides: Vec<&GuestSide> = inside.iter().map(GuestStacks::side).collect();
     let beside = analysis::Beside {
         namer,
         keep: &keep,
-        guest: side.as_ref().map(|side| &side.side),
+        guests: &sides,
         guest_ns: &guest_ns,
     };
     let mut user = recording.user_functions();
@@ -276,9 +275,9 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     require(args, &recording, &report)?;
     session.host_facts().warn(&mut outcome.quality);
     recording.warn_of_guess(&mut outcome.quality);
-    if let Some(side) = &side {
-        side.check(&report)?;
-        for warning in side.warnings(&report) {
+    for guest in &inside {
+        guest::check(guest, &report)?;
+        for warning in guest.warnings(&report) {
             outcome.quality.warn(warning);
         }
     }

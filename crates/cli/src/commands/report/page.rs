@@ -99,6 +99,7 @@ fn recording(part: &Part) -> Recording<'_> {
     let flames = part.flames.iter().map(|flame| Flame {
         report: &flame.report,
         notes: &flame.notes,
+        guests: &flame.guests,
     });
     Recording {
         name: &part.title,

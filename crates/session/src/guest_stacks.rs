@@ -1,0 +1,160 @@
+//! Stacks that were recorded inside a guest, in the place of what its host's recording knows of it.
+
+use analysis::{
+    GuestSide, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy, VcpuThread,
+};
+use binaries::Options as BinaryOptions;
+use model::Machine;
+
+use crate::{Error, Guest, Opened, Options, Scope, Session};
+
+/// What was recorded inside a guest, ready to be put in its place.
+#[derive(Debug)]
+pub struct GuestStacks {
+    side: GuestSide,
+    name: String,
+    /// CPUs that the guest had, if its recording says so.
+    cpus: Option<u32>,
+}
+
+impl Session {
+    /// Returns what recordings made inside guests are read with to name their functions, where this one is their host's: the kernel's symbols are those of
+    /// `--guest-kallsyms`, and files without a build id, which are looked for by their paths, are the host's and none of theirs. Filters
+    /// are the host's too.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the symbols cannot be used.
+    pub fn inside(&self) -> Result<Session, Error> {
+        let options = self.options();
+        Session::open(Options {
+            spool_limit: options.spool_limit,
+            kallsyms: options.guest_kallsyms.clone(),
+            binaries: BinaryOptions {
+                symfs: None,
+                ..options.binaries.clone()
+            },
+            ..Options::default()
+        })
+    }
+}
+
+impl Opened<'_> {
+    /// Collects the stacks of this recording, which was made inside a guest; `vcpus` are the threads of the host that are its vCPUs. `None`
+    /// where it has no samples.
+    pub fn guest_stacks(&self, vcpus: Vec<VcpuThread>) -> Option<GuestStacks> {
+        let options = ProfileOptions {
+            idle: true,
+            by: ProfileBy::Cpu,
+            ..ProfileOptions::default()
+        };
+        let mut study = Study::default().with(Profile::new(options, &self.kernel_files()));
+        self.prepare(&mut study);
+        self.walk_filtered(&mut study, Scope::Events);
+        study.finish();
+        let namer = Namer {
+            host: self.functions(),
+            ..Namer::default()
+        };
+        let mut user = self.user_functions();
+        let profile = study.get::<Profile>()?;
+        let side = profile.guest_side(&study.walked(), namer, &mut user);
+        let any = !side.cpus.is_empty() || side.idle.samples > 0;
+        any.then(|| GuestStacks {
+            side: GuestSide { vcpus, ..side },
+            name: self.name().to_owned(),
+            cpus: self.header().cpus,
+        })
+    }
+}
+
+impl Guest<'_> {
+    /// Collects its stacks, with [`Session::inside`] of its host's session; `host` has its host's samples. `None` where it has none.
+    pub(crate) fn stacks(
+        &self,
+        inside: &Session,
+        host: &Profile,
+        machine: &Machine,
+    ) -> Result<Option<GuestStacks>, Error> {
+        let attrs = self.reader().perf_data().map(|perf| perf.attrs());
+        let sampled = attrs.is_none_or(|attrs| {
+            let mut attrs = attrs.iter();
+            attrs.any(|attr| attr.tracepoint_id().is_none())
+        });
+        if !sampled {
+            return Ok(None);
+        }
+        let mut vcpus = host.vcpu_threads(&machine.vms(), machine);
+        let vm = self.vm();
+        vcpus.retain(|vcpu| vm.vcpus.iter().any(|one| one.tid == vcpu.tid));
+        let options = inside.reading(true, inside.options().threads);
+        let reader = self.reader().recording().reader(options)?;
+        let opened = Opened::new(inside, self.name(), reader)?;
+        Ok(opened.guest_stacks(vcpus))
+    }
+}
+
+impl GuestStacks {
+    /// Returns the recording's name, as it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the stacks, and whose place they take.
+    pub fn side(&self) -> &GuestSide {
+        &self.side
+    }
+
+    /// Returns whether any of them has its place in a report of the host.
+    pub fn has_place(&self, report: &ProfileReport) -> bool {
+        self.spliced(report).any(|one| one.guest.amount > 0)
+    }
+
+    fn spliced<'r>(
+        &'r self,
+        report: &'r ProfileReport,
+    ) -> impl Iterator<Item = &'r analysis::Spliced> {
+        let vcpus = &self.side.vcpus;
+        let own = |tid: i32| vcpus.iter().any(|vcpu| vcpu.tid == tid);
+        report.spliced.iter().filter(move |one| own(one.vcpu.tid))
+    }
+
+    /// Says that none has a place, and what to record.
+    pub fn without_place(&self) -> String {
+        format!(
+            "{}: nothing of it has a place: the host's recording does not say how long vCPUs were in this guest; record the host \
+             with 'perf kvm --host --guest record -a -g', or with kvm events and switches for --both",
+            self.name
+        )
+    }
+
+    /// Returns what the relation of host and guest rests on, in sentences.
+    pub fn warnings(&self, report: &ProfileReport) -> Vec<String> {
+        let vcpus = &self.side.vcpus;
+        let by = match vcpus.first().map(|vcpu| vcpu.by) {
+            Some(VcpuBy::Events) => "by events of KVM",
+            Some(VcpuBy::Name) => "by their names",
+            _ => "by the order of their ids, which is a guess",
+        };
+        let mut warnings = vec![format!(
+            "{}: CPU n of the guest is taken for vCPU n, and the host's threads for vCPUs {by}. Clocks are not related: all of both \
+             recordings counts.",
+            self.name
+        )];
+        if let Some(cpus) = self.cpus.filter(|cpus| *cpus as usize != vcpus.len()) {
+            warnings.push(format!(
+                "{}: the guest had {}, and the host's recording has {} of it: some may be another's.",
+                self.name,
+                words::plural(cpus, "CPU"),
+                words::plural(vcpus.len() as u64, "vCPU"),
+            ));
+        }
+        for one in self.spliced(report).filter(|one| one.guest.amount == 0) {
+            warnings.push(format!(
+                "{}: has no samples of CPU {}: what the host knows of it stays [guest].",
+                self.name, one.vcpu.vcpu
+            ));
+        }
+        warnings
+    }
+}
