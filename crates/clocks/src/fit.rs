@@ -16,6 +16,12 @@ const REACH: u64 = 200_000;
 const NEAR: u64 = 50_000;
 /// How often the distance is halved meanwhile.
 const HALVINGS: u32 = 8;
+/// How far from a window, in nanoseconds, an event may be that is taken to belong there: first all, then those of which that is most likely.
+const STRAY: [u64; 2] = [REACH, 20_000];
+/// How often what belongs where is told anew.
+const AGAIN: u32 = 4;
+/// How often a stretch of drifts becomes two thirds of it.
+const THIRDS: u32 = 48;
 
 /// How a guest's clock reads on its host's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,14 +88,15 @@ pub fn fit(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Fit> {
     let found = best(vcpus, around, within)?;
     let first = vcpus.iter().filter_map(|vcpu| vcpu.events.first()).min()?;
     let last = vcpus.iter().filter_map(|vcpu| vcpu.events.last()).max()?;
-    let at = first + (last - first) / 2;
+    let span = last.saturating_sub(*first);
+    let at = first.saturating_add(span / 2);
     let constant = Fit::of(found, at, 0, uncovered);
     if constant.outside * 1000 <= found.of * OUTSIDE_PER_MILLE {
         return Some(constant);
     }
     let drifting = drift(vcpus, (*first, *last), around, within)
         .and_then(|drift_ppb| with_drift(vcpus, &constant, drift_ppb, (around, within)))
-        .map(|found| refined(vcpus, found, last - first));
+        .map(|found| refined(vcpus, found, span));
     let better = drifting.filter(|one| one.outside < constant.outside);
     Some(better.unwrap_or(constant))
 }
@@ -134,7 +141,96 @@ fn refined(vcpus: &[Vcpu<'_>], mut best: Fit, span: u64) -> Fit {
             }
         }
     }
+    straightened(vcpus, best)
+}
+
+/// Takes the line that lies deepest in all windows that events are in or next to. Halving drifts may end where each small step puts as many
+/// events out as in; this does not, since what windows leave of room is a concave function of the drift.
+fn straightened(vcpus: &[Vcpu<'_>], mut best: Fit) -> Fit {
+    for reach in STRAY {
+        for _ in 0..AGAIN {
+            let moves = allowed(vcpus, &best, reach);
+            let Some(drift_ppb) = deepest(&moves, best.drift_ppb).filter(|_| best.outside > 0)
+            else {
+                break;
+            };
+            let found = with_drift(vcpus, &best, drift_ppb, (best.offset_ns, REACH));
+            let Some(found) = found.filter(|one| one.outside < best.outside) else {
+                break;
+            };
+            best = Fit {
+                by_chance: best.by_chance,
+                ..found
+            };
+        }
+    }
     best
+}
+
+/// What the nearest window of an event allows.
+#[derive(Debug, Clone, Copy)]
+struct Allowed {
+    /// The guest's time of the event, less that at which the offset is said.
+    time: f64,
+    /// By how much the event may be moved, in nanoseconds of the host.
+    low: f64,
+    high: f64,
+}
+
+/// What the windows allow of events that are in one, or no further from it than `reach`.
+fn allowed(vcpus: &[Vcpu<'_>], fit: &Fit, reach: u64) -> Vec<Allowed> {
+    let mut out = Vec::new();
+    for vcpu in vcpus {
+        for event in vcpu.events {
+            let host = fit.host(*event);
+            let behind = vcpu.windows.partition_point(|one| one.entry <= host);
+            let near = vcpu.windows[behind.saturating_sub(1)..].iter().take(2);
+            let away = |one: &crate::Window| {
+                one.entry.saturating_sub(host) + host.saturating_sub(one.exit)
+            };
+            let nearest = near.min_by_key(|one| away(one));
+            let Some(window) = nearest.filter(|one| away(one) <= reach) else {
+                continue;
+            };
+            let apart = |to: u64, from: u64| (i128::from(to) - i128::from(from)) as f64;
+            out.push(Allowed {
+                time: apart(*event, fit.at),
+                low: apart(window.entry, host),
+                high: apart(window.exit, host),
+            });
+        }
+    }
+    out
+}
+
+/// The drift near `around_ppb` that leaves most room between what all events allow.
+fn deepest(moves: &[Allowed], around_ppb: i64) -> Option<i64> {
+    let longest = moves.iter().map(|one| one.time.abs()).fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return None;
+    }
+    // How much room there is with more drift than now, in parts of one.
+    let room = |more: f64| {
+        let turned = moves
+            .iter()
+            .map(|one| (one.low - more * one.time, one.high - more * one.time));
+        let (low, high) = turned.fold((f64::MIN, f64::MAX), |(low, high), one| {
+            (low.max(one.0), high.min(one.1))
+        });
+        high - low
+    };
+    let most = to_f64(REACH) / longest;
+    let (mut from, mut to) = (-most, most);
+    for _ in 0..THIRDS {
+        let third = (to - from) / 3.0;
+        match room(from + third) < room(to - third) {
+            true => from += third,
+            false => to -= third,
+        }
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "it saturates")]
+    let more = (f64::midpoint(from, to) * 1e9).round() as i64;
+    Some(around_ppb.saturating_add(more))
 }
 
 fn count(vcpus: &[Vcpu<'_>]) -> u64 {
@@ -182,7 +278,7 @@ fn with_drift(
 /// The slope of the line through the offsets that parts of the time allow, in parts of 10^9: by least squares, each part with the weight of
 /// how exactly it says it.
 fn drift(vcpus: &[Vcpu<'_>], (first, last): (u64, u64), around: i64, within: u64) -> Option<i64> {
-    let each = (last - first) / PARTS + 1;
+    let each = last.saturating_sub(first) / PARTS + 1;
     let mut points = Vec::new();
     for part in 0..PARTS {
         let from = first.saturating_add(part * each);

@@ -106,3 +106,17 @@ fn what_the_host_did_not_record_is_no_evidence() {
         1_002_000u64.saturating_add_signed(found.offset_ns)
     );
 }
+
+#[test]
+fn times_out_of_order_end_nothing() {
+    let windows = [(100, 200), (50, 60), (300, 250)];
+    let windows = windows.map(|(entry, exit)| Window { entry, exit });
+    for events in [[9, 3, 7, 1], [u64::MAX, 0, 40, 2]] {
+        let vcpu = Vcpu {
+            windows: &windows,
+            events: &events,
+        };
+        let found = fit(&[vcpu, vcpu], 0, 10_000);
+        assert!(found.is_none_or(|one| one.inside + one.outside <= 8));
+    }
+}

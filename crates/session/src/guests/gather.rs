@@ -56,6 +56,28 @@ impl Windows {
         }
     }
 
+    /// Puts windows in their order, as whoever looks events up in them needs it. Those of a thread overlap in damaged recordings alone; the
+    /// shorter ones stay then.
+    pub(crate) fn put_in_order(&mut self) {
+        for windows in self.by_tid.values_mut() {
+            if windows.is_sorted_by(|one, next| one.exit <= next.entry) {
+                continue;
+            }
+            windows.sort_unstable_by_key(|one| (one.entry, one.exit));
+            let mut apart: Vec<Window> = Vec::with_capacity(windows.len());
+            for window in windows.drain(..) {
+                let long = |one: &Window| one.exit - one.entry;
+                match apart.last_mut().filter(|last| last.exit > window.entry) {
+                    Some(last) if long(last) > long(&window) => *last = window,
+                    Some(_) => {}
+                    None => apart.push(window),
+                }
+            }
+            *windows = apart;
+        }
+        self.count = self.by_tid.values().map(Vec::len).sum();
+    }
+
     /// Keeps what lies in some stretches.
     pub(crate) fn keep(&mut self, spread: Spread) {
         self.spread = spread;
@@ -142,6 +164,15 @@ impl Times {
         }
     }
 
+    /// Puts times in their order: those of a damaged recording may go back.
+    pub(crate) fn put_in_order(&mut self) {
+        for times in self.by_cpu.values_mut() {
+            if !times.is_sorted() {
+                times.sort_unstable();
+            }
+        }
+    }
+
     /// Keeps what lies in some stretches with all that is so near to it.
     pub(crate) fn keep(&mut self, spread: Spread, within_ns: u64) {
         self.spread = spread;
@@ -218,5 +249,22 @@ mod tests {
         for time in times {
             assert!(windows.iter().any(|one| one.entry == *time), "{time}");
         }
+    }
+    #[test]
+    fn what_goes_back_in_time_is_put_in_order() {
+        let mut times = Times::default();
+        for time in [5, 9, 7, 1 << 40, 8] {
+            times.add(1, time);
+        }
+        times.put_in_order();
+        assert_eq!(times.by_cpu[&1], [5, 7, 8, 9, 1 << 40]);
+        let mut windows = Windows::default();
+        let all = [(10, 20), (5, 9), (1, 1 << 40), (30, 40), (12, 14)];
+        for (entry, exit) in all {
+            windows.add(7, Window { entry, exit });
+        }
+        windows.put_in_order();
+        let kept = windows.by_tid[&7].iter().map(|one| (one.entry, one.exit));
+        assert_eq!(kept.collect::<Vec<_>>(), [(5, 9), (12, 14), (30, 40)]);
     }
 }

@@ -72,6 +72,7 @@ pub(super) fn pair<'g>(
     }
     let mut windows = Windows::new(host.vms());
     host.walk(&mut windows);
+    windows.put_in_order();
     for input in inputs {
         let name = input.name;
         match one(host, &mut windows, input, &guests) {
@@ -124,6 +125,7 @@ fn one<'g>(
     let around = header.together.offset_ns;
     let mut times = Times::new(around.unwrap_or(0));
     let outcome = input.reader.walk(&mut times);
+    times.put_in_order();
     let mut ends = times.ends();
     let last = ends.iter().map(|(time, _)| *time).max();
     if outcome.quality.uneven_from.is_none() {
@@ -383,6 +385,7 @@ fn near(
         true => times,
         false => {
             input.reader.walk(&mut again);
+            again.put_in_order();
             let spread = windows.spread.and(again.spread);
             windows.keep(spread);
             again.keep(spread, within_ns.saturating_add(NEAR_NS));
