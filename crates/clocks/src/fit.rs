@@ -32,7 +32,7 @@ pub struct Fit {
     pub at: u64,
     /// How much more the host's clock advances than the guest's, in parts of 10^9.
     pub drift_ppb: i64,
-    /// By how much the offset can be wrong in nanoseconds: half of what the events allow.
+    /// By how much the offset can be wrong in nanoseconds: as far as the furthest offset that puts as many events into windows.
     pub bound_ns: u64,
     /// Events that were tried and lie in a window of their vCPU.
     pub inside: u64,

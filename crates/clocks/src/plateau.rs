@@ -12,6 +12,10 @@ pub struct Plateau {
     pub low: i64,
     /// The greatest of them.
     pub high: i64,
+    /// The least and the greatest offset within reach that puts as many events into windows: other stretches may do so too.
+    pub least: i64,
+    /// See [`Plateau::least`].
+    pub most: i64,
     /// Events that they put into windows.
     pub inside: u64,
     /// Events that were tried.
@@ -27,9 +31,12 @@ impl Plateau {
         self.low.midpoint(self.high)
     }
 
-    /// Returns by how much the middle can be wrong, in nanoseconds, if the clocks differ by a constant.
+    /// Returns by how much the middle can be wrong, in nanoseconds, if the clocks differ by a constant: as far as the furthest offset that
+    /// puts as many events into windows.
     pub fn bound(&self) -> u64 {
-        self.high.abs_diff(self.low).div_ceil(2)
+        let all = [self.low, self.high, self.least, self.most].into_iter();
+        let apart = all.map(|end| end.abs_diff(self.middle()));
+        apart.max().unwrap_or_default()
     }
 }
 
@@ -79,9 +86,12 @@ pub fn plateau(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Plateau> 
         if next == from || count == 0 {
             continue;
         }
+        let same = best.filter(|best| best.inside == count);
         let here = Plateau {
             low: *from,
             high: next - 1,
+            least: same.map_or(*from, |best| best.least),
+            most: next - 1,
             inside: count,
             of,
             by_chance,
@@ -92,6 +102,8 @@ pub fn plateau(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Plateau> 
         });
         if is_better {
             best = Some(here);
+        } else if let Some(best) = best.as_mut().filter(|best| best.inside == count) {
+            best.most = here.most;
         }
     }
     best
@@ -135,6 +147,8 @@ mod tests {
         let expected = Plateau {
             low: 980,
             high: 1080,
+            least: 980,
+            most: 1080,
             inside: 1,
             of: 1,
             // 101 of 20,001 offsets.
@@ -151,6 +165,11 @@ mod tests {
         let windows = [(1000, 1010), (2000, 2100)];
         let longer = found(&windows, &[500], 0, 10_000).expect("two windows");
         assert_eq!((longer.low, longer.high), (1500, 1600));
+        // The other one may be right as well.
+        assert_eq!(
+            (longer.least, longer.most, longer.bound()),
+            (500, 1600, 1050)
+        );
         let near = found(&windows, &[500], 0, 800).expect("one window");
         assert_eq!((near.low, near.high), (500, 510));
         assert_eq!(found(&windows, &[500], 0, 100), None);

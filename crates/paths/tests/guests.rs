@@ -13,15 +13,15 @@ use paths::{Dropped, Instance, InstanceReport, Paths};
 use source::{ReaderOptions, Recording};
 
 /// The host's threads: vCPUs of two VMs, and who works for them.
-const A0: (&str, i32) = ("CPU 0/KVM", 101);
-const A1: (&str, i32) = ("CPU 1/KVM", 102);
-const B0: (&str, i32) = ("CPU 0/KVM", 201);
-const VHOST_A: (&str, i32) = ("vhost-100", 105);
-const VHOST_B: (&str, i32) = ("vhost-200", 205);
+pub(crate) const A0: (&str, i32) = ("CPU 0/KVM", 101);
+pub(crate) const A1: (&str, i32) = ("CPU 1/KVM", 102);
+pub(crate) const B0: (&str, i32) = ("CPU 0/KVM", 201);
+pub(crate) const VHOST_A: (&str, i32) = ("vhost-100", 105);
+pub(crate) const VHOST_B: (&str, i32) = ("vhost-200", 205);
 /// Threads of the guests. Their numbers are those of threads of the host too.
-const PING: (&str, i32) = ("g1:ping", 105);
-const IDLE_A: (&str, i32) = ("g1:swapper", 0);
-const IDLE_B: (&str, i32) = ("g2:swapper", 0);
+pub(crate) const PING: (&str, i32) = ("g1:ping", 105);
+pub(crate) const IDLE_A: (&str, i32) = ("g1:swapper", 0);
+pub(crate) const IDLE_B: (&str, i32) = ("g2:swapper", 0);
 
 /// Parts one text into machines.
 struct Parted {
@@ -91,14 +91,14 @@ impl Sink for Parted {
 }
 
 /// What was found of one path.
-struct Found {
-    told: Vec<InstanceReport>,
-    dropped: Vec<(Dropped, u64)>,
+pub(crate) struct Found {
+    pub(crate) told: Vec<InstanceReport>,
+    pub(crate) dropped: Vec<(Dropped, u64)>,
 }
 
 impl Found {
     /// Steps of the Nth instance, with microseconds from its beginning.
-    fn steps(&self, at: usize) -> Vec<(&str, u64)> {
+    pub(crate) fn steps(&self, at: usize) -> Vec<(&str, u64)> {
         let one = &self.told[at];
         let first = one.steps[0].time;
         let steps = one.steps.iter();
@@ -113,7 +113,7 @@ impl Found {
 }
 
 /// Follows one path, with the recordings of some guests.
-fn walk(text: &Text, one: Path, recorded: &[u16]) -> Found {
+pub(crate) fn walk(text: &Text, one: Path, recorded: &[u16]) -> Found {
     let mut paths = Paths::new(vec![one]);
     paths.list();
     for (machine, vcpus) in [(1, vec![(0, A0.1), (1, A1.1)]), (2, vec![(0, B0.1)])] {
@@ -184,7 +184,7 @@ fn halts(text: &mut Text, vcpu: (&str, i32), cpu: i32, us: u64) {
 }
 
 /// Kicks a back end that sleeps.
-fn kicks(text: &mut Text, vcpu: (&str, i32), cpu: i32, worker: (&str, i32), us: u64) {
+pub(crate) fn kicks(text: &mut Text, vcpu: (&str, i32), cpu: i32, worker: (&str, i32), us: u64) {
     text.exits(vcpu, cpu, us, "EPT_MISCONFIG");
     text.event(
         vcpu,
@@ -198,7 +198,7 @@ fn kicks(text: &mut Text, vcpu: (&str, i32), cpu: i32, worker: (&str, i32), us: 
 }
 
 /// A guest has a packet from its device: interrupt, softirq, packet.
-fn receives(text: &mut Text, idle: (&str, i32), cpu: i32, us: u64) {
+pub(crate) fn receives(text: &mut Text, idle: (&str, i32), cpu: i32, us: u64) {
     text.event(
         idle,
         cpu,

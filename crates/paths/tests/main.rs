@@ -6,5 +6,6 @@ mod common;
 mod anything;
 mod bounds;
 mod guests;
+mod guests_its;
 mod joins;
 mod language;

@@ -1,0 +1,68 @@
+//! Interrupts of which the host does not show the vCPU.
+
+use crate::common::{Text, builtin};
+use crate::guests::{A0, A1, B0, IDLE_A, IDLE_B, PING, VHOST_A, VHOST_B, kicks, receives, walk};
+
+/// With an ITS no event of the host says for which vCPU an interrupt is, and a vCPU that is not asleep is woken by nobody.
+#[test]
+fn a_guests_handler_shows_which_vcpu_an_interrupt_is_for() {
+    let of = |recorded: &[u16]| {
+        let mut text = Text::default();
+        for vcpu in [(A0, 1), (A1, 2), (B0, 3)] {
+            text.enters(vcpu.0, vcpu.1, 1);
+        }
+        // That a text has a kind of events is known with the first of them.
+        text.event(VHOST_A, 5, 2, "irqfd_wakeup (ffffc00fae453ef0)");
+        receives(&mut text, IDLE_A, 0, 3);
+        receives(&mut text, IDLE_B, 0, 3);
+        text.event(PING, 0, 5, "skb_copy_datagram_iovec skbaddr=0x2 len=84");
+        text.event(PING, 0, 5, "sys_exit_recvfrom 0x40");
+        for n in 0..3 {
+            let t = 1000 + n * 1_000_000;
+            text.event(PING, 0, t, "sys_enter_sendto fd: 0x00000003");
+            kicks(&mut text, A0, 1, VHOST_A, t + 7);
+            text.wakes(VHOST_A, 5, VHOST_B, 6, t + 20);
+            text.sleeps(VHOST_A, 5, t + 21);
+            text.runs(VHOST_B, 6, t + 23);
+            text.event(VHOST_B, 6, t + 30, "irqfd_wakeup (ffffc00fae453ef0)");
+            text.sleeps(VHOST_B, 6, t + 31);
+            // Another vCPU leaves and enters its guest meanwhile.
+            text.exits(A1, 2, t + 31, "IRQ");
+            text.enters(A1, 2, t + 32);
+            text.exits(B0, 3, t + 34, "IRQ");
+            text.enters(B0, 3, t + 36);
+            receives(&mut text, IDLE_B, 0, t + 38);
+            kicks(&mut text, B0, 3, VHOST_B, t + 43);
+            text.wakes(VHOST_B, 5, VHOST_A, 5, t + 50);
+            text.sleeps(VHOST_B, 5, t + 51);
+            text.runs(VHOST_A, 5, t + 52);
+            text.event(VHOST_A, 5, t + 70, "irqfd_wakeup (ffffc00fae453ef0)");
+            text.sleeps(VHOST_A, 5, t + 72);
+            // What was sent is done: this interrupt is not the answer's.
+            let sent = "irq_handler_entry irq=24 name=virtio0-output.0";
+            text.event(IDLE_A, 1, t + 75, sent);
+            receives(&mut text, IDLE_A, 0, t + 80);
+            text.event(PING, 0, t + 91, "sys_exit_recvfrom 0x40");
+        }
+        walk(&text, builtin("packet"), recorded)
+    };
+    let both = of(&[1, 2]);
+    assert_eq!(both.told.len(), 3, "{:?}", both.dropped);
+    for at in 0..3 {
+        let steps = both.steps(at);
+        // Later it is known whom this back end interrupts: the entry is the step then.
+        let entered = if at == 0 { 38 } else { 36 };
+        for step in [
+            ("peer: in guest", entered),
+            ("peer: received", 40),
+            ("in guest", 80),
+            ("guest: answer: received", 82),
+            ("guest: returned", 91),
+        ] {
+            assert!(steps.contains(&step), "{step:?}: {steps:?}");
+        }
+        assert_eq!(both.told[at].steps[0].name, "guest: send");
+    }
+    // Nothing of the host tells it, and nothing is guessed.
+    assert_eq!(of(&[]).told.len(), 0);
+}
