@@ -7,7 +7,6 @@ mod answer;
 mod args;
 mod colour;
 mod commands;
-mod joined;
 #[cfg(test)]
 mod manuals;
 mod new_file;

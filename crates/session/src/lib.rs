@@ -73,9 +73,7 @@ pub use flame::Flame;
 pub use flame_warnings::flame_warnings;
 pub use guest_kernels::GuestKernels;
 pub use guest_stacks::GuestStacks;
-pub use guests::{
-    Guest, GuestAbout, GuestClock, GuestInput, HostInput, Paired, Told, Whose, quality_with,
-};
+pub use guests::{Guest, GuestAbout, GuestClock, GuestInput, HostInput, Paired, Told, Whose};
 pub use host_facts::{HostFacts, read_facts};
 pub use input::Input;
 pub use kind::{Kind, Wanted, sniff};

@@ -15,7 +15,7 @@ use source::Header;
 
 use crate::{
     Error, Flame, Guest, GuestAbout, HostInput, Input, Opened, Paired, PictureOptions, Printed,
-    Session, Told, quality_with,
+    Session, Told,
 };
 
 /// The picture of a recording, and what the recording says of itself.
@@ -178,14 +178,12 @@ impl Input<'_> {
     ) -> Result<Taken, Error> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
-        let Paired { guests, left_out } = paired(&opened)?;
-        let mut study = opened.study(options, &guests);
-        let outcomes = opened.walk_with(&guests, &mut study);
-        let mut quality = quality_with(outcomes, &guests);
+        let paired = paired(&opened)?;
+        let guests = &paired.guests;
+        let mut study = opened.study(options, guests);
+        let outcomes = opened.walk_with(guests, &mut study);
+        let quality = paired.quality(outcomes);
         study.finish();
-        for warning in left_out {
-            quality.warn(warning);
-        }
         let keep = |tid: i32, pid: Option<i32>| opened.keeps(tid, pid);
         let devices = self.session.devices();
         let mut picture = Picture::of(
@@ -222,7 +220,7 @@ impl Input<'_> {
             );
         }
         self.session.host_facts().warn(&mut picture.quality);
-        let flames = opened.flames(&study, &guests)?;
+        let flames = opened.flames(&study, guests)?;
         let inside = study.get::<Inside>();
         let inside = |machine| inside.map(|inside| inside.report(machine));
         let guests = (guests.iter().zip(1..))

@@ -78,6 +78,12 @@ impl GuestArgs {
             .collect()
     }
 
+    /// Returns all inputs of a command that takes them: the host's recording, and theirs.
+    pub(crate) fn inputs<'a>(&'a self, recording: &'a Path) -> Vec<&'a Path> {
+        let guests = self.all().map(|(path, _)| path);
+        std::iter::once(recording).chain(guests).collect()
+    }
+
     /// Returns all of them: paths, and the VMs that they are said to be of.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
         let found = self.found.iter().map(|path| (path.as_path(), None));

@@ -8,12 +8,11 @@ use model::Access;
 use paths::Paths;
 use render::bench_explain::{self as render_explain, Explained, Inside, Iteration, OnVcpu, Task};
 use results::{Outcome, Row, Slow};
-use session::{Guest, Opened};
+use session::{Guest, Opened, Paired};
 
 use super::compare_results;
 use crate::answer::Answer;
 use crate::args::ExplainArgs;
-use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
@@ -33,12 +32,18 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         with_guests: true,
         ..Beside::default()
     };
-    let inputs = joined::paths(&args.recording, &args.guests);
+    let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let joined = Joined::open(&session, &args.recording, &args.guests)?;
-    let recording = joined.host.recording_with_symbols()?;
-    let guests = recording.guests(joined.inputs()?)?;
-    let clock = Clock::of(&result, &recording, &guests)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let recording = host.input().recording_with_symbols()?;
+    // A guest of the recording's folder need not be the one that measured.
+    let named = inputs.len() > 1;
+    let paired = match named {
+        true => host.paired(&recording)?,
+        false => Paired::default(),
+    };
+    let guests = &paired.guests;
+    let clock = Clock::of(&result, &recording, guests)?;
     let slow: Vec<(usize, Slow)> = result.slowest(usize::MAX);
     let stretches = slow.iter().map(|(_, slow)| clock.stretch(slow));
 
@@ -47,12 +52,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         followed.extend(paths::with_guests());
     }
     let mut follower = Paths::new(followed);
-    recording.locate_with(&mut follower, &guests);
+    recording.locate_with(&mut follower, guests);
     follower.list();
     let mut study = Study::default().with(follower).with(During::new(stretches));
-    recording.prepare_with(&mut study, &guests);
-    let outcomes = recording.walk_with(&guests, &mut study);
-    let mut quality = joined::quality(outcomes, &guests);
+    recording.prepare_with(&mut study, guests);
+    let outcomes = recording.walk_with(guests, &mut study);
+    let mut quality = paired.quality(outcomes);
     study.finish();
     let (Some(follower), Some(during)) = (study.get::<Paths>(), study.get::<During>()) else {
         return Ok(());
@@ -94,8 +99,10 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
             args.result.display()
         );
     }
+    let mut recordings = host.names();
+    recordings.truncate(inputs.len());
     let mut names = vec![args.result.display().to_string()];
-    names.extend(joined.names());
+    names.extend(recordings.iter().cloned());
     let answer = Answer {
         format: args.common.format,
         command: "bench",
@@ -106,7 +113,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         || {
             let mut text = render_explain::text(&found, output::width());
             text.push('\n');
-            text.push_str(&output::quality(&joined.names().join(", "), &quality));
+            text.push_str(&output::quality(&recordings.join(", "), &quality));
             text
         },
         || &found,

@@ -9,7 +9,7 @@ use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use model::Threads;
 use serde::Serialize;
-use session::{Guest, Opened, Scope};
+use session::{Guest, Opened, Paired, Scope};
 use source::Reader;
 use tracefmt::{Formats, Text};
 use wildmatch::WildMatch;
@@ -17,39 +17,39 @@ use wildmatch::WildMatch;
 use crate::answer::Answer;
 use crate::args::{As, EventsArgs, Format};
 use crate::commands::{console, no_events};
-use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::stream::Stream;
 
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
-    let paths = joined::paths(&args.recording, &args.guests);
+    let inputs = args.guests.inputs(&args.recording);
     let beside = Beside {
         with_guests: true,
         ..Beside::default()
     };
-    let session = opening::session(&args.common, &beside, &paths)?;
-    let joined = Joined::open(&session, &args.recording, &args.guests)?;
-    let recording = joined.host.recording_with_symbols()?;
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let recording = host.input().recording_with_symbols()?;
     let facts = session.host_facts();
     if args.console {
-        if paths.len() > 1 {
+        if inputs.len() > 1 {
             bail!(
                 "--console takes the host's recording alone: what guests write to their consoles are its events"
             );
         }
         return console::run(args, &recording, facts);
     }
-    let guests = recording.guests(joined.inputs()?)?;
-    let names = joined.names();
+    let paired = host.paired(&recording)?;
+    let guests = &paired.guests;
+    let names = host.names();
     let name = names.join(", ");
     let none = Formats::default();
     let format = args.common.format;
-    let machines = machines(&recording, &guests, &none, (args.convention, args.ns));
+    let machines = machines(&recording, guests, &none, (args.convention, args.ns));
     let start = match format {
         Format::Table => String::new(),
-        Format::Csv => csv_head(&guests),
+        Format::Csv => csv_head(guests),
         Format::Json => {
             let answer = Answer {
                 format,
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     };
     let mut sink = Events::new(machines, format, &args.event, Stream::new(&start));
     sink.told(&recording);
-    let outcomes = recording.walk_filtered_with(&guests, &mut sink, Scope::Events);
-    let quality = joined::quality(outcomes, &guests);
+    let outcomes = recording.walk_filtered_with(guests, &mut sink, Scope::Events);
+    let quality = paired.quality(outcomes);
     sink.stream.check()?;
     if !sink.matched && !args.event.is_empty() {
         bail!(
@@ -124,9 +124,10 @@ fn machines<'f>(
 /// Writes the events that filters let through, and those of guests, as CSV. Returns what the recordings lack.
 pub(super) fn csv<'o>(
     recording: &'o Opened<'_>,
-    guests: &'o [Guest<'_>],
+    paired: &'o Paired<'_>,
     out: Box<dyn Write + 'o>,
 ) -> Result<Quality> {
+    let guests = &paired.guests;
     let none = Formats::default();
     let machines = machines(recording, guests, &none, (None, false));
     let stream = Stream::to(out, &csv_head(guests));
@@ -134,7 +135,7 @@ pub(super) fn csv<'o>(
     sink.told(recording);
     let outcomes = recording.walk_filtered_with(guests, &mut sink, Scope::Events);
     sink.stream.end()?;
-    Ok(joined::quality(outcomes, guests))
+    Ok(paired.quality(outcomes))
 }
 
 /// Chooses the columns.

@@ -13,7 +13,6 @@ use session::{HostFacts, Input, Scope, Wanted};
 
 use crate::answer::Answer;
 use crate::args::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
-use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -26,17 +25,18 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         guest_modules: args.guest_modules.as_deref(),
         ..Beside::default()
     };
-    let paths = joined::paths(&args.recording, &args.guests);
-    let session = opening::session(&args.common, &beside, &paths)?;
-    let joined = Joined::open(&session, &args.recording, &args.guests)?;
-    let input = &joined.host;
-    if paths.len() == 1
+    let inputs = args.guests.inputs(&args.recording);
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let input = host.input();
+    if !host.has_guests()
         && let Some(pictures) = input.tables()?
     {
         return of_tables(args, input, pictures, session.host_facts());
     }
     let recording = input.recording()?;
-    let guests = recording.guests(joined.inputs()?)?;
+    let paired = host.paired(&recording)?;
+    let guests = &paired.guests;
     if args.by.contains(&GroupBy::Task) && guests.is_empty() {
         bail!(
             "--by task takes recordings of guests: which task made an exit stands in the guest's own recording"
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     }
     let functions = args.by.contains(&GroupBy::Function);
     let starts = match functions {
-        true => recording.guest_starts(&guests).context(
+        true => recording.guest_starts(guests).context(
             "--by function takes symbols of the guest's kernel: a copy of its /proc/kallsyms, read by root in the guest (--guest-kallsyms FILE), or \
              the guest's own trace.dat, which has them",
         )?,
@@ -56,12 +56,12 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     if filter.cpu.is_none() {
         study = study.with(Continuity::new());
     }
-    recording.prepare_with(&mut study, &guests);
-    let names = joined.names();
+    recording.prepare_with(&mut study, guests);
+    let names = host.names();
     // Time and CPU choose events, as they always did here; vCPUs are chosen among what was found.
     let mut study = study.choose(Window::default(), recording.left_out());
-    let outcomes = recording.walk_filtered_with(&guests, &mut study, Scope::Window);
-    let mut quality = joined::quality(outcomes, &guests);
+    let outcomes = recording.walk_filtered_with(guests, &mut study, Scope::Window);
+    let mut quality = paired.quality(outcomes);
     study.finish();
     let continuity = study.get::<Continuity>().map(Continuity::report);
     let Some(exits) = study.get::<Exits>() else {
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
 
     let mut reports = in_order(exits.reports(machine), &args.event);
     if functions {
-        recording.name_guest_functions(&mut reports, &guests, &mut quality);
+        recording.name_guest_functions(&mut reports, guests, &mut quality);
     }
     for report in &mut reports {
         sort(&mut report.rows, args.sort);

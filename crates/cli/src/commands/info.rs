@@ -9,7 +9,6 @@ use source::{Header, TimeUnit};
 
 use crate::answer::Answer;
 use crate::args::InfoArgs;
-use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -20,11 +19,12 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         empty: true,
         ..Beside::default()
     };
-    let paths = joined::paths(&args.recording, &args.guests);
-    let session = opening::session(&args.common, &beside, &paths)?;
-    let joined = Joined::open(&session, &args.recording, &args.guests)?;
-    let recording = joined.host.recording()?;
-    let guests = recording.guests(joined.inputs()?)?;
+    let inputs = args.guests.inputs(&args.recording);
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let recording = host.input().recording()?;
+    let paired = host.paired(&recording)?;
+    let guests = &paired.guests;
     let mut study = Study::default().with(Info::new());
     if !guests.is_empty() {
         study = study.with(Inside::new());
@@ -34,9 +34,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     for (guest, machine) in guests.iter().zip(1..) {
         study.guest_vcpus(machine, guest.vcpus().iter().copied());
     }
-    let outcomes = recording.walk_filtered_with(&guests, &mut study, Scope::Events);
+    let outcomes = recording.walk_filtered_with(guests, &mut study, Scope::Events);
     study.finish();
-    let mut quality = joined::quality(outcomes, &guests);
+    let mut quality = paired.quality(outcomes);
     let walked = study.walked();
     let report = study.get::<Info>().map(|info| info.report(&walked));
     let report = report.unwrap_or_default();
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     for row in &rows {
         quality.warnings.extend(row.warning());
     }
-    let names = joined.names();
+    let names = host.names();
     let head = head(recording.header());
     let answer = Answer {
         format: args.common.format,

@@ -15,7 +15,6 @@ use session::{HostFacts, Input, Opened, Scope, Wanted};
 
 use crate::answer::Answer;
 use crate::args::{SchedArgs, SchedBy, SchedSort};
-use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -25,18 +24,19 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
         with_guests: true,
         ..Beside::default()
     };
-    let paths = joined::paths(&args.recording, &args.guests);
-    let session = opening::session(&args.common, &beside, &paths)?;
-    let joined = Joined::open(&session, &args.recording, &args.guests)?;
-    let input = &joined.host;
-    if paths.len() == 1
+    let inputs = args.guests.inputs(&args.recording);
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let input = host.input();
+    if !host.has_guests()
         && let Some(pictures) = input.tables()?
     {
         return of_tables(args, input, pictures, session.host_facts());
     }
     // Symbols name the functions of kworkers.
     let recording = input.recording_with_symbols()?;
-    let guests = recording.guests(joined.inputs()?)?;
+    let paired = host.paired(&recording)?;
+    let guests = &paired.guests;
     let mut sched = Sched::new();
     let functions = recording.functions();
     sched.caller_at(functions.range(Sched::caller()));
@@ -47,9 +47,9 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
             .with(GuestTasks::new(recording.window()));
     }
     study = study.choose(recording.window(), LeftOut::default());
-    recording.prepare_with(&mut study, &guests);
-    let outcomes = recording.walk_filtered_with(&guests, &mut study, Scope::Time);
-    let mut quality = joined::quality(outcomes, &guests);
+    recording.prepare_with(&mut study, guests);
+    let outcomes = recording.walk_filtered_with(guests, &mut study, Scope::Time);
+    let mut quality = paired.quality(outcomes);
     study.finish();
     let Some(sched) = study.get::<Sched>() else {
         return Ok(());
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
         steal: steal(&study, &recording),
         nanoseconds: recording.nanoseconds(),
     };
-    print(args, &joined.names(), &found, &quality)
+    print(args, &host.names(), &found, &quality)
 }
 
 /// What there is to print.

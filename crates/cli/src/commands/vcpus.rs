@@ -6,7 +6,6 @@ use render::vcpus;
 
 use crate::answer::Answer;
 use crate::args::VcpusArgs;
-use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -20,12 +19,13 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         ..Beside::default()
     };
-    let paths = joined::paths(&args.recording, &args.guests);
-    let session = opening::session(&args.common, &beside, &paths)?;
-    let joined = Joined::open(&session, &args.recording, &args.guests)?;
-    let recording = joined.host.recording()?;
-    let guests = recording.guests(joined.inputs()?)?;
-    let names = joined.names();
+    let inputs = args.guests.inputs(&args.recording);
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let recording = host.input().recording()?;
+    let paired = host.paired(&recording)?;
+    let guests = &paired.guests;
+    let names = host.names();
     let mut study = Study::default().with(Vcpus::new(recording.window()));
     study = study.choose(recording.window(), recording.left_out());
     if args.common.filter.cpu.is_none() {
@@ -34,9 +34,9 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     if !guests.is_empty() {
         study = study.with(GuestTasks::new(recording.window()));
     }
-    recording.prepare_with(&mut study, &guests);
-    let outcomes = recording.walk_with(&guests, &mut study);
-    let mut quality = joined::quality(outcomes, &guests);
+    recording.prepare_with(&mut study, guests);
+    let outcomes = recording.walk_with(guests, &mut study);
+    let mut quality = paired.quality(outcomes);
     study.finish();
     let Some(vcpus) = study.get::<Vcpus>() else {
         return Ok(());

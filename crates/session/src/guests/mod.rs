@@ -19,7 +19,6 @@ use crate::{Error, Opened, Scope};
 
 pub use host_input::{HostInput, Paired, Told};
 pub use pair::Whose;
-pub use quality::quality_with;
 
 /// A recording that was made inside a guest, and what the user says of it.
 #[derive(Debug)]

@@ -10,13 +10,12 @@ use analysis::{Inside, Study};
 use anyhow::{Result, bail};
 use event::Quality;
 use paths::lang;
-use session::{Guest, HostInput, Opened};
+use session::{Guest, HostInput, Opened, Paired};
 
 use crate::args::{ExportArgs, Format, Kind, Rows};
 use crate::commands::events;
 use crate::commands::info::row;
 use crate::commands::paths::read_path;
-use crate::joined;
 use crate::new_file;
 use crate::opening::{self, Beside};
 use crate::output;
@@ -32,25 +31,25 @@ struct Told {
 /// A host's recording and those of its guests, which are walked together.
 struct Together<'t> {
     recording: &'t Opened<'t>,
-    guests: Vec<Guest<'t>>,
-    /// What its folder has and could not be taken.
-    left_out: Vec<String>,
+    paired: Paired<'t>,
 }
 
 impl<'t> Together<'t> {
     fn of(host: &'t HostInput<'_>, recording: &'t Opened<'t>) -> Result<Together<'t>> {
-        let paired = host.paired(recording)?;
         Ok(Together {
             recording,
-            guests: paired.guests,
-            left_out: paired.left_out,
+            paired: host.paired(recording)?,
         })
+    }
+
+    fn guests(&self) -> &[Guest<'t>] {
+        &self.paired.guests
     }
 
     /// Returns the paths that are followed: where nobody named one, those through guests too.
     fn paths(&self, args: &ExportArgs, wanted: &[lang::Path]) -> Vec<lang::Path> {
         let mut all = wanted.to_vec();
-        if args.path.is_empty() && !self.guests.is_empty() {
+        if args.path.is_empty() && !self.guests().is_empty() {
             all.extend(paths::with_guests());
         }
         all
@@ -59,7 +58,7 @@ impl<'t> Together<'t> {
     /// Says what has to be known before a guest's times are believed.
     fn warn(&self, study: &Study, quality: &mut Quality) {
         let inside = study.get::<Inside>();
-        for (guest, machine) in self.guests.iter().zip(1..) {
+        for (guest, machine) in self.guests().iter().zip(1..) {
             let inside = inside.map(|inside| inside.report(machine));
             let row = row(guest.about(), &inside.unwrap_or_default());
             quality.warnings.extend(row.warning());
@@ -80,7 +79,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         with_guests: true,
         ..Beside::default()
     };
-    let given = joined::paths(&args.recording, &args.guests);
+    let given = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &given)?;
     let host = session.host(&args.recording, &args.guests.told())?;
     let name = host.names().join(", ");
@@ -104,14 +103,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         let mut write = |out: &mut dyn Write| -> Result<()> {
             told = match &first {
                 None => Told {
-                    quality: events::csv(&recording, &together.guests, Box::new(out))?,
+                    quality: events::csv(&recording, &together.paired, Box::new(out))?,
                     left_out: Vec::new(),
                 },
                 Some(first) => first.write(&together.paths(args, &wanted), &together, out)?,
             };
-            for sentence in &together.left_out {
-                told.quality.warn(sentence.clone());
-            }
             Ok(())
         };
         if to_standard_output(args) {

@@ -11,7 +11,7 @@ use devices::Names;
 use event::Quality;
 use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
 use paths::{Paths, lang};
-use session::{Session, quality_with};
+use session::Session;
 
 use super::{Together, Told};
 use crate::args::{ExportArgs, Kind, Rows};
@@ -45,7 +45,7 @@ pub(super) fn first(
     together: &Together<'_>,
 ) -> Result<First> {
     let recording = together.recording;
-    let guests = &together.guests;
+    let guests = together.guests();
     let mut study = Study::default()
         .with(Vcpus::new(recording.window()))
         .with(exits())
@@ -59,7 +59,9 @@ pub(super) fn first(
             .with(Inside::new());
     }
     recording.prepare_with(&mut study, guests);
-    let mut quality = quality_with(recording.walk_with(guests, &mut study), guests);
+    let mut quality = together
+        .paired
+        .quality(recording.walk_with(guests, &mut study));
     study.finish();
     let walked = study.walked();
     let report = study.get::<Vcpus>().map(|vcpus| vcpus.report(&walked));
@@ -151,7 +153,7 @@ impl First {
             }
         };
         let mut walk = Walk::new(study, &known, into.as_mut(), &mut write);
-        recording.walk_with(&together.guests, &mut walk);
+        recording.walk_with(together.guests(), &mut walk);
         let left_out = walk.finish();
         match failed {
             Some(error) => Err(error.into()),
@@ -164,7 +166,7 @@ impl First {
 
     /// Returns the study of the second walk.
     fn second(&self, wanted: &[lang::Path], together: &Together<'_>) -> Study {
-        let (recording, guests) = (together.recording, &together.guests);
+        let (recording, guests) = (together.recording, together.guests());
         let trace = self.kind == Kind::Pftrace;
         let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);
         let tap = Tap::new(

@@ -10,11 +10,10 @@ use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
 use render::paths as render_paths;
-use session::{Guest, Opened};
+use session::{Opened, Paired};
 
 use crate::answer::Answer;
 use crate::args::PathsArgs;
-use crate::joined::{self, Joined};
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
@@ -24,8 +23,7 @@ const SHOWN: usize = 12;
 
 /// Runs the command.
 pub(crate) fn run(args: &PathsArgs) -> Result<()> {
-    let with_guests = args.guests.all().next().is_some();
-    let wanted = wanted(args, with_guests)?;
+    let mut wanted = wanted(args)?;
     if args.instance.is_some() && wanted.len() != 1 {
         return Err(Usage::error(format!(
             "--instance is a number among the instances of one path, and {} are asked for; choose one with --path",
@@ -37,15 +35,19 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         ..Beside::default()
     };
-    let paths = joined::paths(&args.recording, &args.guests);
-    let session = opening::session(&args.common, &beside, &paths)?;
-    let joined = Joined::open(&session, &args.recording, &args.guests)?;
-    let recording = joined.host.recording_with_symbols()?;
-    let guests = recording.guests(joined.inputs()?)?;
+    let inputs = args.guests.inputs(&args.recording);
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let recording = host.input().recording_with_symbols()?;
+    let paired = host.paired(&recording)?;
+    let guests = &paired.guests;
+    if args.path.is_empty() && args.from.is_none() && !guests.is_empty() {
+        wanted.extend(paths::with_guests());
+    }
     let together = Together {
         recording: &recording,
-        guests: &guests,
-        names: joined.names(),
+        paired: &paired,
+        names: host.names(),
     };
     let devices = session.devices();
     let study = || {
@@ -54,9 +56,9 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
             follower.slow_from(ns);
         }
         follower.only(recording.instances());
-        recording.locate_with(&mut follower, &guests);
+        recording.locate_with(&mut follower, guests);
         let mut study = Study::default().with(follower);
-        recording.prepare_with(&mut study, &guests);
+        recording.prepare_with(&mut study, guests);
         study
     };
     if args.each {
@@ -103,7 +105,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
 /// A host's recording and those of its guests, which are walked together.
 struct Together<'t> {
     recording: &'t Opened<'t>,
-    guests: &'t [Guest<'t>],
+    paired: &'t Paired<'t>,
     /// Of all, the host's first.
     names: Vec<String>,
 }
@@ -111,8 +113,8 @@ struct Together<'t> {
 impl Together<'_> {
     /// Walks all events, and returns what the recordings lack.
     fn walk(&self, sink: &mut dyn Sink) -> Quality {
-        let outcomes = self.recording.walk_with(self.guests, sink);
-        joined::quality(outcomes, self.guests)
+        let outcomes = self.recording.walk_with(&self.paired.guests, sink);
+        self.paired.quality(outcomes)
     }
 }
 
@@ -131,7 +133,7 @@ pub(super) fn read_path_of(option: &str, name: &str) -> Result<Path> {
 }
 
 /// Returns the paths that were asked for.
-fn wanted(args: &PathsArgs, with_guests: bool) -> Result<Vec<Path>> {
+fn wanted(args: &PathsArgs) -> Result<Vec<Path>> {
     let mut wanted = Vec::new();
     for name in &args.path {
         wanted.push(read_path(name)?);
@@ -143,9 +145,6 @@ fn wanted(args: &PathsArgs, with_guests: bool) -> Result<Vec<Path>> {
     }
     if wanted.is_empty() {
         wanted = paths::all_builtin();
-        if with_guests {
-            wanted.extend(paths::with_guests());
-        }
     }
     Ok(wanted)
 }
