@@ -6,7 +6,7 @@
 //! guest, once more where that was interrupted (`__apic_accept_irq`, `arch/x86/kvm/lapic.c`; `arch/x86/kvm/trace.h`).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
 use event::{Data, Event, EventType, FieldReader, NONE};
@@ -14,9 +14,10 @@ use model::Vm;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+use crate::guests::{GuestIrqs, IrqGuest};
 
 /// One vector of a vCPU.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct IrqRow {
     /// The VM, as a place in the list of them ([`model::Machine::vms`]).
     pub vm: Option<usize>,
@@ -24,8 +25,8 @@ pub struct IrqRow {
     pub vcpu: Option<u32>,
     /// Thread of the vCPU.
     pub tid: i32,
-    /// The vector.
-    pub vector: u8,
+    /// The vector; `None` for handlers of a guest for which no injection was seen.
+    pub vector: Option<u8>,
     /// Interrupts that its local APIC accepted; those that came while the same vector was waiting are among them. `None`
     /// where it is not known of all of that vector whose vCPU of that number they were for, or where none are recorded.
     pub accepted: Option<u64>,
@@ -35,10 +36,12 @@ pub struct IrqRow {
     pub injected: Option<u64>,
     /// Injections that an exit undid and that KVM repeated; not among [`IrqRow::injected`].
     pub repeated: Option<u64>,
+    /// What the guest did with them, where its recording is there.
+    pub guest: Option<IrqGuest>,
 }
 
 /// The interrupts of a recording.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct IrqsReport {
     /// Rows, most interrupts first.
     pub rows: Vec<IrqRow>,
@@ -48,6 +51,56 @@ pub struct IrqsReport {
     pub beyond: u64,
     /// Whether the recording has `kvm_apic_accept_irq` or `kvm_inj_virq`.
     pub recorded: bool,
+    /// How many of the rows are what the host's recording says; the others, behind them, only a guest's does.
+    pub of_host: usize,
+    /// Runs of guests' handlers that are in no row; `None` where there are no guests' recordings.
+    pub unplaced: Option<u64>,
+}
+
+impl IrqsReport {
+    /// Adds what guests did with the interrupts. Behind the rows that there are stand those of which only a guest's recording tells.
+    pub fn with_guests(&mut self, guests: &GuestIrqs, walked: &Walked<'_>) {
+        let vms = walked.machine.vms();
+        let owners = owners(&vms);
+        self.unplaced = Some(guests.unplaced());
+        let mut places: FxHashMap<(i32, Option<u8>), usize> = FxHashMap::default();
+        let known = self.rows.iter().enumerate();
+        places.extend(known.map(|(at, row)| ((row.tid, row.vector), at)));
+        let mut more = Vec::new();
+        let tids = guests.tids().iter().copied();
+        let tids: BTreeSet<i32> = tids.filter(|tid| !walked.left_out.has(*tid)).collect();
+        for row in self.rows.iter_mut().filter(|row| tids.contains(&row.tid)) {
+            row.guest = Some(IrqGuest::default());
+        }
+        for tid in tids {
+            let owner = owners.get(&tid);
+            for (vector, found) in guests.of_vcpu(tid) {
+                match places.get(&(tid, vector)) {
+                    Some(at) => self.rows[*at].guest = Some(found),
+                    None => more.push(IrqRow {
+                        vm: owner.map(|(vm, _)| *vm),
+                        vcpu: owner.map(|(_, vcpu)| *vcpu),
+                        tid,
+                        vector,
+                        guest: Some(found),
+                        ..IrqRow::default()
+                    }),
+                }
+            }
+        }
+        more.sort_by_key(|row| (row.vm, row.vcpu, row.tid, row.vector.is_none(), row.vector));
+        self.of_host = self.rows.len();
+        self.rows.append(&mut more);
+    }
+}
+
+/// Returns the place of each vCPU's VM, and its number, by its thread.
+fn owners(vms: &[Vm]) -> FxHashMap<i32, (usize, u32)> {
+    let mut owners = FxHashMap::default();
+    for (at, vm) in vms.iter().enumerate() {
+        owners.extend(vm.vcpus.iter().map(|vcpu| (vcpu.tid, (at, vcpu.id))));
+    }
+    owners
 }
 
 /// What the fields of a kind of events are read by.
@@ -184,10 +237,7 @@ impl Irqs {
     /// Returns the sums, of the vCPUs that are not left out.
     pub fn report(&self, walked: &Walked<'_>) -> IrqsReport {
         let vms = walked.machine.vms();
-        let mut owners: FxHashMap<i32, (usize, u32)> = FxHashMap::default();
-        for (at, vm) in vms.iter().enumerate() {
-            owners.extend(vm.vcpus.iter().map(|vcpu| (vcpu.tid, (at, vcpu.id))));
-        }
+        let owners = owners(&vms);
         // Accepted and injected, by thread and vector.
         let mut rows: BTreeMap<(i32, u8), (Sums, Sums)> = BTreeMap::new();
         let mut unresolved: FxHashMap<(u32, u8), u64> = FxHashMap::default();
@@ -213,20 +263,23 @@ impl Irqs {
                 vm: owner.map(|(vm, _)| *vm),
                 vcpu,
                 tid,
-                vector,
+                vector: Some(vector),
                 accepted: (self.accepts && resolved).then_some(accepted.count),
                 posted: (self.posts && resolved).then_some(accepted.special),
                 injected: self.injections.then_some(injected.count),
                 repeated: self.injections.then_some(injected.special),
+                guest: None,
             }
         });
         let mut rows: Vec<IrqRow> = rows.collect();
         rows.sort_by_key(|row| Reverse(row.accepted.max(row.injected)));
         IrqsReport {
+            of_host: rows.len(),
             rows,
             unresolved: unresolved.values().sum(),
             beyond: self.beyond,
             recorded: self.accepts || self.injections,
+            unplaced: None,
         }
     }
 }

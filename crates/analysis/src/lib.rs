@@ -75,8 +75,8 @@ pub use exits::{
 };
 pub use faults::{APIC_PAGE, Faults, FaultsReport, Taken};
 pub use guests::{
-    GuestDid, GuestDidKind, GuestDoing, GuestHeld, GuestPart, GuestTask, GuestTasks,
-    GuestTasksReport, GuestWho, Inside, InsideReport,
+    GuestDid, GuestDidKind, GuestDoing, GuestHeld, GuestIrqs, GuestPart, GuestTask, GuestTasks,
+    GuestTasksReport, GuestWho, Inside, InsideReport, IrqGuest, IrqHandler,
 };
 pub use info::{EventCount, Info, InfoReport};
 pub use ipis::{IpiSums, Ipis, IpisReport};

@@ -1,26 +1,91 @@
-//! Interrupts of guests, by vCPU and vector.
+//! Interrupts of guests, by vCPU and vector, and what guests did with them.
 
-use analysis::{IrqRow, IrqsReport};
+use std::fmt::Write;
+
+use analysis::{IrqGuest, IrqHandler, IrqRow, IrqsReport, Stats};
 use model::Vm;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::table::{Table, Unit};
-use crate::{Layout, vms};
+use crate::{Layout, neutral, vms};
 
 /// A row, and how its VM is called.
+#[derive(Clone, Copy)]
 pub(crate) struct Row<'r> {
     row: &'r IrqRow,
     label: &'r str,
     pid: Option<i32>,
 }
 
-/// Columns on a terminal.
+impl<'r> Row<'r> {
+    fn guest(&self) -> Option<&'r IrqGuest> {
+        self.row.guest.as_ref()
+    }
+
+    fn handlers(&self) -> &'r [IrqHandler] {
+        self.guest().map_or(&[], |guest| &guest.handlers)
+    }
+
+    /// Returns the sum of something over the handlers; `None` where there are none.
+    fn sum(&self, of: fn(&IrqHandler) -> u64) -> Option<u64> {
+        let all = self.handlers().iter().map(of);
+        (!self.handlers().is_empty()).then(|| all.fold(0, u64::saturating_add))
+    }
+
+    /// Returns something of how long all handlers ran.
+    fn ran(&self, of: fn(&Stats) -> u64) -> Option<u64> {
+        let mut all = Stats::default();
+        for handler in self.handlers() {
+            all.merge(&handler.times);
+        }
+        known(&all, of)
+    }
+}
+
+/// A handler of a row.
+pub(crate) struct Handler<'r> {
+    row: Row<'r>,
+    handler: &'r IrqHandler,
+}
+
+/// Returns something of durations; `None` where there are none.
+fn known(times: &Stats, of: fn(&Stats) -> u64) -> Option<u64> {
+    (times.count() > 0).then(|| of(times))
+}
+
+fn p50(times: &Stats) -> u64 {
+    times.percentile(0.5)
+}
+
+fn p99(times: &Stats) -> u64 {
+    times.percentile(0.99)
+}
+
+/// Columns of the host's table on a terminal.
 pub(crate) const SHOWN: [&str; 7] = [
     "vm", "vcpu", "vector", "accepted", "posted", "injected", "repeated",
 ];
 
-/// Columns of the table.
+/// Columns of the table of what became of injections.
+pub(crate) const DELAYS: [&str; 9] = [
+    "vm",
+    "vcpu",
+    "vector",
+    "handled",
+    "unseen",
+    "uncovered",
+    "delay_p50_ns",
+    "delay_p99_ns",
+    "delay_max_ns",
+];
+
+/// Columns of the table of handlers.
+pub(crate) const RUNS: [&str; 9] = [
+    "vm", "vcpu", "vector", "runs", "total_ns", "out_ns", "p99_ns", "max_ns", "called",
+];
+
+/// Columns of the table where there are no guests' recordings.
 pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
     use Unit::{Count, Number, Text};
     Table::new()
@@ -33,7 +98,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .column("tid", Number, |r| r.row.tid)
         .column("vector", Number, |r| r.row.vector)
         .heading("vector", 8)
-        .show(|r, _| format!("{:#x}", r.row.vector))
+        .show(|r, _| vector(r.row))
         .column("accepted", Count, |r| r.row.accepted)
         .heading("accepted", 10)
         .column("posted", Count, |r| r.row.posted)
@@ -42,6 +107,125 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .heading("injected", 10)
         .column("repeated", Count, |r| r.row.repeated)
         .heading("repeated", 10)
+}
+
+/// Columns of the table where there are guests' recordings: those of the host, and behind them those of the guest.
+pub(crate) fn columns_with_guests<'r>() -> Table<'r, Row<'r>> {
+    columns().only_if(|r| r.row.guest.is_some(), of_guest)
+}
+
+fn of_guest<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
+    use Unit::{Count, Nanoseconds, Nested};
+    let delay = |of: fn(&Stats) -> u64| {
+        move |r: &Row<'_>| r.guest().and_then(|guest| known(&guest.delay, of))
+    };
+    table
+        .column("handled", Count, |r| r.guest().and_then(|one| one.handled))
+        .json_at("guest.handled")
+        .heading("handled", 9)
+        .column("unseen", Count, |r| r.guest().and_then(|one| one.unseen))
+        .json_at("guest.unseen")
+        .heading("unseen", 8)
+        .column("uncovered", Count, |r| {
+            r.guest().and_then(|one| one.uncovered)
+        })
+        .json_at("guest.uncovered")
+        .heading("uncovered", 10)
+        .column("delay_p50_ns", Nanoseconds, delay(p50))
+        .json_at("guest.delay_p50_ns")
+        .heading("p50", 9)
+        .column("delay_p99_ns", Nanoseconds, delay(p99))
+        .json_at("guest.delay_p99_ns")
+        .heading("p99", 9)
+        .column("delay_max_ns", Nanoseconds, delay(Stats::max))
+        .json_at("guest.delay_max_ns")
+        .heading("max", 9)
+        .column("handlers", Nested, |r| {
+            let handlers = r.handlers().iter();
+            handler_columns().json(handlers.map(|handler| Handler { row: *r, handler }))
+        })
+        .json_at("guest.handlers")
+        .csv_form(|r| {
+            let names: Vec<String> = r.handlers().iter().map(called).collect();
+            names.join("; ")
+        })
+        .column("runs", Count, |r| r.sum(|one| one.runs))
+        .csv_only()
+        .column("run_total_ns", Nanoseconds, |r| r.ran(Stats::total))
+        .csv_only()
+        .column("run_out_ns", Nanoseconds, |r| r.sum(|one| one.out_ns))
+        .csv_only()
+        .column("run_p50_ns", Nanoseconds, |r| r.ran(p50))
+        .csv_only()
+        .column("run_p99_ns", Nanoseconds, |r| r.ran(p99))
+        .csv_only()
+        .column("run_max_ns", Nanoseconds, |r| r.ran(Stats::max))
+        .csv_only()
+}
+
+/// Columns of handlers.
+pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
+    use Unit::{Count, Nanoseconds, Number, Text};
+    let ran = |of: fn(&Stats) -> u64| move |h: &Handler<'_>| known(&h.handler.times, of);
+    Table::new()
+        .column("vm", Text, |h: &Handler<'_>| h.row.label)
+        .text_only()
+        .heading("VM", vms::WIDTH)
+        .show(|h, _| vms::cell(h.row.label, h.row.pid))
+        .column("vcpu", Number, |h| h.row.row.vcpu)
+        .text_only()
+        .heading("vCPU", 5)
+        .column("vector", Number, |h| h.row.row.vector)
+        .text_only()
+        .heading("vector", 7)
+        .show(|h, _| vector(h.row.row))
+        .column("irq", Number, |h| h.handler.irq)
+        .json_only()
+        .column("name", Text, |h| h.handler.name.as_str())
+        .json_only()
+        .column("runs", Count, |h| h.handler.runs)
+        .json_only()
+        .heading("runs", 7)
+        .column("timed", Count, |h| h.handler.times.count())
+        .json_only()
+        .column("total_ns", Nanoseconds, ran(Stats::total))
+        .json_only()
+        .heading("total", 8)
+        .column("out_ns", Nanoseconds, |h| {
+            known(&h.handler.times, |_| 0).map(|_| h.handler.out_ns)
+        })
+        .json_only()
+        .heading("out", 8)
+        .column("p50_ns", Nanoseconds, ran(p50))
+        .json_only()
+        .column("p99_ns", Nanoseconds, ran(p99))
+        .json_only()
+        .heading("p99", 8)
+        .column("max_ns", Nanoseconds, ran(Stats::max))
+        .json_only()
+        .heading("max", 8)
+        .column("called", Text, |h| called(h.handler))
+        .text_only()
+        .left("handler", 0)
+        .gap(" ")
+}
+
+fn vector(row: &IrqRow) -> String {
+    match row.vector {
+        Some(vector) => format!("{vector:#x}"),
+        None => "-".to_owned(),
+    }
+}
+
+/// Returns what a handler is called: its number among the guest's interrupts, if it has one, and its name.
+fn called(handler: &IrqHandler) -> String {
+    // A guest's drivers may call their interrupts anything, line breaks included.
+    let name = neutral::name(&handler.name);
+    match handler.irq {
+        Some(irq) if name.is_empty() => irq.to_string(),
+        Some(irq) => format!("{irq} {name}"),
+        None => name.into(),
+    }
 }
 
 /// Returns the rows with the names of their VMs.
@@ -57,12 +241,47 @@ fn rows<'r>(report: &'r IrqsReport, vms: &[Vm], labels: &'r [String]) -> Vec<Row
     report.rows.iter().map(row).collect()
 }
 
-/// Returns the table for a terminal.
+/// Returns the tables for a terminal.
 pub fn table(report: &IrqsReport, vms: &[Vm], layout: Layout) -> String {
     let labels = model::vm_names(vms);
     let rows = rows(report, vms, &labels);
-    let table = columns().view(SHOWN).text(rows, layout);
-    format!("irqs: interrupts of each vCPU by vector\n{table}")
+    let of_host = rows.get(..report.of_host).unwrap_or(&rows);
+    let mut out = String::new();
+    if report.unplaced.is_none() || !of_host.is_empty() {
+        let table = columns().view(SHOWN).text(of_host, layout);
+        let _ = write!(out, "irqs: interrupts of each vCPU by vector\n{table}");
+    }
+    if report.unplaced.is_some() {
+        guest_tables(&mut out, &rows, layout);
+    }
+    out
+}
+
+/// Writes what guests did with their interrupts.
+fn guest_tables(out: &mut String, rows: &[Row<'_>], layout: Layout) {
+    let known = |row: &&Row<'_>| row.guest().is_some_and(|one| one.uncovered.is_some());
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    if rows.iter().any(|row| known(&row)) {
+        let columns = columns_with_guests();
+        let table = columns.view(DELAYS);
+        let table = table.text(rows.iter().filter(known), layout);
+        let _ = writeln!(
+            out,
+            "injections: from KVM's injection to the guest's handler\n{table}"
+        );
+    }
+    let handlers = rows.iter().flat_map(|row| {
+        let handlers = row.handlers().iter();
+        handlers.map(|handler| Handler { row: *row, handler })
+    });
+    let handlers: Vec<Handler<'_>> = handlers.collect();
+    let table = handler_columns().view(RUNS).text(handlers, layout);
+    let _ = write!(
+        out,
+        "handlers: how long guests' handlers ran, and of that were out of the guest\n{table}"
+    );
 }
 
 /// The fields of a document.
@@ -71,19 +290,31 @@ pub struct Document {
     rows: Value,
     /// Interrupts that are in no row: it is not known whose vCPU they were for.
     unresolved: u64,
+    /// Runs of guests' handlers that are in no row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guest_unplaced: Option<u64>,
+}
+
+/// Returns the columns that a report has.
+fn columns_of<'r>(report: &IrqsReport) -> Table<'r, Row<'r>> {
+    match report.unplaced {
+        Some(_) => columns_with_guests(),
+        None => columns(),
+    }
 }
 
 /// Returns the fields of a document.
 pub fn document(report: &IrqsReport, vms: &[Vm]) -> Document {
     let labels = model::vm_names(vms);
     Document {
-        rows: columns().json(rows(report, vms, &labels)),
+        rows: columns_of(report).json(rows(report, vms, &labels)),
         unresolved: report.unresolved,
+        guest_unplaced: report.unplaced,
     }
 }
 
 /// Returns the rows as CSV.
 pub fn csv(report: &IrqsReport, vms: &[Vm]) -> String {
     let labels = model::vm_names(vms);
-    columns().csv(rows(report, vms, &labels))
+    columns_of(report).csv(rows(report, vms, &labels))
 }

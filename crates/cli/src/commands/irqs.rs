@@ -1,14 +1,15 @@
 //! `trapline irqs`: the interrupts of each vCPU, by vector.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use analysis::{Irqs, Study};
+use analysis::{GuestIrqs, Irqs, IrqsReport, Study};
 use anyhow::Result;
 use clap::Args;
+use event::Quality;
 use render::irqs;
 
 use crate::answer::Answer;
-use crate::args::Common;
+use crate::args::{Common, GuestArgs};
 use crate::opening::{self, Beside};
 use crate::output;
 
@@ -20,7 +21,10 @@ pub(crate) struct IrqsArgs {
     #[arg(value_name = "REC")]
     recording: PathBuf,
 
-    /// Show only the first N rows.
+    #[command(flatten)]
+    guests: GuestArgs,
+
+    /// Show only the first N rows of each table.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
@@ -37,64 +41,123 @@ const HELP: &str = "Columns:
   -         not recorded, or not known for which VM
 
 Interrupts that came while the same vector was still waiting are accepted and not
-injected: the guest gets them once. What a vector is for, the guest's
-/proc/interrupts says. This needs 'trace-cmd record -e kvm', or 'perf record -a -e
-\"kvm:*\"'; KVM on arm64 does not have these events.
+injected: the guest gets them once. What a vector is for, the guest's own recording
+says, or its /proc/interrupts. This needs 'trace-cmd record -e kvm', or 'perf record
+-a -e \"kvm:*\"'; KVM on arm64 does not have these events.
+
+With recordings of guests (made with 'trace-cmd record -e irq -e irq_vectors -e sched'
+in the guest), two more tables say what the guest did. One is of injections:
+  handled    a handler began behind it
+  unseen     the guest's recording covers that time, and has no handler
+  uncovered  the recordings do not say it: not recorded, lost, before, or behind
+  p50 p99 max  from the injection, which is before the entry, to the first handler;
+             of those that were handled
+  -          the guest's recording has no event for that vector. Linux's own vectors
+             (0xec timer, 0xfb to 0xfd IPIs) need irq_vectors
+The three counts add up to 'injected'. The other table is of handlers:
+  runs       how often it began
+  total p99 max  how long it ran, exits and waiting for a CPU included
+  out        the part of the total in which the vCPU was out of the guest
+  handler    irq and name (irq_handler_entry), or the event of irq_vectors
+A vector with several handlers has several rows: they share a line, or the vector
+went to another device. A handler whose injection was not seen has no vector (-): so
+all have with APICv or AVIC, and on arm64, where there is this table alone.
 
 Examples:
   trapline irqs trace.dat
+  trapline irqs host.dat guest.dat
   trapline irqs --vcpu 1 --format csv perf.data";
 
 /// Runs the command.
 pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
-    let session = opening::session(&args.common, &Beside::default(), &[&args.recording])?;
-    let input = session.input(&args.recording)?;
-    let recording = input.recording()?;
-    let name = recording.name().to_owned();
+    let beside = Beside {
+        with_guests: true,
+        ..Beside::default()
+    };
+    let guests = args.guests.all().map(|(path, _)| path);
+    let paths: Vec<&Path> = std::iter::once(&*args.recording).chain(guests).collect();
+    let session = opening::session(&args.common, &beside, &paths)?;
+    let host = session.host(&args.recording, &args.guests.told())?;
+    let recording = host.input().recording()?;
+    let paired = host.paired(&recording)?;
+    let guests = &paired.guests;
+    let names = host.names();
     let mut study = Study::default().with(Irqs::new());
     study = study.choose(recording.window(), recording.left_out());
-    recording.prepare(&mut study);
-    let mut outcome = recording.walk(&mut study);
+    if !guests.is_empty() {
+        let vcpus = guests.iter().zip(1..).flat_map(|(guest, machine)| {
+            let vcpus = guest.vcpus().iter();
+            vcpus.map(move |(number, tid)| (machine, *number, *tid))
+        });
+        study = study.with(GuestIrqs::new(recording.window(), vcpus));
+    }
+    recording.prepare_with(&mut study, guests);
+    let outcomes = recording.walk_with(guests, &mut study);
+    let mut quality = session::quality_with(outcomes, guests);
+    for left_out in &paired.left_out {
+        quality.warn(left_out);
+    }
     study.finish();
     let walked = study.walked();
     let report = study.get::<Irqs>().map(|irqs| irqs.report(&walked));
-    let report = report.unwrap_or_default();
+    let mut report = report.unwrap_or_default();
+    let mut recorded = report.recorded;
+    if let Some(guests) = study.get::<GuestIrqs>() {
+        recorded |= guests.has_handlers();
+        report.with_guests(guests, &walked);
+        if !guests.has_handlers() {
+            quality.warn(
+                "The guests' recordings have no handlers of interrupts: record them with 'trace-cmd record -e irq -e irq_vectors' in the guest.",
+            );
+        }
+    }
     recording.require(
-        report.recorded,
+        recorded,
         "interrupts",
         "kvm_apic_accept_irq and no kvm_inj_virq",
         "record on an x86 host with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'",
     )?;
-    session.host_facts().warn(&mut outcome.quality);
-    recording.warn_of_guess(&mut outcome.quality);
-    if report.unresolved > 0 {
-        outcome.quality.warn(format!(
-            "{} accepted that are in no row: the recording does not show whose vCPU they were for.",
-            words::plural(report.unresolved, "interrupt")
-        ));
-    }
-    if report.beyond > 0 {
-        outcome.quality.warn(format!(
-            "{} of more threads than a host has are in no row: the recording is damaged.",
-            words::plural(report.beyond, "interrupt")
-        ));
-    }
+    session.host_facts().warn(&mut quality);
+    recording.warn_of_guess(&mut quality);
+    warn(&report, &mut quality);
     let vms = walked.machine.vms();
     let answer = Answer {
         format: args.common.format,
         command: "irqs",
-        inputs: std::slice::from_ref(&name),
-        quality: &outcome.quality,
+        inputs: &names,
+        quality: &quality,
     };
     answer.print(
         || {
             let layout = output::layout(args.limit.unwrap_or(usize::MAX), recording.nanoseconds());
             let mut text = irqs::table(&report, &vms, layout);
             text.push('\n');
-            text.push_str(&output::quality(&name, &outcome.quality));
+            text.push_str(&output::quality(&names.join(", "), &quality));
             text
         },
         || irqs::document(&report, &vms),
         || irqs::csv(&report, &vms),
     )
+}
+
+/// Says what is in no row.
+fn warn(report: &IrqsReport, quality: &mut Quality) {
+    if report.unresolved > 0 {
+        quality.warn(format!(
+            "{} accepted that are in no row: the recording does not show whose vCPU they were for.",
+            words::plural(report.unresolved, "interrupt")
+        ));
+    }
+    if report.beyond > 0 {
+        quality.warn(format!(
+            "{} of more threads than a host has are in no row: the recording is damaged.",
+            words::plural(report.beyond, "interrupt")
+        ));
+    }
+    if let Some(unplaced) = report.unplaced.filter(|unplaced| *unplaced > 0) {
+        quality.warn(format!(
+            "{} of guests' handlers are in no row: it is not known which vCPU they were on, or there are more handlers than are kept.",
+            words::plural(unplaced, "run")
+        ));
+    }
 }
