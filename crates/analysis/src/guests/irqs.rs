@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use event::{Data, Event, EventType, FieldReader, FieldValue, Kind, Side};
+use event::{Data, Event, EventType, FieldReader, FieldValue, Kind, LostKind, NONE, Side};
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 use stats::Stats;
@@ -62,6 +62,16 @@ fn whose(vector: u8) -> Whose {
         0xec..=0xff => Whose::System,
         _ => Whose::Device,
     }
+}
+
+/// Returns what an event of `irq_vectors` is of, and whether it is an entry. Where the system is not told, only known names are some.
+fn of_vectors<'n>(system: &str, name: &'n str) -> Option<(&'n str, bool)> {
+    let of = match name.strip_suffix("_entry") {
+        Some(of) => (of, true),
+        None => (name.strip_suffix("_exit")?, false),
+    };
+    let known = || NAMED_VECTORS.iter().any(|(one, _)| *one == of.0);
+    (!system.is_empty() || known()).then_some(of)
 }
 
 /// A handler of a guest.
@@ -226,7 +236,12 @@ impl Track {
     }
 
     fn inject(&mut self, vector: u8, time: u64, repeated: bool, inside: bool) {
-        if repeated && self.injected.as_ref().is_some_and(|one| one.vector == vector) {
+        if repeated
+            && self
+                .injected
+                .as_ref()
+                .is_some_and(|one| one.vector == vector)
+        {
             return;
         }
         self.close();
@@ -474,7 +489,8 @@ impl GuestIrqs {
                 self.handlers.insert(machine);
                 let text = match name.get(event, data) {
                     Some(FieldValue::Text(text)) => text,
-                    _ => "".into(),
+                    Some(FieldValue::Number(number)) => number.to_string().into(),
+                    None => "".into(),
                 };
                 let irq = number(field).map(|irq| irq as u32);
                 let name = self.name(irq, &text);
@@ -591,17 +607,16 @@ impl Analysis for GuestIrqs {
             }
             ("irq" | "", "irq_handler_exit") => Some(Says::HandlerEnds(field("irq"))),
             ("irq" | "", "softirq_entry") => Some(Says::Behind),
-            ("irq_vectors", name) => match (name.strip_suffix("_entry"), name.ends_with("_exit")) {
-                (Some(name), _) => {
-                    let known = NAMED_VECTORS.iter().find(|(one, _)| *one == name);
-                    if let Some((_, vector)) = known.filter(|_| ty.recorded) {
-                        self.vectors.insert((ty.machine, *vector));
-                    }
-                    Some(Says::Vector(field("vector"), self.name(None, name)))
+            ("irq_vectors" | "", name) if let Some((name, entry)) = of_vectors(ty.system, name) => {
+                let known = NAMED_VECTORS.iter().find(|(one, _)| *one == name);
+                if let Some((_, vector)) = known.filter(|_| ty.recorded) {
+                    self.vectors.insert((ty.machine, *vector));
                 }
-                (None, true) => Some(Says::VectorEnds(field("vector"))),
-                (None, false) => None,
-            },
+                Some(match entry {
+                    true => Says::Vector(field("vector"), self.name(None, name)),
+                    false => Says::VectorEnds(field("vector")),
+                })
+            }
             _ if ty.kind == Kind::SchedSwitch => Some(Says::Behind),
             _ if ty.kind.is_sched() => Some(Says::Covers),
             _ => None,
@@ -622,7 +637,10 @@ impl Analysis for GuestIrqs {
     fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
         // Behind the recording's last event nothing is known; until then nothing was lost.
         let (only, covered) = match side {
-            Side::Lost { cpu, .. } => (Some(*cpu), false),
+            // Where it is not told which CPU's they were, they may be any one's.
+            Side::Lost { cpu, kind, .. } if *kind == LostKind::Ring => {
+                (Some(*cpu).filter(|cpu| *cpu != NONE), false)
+            }
             Side::End { cpu, .. } => (*cpu, cpu.is_none()),
             _ => return,
         };
@@ -640,7 +658,7 @@ impl Analysis for GuestIrqs {
     }
 
     fn side(&mut self, side: &Side<'_>) {
-        if !matches!(side, Side::Lost { .. }) {
+        if !matches!(side, Side::Lost { kind, .. } if *kind == LostKind::Ring) {
             return;
         }
         // An injection may be among what was lost.
