@@ -55,6 +55,8 @@ pub struct IrqsReport {
     pub of_host: usize,
     /// Runs of guests' handlers that are in no row; `None` where there are no guests' recordings.
     pub unplaced: Option<u64>,
+    /// Runs of guests' handlers before and behind what the host's recording tells of their vCPUs: they are in no row either.
+    pub outside: Option<u64>,
 }
 
 impl IrqsReport {
@@ -63,6 +65,7 @@ impl IrqsReport {
         let vms = walked.machine.vms();
         let owners = owners(&vms);
         self.unplaced = Some(guests.unplaced());
+        self.outside = Some(guests.outside());
         let mut places: FxHashMap<(i32, Option<u8>), usize> = FxHashMap::default();
         let known = self.rows.iter().enumerate();
         places.extend(known.map(|(at, row)| ((row.tid, row.vector), at)));
@@ -280,6 +283,7 @@ impl Irqs {
             beyond: self.beyond,
             recorded: self.accepts || self.injections,
             unplaced: None,
+            outside: None,
         }
     }
 }

@@ -71,7 +71,18 @@ fn side(study: &mut Study, time: u64, cpu: i32, name: &str) -> bool {
     true
 }
 
+/// What the host's recording begins and ends with: it tells of both vCPUs all the time.
+const AROUND: [Line<'static>; 2] = [(1, 0, "kvm_exit", ""), (1, 1, "kvm_exit", "")];
+
 fn walk_in(window: Window, lines: &[Line<'_>]) -> Study {
+    let end = lines.iter().map(|line| line.0).max().unwrap_or(0) + 1;
+    let behind = AROUND.map(|(_, vcpu, name, text)| (end, vcpu, name, text));
+    let lines: Vec<Line<'_>> = AROUND.iter().chain(lines).chain(&behind).copied().collect();
+    walk_alone(window, &lines)
+}
+
+/// Walks lines and no others.
+fn walk_alone(window: Window, lines: &[Line<'_>]) -> Study {
     let vcpus = [(0, TID), (1, TID + 1)];
     let of = vcpus.map(|(number, tid)| (1, number, tid));
     let study = Study::default().with(GuestIrqs::new(window.clone(), of));
@@ -390,6 +401,33 @@ fn what_the_recordings_do_not_cover_is_told_apart() {
 }
 
 #[test]
+fn handlers_before_and_behind_the_hosts_recording_are_in_no_row() {
+    let run = |at: u64| {
+        [
+            (at, 0, "irq_handler_entry", NET),
+            (at + 5, 0, "irq_handler_exit", NET_ENDS),
+        ]
+    };
+    let mut lines = vec![COVERS];
+    lines.extend(run(60));
+    lines.push((100, 0, "kvm_entry", ""));
+    lines.extend(run(110));
+    // This one leaves the guest, and ends when nothing of the host follows.
+    lines.push((120, 0, "irq_handler_entry", NET));
+    lines.push((130, 0, "kvm_exit", ""));
+    lines.push((140, 0, "kvm_entry", ""));
+    lines.push((150, 0, "irq_handler_exit", NET_ENDS));
+    lines.extend(run(160));
+    lines.extend(run(170));
+    let study = walk_alone(Window::default(), &lines);
+    let one = &found(&study, 0)[&None];
+    assert_eq!(handlers(one)[0].2, 2);
+    let times = &one.handlers[0].times;
+    assert_eq!((times.count(), times.total()), (1, 5));
+    assert_eq!(study.get::<GuestIrqs>().map(GuestIrqs::outside), Some(3));
+}
+
+#[test]
 fn injections_count_in_their_window_and_handlers_in_theirs() {
     let window = Window {
         time: Some((100, 250)),
@@ -455,7 +493,8 @@ proptest! {
             assert!(one.times.count() <= one.runs && one.out_ns <= one.times.total());
             one.runs
         });
-        let unplaced = study.get::<GuestIrqs>().expect("asked for").unplaced();
-        prop_assert_eq!(runs.sum::<u64>() + unplaced, begun.count() as u64);
+        let irqs = study.get::<GuestIrqs>().expect("asked for");
+        prop_assert_eq!(irqs.outside(), 0);
+        prop_assert_eq!(runs.sum::<u64>() + irqs.unplaced(), begun.count() as u64);
     }
 }

@@ -40,6 +40,7 @@ mod guest_agent;
 mod guest_compare;
 mod guest_export;
 mod guest_functions;
+mod guest_irqs;
 mod guest_questions;
 mod guest_reports;
 mod guest_stacks;

@@ -254,6 +254,13 @@ pub fn table(report: &IrqsReport, vms: &[Vm], layout: Layout) -> String {
     if report.unplaced.is_some() {
         guest_tables(&mut out, &rows, layout);
     }
+    if let Some(runs) = report.outside.filter(|runs| *runs > 0) {
+        let _ = writeln!(
+            out,
+            "before and behind what the host recorded: {} of handlers",
+            words::plural(runs, "run")
+        );
+    }
     out
 }
 
@@ -293,6 +300,9 @@ pub struct Document {
     /// Runs of guests' handlers that are in no row.
     #[serde(skip_serializing_if = "Option::is_none")]
     guest_unplaced: Option<u64>,
+    /// Those before and behind what the host's recording tells of their vCPUs, which are in no row either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guest_outside: Option<u64>,
 }
 
 /// Returns the columns that a report has.
@@ -310,6 +320,7 @@ pub fn document(report: &IrqsReport, vms: &[Vm]) -> Document {
         rows: columns_of(report).json(rows(report, vms, &labels)),
         unresolved: report.unresolved,
         guest_unplaced: report.unplaced,
+        guest_outside: report.outside,
     }
 }
 

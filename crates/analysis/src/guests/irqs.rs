@@ -146,6 +146,8 @@ struct Frame {
     start: u64,
     out_ns: u64,
     counts: bool,
+    /// Its injection was seen.
+    injected: bool,
 }
 
 /// An injection, until the next one.
@@ -180,6 +182,14 @@ struct Run {
     out_ns: u64,
 }
 
+impl Run {
+    fn merge(&mut self, other: &Run) {
+        self.runs += other.runs;
+        self.times.merge(&other.times);
+        self.out_ns = self.out_ns.saturating_add(other.out_ns);
+    }
+}
+
 /// A vCPU of which there is a guest's recording.
 #[derive(Debug, Default)]
 struct Track {
@@ -188,6 +198,8 @@ struct Track {
     number: i32,
     /// The host's CPU that it was on last.
     cpu: i32,
+    /// The host's recording has begun to tell of it.
+    known: bool,
     covered: bool,
     out_since: Option<u64>,
     injected: Option<Injected>,
@@ -196,6 +208,8 @@ struct Track {
     /// Vectors that have something pending.
     pending: Vec<u8>,
     runs: FxHashMap<(Option<u8>, u32), Run>,
+    /// Those without an injection since the host's last entry or exit: they may be behind the host's recording.
+    fresh: FxHashMap<(Option<u8>, u32), Run>,
 }
 
 impl Track {
@@ -255,25 +269,26 @@ impl Track {
         });
     }
 
-    /// A handler begins: returns the vector of the injection that it is of.
-    fn begins(&mut self, which: Which, time: u64) -> Option<u8> {
-        let said = match which {
-            Which::Irq(_) => None,
-            Which::Vector(vector) => Some(vector),
+    /// A handler begins: returns its vector, and whether the injection was seen that it is of.
+    fn begins(&mut self, which: Which, time: u64) -> (Option<u8>, bool) {
+        let alone = match which {
+            Which::Irq(_) => (None, false),
+            Which::Vector(vector) => (Some(vector), false),
         };
         // What happens before the entry is of something earlier.
         let Some(last) = self.injected.as_mut().filter(|last| last.entered) else {
-            return said;
+            return alone;
         };
-        let of_it = match said {
+        let of_it = match alone.0 {
             Some(vector) => vector == last.vector,
             None => whose(last.vector) != Whose::System,
         };
         // Several handlers share a line; another interrupt's is none of them.
         if !of_it || last.first.is_some_and(|first| first != which) {
-            return said;
+            return alone;
         }
-        last.first = Some(which);
+        // Whether more of them are of it is known if the host's recording goes on.
+        let injected = last.first.replace(which).is_none();
         if std::mem::take(&mut last.counts) {
             let vector = self.vectors.entry(last.vector).or_default();
             match last.covered {
@@ -284,7 +299,7 @@ impl Track {
                 false => vector.uncovered += 1,
             }
         }
-        Some(last.vector)
+        (Some(last.vector), injected)
     }
 
     fn ends(&mut self, which: Which, time: u64) {
@@ -295,10 +310,20 @@ impl Track {
         let Some(frame) = self.frames.pop().filter(|frame| frame.counts) else {
             return;
         };
-        if let Some(run) = self.runs.get_mut(&frame.key) {
-            let ns = time.saturating_sub(frame.start);
-            run.times.add(ns);
-            run.out_ns = run.out_ns.saturating_add(frame.out_ns.min(ns));
+        let run = match frame.injected {
+            true => self.runs.entry(frame.key).or_default(),
+            false => self.fresh.entry(frame.key).or_default(),
+        };
+        let ns = time.saturating_sub(frame.start);
+        run.times.add(ns);
+        run.out_ns = run.out_ns.saturating_add(frame.out_ns.min(ns));
+    }
+
+    /// The host's recording goes on: what the guest did until now is within it.
+    fn confirm(&mut self) {
+        self.known = true;
+        for (key, run) in self.fresh.drain() {
+            self.runs.entry(key).or_default().merge(&run);
         }
     }
 
@@ -330,6 +355,7 @@ pub struct GuestIrqs {
     vectors: HashSet<(u16, u8)>,
     sums: usize,
     unplaced: u64,
+    outside: u64,
 }
 
 impl GuestIrqs {
@@ -357,6 +383,7 @@ impl GuestIrqs {
             vectors: HashSet::new(),
             sums: 0,
             unplaced: 0,
+            outside: 0,
         }
     }
 
@@ -368,6 +395,11 @@ impl GuestIrqs {
     /// Returns runs of handlers that are in no row: of CPUs of which it is not known which vCPU they are, and of more handlers than are kept.
     pub fn unplaced(&self) -> u64 {
         self.unplaced
+    }
+
+    /// Returns runs of handlers before and behind what the host's recording tells of their vCPUs. They are in no row.
+    pub fn outside(&self) -> u64 {
+        self.outside
     }
 
     /// Returns whether guests' recordings have handlers of interrupts.
@@ -403,7 +435,7 @@ impl GuestIrqs {
                 },
             );
         }
-        for ((vector, name), run) in &track.runs {
+        for ((vector, name), run) in track.runs.iter().filter(|(_, run)| run.runs > 0) {
             let (irq, name) = self.names.get(*name as usize).cloned().unwrap_or_default();
             all.entry(*vector).or_default().handlers.push(IrqHandler {
                 irq,
@@ -452,20 +484,27 @@ impl GuestIrqs {
             self.unplaced += u64::from(self.window.has_time(time));
             return;
         };
-        let vector = track.begins(which, time);
+        let (vector, injected) = track.begins(which, time);
         let key = (vector, name);
         let mut counts = self.window.has(time, track.cpu);
-        if counts {
-            if self.sums >= MAX_SUMS && !track.runs.contains_key(&key) {
-                self.unplaced += 1;
-                counts = false;
+        if counts && !injected && !track.known {
+            self.outside += 1;
+            counts = false;
+        } else if counts && !track.runs.contains_key(&key) {
+            counts = self.sums < MAX_SUMS;
+            if counts {
+                self.sums += 1;
+                track.runs.insert(key, Run::default());
             } else {
-                let run = track.runs.entry(key).or_insert_with(|| {
-                    self.sums += 1;
-                    Run::default()
-                });
-                run.runs += 1;
+                self.unplaced += 1;
             }
+        }
+        if counts {
+            let runs = match injected {
+                true => &mut track.runs,
+                false => &mut track.fresh,
+            };
+            runs.entry(key).or_default().runs += 1;
         }
         if track.frames.len() < MAX_DEPTH {
             track.frames.push(Frame {
@@ -474,6 +513,7 @@ impl GuestIrqs {
                 start: time,
                 out_ns: 0,
                 counts,
+                injected,
             });
         }
     }
@@ -586,6 +626,7 @@ impl Analysis for GuestIrqs {
             return;
         };
         track.cpu = event.cpu;
+        track.confirm();
         match says {
             Some(Says::Enter) => track.enters(event.time),
             Some(Says::Exit) => track.out_since = Some(event.time),
@@ -675,6 +716,7 @@ impl Analysis for GuestIrqs {
             if let Some(track) = self.tracks.get_mut(tid) {
                 track.settle(false);
                 track.forget();
+                self.outside += track.fresh.drain().map(|(_, run)| run.runs).sum::<u64>();
             }
         }
     }
