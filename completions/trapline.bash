@@ -1961,12 +1961,16 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__irqs)
-            opts="-h --limit --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --limit --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -245,7 +245,8 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l wide -d 'Show durations instead of percentages, and lists in full, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows of each table' -r
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"

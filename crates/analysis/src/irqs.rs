@@ -65,13 +65,13 @@ impl IrqsReport {
         let vms = walked.machine.vms();
         let owners = owners(&vms);
         self.unplaced = Some(guests.unplaced());
-        self.outside = Some(guests.outside());
         let mut places: FxHashMap<(i32, Option<u8>), usize> = FxHashMap::default();
         let known = self.rows.iter().enumerate();
         places.extend(known.map(|(at, row)| ((row.tid, row.vector), at)));
         let mut more = Vec::new();
         let tids = guests.tids().iter().copied();
         let tids: BTreeSet<i32> = tids.filter(|tid| !walked.left_out.has(*tid)).collect();
+        self.outside = Some(tids.iter().map(|tid| guests.outside(*tid)).sum());
         for row in self.rows.iter_mut().filter(|row| tids.contains(&row.tid)) {
             row.guest = Some(IrqGuest::default());
         }

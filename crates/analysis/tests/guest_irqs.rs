@@ -424,7 +424,8 @@ fn handlers_before_and_behind_the_hosts_recording_are_in_no_row() {
     assert_eq!(handlers(one)[0].2, 2);
     let times = &one.handlers[0].times;
     assert_eq!((times.count(), times.total()), (1, 5));
-    assert_eq!(study.get::<GuestIrqs>().map(GuestIrqs::outside), Some(3));
+    let irqs = study.get::<GuestIrqs>().expect("asked for");
+    assert_eq!([TID, TID + 1].map(|tid| irqs.outside(tid)), [3, 0]);
 }
 
 #[test]
@@ -494,7 +495,7 @@ proptest! {
             one.runs
         });
         let irqs = study.get::<GuestIrqs>().expect("asked for");
-        prop_assert_eq!(irqs.outside(), 0);
+        prop_assert_eq!(irqs.outside(TID) + irqs.outside(TID + 1), 0);
         prop_assert_eq!(runs.sum::<u64>() + irqs.unplaced(), begun.count() as u64);
     }
 }

@@ -17,6 +17,21 @@ const OF_HOST: [&str; 9] = [
     "vm", "vm_pid", "vcpu", "tid", "vector", "accepted", "posted", "injected", "repeated",
 ];
 
+/// What a row has of the guest.
+const OF_GUEST: [&str; 7] = [
+    "handled",
+    "unseen",
+    "uncovered",
+    "delay_p50_ns",
+    "delay_p99_ns",
+    "delay_max_ns",
+    "handlers",
+];
+/// What that has of each handler.
+const OF_HANDLER: [&str; 9] = [
+    "irq", "name", "runs", "timed", "total_ns", "out_ns", "p50_ns", "p99_ns", "max_ns",
+];
+
 fn of_host(row: &Value) -> Vec<Value> {
     OF_HOST.map(|name| row[name].clone()).to_vec()
 }
@@ -41,7 +56,20 @@ fn adds_up(failures: &mut Failures, name: &str, document: &Value) {
         let injected = row["injected"].as_u64().unwrap_or(0);
         let sum = of("handled") + of("unseen") + of("uncovered");
         failures.equal(&format!("{name}: {row}"), &sum, &injected);
+        let keys = |value: &Value| -> Vec<String> {
+            value
+                .as_object()
+                .into_iter()
+                .flat_map(|one| one.keys().cloned())
+                .collect()
+        };
+        failures.equal(
+            name,
+            &keys(&row["guest"]),
+            &OF_GUEST.map(str::to_owned).to_vec(),
+        );
         for one in list(&row["guest"]["handlers"]) {
+            failures.equal(name, &keys(one), &OF_HANDLER.map(str::to_owned).to_vec());
             let times = ["p50_ns", "p99_ns", "max_ns", "total_ns"].map(|time| one[time].as_u64());
             failures.check(times.is_sorted(), || format!("{name}: {one}"));
             failures.check(one["out_ns"].as_u64() <= times[3], || {
@@ -272,7 +300,7 @@ fn filters_choose_rows_and_times() {
         of_one.collect::<Vec<_>>()
     );
     let none = document("irqs", &[&host, &guest], &["--vcpu", "0"]);
-    assert_eq!(runs(&none), 0);
+    assert_eq!((runs(&none), number(&none, "guest_outside")), (0, 0));
     // Parts of the time add up.
     let parts = ["1021,1022.5", "1022.500000001,1030"].map(|time| {
         let part = document("irqs", &[&host, &guest], &["--time", time]);

@@ -185,7 +185,7 @@ pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
         .json_only()
         .column("runs", Count, |h| h.handler.runs)
         .json_only()
-        .heading("runs", 7)
+        .heading("runs", 6)
         .column("timed", Count, |h| h.handler.times.count())
         .json_only()
         .column("total_ns", Nanoseconds, ran(Stats::total))

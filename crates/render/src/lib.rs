@@ -144,6 +144,14 @@ fn tables() -> Vec<(&'static str, String)> {
             exit_list::columns().described(&[&durations, &shares]),
         ),
         ("`irqs`: `rows`", irqs::columns().described(&[&irqs::SHOWN])),
+        (
+            "`irqs` with recordings of guests: `rows`",
+            irqs::columns_with_guests().described(&[&irqs::SHOWN, &irqs::DELAYS]),
+        ),
+        (
+            "`irqs` with recordings of guests: `rows[].guest.handlers`",
+            irqs::handler_columns().described(&[&irqs::RUNS]),
+        ),
         ("`rules`: `rules`", rules::columns().described(&[])),
     ]
 }

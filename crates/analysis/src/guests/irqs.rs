@@ -210,6 +210,8 @@ struct Track {
     runs: FxHashMap<(Option<u8>, u32), Run>,
     /// Those without an injection since the host's last entry or exit: they may be behind the host's recording.
     fresh: FxHashMap<(Option<u8>, u32), Run>,
+    /// Those that are before or behind it.
+    outside: u64,
 }
 
 impl Track {
@@ -355,7 +357,6 @@ pub struct GuestIrqs {
     vectors: HashSet<(u16, u8)>,
     sums: usize,
     unplaced: u64,
-    outside: u64,
 }
 
 impl GuestIrqs {
@@ -383,7 +384,6 @@ impl GuestIrqs {
             vectors: HashSet::new(),
             sums: 0,
             unplaced: 0,
-            outside: 0,
         }
     }
 
@@ -397,9 +397,9 @@ impl GuestIrqs {
         self.unplaced
     }
 
-    /// Returns runs of handlers before and behind what the host's recording tells of their vCPUs. They are in no row.
-    pub fn outside(&self) -> u64 {
-        self.outside
+    /// Returns runs of handlers before and behind what the host's recording tells of a vCPU. They are in no row.
+    pub fn outside(&self, tid: i32) -> u64 {
+        self.tracks.get(tid).map_or(0, |track| track.outside)
     }
 
     /// Returns whether guests' recordings have handlers of interrupts.
@@ -488,7 +488,7 @@ impl GuestIrqs {
         let key = (vector, name);
         let mut counts = self.window.has(time, track.cpu);
         if counts && !injected && !track.known {
-            self.outside += 1;
+            track.outside += 1;
             counts = false;
         } else if counts && !track.runs.contains_key(&key) {
             counts = self.sums < MAX_SUMS;
@@ -716,7 +716,7 @@ impl Analysis for GuestIrqs {
             if let Some(track) = self.tracks.get_mut(tid) {
                 track.settle(false);
                 track.forget();
-                self.outside += track.fresh.drain().map(|(_, run)| run.runs).sum::<u64>();
+                track.outside += track.fresh.drain().map(|(_, run)| run.runs).sum::<u64>();
             }
         }
     }

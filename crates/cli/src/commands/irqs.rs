@@ -45,23 +45,27 @@ injected: the guest gets them once. What a vector is for, the guest's own record
 says, or its /proc/interrupts. This needs 'trace-cmd record -e kvm', or 'perf record
 -a -e \"kvm:*\"'; KVM on arm64 does not have these events.
 
-With recordings of guests (made with 'trace-cmd record -e irq -e irq_vectors -e sched'
-in the guest), two more tables say what the guest did. One is of injections:
-  handled    a handler began behind it
-  unseen     the guest's recording covers that time, and has no handler
-  uncovered  the recordings do not say it: not recorded, lost, before, or behind
-  p50 p99 max  from the injection, which is before the entry, to the first handler;
-             of those that were handled
-  -          the guest's recording has no event for that vector. Linux's own vectors
-             (0xec timer, 0xfb to 0xfd IPIs) need irq_vectors
-The three counts add up to 'injected'. The other table is of handlers:
-  runs       how often it began
-  total p99 max  how long it ran, exits and waiting for a CPU included
-  out        the part of the total in which the vCPU was out of the guest
-  handler    irq and name (irq_handler_entry), or the event of irq_vectors
-A vector with several handlers has several rows: they share a line, or the vector
-went to another device. A handler whose injection was not seen has no vector (-): so
-all have with APICv or AVIC, and on arm64, where there is this table alone.
+With recordings of guests beside it, two more tables say what the guests did. The
+first has a row for each vector that was injected:
+  handled      injections behind which a handler began
+  unseen       the guest's recording covers that time, and no handler began
+  uncovered    the recordings do not say it: events were not recorded or lost, or
+               it was before a recording began or behind its end
+  p50 p99 max  from the injection, which is before the entry, to the first handler,
+               of those that were handled
+  -            the guest recorded no events for this vector: irq_handler_entry for
+               devices, irq_vectors for Linux's own (0xec timer, 0xfb to 0xfd IPIs)
+The three counts add up to 'injected'. The second has a row for each handler:
+  runs         how often it began
+  total        how long it ran on the clock, time out of the guest included
+  out          the part of the total in which the vCPU was out of the guest
+  p99 max      how long one run took
+  handler      number and name of the interrupt (irq_handler_entry), or the event of
+               irq_vectors
+Where several handlers ran for one vector, each has a row: they share a line, or the
+vector went to another device. A handler without a vector (-) is one whose injection
+was not seen: so it is with APICv and AVIC, and on arm64, where this table is all.
+Record guests with 'trace-cmd record -e irq -e irq_vectors -e sched'.
 
 Examples:
   trapline irqs trace.dat
