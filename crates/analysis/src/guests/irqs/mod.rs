@@ -8,12 +8,17 @@
 //! Interrupts of devices have `irq_handler_entry`. Linux gives vectors of its own to what it handles itself (timer, IPIs): these have
 //! events of `irq_vectors`, which say the vector, or none.
 
+mod track;
+mod vectors;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use event::{Data, Event, EventType, FieldReader, FieldValue, Kind, LostKind, NONE, Side};
 use model::ByNumber;
-use rustc_hash::FxHashMap;
 use stats::Stats;
+
+use track::{Run, Track, Which};
+use vectors::{NAMED_VECTORS, Whose, of_vectors, whose};
 
 use crate::analysis::{Analysis, Context, GuestEvent, Want};
 use crate::chosen::Window;
@@ -24,55 +29,6 @@ const MAX_NAMES: usize = 1 << 12;
 const MAX_NAME: usize = 128;
 /// Handlers of vectors of vCPUs that are counted apart at most.
 const MAX_SUMS: usize = 1 << 16;
-/// Handlers within each other that are followed.
-const MAX_DEPTH: usize = 8;
-
-/// Events of `irq_vectors` and their vectors on x86 (`arch/x86/include/asm/trace/irq_vectors.h`, `arch/x86/include/asm/irq_vectors.h`,
-/// Linux 4.17 to 6.12).
-const NAMED_VECTORS: [(&str, u8); 11] = [
-    ("local_timer", 0xec),
-    ("deferred_error_apic", 0xf4),
-    ("irq_work", 0xf6),
-    ("x86_platform_ipi", 0xf7),
-    ("threshold_apic", 0xf9),
-    ("thermal_apic", 0xfa),
-    ("call_function_single", 0xfb),
-    ("call_function", 0xfc),
-    ("reschedule", 0xfd),
-    ("error_apic", 0xfe),
-    ("spurious_apic", 0xff),
-];
-
-/// Whose a vector is in Linux on x86.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// A device's: its handler has `irq_handler_entry`.
-    Device,
-    /// Linux's own: it has an event of `irq_vectors`, or none.
-    System,
-    /// It depends on the kernel: the cleanup of moved interrupts (0x20, up to Linux 6.8), posted MSIs (0xeb, from 6.11), the hypervisor's
-    /// callback (0xf3), and what firmware uses.
-    Either,
-}
-
-/// Returns whose a vector is (`arch/x86/include/asm/irq_vectors.h`).
-fn whose(vector: u8) -> Whose {
-    match vector {
-        0..=0x20 | 0xeb | 0xf3 => Whose::Either,
-        0xec..=0xff => Whose::System,
-        _ => Whose::Device,
-    }
-}
-
-/// Returns what an event of `irq_vectors` is of, and whether it is an entry. Where the system is not told, only known names are some.
-fn of_vectors<'n>(system: &str, name: &'n str) -> Option<(&'n str, bool)> {
-    let of = match name.strip_suffix("_entry") {
-        Some(of) => (of, true),
-        None => (name.strip_suffix("_exit")?, false),
-    };
-    let known = || NAMED_VECTORS.iter().any(|(one, _)| *one == of.0);
-    (!system.is_empty() || known()).then_some(of)
-}
 
 /// A handler of a guest.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,218 +86,6 @@ enum Says {
     Covers,
 }
 
-/// Which handler it is, as its end says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Irq(Option<u32>),
-    Vector(u8),
-}
-
-/// A handler that has begun.
-#[derive(Debug)]
-struct Frame {
-    which: Which,
-    /// Where it is counted.
-    key: (Option<u8>, u32),
-    start: u64,
-    out_ns: u64,
-    counts: bool,
-    /// Its injection was seen.
-    injected: bool,
-}
-
-/// An injection, until the next one.
-#[derive(Debug)]
-struct Injected {
-    vector: u8,
-    time: u64,
-    /// The vCPU has entered the guest since then.
-    entered: bool,
-    /// It is to be counted, and has not been yet.
-    counts: bool,
-    /// The guest's recording had begun on this CPU.
-    covered: bool,
-    /// The interrupt whose handler began first.
-    first: Option<Which>,
-}
-
-#[derive(Debug, Default)]
-struct Vector {
-    handled: u64,
-    unseen: u64,
-    uncovered: u64,
-    /// Without a handler since the guest's last event on this CPU: if the next one comes after a loss, they are not covered.
-    pending: u64,
-    delay: Stats,
-}
-
-#[derive(Debug, Default)]
-struct Run {
-    runs: u64,
-    times: Stats,
-    out_ns: u64,
-}
-
-impl Run {
-    fn merge(&mut self, other: &Run) {
-        self.runs += other.runs;
-        self.times.merge(&other.times);
-        self.out_ns = self.out_ns.saturating_add(other.out_ns);
-    }
-}
-
-/// A vCPU of which there is a guest's recording.
-#[derive(Debug, Default)]
-struct Track {
-    machine: u16,
-    /// The guest's number of it.
-    number: i32,
-    /// The host's CPU that it was on last.
-    cpu: i32,
-    /// The host's recording has begun to tell of it.
-    known: bool,
-    covered: bool,
-    out_since: Option<u64>,
-    injected: Option<Injected>,
-    frames: Vec<Frame>,
-    vectors: FxHashMap<u8, Vector>,
-    /// Vectors that have something pending.
-    pending: Vec<u8>,
-    runs: FxHashMap<(Option<u8>, u32), Run>,
-    /// Those without an injection since the host's last entry or exit: they may be behind the host's recording.
-    fresh: FxHashMap<(Option<u8>, u32), Run>,
-    /// Those that are before or behind it.
-    outside: u64,
-}
-
-impl Track {
-    /// No handler is of the last injection any more.
-    fn close(&mut self) {
-        let Some(last) = self.injected.take().filter(|last| last.counts) else {
-            return;
-        };
-        let vector = self.vectors.entry(last.vector).or_default();
-        if !last.covered {
-            vector.uncovered += 1;
-            return;
-        }
-        if vector.pending == 0 {
-            self.pending.push(last.vector);
-        }
-        vector.pending += 1;
-    }
-
-    /// It is not known what became of the last injection.
-    fn forget(&mut self) {
-        if let Some(last) = self.injected.take().filter(|last| last.counts) {
-            self.vectors.entry(last.vector).or_default().uncovered += 1;
-        }
-    }
-
-    /// What is pending was covered, or was not.
-    fn settle(&mut self, covered: bool) {
-        for number in self.pending.drain(..) {
-            if let Some(vector) = self.vectors.get_mut(&number) {
-                let pending = std::mem::take(&mut vector.pending);
-                match covered {
-                    true => vector.unseen += pending,
-                    false => vector.uncovered += pending,
-                }
-            }
-        }
-    }
-
-    fn inject(&mut self, vector: u8, time: u64, repeated: bool, inside: bool) {
-        if repeated
-            && self
-                .injected
-                .as_ref()
-                .is_some_and(|one| one.vector == vector)
-        {
-            return;
-        }
-        self.close();
-        self.injected = Some(Injected {
-            vector,
-            time,
-            entered: false,
-            counts: inside && !repeated,
-            covered: self.covered,
-            first: None,
-        });
-    }
-
-    /// A handler begins: returns its vector, and whether the injection was seen that it is of.
-    fn begins(&mut self, which: Which, time: u64) -> (Option<u8>, bool) {
-        let alone = match which {
-            Which::Irq(_) => (None, false),
-            Which::Vector(vector) => (Some(vector), false),
-        };
-        // What happens before the entry is of something earlier.
-        let Some(last) = self.injected.as_mut().filter(|last| last.entered) else {
-            return alone;
-        };
-        let of_it = match alone.0 {
-            Some(vector) => vector == last.vector,
-            None => whose(last.vector) != Whose::System,
-        };
-        // Several handlers share a line; another interrupt's is none of them.
-        if !of_it || last.first.is_some_and(|first| first != which) {
-            return alone;
-        }
-        // Whether more of them are of it is known if the host's recording goes on.
-        let injected = last.first.replace(which).is_none();
-        if std::mem::take(&mut last.counts) {
-            let vector = self.vectors.entry(last.vector).or_default();
-            match last.covered {
-                true => {
-                    vector.handled += 1;
-                    vector.delay.add(time.saturating_sub(last.time));
-                }
-                false => vector.uncovered += 1,
-            }
-        }
-        (Some(last.vector), injected)
-    }
-
-    fn ends(&mut self, which: Which, time: u64) {
-        let Some(at) = self.frames.iter().rposition(|one| one.which == which) else {
-            return;
-        };
-        self.frames.truncate(at + 1);
-        let Some(frame) = self.frames.pop().filter(|frame| frame.counts) else {
-            return;
-        };
-        let run = match frame.injected {
-            true => self.runs.entry(frame.key).or_default(),
-            false => self.fresh.entry(frame.key).or_default(),
-        };
-        let ns = time.saturating_sub(frame.start);
-        run.times.add(ns);
-        run.out_ns = run.out_ns.saturating_add(frame.out_ns.min(ns));
-    }
-
-    /// The host's recording goes on: what the guest did until now is within it.
-    fn confirm(&mut self) {
-        self.known = true;
-        for (key, run) in self.fresh.drain() {
-            self.runs.entry(key).or_default().merge(&run);
-        }
-    }
-
-    fn enters(&mut self, time: u64) {
-        if let Some(last) = &mut self.injected {
-            last.entered = true;
-        }
-        if let Some(since) = self.out_since.take() {
-            for frame in &mut self.frames {
-                let ns = time.saturating_sub(since.max(frame.start));
-                frame.out_ns = frame.out_ns.saturating_add(ns);
-            }
-        }
-    }
-}
-
 /// Finds out what guests did with injected interrupts.
 #[derive(Debug)]
 pub struct GuestIrqs {
@@ -366,12 +110,7 @@ impl GuestIrqs {
         let mut tids = Vec::new();
         for (machine, number, tid) in vcpus {
             tids.push(tid);
-            tracks.entry(tid, || Track {
-                machine,
-                number: i32::try_from(number).unwrap_or(i32::MAX),
-                cpu: -1,
-                ..Track::default()
-            });
+            tracks.entry(tid, || Track::new(machine, number));
         }
         GuestIrqs {
             window,
@@ -499,23 +238,7 @@ impl GuestIrqs {
                 self.unplaced += 1;
             }
         }
-        if counts {
-            let runs = match injected {
-                true => &mut track.runs,
-                false => &mut track.fresh,
-            };
-            runs.entry(key).or_default().runs += 1;
-        }
-        if track.frames.len() < MAX_DEPTH {
-            track.frames.push(Frame {
-                which,
-                key,
-                start: time,
-                out_ns: 0,
-                counts,
-                injected,
-            });
-        }
+        track.starts(which, key, time, counts, injected);
     }
 
     fn takes(&mut self, says: &Says, guest: &GuestEvent<'_>) {
@@ -554,16 +277,10 @@ impl GuestIrqs {
                     track.ends(Which::Vector(vector), event.time);
                 }
             }
-            Says::Behind => {
-                track.frames.clear();
-                if track.injected.as_ref().is_some_and(|one| one.entered) {
-                    track.close();
-                }
-            }
+            Says::Behind => track.goes_on(),
             _ => {}
         }
-        track.covered = true;
-        track.settle(true);
+        track.covers();
     }
 
     fn keep(&mut self, ty: &EventType<'_>, says: Option<Says>) -> bool {
@@ -626,10 +343,9 @@ impl Analysis for GuestIrqs {
             return;
         };
         track.cpu = event.cpu;
-        track.confirm();
         match says {
             Some(Says::Enter) => track.enters(event.time),
-            Some(Says::Exit) => track.out_since = Some(event.time),
+            Some(Says::Exit) => track.leaves(event.time),
             _ => {}
         }
     }
@@ -690,10 +406,7 @@ impl Analysis for GuestIrqs {
                 continue;
             };
             if track.machine == machine && only.is_none_or(|only| only == track.number) {
-                track.settle(covered);
-                track.forget();
-                track.frames.clear();
-                track.covered = false;
+                track.breaks_off(covered);
             }
         }
     }
@@ -705,8 +418,7 @@ impl Analysis for GuestIrqs {
         // An injection may be among what was lost.
         for &tid in &self.tids {
             if let Some(track) = self.tracks.get_mut(tid) {
-                track.forget();
-                track.out_since = None;
+                track.lost_of_host();
             }
         }
     }
@@ -714,9 +426,7 @@ impl Analysis for GuestIrqs {
     fn finish(&mut self, _: &mut Context<'_>) {
         for &tid in &self.tids {
             if let Some(track) = self.tracks.get_mut(tid) {
-                track.settle(false);
-                track.forget();
-                track.outside += track.fresh.drain().map(|(_, run)| run.runs).sum::<u64>();
+                track.finish();
             }
         }
     }
