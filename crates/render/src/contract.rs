@@ -11,7 +11,8 @@ contract. A test writes this file: `TRAPLINE_WRITE_GOLDEN=1 cargo test -p render
 ";
 
 fn written() -> String {
-    let tables = crate::tables().into_iter().chain(crate::live_tables());
+    let tables = crate::tables().into_iter().chain(crate::irq_tables());
+    let tables = tables.chain(crate::live_tables());
     let tables = tables.map(|(title, table)| format!("\n## {title}\n\n{table}"));
     HEAD.to_owned() + &tables.collect::<String>()
 }

@@ -287,7 +287,7 @@ fn guest_tables(out: &mut String, rows: &[Row<'_>], layout: Layout) {
     let table = handler_columns().view(RUNS).text(handlers, layout);
     let _ = write!(
         out,
-        "handlers: how long guests' handlers ran, and of that were out of the guest\n{table}"
+        "handlers: how long guests' handlers ran, and of that their vCPU was out\n{table}"
     );
 }
 
@@ -328,4 +328,83 @@ pub fn document(report: &IrqsReport, vms: &[Vm]) -> Document {
 pub fn csv(report: &IrqsReport, vms: &[Vm]) -> String {
     let labels = model::vm_names(vms);
     columns_of(report).csv(rows(report, vms, &labels))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handler(irq: Option<u32>, name: &str) -> IrqHandler {
+        IrqHandler {
+            irq,
+            name: name.to_owned(),
+            runs: 1,
+            times: Stats::default(),
+            out_ns: 0,
+        }
+    }
+
+    #[test]
+    fn names_break_no_line() {
+        let name = called(&handler(Some(25), "a\nb\u{1b}[2J"));
+        assert!(name.starts_with("25 a") && !name.contains(char::is_control));
+        assert_eq!(called(&handler(Some(25), "")), "25");
+        assert_eq!(called(&handler(None, "local_timer")), "local_timer");
+    }
+
+    #[test]
+    fn what_only_a_guest_says_is_in_no_table_of_the_host() {
+        let host = IrqRow {
+            vcpu: Some(0),
+            vector: Some(0x24),
+            accepted: Some(7),
+            ..IrqRow::default()
+        };
+        // With APICv nothing is injected, so no handler has a vector.
+        let guest = IrqGuest {
+            handlers: vec![handler(Some(25), "virtio0-input.0")],
+            ..IrqGuest::default()
+        };
+        let alone = IrqRow {
+            vcpu: Some(0),
+            guest: Some(guest),
+            ..IrqRow::default()
+        };
+        let with = |row: IrqRow| IrqRow {
+            guest: Some(IrqGuest::default()),
+            ..row
+        };
+        let report = IrqsReport {
+            rows: vec![with(host.clone()), alone],
+            of_host: 1,
+            unplaced: Some(0),
+            outside: Some(3),
+            ..IrqsReport::default()
+        };
+        let layout = Layout {
+            width: 80,
+            limit: usize::MAX,
+            nanoseconds: true,
+        };
+        let text = table(&report, &[], layout);
+        let lines = |word: &str| text.lines().filter(|line| line.contains(word)).count();
+        assert_eq!(
+            (lines("0x24"), lines("25 virtio0-input.0")),
+            (1, 1),
+            "{text}"
+        );
+        assert_eq!((lines("injections:"), lines("3 runs")), (0, 1), "{text}");
+        let document = document(&report, &[]).rows;
+        assert_eq!(document[0]["guest"]["handled"], Value::Null);
+        assert_eq!(document[1]["guest"]["handlers"][0]["irq"], 25);
+        // Without guests there is no member.
+        let report = IrqsReport {
+            rows: vec![host],
+            of_host: 1,
+            ..IrqsReport::default()
+        };
+        let document = super::document(&report, &[]);
+        assert!(document.rows[0].get("guest").is_none());
+        assert_eq!(document.guest_outside, None);
+    }
 }

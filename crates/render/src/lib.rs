@@ -143,6 +143,14 @@ fn tables() -> Vec<(&'static str, String)> {
             "`export --table exits` (CSV alone)",
             exit_list::columns().described(&[&durations, &shares]),
         ),
+        ("`rules`: `rules`", rules::columns().described(&[])),
+    ]
+}
+
+/// Returns the tables of interrupts, in the same way.
+#[cfg(test)]
+fn irq_tables() -> Vec<(&'static str, String)> {
+    vec![
         ("`irqs`: `rows`", irqs::columns().described(&[&irqs::SHOWN])),
         (
             "`irqs` with recordings of guests: `rows`",
@@ -152,7 +160,6 @@ fn tables() -> Vec<(&'static str, String)> {
             "`irqs` with recordings of guests: `rows[].guest.handlers`",
             irqs::handler_columns().described(&[&irqs::RUNS]),
         ),
-        ("`rules`: `rules`", rules::columns().described(&[])),
     ]
 }
 

@@ -32,7 +32,7 @@ pub(super) const QUESTIONS: [(&str, &str); 8] = [
 ];
 
 /// Single questions, each about what shows it.
-pub(super) const OTHERS: [(&str, &str); 39] = [
+pub(super) const OTHERS: [(&str, &str); 41] = [
     (
         "report-full",
         "report --full x86/clocksource-acpi_pm/loop/perf.data.guest.zst",
@@ -47,6 +47,14 @@ pub(super) const OTHERS: [(&str, &str); 39] = [
         "flame --limit 6 arm64/virtio-mmio/boot2-vsock/perf.data.l1.zst --diff arm64/vhost-mmio/boot2-vsock/perf.data.kvm.zst",
     ),
     ("irqs", "irqs x86/console-sick/perf.data.zst"),
+    (
+        "irqs-guest",
+        "irqs x86/host-guest-pingpong/host.dat.zst x86/host-guest-pingpong/host-a.dat.zst",
+    ),
+    (
+        "irqs-guest-arm64",
+        "irqs arm64/virtio-mmio/boot2-vsock/trace.dat.zst arm64/virtio-mmio/boot2-vsock/trace-guest1.dat.zst",
+    ),
     ("exits", "exits x86/clocksource-hpet/perf.data.guest.zst"),
     (
         "exits-mmio",
