@@ -201,6 +201,28 @@ fn a_repeated_injection_is_the_same_interrupt() {
 }
 
 #[test]
+fn kernels_that_do_not_say_what_is_repeated_leave_it_open() {
+    // Before Linux 5.19.
+    let all = walk(&[
+        COVERS,
+        (100, 0, "kvm_inj_virq", "irq 36"),
+        (110, 0, "kvm_entry", ""),
+        (112, 0, "kvm_exit", ""),
+        (115, 0, "kvm_inj_virq", "irq 36"),
+        (120, 0, "kvm_entry", ""),
+        (130, 0, "irq_handler_entry", NET),
+        (140, 0, "irq_handler_exit", NET_ENDS),
+        // This one is no repetition: its handler has run.
+        (200, 0, "kvm_inj_virq", "irq 36"),
+        (210, 0, "kvm_entry", ""),
+        (230, 0, "irq_handler_entry", NET),
+    ]);
+    let one = &all[&Some(36)];
+    assert_eq!(counts(one), (Some(2), Some(0), Some(1)));
+    assert_eq!((one.delay.min(), one.delay.max()), (15, 30));
+}
+
+#[test]
 fn a_handler_that_never_began_is_not_the_next_one() {
     for behind in ["sched_switch", "softirq_entry"] {
         let all = walk(&[

@@ -13,7 +13,7 @@ mod vectors;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use event::{Data, Event, EventType, FieldReader, FieldValue, Kind, LostKind, NONE, Side};
+use event::{Body, Data, Event, EventType, FieldReader, FieldValue, Kind, LostKind, NONE, Side};
 use model::ByNumber;
 use stats::Stats;
 
@@ -68,6 +68,8 @@ enum Says {
         vector: FieldReader,
         soft: FieldReader,
         repeated: FieldReader,
+        /// The kernel may say of injections that they are repeated: since Linux 5.19.
+        tells: bool,
     },
     Enter,
     Exit,
@@ -305,6 +307,7 @@ impl Analysis for GuestIrqs {
                     vector: field("vector"),
                     soft: field("soft"),
                     repeated: field("reinjected"),
+                    tells: (ty.format).is_none_or(|format| format.field("reinjected").is_some()),
                 };
                 (says, Want::Order)
             }
@@ -320,6 +323,7 @@ impl Analysis for GuestIrqs {
             vector,
             soft,
             repeated,
+            tells,
         })) = says
         else {
             return;
@@ -330,7 +334,12 @@ impl Analysis for GuestIrqs {
         let Some(vector) = vector.and_then(|vector| u8::try_from(vector).ok()) else {
             return;
         };
-        let repeated = number(repeated).unwrap_or(0) != 0;
+        // As text, kernels that do not say it print the vector as a decimal number.
+        let tells = match event.body {
+            Body::Text { text, .. } => text.contains("0x"),
+            _ => *tells,
+        };
+        let repeated = tells.then(|| number(repeated).unwrap_or(0) != 0);
         if let Some(track) = self.tracks.get_mut(event.tid) {
             track.cpu = event.cpu;
             track.inject(vector, event.time, repeated, context.chosen.inside);

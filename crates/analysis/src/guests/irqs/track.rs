@@ -140,21 +140,20 @@ impl Track {
         }
     }
 
-    pub(super) fn inject(&mut self, vector: u8, time: u64, repeated: bool, inside: bool) {
-        if repeated
-            && self
-                .injected
-                .as_ref()
-                .is_some_and(|one| one.vector == vector)
-        {
-            return;
+    /// KVM injects an interrupt, `repeated` where it says that an exit undid it before.
+    pub(super) fn inject(&mut self, vector: u8, time: u64, repeated: Option<bool>, inside: bool) {
+        let same = self.injected.as_ref().map(|last| last.vector) == Some(vector);
+        match repeated {
+            Some(true) if same => return,
+            // The last one may be this one.
+            None if same => self.forget(),
+            _ => self.close(),
         }
-        self.close();
         self.injected = Some(Injected {
             vector,
             time,
             entered: false,
-            counts: inside && !repeated,
+            counts: inside && repeated != Some(true),
             covered: self.covered,
             first: None,
         });
