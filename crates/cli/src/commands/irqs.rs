@@ -1,6 +1,6 @@
 //! `trapline irqs`: the interrupts of each vCPU, by vector.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use analysis::{GuestIrqs, Irqs, IrqsReport, Study};
 use anyhow::Result;
@@ -78,9 +78,8 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
         with_guests: true,
         ..Beside::default()
     };
-    let guests = args.guests.all().map(|(path, _)| path);
-    let paths: Vec<&Path> = std::iter::once(&*args.recording).chain(guests).collect();
-    let session = opening::session(&args.common, &beside, &paths)?;
+    let inputs = args.guests.inputs(&args.recording);
+    let session = opening::session(&args.common, &beside, &inputs)?;
     let host = session.host(&args.recording, &args.guests.told())?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
@@ -97,10 +96,7 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     }
     recording.prepare_with(&mut study, guests);
     let outcomes = recording.walk_with(guests, &mut study);
-    let mut quality = session::quality_with(outcomes, guests);
-    for left_out in &paired.left_out {
-        quality.warn(left_out);
-    }
+    let mut quality = paired.quality(outcomes);
     study.finish();
     let walked = study.walked();
     let report = study.get::<Irqs>().map(|irqs| irqs.report(&walked));
