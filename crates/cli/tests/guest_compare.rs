@@ -1,18 +1,15 @@
 //! `compare` of hosts' recordings with those of their guests.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::instances::{list, text};
-use crate::common::{Failures, file, number, read, write_text};
-use crate::guests::{Pair, document, over, pairs};
+use crate::common::{Failures, file, number, write_text};
+use crate::guests::{GUEST, HOST, Pair, document, over, pairs, recorded};
 
-const HOST: &str = "x86/host-guest-pingpong/host.dat.zst";
-const GUEST: &str = "x86/host-guest-pingpong/host-a.dat.zst";
 const ARM_HOST: &str = "arm64/virtio-mmio/boot2-vsock/trace.dat.zst";
 const ARM_GUEST: &str = "arm64/virtio-mmio/boot2-vsock/trace-guest1.dat.zst";
 
@@ -561,16 +558,11 @@ fn guests_that_do_not_fit_are_refused() {
 
 #[test]
 fn a_folder_brings_its_hosts_guests() {
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    let folders = ["a", "b"].map(|name| folder.path().join(name));
+    let folders = [recorded(), recorded()];
     for folder in &folders {
-        fs::create_dir(folder).expect("there is room");
-        // What is in the files decides, not what they are called.
-        for (from, to) in [(HOST, "perf.data"), (GUEST, "guest-a.perf.data")] {
-            fs::write(folder.join(to), read(&file(from))).expect("there is room");
-        }
+        std::fs::remove_file(folder.path().join("guest-b.perf.data")).expect("it is there");
     }
-    let [a, b] = folders.each_ref().map(PathBuf::as_path);
+    let [a, b] = folders.each_ref().map(TempDir::path);
     let found = document("compare", &[a, b], &[]);
     assert!(all(&found).into_iter().any(is_of_guest), "{found}");
     assert_eq!((list(&found["a"]).len(), list(&found["b"]).len()), (2, 2));

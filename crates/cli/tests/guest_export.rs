@@ -10,10 +10,7 @@ use crate::common::instances::list;
 use crate::common::perfetto::{Slice, Trace};
 use crate::common::{Failures, Run, file, number, read, run, write_text};
 use crate::export::rows;
-use crate::guests::{Pair, document, over, pairs};
-
-const HOST: &str = "x86/host-guest-pingpong/host.dat.zst";
-const GUEST: &str = "x86/host-guest-pingpong/host-a.dat.zst";
+use crate::guests::{GUEST, HOST, Pair, document, over, pairs, recorded};
 
 /// Time of a vCPU by what its guest did: the vCPU, what that is, its thread or else its name.
 type Times = BTreeMap<(String, String, String), u64>;
@@ -396,12 +393,7 @@ fn guests_that_cannot_be_used_are_refused() {
 
 #[test]
 fn a_folder_has_its_hosts_guests() {
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    // What is in the files decides, not what they are called.
-    for (from, to) in [(HOST, "perf.data"), (GUEST, "guest-a.perf.data")] {
-        fs::write(folder.path().join(to), read(&file(from))).expect("there is room");
-    }
-    write_text(folder.path(), "guest-b.perf.data", "broken\n");
+    let folder = recorded();
     let csv = ["--as", "csv"];
     let run = over("export", &[folder.path()], &csv);
     assert_eq!(run.status, 0, "{}", run.stderr);

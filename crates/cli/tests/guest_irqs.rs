@@ -8,10 +8,8 @@ use serde_json::Value;
 
 use crate::common::instances::list;
 use crate::common::{Failures, file, number, read, write_text};
-use crate::guests::{Pair, document, over, pairs};
+use crate::guests::{GUEST, HOST, Pair, document, over, pairs};
 
-const HOST: &str = "x86/host-guest-pingpong/host.dat.zst";
-const GUEST: &str = "x86/host-guest-pingpong/host-a.dat.zst";
 /// The host's columns.
 const OF_HOST: [&str; 9] = [
     "vm", "vm_pid", "vcpu", "tid", "vector", "accepted", "posted", "injected", "repeated",

@@ -7,11 +7,8 @@ use serde_json::Value;
 use crate::common::instances::list;
 use crate::common::page::Page;
 use crate::common::{Failures, file, number, read, run, write_text};
-use crate::guests::{Pair, document, over, pairs};
+use crate::guests::{GUEST, HOST, Pair, document, over, pairs, recorded};
 use crate::report_page::{commands_tell_the_same, is_sound};
-
-const HOST: &str = "x86/host-guest-pingpong/host.dat.zst";
-const GUEST: &str = "x86/host-guest-pingpong/host-a.dat.zst";
 
 /// Takes out of a recording's part what its guests' recordings say.
 fn of_host(part: &Value) -> Value {
@@ -138,12 +135,7 @@ fn guests_that_cannot_be_used_are_refused_by_name() {
 
 #[test]
 fn a_folder_has_its_hosts_guests() {
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    // What is in the files decides, not what they are called.
-    for (from, to) in [(HOST, "perf.data"), (GUEST, "guest-a.perf.data")] {
-        fs::write(folder.path().join(to), read(&file(from))).expect("there is room");
-    }
-    write_text(folder.path(), "guest-b.perf.data", "broken\n");
+    let folder = recorded();
     let report = document("report", &[folder.path()], &[]);
     let [part] = list(&report["recordings"]) else {
         panic!("{report}");

@@ -59,6 +59,21 @@ pub(crate) fn document(command: &str, paths: &[&Path], more: &[&str]) -> Value {
     over(command, paths, &all).json().expect("it can be read")
 }
 
+/// A host and its guest whose recordings name each other.
+pub(crate) const HOST: &str = "x86/host-guest-pingpong/host.dat.zst";
+pub(crate) const GUEST: &str = "x86/host-guest-pingpong/host-a.dat.zst";
+
+/// Makes a folder of files as `trapline record` names them: of [`HOST`], of [`GUEST`], and of a guest whose recording is broken. What is in
+/// the files decides, not what they are called.
+pub(crate) fn recorded() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    for (from, to) in [(HOST, "perf.data"), (GUEST, "guest-a.perf.data")] {
+        std::fs::write(folder.path().join(to), read(&file(from))).expect("there is room");
+    }
+    write_text(folder.path(), "guest-b.perf.data", "broken\n");
+    folder
+}
+
 fn events(info: &Value) -> u64 {
     list(&info["events"])
         .iter()
@@ -199,7 +214,7 @@ fn exits_of_guests_tasks_add_up_to_all_exits() {
 
 #[test]
 fn tasks_of_exits_are_asked_of_guests_alone() {
-    let host = file("x86/host-guest-pingpong/host.dat.zst");
+    let host = file(HOST);
     let run = over("exits", &[&host], &["--by", "task"]);
     assert_eq!(run.status, 1);
     assert!(
@@ -208,7 +223,7 @@ fn tasks_of_exits_are_asked_of_guests_alone() {
         run.stderr
     );
     // A byte for the serial line is written in its interrupt.
-    let guest = file("x86/host-guest-pingpong/host-a.dat.zst");
+    let guest = file(GUEST);
     let ports = document("exits", &[&host, &guest], &["--event", "ioport"]);
     let bytes = |row: &&Value| row["key"] == "0x3f8:POUT";
     let rows: Vec<&Value> = list(&ports["rows"]).iter().filter(bytes).collect();
@@ -225,8 +240,8 @@ fn tasks_of_exits_are_asked_of_guests_alone() {
 #[test]
 fn the_guest_is_seen_to_print() {
     // The workload's output goes to the serial line, whose exits the VMM handles.
-    let host = file("x86/host-guest-pingpong/host.dat.zst");
-    let guest = file("x86/host-guest-pingpong/host-a.dat.zst");
+    let host = file(HOST);
+    let guest = file(GUEST);
     let document = document("vcpus", &[&host, &guest], &["--vcpu", "1"]);
     let row = &list(&document["rows"])[0];
     let tasks = list(&row["guest"]);
@@ -248,8 +263,8 @@ fn the_guest_is_seen_to_print() {
 #[test]
 fn wrong_pairs_are_refused_with_what_speaks_against_them() {
     let arm = file("arm64/virtio-mmio/boot2-vsock/trace.dat.zst");
-    let x86 = file("x86/host-guest-pingpong/host.dat.zst");
-    let guest = file("x86/host-guest-pingpong/host-a.dat.zst");
+    let x86 = file(HOST);
+    let guest = file(GUEST);
     let refused = |paths: &[&Path], more: &[&str]| {
         let run = over("info", paths, more);
         assert_eq!(run.status, 1, "{}", run.text());
@@ -360,8 +375,8 @@ fn events_of_both_stand_in_the_order_that_trace_cmd_gives_them() {
 
 #[test]
 fn behind_the_last_event_of_a_cpu_in_a_cut_file_nobody_knows_what_it_does() {
-    let host = file("x86/host-guest-pingpong/host.dat.zst");
-    let guest = read(&file("x86/host-guest-pingpong/host-a.dat.zst"));
+    let host = file(HOST);
+    let guest = read(&file(GUEST));
     let folder = tempfile::tempdir().expect("there is room for temporary files");
     let cut = folder.path().join("cut.dat");
     // CPU 1 has events until 1021.5868 on the host's clock then, and CPU 0 until 1025.2277.
@@ -389,4 +404,43 @@ fn behind_the_last_event_of_a_cpu_in_a_cut_file_nobody_knows_what_it_does() {
             "{known} of {most}: {row}"
         );
     }
+}
+
+#[test]
+fn a_folder_of_record_brings_its_guests_to_every_command() {
+    let folder = recorded();
+    let (host, guest) = (file(HOST), file(GUEST));
+    let mut failures = Failures::default();
+    for command in ["info", "vcpus", "exits", "irqs", "sched", "events", "paths"] {
+        let mut given = document(command, &[&host, &guest], &[]);
+        let mut found = document(command, &[folder.path()], &[]);
+        let warnings = found["quality"]["warnings"].to_string();
+        failures.check(warnings.contains("guest-b.perf.data"), || {
+            format!("{command} does not say what it left out: {warnings}")
+        });
+        let inputs = found["inputs"].to_string();
+        failures.check(inputs.contains("guest-a.perf.data"), || {
+            format!("{command}: inputs {inputs}")
+        });
+        // They differ in the names of files, and in that warning.
+        for one in [&mut given, &mut found] {
+            let one = one.as_object_mut().expect("a document");
+            one.retain(|name, _| name != "inputs" && name != "quality");
+            let guests = one.get_mut("guests").and_then(Value::as_array_mut);
+            for guest in guests.into_iter().flatten() {
+                guest["input"].take();
+            }
+            let events = match command {
+                "events" => one.get_mut("events").and_then(Value::as_array_mut),
+                _ => None,
+            };
+            for event in events.into_iter().flatten() {
+                event["recording"].take();
+            }
+        }
+        failures.check(found == given, || {
+            format!("{command} of the folder is another answer")
+        });
+    }
+    failures.finish(21);
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::path::Path;
+
 use analysis::{During, Meanwhile, Study, Walked};
 use anyhow::{Result, bail};
 use model::Access;
@@ -84,21 +86,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         bound_ns: clock.bound_ns,
         iterations: iterations.collect(),
     };
-    if guests.is_empty() && !teller.has_bench(&result, during) {
-        bail!(
-            "{}: no thread of the benchmark had the benchmark's CPUs at the times of {}, so it is of another machine or time, or has no sched_switch; where a guest measured, give its \
-             host's recording and then the guest's own",
-            recording.name(),
-            args.result.display()
-        );
-    }
-    if found.iterations.is_empty() {
-        bail!(
-            "{}: nothing is in it of the time of any slow iteration of {}: it has to be recorded while the benchmark runs",
-            recording.name(),
-            args.result.display()
-        );
-    }
+    let foreign = guests.is_empty() && !teller.has_bench(&result, during);
+    require(&found, foreign, recording.name(), &args.result)?;
     let mut recordings = host.names();
     recordings.truncate(inputs.len());
     let mut names = vec![args.result.display().to_string()];
@@ -119,6 +108,24 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         || &found,
         || render_explain::csv(&found),
     )
+}
+
+/// Says why nothing was found, where that is so; `foreign` where no thread of the benchmark is in the recording.
+fn require(found: &Explained, foreign: bool, recording: &str, result: &Path) -> Result<()> {
+    if foreign {
+        bail!(
+            "{recording}: no thread of the benchmark had the benchmark's CPUs at the times of {}, so it is of another machine or time, or has no sched_switch; where a guest measured, give its \
+             host's recording and then the guest's own",
+            result.display()
+        );
+    }
+    if found.iterations.is_empty() {
+        bail!(
+            "{recording}: nothing is in it of the time of any slow iteration of {}: it has to be recorded while the benchmark runs",
+            result.display()
+        );
+    }
+    Ok(())
 }
 
 /// How the times of a result read on a recording's clock.

@@ -51,11 +51,15 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         Format::Table => String::new(),
         Format::Csv => csv_head(guests),
         Format::Json => {
+            let mut quality = no_events::quality(&recording, facts);
+            for warning in &paired.left_out {
+                quality.warn(warning.clone());
+            }
             let answer = Answer {
                 format,
                 command: "events",
                 inputs: &names,
-                quality: &no_events::quality(&recording, facts),
+                quality: &quality,
             };
             answer.up_to("events")
         }
