@@ -82,8 +82,11 @@ pub struct Picture {
     pub tasks: Option<HashSet<i32>>,
     /// vCPUs that they do not choose.
     pub left_out: LeftOut,
-    /// Latency paths.
+    /// Latency paths of the host.
     pub paths: Vec<PathReport>,
+    /// Latency paths through guests whose recordings were walked. They stand apart from the host's since they begin or end in a guest:
+    /// what looks over all paths for what the host did, as rules, comparisons and the headline do, is not to meet them.
+    pub guest_paths: Vec<PathReport>,
     /// Where tasks slept; `None` where no stacks were recorded.
     pub sleeps: Option<Vec<SleepRow>>,
     /// What samples found of the CPUs' time; `None` where nothing was sampled that is a CPU's time.
@@ -312,7 +315,12 @@ impl Picture {
         self.observed_ns().saturating_sub(idle)
     }
 
-    /// Returns a path.
+    /// Returns all latency paths, those through guests last.
+    pub fn all_paths(&self) -> impl Iterator<Item = &PathReport> {
+        self.paths.iter().chain(&self.guest_paths)
+    }
+
+    /// Returns a path of the host.
     pub fn path(&self, name: &str) -> Option<&PathReport> {
         self.paths
             .iter()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use analysis::{
-    LeftOut, Picture, Study, Timeline, TimelineEvent, TimelineNames, TimelineReport,
+    LeftOut, PathExamples, Picture, Study, Timeline, TimelineEvent, TimelineNames, TimelineReport,
     TimelineWindow, Window,
 };
 use event::{Event, EventType, Order, Quality, Side, Sink};
@@ -17,6 +17,8 @@ use crate::{Error, Input, Opened};
 
 /// Windows that are looked at again, at most.
 const WINDOWS: usize = 24;
+/// Beyond these, the slowest instances of paths through guests.
+const OF_GUESTS: usize = 4;
 /// Windows of a finding, and findings of which they are.
 const OF_FINDING: usize = 2;
 const FINDINGS: usize = 8;
@@ -153,7 +155,12 @@ fn of_interest(
 ) -> Vec<TimelineWindow> {
     let length = |ns: u64| words::duration::of(ns, timeline.nanoseconds);
     let mut all: Vec<(u64, u64, String)> = Vec::new();
-    let examples = || picture.examples.iter().take(PATHS);
+    let is_of_guests = |one: &&PathExamples| {
+        let mut paths = picture.guest_paths.iter();
+        paths.any(|path| path.name == one.path)
+    };
+    let all_examples = || picture.examples.iter();
+    let examples = || all_examples().filter(|one| !is_of_guests(one)).take(PATHS);
     let slow = examples().map(|one| (&one.path, Some(&one.slow), "slowest"));
     let fast = examples().map(|one| (&one.path, one.fast.as_ref(), "typical"));
     for (path, one, which) in slow.chain(fast) {
@@ -185,7 +192,7 @@ fn of_interest(
     }
     let mut out: Vec<TimelineWindow> = Vec::new();
     for (begin, end, why) in all {
-        add(&mut out, timeline, (begin, end), why);
+        add(&mut out, timeline, (begin, end), why, WINDOWS);
     }
     if out.len() < FEW {
         // About as long as there is room for its events, were they the same all through.
@@ -195,7 +202,16 @@ fn of_interest(
         let part = u64::try_from(part).unwrap_or(whole).min(whole);
         let begin = timeline.begin + (whole - part) / 2;
         let why = "from the middle of the recording".to_owned();
-        add(&mut out, timeline, (begin, begin + part), why);
+        add(&mut out, timeline, (begin, begin + part), why, WINDOWS);
+    }
+    // Behind all that is of the host, which has its windows with guests and without.
+    for one in all_examples().filter(is_of_guests) {
+        if let Some(first) = one.slow.steps.first() {
+            let ns = one.slow.total_ns();
+            let why = format!("path {}: its slowest instance, {}", one.path, length(ns));
+            let (begin, end, why) = around(first.time, ns, why);
+            add(&mut out, timeline, (begin, end), why, WINDOWS + OF_GUESTS);
+        }
     }
     out
 }
@@ -207,12 +223,13 @@ fn around(begin: u64, ns: u64, why: String) -> (u64, u64, String) {
     (begin.saturating_sub(around), end, why)
 }
 
-/// Adds a window, if it is in the recording and none of the others tells about the same.
+/// Adds a window, if it is in the recording, none of the others tells about the same, and there are not so many yet.
 fn add(
     windows: &mut Vec<TimelineWindow>,
     timeline: &TimelineReport,
     (begin, end): (u64, u64),
     why: String,
+    most: usize,
 ) {
     let begin = begin.clamp(timeline.begin, timeline.end);
     // The last event of a window is in it.
@@ -223,7 +240,7 @@ fn add(
         let wider = (one.end - one.begin).saturating_mul(2);
         within || begin <= one.begin && one.end <= end && end - begin <= wider
     });
-    if begin < end && !known && windows.len() < WINDOWS {
+    if begin < end && !known && windows.len() < most {
         windows.push(TimelineWindow {
             begin,
             end,

@@ -103,6 +103,9 @@ impl Filters {
 pub struct PictureOptions {
     /// The paths that are followed; by default those that rules look at.
     pub paths: Vec<lang::Path>,
+    /// The paths that are followed behind these where guests' recordings are walked too; by default none, as rules and comparisons look
+    /// at none of them.
+    pub guest_paths: Vec<lang::Path>,
     /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text with
     /// several tables of one kind is refused.
     pub comparing: bool,
@@ -121,6 +124,7 @@ impl Default for PictureOptions {
                 .iter()
                 .filter_map(|name| paths::builtin(name))
                 .collect(),
+            guest_paths: Vec::new(),
             comparing: false,
             flames: false,
             timeline: false,
@@ -149,10 +153,18 @@ impl PictureOptions {
         }
         PictureOptions {
             paths,
-            comparing: false,
             flames: true,
             timeline: true,
-            timeline_limits: TimelineLimits::default(),
+            ..PictureOptions::default().through_guests()
+        }
+    }
+
+    /// Has the built-in paths through guests followed where guests' recordings are walked too, for whoever shows paths.
+    #[must_use]
+    pub fn through_guests(self) -> PictureOptions {
+        PictureOptions {
+            guest_paths: paths::with_guests(),
+            ..self
         }
     }
 }

@@ -193,6 +193,9 @@ impl Input<'_> {
             opened.functions(),
             &|isa, quality| devices.names(isa, quality),
         );
+        // They were followed behind the host's.
+        let of_host = options.paths.len().min(picture.paths.len());
+        picture.guest_paths = picture.paths.split_off(of_host);
         // A window without an event may show vCPUs that slept all through it.
         let observed = picture.vcpus.iter().flat_map(|report| &report.rows);
         let happened = picture.info.events.iter().any(|kind| kind.count > 0);
@@ -261,9 +264,14 @@ impl HostInput<'_> {
 impl Opened<'_> {
     /// Returns the study of everything that rules and comparisons look at, ready to be walked.
     fn study(&self, options: &PictureOptions, guests: &[Guest<'_>]) -> Study {
-        let mut follower = Paths::new(options.paths.clone());
+        let mut followed = options.paths.clone();
+        if !guests.is_empty() {
+            followed.extend(options.guest_paths.iter().cloned());
+        }
+        let any_paths = !followed.is_empty();
+        let mut follower = Paths::new(followed);
         follower.only(self.instances());
-        self.locate(&mut follower);
+        self.locate_with(&mut follower, guests);
         let mut sched = Sched::new();
         sched.caller_at(self.functions().range(Sched::caller()));
         let mut study = Study::default()
@@ -287,9 +295,10 @@ impl Opened<'_> {
             // It marks every instance, and keeps examples.
             follower.list();
             let timeline = Timeline::new(self.window(), options.timeline_limits);
+            let timeline = timeline.of_host(options.paths.len());
             study = study.with(timeline).resumable();
         }
-        if !options.paths.is_empty() {
+        if any_paths {
             study = study.with(follower);
         }
         // What a filter by CPU takes away is missing by the user's own wish.

@@ -9,6 +9,7 @@ use analysis::{
     ExitTable, GuestDid, GuestDidKind, GuestDoing, LaneGroup, Measured, Picture, TimelineNames,
 };
 use model::State;
+use paths::PathReport;
 use rules::{Case, Diagnosis};
 use session::{Error, Options, PictureOptions, Session, Told};
 
@@ -49,9 +50,16 @@ fn is_of_guest(measured: &Measured) -> bool {
     }
 }
 
+/// The paths through guests.
+const GUEST_PATHS: [&str; 3] = ["packet", "disk", "guest-ipi"];
+
 /// Returns what is told of the host, in words.
 fn of_host((mut picture, mut diagnosis): (Picture, Diagnosis)) -> String {
     picture.guest_exits.clear();
+    picture.guest_paths.clear();
+    picture
+        .examples
+        .retain(|one| !GUEST_PATHS.contains(&one.path.as_str()));
     for row in picture.vcpus.iter_mut().flat_map(|report| &mut report.rows) {
         row.guest = None;
     }
@@ -63,6 +71,9 @@ fn of_host((mut picture, mut diagnosis): (Picture, Diagnosis)) -> String {
         timeline
             .lanes
             .retain(|lane| lane.group != LaneGroup::Guests);
+        timeline
+            .marks
+            .retain(|marks| !GUEST_PATHS.contains(&marks.label.as_str()));
         // Names stand behind those of the host.
         timeline.names = TimelineNames::default();
     }
@@ -81,14 +92,29 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
     let told = [A, B].map(|of| (files.add(&format!("guest-{}", of.tid), guest(of)), None));
     for options in [
         PictureOptions::default(),
+        PictureOptions::default().through_guests(),
         PictureOptions::to_report(),
         PictureOptions::to_compare(),
     ] {
+        let through_guests = !options.guest_paths.is_empty();
         let alone = pictures(&[&host], &[], &options).expect("it is a recording");
         let with = pictures(&[&host], &told, &options).expect("they fit");
         let [(picture, _)] = with.as_slice() else {
             panic!("{} pictures", with.len());
         };
+        // What is followed beside is exactly this, and stands apart.
+        let names = |paths: &[PathReport]| -> Vec<String> {
+            paths.iter().map(|path| path.name.clone()).collect()
+        };
+        let added = names(&picture.guest_paths);
+        assert_eq!(added, &GUEST_PATHS[..if through_guests { 3 } else { 0 }]);
+        let followed: Vec<&str> = options
+            .paths
+            .iter()
+            .map(|path| path.name.as_str())
+            .collect();
+        assert_eq!(names(&picture.paths), followed);
+        assert_eq!(names(&alone[0].0.guest_paths), Vec::<String>::new());
         // Each exit is of what its guest did, and each guest's idle task has its own row.
         let table = picture.guest_rows(ExitTable::Vmexit);
         let exits: u64 = table.iter().map(|row| row.stats.count()).sum();

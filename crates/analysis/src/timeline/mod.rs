@@ -82,6 +82,8 @@ pub struct Timeline {
     causes: Causes,
     scheduled: Scheduled,
     paths: Vec<OfPath>,
+    /// How many of the paths are the host's, if others follow.
+    of_host: Option<usize>,
     lost: MarkList,
     /// Time of the last event.
     now: u64,
@@ -111,6 +113,16 @@ impl Timeline {
                 threads: cells,
             },
             ..Timeline::default()
+        }
+    }
+
+    /// Says that of the paths those from this one on go through guests. They are marked as the others are, but do not say which
+    /// threads have lanes: the host's lanes are the same with guests and without.
+    #[must_use]
+    pub fn of_host(self, paths: usize) -> Timeline {
+        Timeline {
+            of_host: Some(paths),
+            ..self
         }
     }
 
@@ -231,6 +243,9 @@ impl Timeline {
             what: one.subject.unwrap_or(NOBODY),
         });
         of_path.examples.add(one);
+        if self.of_host.is_some_and(|paths| one.path >= paths) {
+            return;
+        }
         for reached in &one.reached {
             self.scheduled.takes_part(reached.thread);
             if let Some(task) = reached.task {
