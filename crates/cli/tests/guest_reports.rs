@@ -16,6 +16,12 @@ fn of_host(part: &Value) -> Value {
     for name in ["guests", "guest_exits"] {
         part.as_object_mut().expect("a part").remove(name);
     }
+    if let Some(paths) = part["paths"].as_array_mut() {
+        paths.retain(|path| {
+            let mut guests = paths::WITH_GUESTS.iter();
+            guests.all(|(name, _)| path["path"] != *name)
+        });
+    }
     let rows = part["vcpus"]["rows"].as_array_mut();
     for row in rows.into_iter().flatten() {
         row.as_object_mut().expect("a row").remove("guest");

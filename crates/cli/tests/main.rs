@@ -41,6 +41,7 @@ mod guest_compare;
 mod guest_export;
 mod guest_functions;
 mod guest_irqs;
+mod guest_paths;
 mod guest_questions;
 mod guest_reports;
 mod guest_stacks;

@@ -112,9 +112,9 @@ struct Path<'a> {
 }
 
 /// Returns the fields of a document.
-pub fn document(reports: &[PathReport]) -> Document<'_> {
+pub fn document<'r>(reports: impl IntoIterator<Item = &'r PathReport>) -> Document<'r> {
     Document {
-        paths: reports.iter().map(path_object).collect(),
+        paths: reports.into_iter().map(path_object).collect(),
     }
 }
 
@@ -180,10 +180,10 @@ const NEEDED: &str = "Paths are made of the events of KVM and of the scheduler: 
                       'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'.";
 
 /// Returns all paths as text.
-pub fn table(reports: &[PathReport], layout: Layout) -> String {
+pub fn table<'r>(reports: impl IntoIterator<Item = &'r PathReport>, layout: Layout) -> String {
     let mut out = String::new();
     let (found, none): (Vec<_>, Vec<_>) = reports
-        .iter()
+        .into_iter()
         .partition(|report| report.count > 0 || !report.dropped.is_empty());
     for (at, report) in found.iter().enumerate() {
         if at > 0 {

@@ -16,8 +16,7 @@ const GROUPS: usize = 4;
 pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let picture = recording.picture;
     let (found, none): (Vec<&PathReport>, Vec<&PathReport>) = picture
-        .paths
-        .iter()
+        .all_paths()
         .partition(|one| one.count > 0 || !one.dropped.is_empty());
     if found.is_empty() {
         out.nothing(match recording.is_printed() {
@@ -48,16 +47,7 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
         true => name.to_owned(),
         false => format!("{name}: {}", report.about),
     });
-    let mut own = format!("--path {}", invocation::argument(name));
-    // One that is followed on request alone is followed beside all others here, and what is known of who woke a vCPU may come
-    // from these.
-    if !::paths::BUILTIN.iter().any(|(built, _)| *built == name) {
-        let others = recording.picture.paths.iter();
-        for other in others.filter(|other| other.name != name) {
-            own.push_str(&format!(" --path {}", invocation::argument(&other.name)));
-        }
-    }
-    let command = recording.invocation.command("paths", &own);
+    let command = command(name, recording);
     let id = |what: &str| match what.is_empty() {
         true => format!("path-{name}"),
         false => format!("path-{name}-{what}"),
@@ -95,6 +85,36 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
     out.table(recording, told, |frame| table::dropped_html(report, frame));
     let example = recording.examples.iter().find(|one| one.path == name);
     examples(example, recording, out);
+}
+
+/// Returns the command that prints a path.
+fn command(name: &str, recording: &Recording<'_>) -> String {
+    let picture = recording.picture;
+    let mut own = format!("--path {}", invocation::argument(name));
+    let through_guests = is_through_guests(name, recording);
+    // One that is followed on request alone, or through guests, is followed beside all others here, and what is known of who woke
+    // a vCPU may come from these.
+    if !::paths::BUILTIN.iter().any(|(built, _)| *built == name) {
+        let most = if through_guests {
+            usize::MAX
+        } else {
+            picture.paths.len()
+        };
+        let others = picture.all_paths().take(most);
+        for other in others.filter(|other| other.name != name) {
+            own.push_str(&format!(" --path {}", invocation::argument(&other.name)));
+        }
+    }
+    match through_guests {
+        true => recording.invocation.command_with_guests("paths", &own),
+        false => recording.invocation.command("paths", &own),
+    }
+}
+
+/// Whether a path goes through guests.
+fn is_through_guests(name: &str, recording: &Recording<'_>) -> bool {
+    let mut paths = recording.picture.guest_paths.iter();
+    paths.any(|path| path.name == name)
 }
 
 /// A distribution as the script draws it.
@@ -196,7 +216,10 @@ fn examples(examples: Option<&PathExamples>, recording: &Recording<'_>, out: &mu
             invocation::argument(&one.path),
             one.number
         );
-        let command = recording.invocation.command("paths", &own);
+        let command = match is_through_guests(&one.path, recording) {
+            true => recording.invocation.command_with_guests("paths", &own),
+            false => recording.invocation.command("paths", &own),
+        };
         out.command(&format!("{}: {what} with its events", one.path), &command);
     }
 }

@@ -187,13 +187,18 @@ impl Summary<'_> {
     }
 
     fn paths(&self, out: &mut String) {
-        let paths = self.picture.paths.iter();
+        self.slowest("The slowest paths", &self.picture.paths, out);
+        self.slowest("Paths through the guests", &self.picture.guest_paths, out);
+    }
+
+    fn slowest(&self, title: &str, paths: &[PathReport], out: &mut String) {
+        let paths = paths.iter();
         let mut paths: Vec<&PathReport> = paths.filter(|path| path.count > 0).collect();
         if paths.is_empty() {
             return;
         }
         paths.sort_by_key(|path| std::cmp::Reverse(path.total.max()));
-        out.push_str("### The slowest paths\n\n");
+        let _ = writeln!(out, "### {title}\n");
         out.push_str(&render_paths::markdown(&paths, self.layout(PATHS)));
         out.push('\n');
         for path in paths.into_iter().take(STAGED) {

@@ -11,8 +11,8 @@ const ENOUGH: u64 = 20;
 
 /// Returns the path whose slow instances take longest: that with the highest 99th percentile among those with enough
 /// instances, if any has.
-fn slowest<'a>(input: &Input<'a>) -> Option<&'a PathReport> {
-    let paths = input.picture.paths.iter().filter(|path| path.count > 0);
+fn slowest(paths: &[PathReport]) -> Option<&PathReport> {
+    let paths = paths.iter().filter(|path| path.count > 0);
     paths.max_by_key(|path| (path.count >= ENOUGH, path.total.percentile(0.99)))
 }
 
@@ -42,16 +42,34 @@ fn stage(path: &PathReport) -> Option<String> {
     })
 }
 
-/// Returns what is known of it, in so many lines at most.
-pub(crate) fn lines(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
-    let Some(path) = slowest(input) else {
-        return Vec::new();
-    };
-    let label = (Tone::Strong, "slowest path: ");
+/// Returns how often it was seen, how long it took, and where most of that went.
+fn told(input: &Input<'_>, path: &PathReport) -> String {
     let mut text = took(input, path);
     if let Some(stage) = stage(path) {
         text.push_str(&format!("; {stage}"));
     }
+    text
+}
+
+/// Returns what is known of the host's slowest path and of the slowest one through guests, in so many lines at most. One through
+/// guests has several of the host's in it, so that it does not stand in their place.
+pub(crate) fn lines(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
+    let mut out = of_host(input, width, most);
+    if let Some(path) = slowest(&input.picture.guest_paths) {
+        let label = (Tone::Strong, "slowest through guests: ");
+        let text = told(input, path);
+        let room = most.saturating_sub(out.len()).min(2);
+        out.extend(wrapped(label, (Tone::Plain, &text), width, room));
+    }
+    out
+}
+
+fn of_host(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
+    let Some(path) = slowest(&input.picture.paths) else {
+        return Vec::new();
+    };
+    let label = (Tone::Strong, "slowest path: ");
+    let text = told(input, path);
     let mut out = wrapped(label, (Tone::Plain, &text), width, most.min(2));
     if let Some(slowest) = path.slow.as_ref().and_then(|slow| slow.slowest.as_ref()) {
         let text = format!(
@@ -70,6 +88,6 @@ pub(crate) fn lines(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
 
 /// Returns the same in one line.
 pub(crate) fn short(input: &Input<'_>) -> Option<String> {
-    let path = slowest(input)?;
+    let path = slowest(&input.picture.paths)?;
     Some(format!("path {}", took(input, path)))
 }

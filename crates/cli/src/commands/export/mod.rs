@@ -47,9 +47,9 @@ impl<'t> Together<'t> {
     }
 
     /// Returns the paths that are followed: where nobody named one, those through guests too.
-    fn paths(&self, args: &ExportArgs, wanted: &[lang::Path]) -> Vec<lang::Path> {
-        let mut all = wanted.to_vec();
-        if args.path.is_empty() && !self.guests().is_empty() {
+    fn paths(&self, wanted: &Wanted) -> Vec<lang::Path> {
+        let mut all = wanted.paths.clone();
+        if !wanted.named && !self.guests().is_empty() {
             all.extend(paths::with_guests());
         }
         all
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
                     quality: events::csv(&recording, &together.paired, Box::new(out))?,
                     left_out: Vec::new(),
                 },
-                Some(first) => first.write(&together.paths(args, &wanted), &together, out)?,
+                Some(first) => first.write(&together.paths(&wanted), &together, out)?,
             };
             Ok(())
         };
@@ -172,12 +172,22 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
     Ok(kind)
 }
 
+/// The paths that were asked for.
+struct Wanted {
+    paths: Vec<lang::Path>,
+    /// Whether somebody named them; else they are the host's built-in ones.
+    named: bool,
+}
+
 /// Returns the paths that were asked for.
-fn wanted(args: &ExportArgs) -> Result<Vec<lang::Path>> {
+fn wanted(args: &ExportArgs) -> Result<Wanted> {
     let named = args.path.iter().map(|name| read_path(name));
-    let mut wanted = named.collect::<Result<Vec<_>>>()?;
-    if wanted.is_empty() {
-        wanted = paths::all_builtin();
-    }
-    Ok(wanted)
+    let paths = named.collect::<Result<Vec<_>>>()?;
+    Ok(match paths.is_empty() {
+        true => Wanted {
+            paths: paths::all_builtin(),
+            named: false,
+        },
+        false => Wanted { paths, named: true },
+    })
 }

@@ -6,7 +6,6 @@ use analysis::Picture;
 use anyhow::Result;
 use event::Quality;
 use export::markdown::Summary;
-use paths::lang;
 use render::info::GuestRow;
 use render::{diagnose, exits, info, paths as render_paths, sched, vcpus};
 use report::quoted;
@@ -19,6 +18,8 @@ use crate::answer::Answer;
 use crate::args::{Format, Kind};
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
 use crate::commands::info::{head, row};
+
+use super::Wanted;
 
 /// A file's text, and what the recording lacks.
 pub(super) struct Text {
@@ -52,17 +53,16 @@ pub(super) fn text(
     kind: Kind,
     session: &Session,
     host: &HostInput<'_>,
-    wanted: Vec<lang::Path>,
+    wanted: Wanted,
 ) -> Result<Text> {
-    let mut options = PictureOptions::default();
+    let mut options = match wanted.named {
+        true => PictureOptions::default(),
+        false => PictureOptions::default().through_guests(),
+    };
     // Rules look at paths that nobody may have asked for.
-    let mut asked: Vec<String> = wanted.iter().map(|path| path.name.clone()).collect();
+    let asked: Vec<String> = wanted.paths.iter().map(|path| path.name.clone()).collect();
     options.paths.retain(|path| !asked.contains(&path.name));
-    options.paths.extend(wanted);
-    if host.has_guests() {
-        // Where a picture has these, they belong to it.
-        asked.extend(paths::with_guests().into_iter().map(|path| path.name));
-    }
+    options.paths.extend(wanted.paths);
     let Taken {
         mut picture,
         header,
@@ -139,7 +139,7 @@ fn document(
         guest_exits: exits::tables(picture.isa, &picture.guest_exits),
         vcpus: picture.vcpus.as_ref().map(vcpus::document),
         sched: picture.sched.as_ref().map(sched::document),
-        paths: render_paths::document(&picture.paths),
+        paths: render_paths::document(picture.all_paths()),
         findings: diagnose::findings(&diagnosis.findings),
     })
 }

@@ -26,7 +26,7 @@ pub(super) struct Recording<'a> {
     sched: Option<sched::Document<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vcpus: Option<vcpus::Document>,
-    /// Those that rules look at.
+    /// Those that rules look at, and behind them those through guests whose recordings were given.
     #[serde(flatten)]
     paths: Option<paths::Document<'a>>,
     /// Of what perf stat printed.
@@ -41,6 +41,7 @@ pub(super) struct Recording<'a> {
 /// Returns a recording's part of the document.
 pub(super) fn recording(part: &Part) -> Recording<'_> {
     let picture = &part.picture;
+    let any_paths = picture.all_paths().next().is_some();
     let counted = !picture.counts.is_empty();
     Recording {
         input: &part.name,
@@ -49,7 +50,7 @@ pub(super) fn recording(part: &Part) -> Recording<'_> {
         guest_exits: exits::tables(picture.isa, &picture.guest_exits),
         sched: picture.sched.as_ref().map(sched::document),
         vcpus: picture.vcpus.as_ref().map(vcpus::document),
-        paths: (!picture.paths.is_empty()).then(|| paths::document(&picture.paths)),
+        paths: any_paths.then(|| paths::document(picture.all_paths())),
         counts: counted
             .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),
         recording_cost: analysis::recording_cost(picture)

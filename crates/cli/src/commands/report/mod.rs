@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let session = opening::session(&args.common, &beside, &inputs)?;
     let options = match args.output {
         Some(_) => PictureOptions::to_report(),
-        None => PictureOptions::default(),
+        None => PictureOptions::default().through_guests(),
     };
     let mut parts = Vec::new();
     let mut tables = Tables::default();

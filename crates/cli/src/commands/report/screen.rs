@@ -2,7 +2,7 @@
 
 use analysis::{ExitTable, Origin};
 use render::screen::{self, Input, Line};
-use render::{Layout, cost, diagnose, exits, info, perf_stat, quality, sched, vcpus};
+use render::{Layout, cost, diagnose, exits, info, paths, perf_stat, quality, sched, vcpus};
 
 use super::part::Part;
 use crate::output;
@@ -61,6 +61,7 @@ impl Part {
             out.push_str(&sched::table(report, self.layout()));
             out.push('\n');
         }
+        out.push_str(&self.guest_paths());
         if !picture.counts.is_empty() {
             let counts = analysis::ratios(picture);
             out.push_str(&perf_stat::table(
@@ -103,6 +104,18 @@ impl Part {
             return String::new();
         };
         vcpus::table(report, false, self.layout()) + "\n"
+    }
+
+    /// Returns tables of the paths through guests that were found.
+    fn guest_paths(&self) -> String {
+        let paths = self.picture.guest_paths.iter();
+        let mut found = paths
+            .filter(|path| path.count > 0 || !path.dropped.is_empty())
+            .peekable();
+        match found.peek() {
+            Some(_) => paths::table(found, self.layout()) + "\n",
+            None => String::new(),
+        }
     }
 
     fn exits(&self) -> String {
