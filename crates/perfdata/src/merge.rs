@@ -201,6 +201,29 @@ impl Queue {
         self.entries = Vec::new();
     }
 
+    /// Gives up the record that was added last, if it is at this place of the input. Returns whether it was.
+    #[cold]
+    pub(crate) fn give_up(&mut self, at: usize) -> bool {
+        let Some(open) = self.open.as_mut() else {
+            return false;
+        };
+        let last = match self.indexing {
+            true => self.entries.last().is_some_and(|last| last.at() == at),
+            false => (open.run.at..open.run.end).contains(&at),
+        };
+        if !last || open.run.buffer != 0 {
+            return false;
+        }
+        self.entries.pop();
+        open.run.end = at;
+        if at <= open.run.at {
+            self.open = None;
+        } else if let Some(last) = self.entries.last() {
+            open.last_time = last.time;
+        }
+        true
+    }
+
     /// Ends the run being extended: what follows may not be part of it.
     pub(crate) fn close(&mut self) {
         let Some(open) = self.open.take() else {

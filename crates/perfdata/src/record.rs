@@ -64,6 +64,11 @@ impl Header {
         })
     }
 
+    /// Whether no record begins like this: its kind or size is impossible.
+    pub(crate) fn is_none(self) -> bool {
+        self.size < HEADER || self.kind == 0 || self.kind > kind::HIGHEST
+    }
+
     /// Reads the header at `at` in a byte order known only now.
     pub(crate) fn read_in(data: &[u8], at: usize, endian: Endian) -> Option<Header> {
         match endian {
@@ -167,6 +172,9 @@ pub enum SideRecord<'a> {
         /// Who counted.
         source: LostSource,
     },
+    /// Bytes were skipped that hold no records: nobody knows of which CPUs there were some. A hole is told two or three times, so that each
+    /// CPU hears of it before the first of its records behind the hole, and when the round ends that has the hole.
+    Skipped,
 }
 
 /// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.

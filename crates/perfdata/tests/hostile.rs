@@ -45,9 +45,17 @@ fn records_behind_garbage_survive_where_there_are_too_many_for_the_index() {
     }
     let (out, totals, truncated) = walk(&pipe(&records));
     assert!(!truncated);
-    assert_eq!(totals.skipped_bytes, 11 * 64);
-    assert_eq!(out.len() as u64, COUNT);
-    assert!(out.iter().zip(1000..).all(|(o, time)| o.time() == time));
+    assert_eq!((totals.skipped_bytes, totals.holes), (11 * 64, 11));
+    let is_sample = |one: &&Out| matches!(one, Out::Sample { .. });
+    // The record before a hole is taken for a part of it.
+    let samples: Vec<u64> = out.iter().filter(is_sample).map(Out::time).collect();
+    let kept = (0..COUNT).filter(|time| time % 100_000 != 50_000);
+    assert!(samples.into_iter().eq(kept.map(|time| 1000 + time)));
+    assert_eq!(totals.samples, [COUNT - 11]);
+    // Each hole behind the record before that, and the last one once more at the end.
+    let holes = out.iter().filter(|one| !is_sample(one)).map(Out::time);
+    let behind = (0..11).map(|hole| 50_999 + hole * 100_000);
+    assert!(holes.eq(behind.chain([1000 + COUNT - 1])));
 }
 
 #[test]
@@ -129,4 +137,55 @@ fn a_recording_that_ends_in_unwanted_samples_is_complete() {
     let (out, totals) = walk_wanting(&data, &[perfdata::Want::InOrder, perfdata::Want::No]);
     assert!(!totals.truncated);
     assert_eq!((out.len(), totals.samples), (1, vec![1, 1]));
+}
+
+/// What a visitor hears of a recording with holes: times of samples, and of holes as negative numbers.
+#[derive(Default)]
+struct Told(Vec<i64>);
+
+impl perfdata::Visitor for Told {
+    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> std::ops::ControlFlow<()> {
+        self.0.push(sample.time.cast_signed());
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn side(&mut self, time: u64, cpu: i32, _: u16, record: &perfdata::SideRecord<'_>) {
+        if *record == perfdata::SideRecord::Skipped {
+            assert_eq!(cpu, -1);
+            self.0.push(-time.cast_signed());
+        }
+    }
+}
+
+#[test]
+fn a_hole_is_told_where_each_cpu_misses_something() {
+    let round = framed(false, 68, 0, &[]);
+    let mut records = Vec::new();
+    // Two CPUs, one after the other in each round. The hole takes the end of what the first one had and the beginning of the other's.
+    records.extend(
+        [
+            sample(10),
+            sample(20),
+            sample(15),
+            sample(25),
+            round.clone(),
+        ]
+        .concat(),
+    );
+    // It begins in the middle of a record, which is given up.
+    records.extend([sample(30), sample(32), sample(33)].concat());
+    records.extend([0; 48]);
+    records.extend([sample(48), round.clone()].concat());
+    records.extend([sample(40), sample(60), sample(50), round].concat());
+    let bytes = pipe(&records);
+    let data = perfdata::PerfData::parse(&bytes).unwrap();
+    for threads in [1, 2] {
+        for want in [perfdata::Want::InOrder, perfdata::Want::OfThread] {
+            let mut told = Told::default();
+            let totals = data.walk_on(threads, &[want], &mut told);
+            assert_eq!((totals.holes, totals.skipped_bytes), (1, 48));
+            let expected = [10, 15, 20, 25, -25, 30, 32, -32, 40, 48, -48, 50, 60];
+            assert_eq!(told.0, expected, "{threads} {want:?}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use event::{
-    Body, CallBranches, CallChain, Event, EventType, LostKind, Order, Place, Quality,
+    Body, CallBranches, CallChain, Event, EventType, LostKind, NONE, Order, Place, Quality,
     RecordingCost, Sample, Side, Sink, UserStack,
 };
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
@@ -230,7 +230,8 @@ impl<'r> PerfReader<'r> {
         let cut = totals.truncated || self.data.data_truncated();
         let mut quality = Quality {
             // Both count the same losses: the ring where they happened, the sums at the end (perf 6.1 on).
-            lost_events: totals.lost_ring.max(totals.lost_samples),
+            // Of a hole nobody knows more than that there were some.
+            lost_events: totals.lost_ring.max(totals.lost_samples) + totals.holes,
             truncated: totals.truncated || self.data.truncated(),
             uneven_from: totals.whole_until.filter(|_| cut),
             warnings: Vec::new(),
@@ -268,8 +269,9 @@ impl<'r> PerfReader<'r> {
         }
         if totals.skipped_bytes > 0 {
             quality.warn(format!(
-                "Bytes that hold no records and were skipped: {}.",
-                totals.skipped_bytes
+                "{} hold no records and were skipped. The events that were there are missing; they count as {}, one for each place.",
+                words::plural(totals.skipped_bytes, "byte"),
+                words::plural(totals.holes, "lost event")
             ));
         }
         if totals.aux_bytes > 0 {
@@ -481,6 +483,13 @@ impl Visitor for Push<'_> {
                     LostSource::Ring => LostKind::Ring,
                     LostSource::Samples => LostKind::Sum,
                 },
+            },
+            SideRecord::Skipped => Side::Lost {
+                time,
+                cpu: NONE,
+                buffer: 0,
+                count: None,
+                kind: LostKind::Ring,
             },
             _ => return,
         };

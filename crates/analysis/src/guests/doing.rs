@@ -9,6 +9,9 @@ const MAX_NAMES: usize = 1 << 12;
 /// Interrupts within each other that are followed: hard interrupts of Linux do not nest, but for those that cannot be masked.
 const MAX_DEPTH: usize = 8;
 
+/// An interrupt of which the event says neither handler nor number: beyond all names.
+const NAMELESS: u16 = u16::MAX;
+
 /// The softirqs by their numbers (`enum` in `include/linux/interrupt.h`, `softirq_to_name` in `kernel/softirq.c`).
 const SOFTIRQS: [&str; 10] = [
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
@@ -245,7 +248,7 @@ impl Cpu {
                         match (name.get(event, data), irq) {
                             (Some(FieldValue::Text(name)), _) => kinds.name(&name),
                             (_, Some(irq)) => kinds.name(&format!("irq {irq}")),
-                            (_, None) => kinds.name("interrupt"),
+                            (_, None) => NAMELESS,
                         }
                     }
                 };

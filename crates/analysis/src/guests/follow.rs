@@ -1,6 +1,6 @@
 //! Follows what guests' CPUs do, for analyses of the host.
 
-use event::{EventType, Side};
+use event::{EventType, LostKind, NONE, Side};
 use model::ByNumber;
 
 use super::doing::{Cpu, Doing, Kinds};
@@ -53,7 +53,13 @@ impl Follow {
         mut forgotten: impl FnMut(i32, u64),
     ) {
         let (time, only) = match side {
-            Side::Lost { time, cpu, .. } => (*time, Some(*cpu)),
+            // The recorder's sum at the end counts again what the ring told.
+            Side::Lost {
+                time,
+                cpu,
+                kind: LostKind::Ring,
+                ..
+            } => (*time, Some(*cpu).filter(|cpu| *cpu != NONE)),
             Side::End { time, cpu } => (*time, *cpu),
             _ => return,
         };
@@ -88,5 +94,73 @@ impl Follow {
     /// Returns whether the guests' recordings have interrupts, and softirqs.
     pub(crate) fn has(&self) -> (bool, bool) {
         (self.kinds.interrupts, self.kinds.softirqs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::{Body, Data, Decoder, Event, Kind};
+
+    use super::*;
+
+    fn lost(cpu: i32, kind: LostKind) -> Side<'static> {
+        Side::Lost {
+            time: 50,
+            cpu,
+            buffer: 0,
+            count: None,
+            kind,
+        }
+    }
+
+    /// Two CPUs of a guest run a task each; returns what is forgotten at a side record.
+    fn forgotten(machine: u16, side: &Side<'_>) -> Vec<(i32, u64)> {
+        let ty = EventType {
+            index: 0,
+            machine: 1,
+            system: "sched",
+            name: "sched_wakeup",
+            label: "sched:sched_wakeup",
+            kind: Kind::SchedWakeup,
+            format: None,
+            decoder: Decoder::default(),
+            recorded: true,
+        };
+        let mut follow = Follow::default();
+        assert!(follow.wants(&ty));
+        for cpu in [0, 1] {
+            let event = Event {
+                time: 10,
+                cpu,
+                tid: 7,
+                pid: -1,
+                ty: &ty,
+                body: Body::None,
+                sample: None,
+                buffer: 0,
+                comm: None,
+            };
+            let guest = GuestEvent {
+                event: &event,
+                data: &Data::Other,
+                vcpu_tid: Some(100 + cpu),
+            };
+            assert_eq!(follow.takes(&guest), Some((100 + cpu, Doing::Task(7))));
+        }
+        let mut found = Vec::new();
+        follow.side(machine, side, |tid, time| found.push((tid, time)));
+        for (tid, _) in &found {
+            assert_eq!(follow.doing(*tid), Doing::Unknown);
+        }
+        found
+    }
+
+    #[test]
+    fn a_loss_of_nobody_knows_which_cpu_is_one_of_all() {
+        assert_eq!(forgotten(1, &lost(1, LostKind::Ring)), [(101, 50)]);
+        let all = [(100, 50), (101, 50)];
+        assert_eq!(forgotten(1, &lost(NONE, LostKind::Ring)), all);
+        assert_eq!(forgotten(1, &lost(1, LostKind::Sum)), []);
+        assert_eq!(forgotten(2, &lost(NONE, LostKind::Ring)), []);
     }
 }

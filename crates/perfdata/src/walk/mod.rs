@@ -4,6 +4,7 @@
 //! is older than the newest record of the round before the last can then no longer be overtaken, and goes
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
+mod hole;
 mod out;
 mod pieces;
 mod places;
@@ -28,6 +29,7 @@ use crate::merge::{Entry, Queue};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, Header, kind};
 
+use hole::LastRead;
 use out::{Direct, Origin, Out};
 pub use pieces::Pieces;
 use places::Places;
@@ -101,6 +103,9 @@ struct Walk<'w, 'r, 'a, O: Out, const BIG: bool> {
     /// The same of the round before that: whatever CPU it is of, nothing older comes any more.
     whole_until: u64,
     last_out: u64,
+    last_read: LastRead,
+    /// The last hole of this round: its first byte, and the one behind it.
+    hole: Option<(usize, usize)>,
     /// The visitor wants no more.
     stop: bool,
     /// The input cannot be read on, what was read still goes out.
@@ -147,6 +152,8 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
             flush_to: 0,
             whole_until: 0,
             last_out: 0,
+            last_read: LastRead::default(),
+            hole: None,
             stop: false,
             stop_reading: false,
             chunks: Chunks::default(),
@@ -196,15 +203,13 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
                 self.cut(at, end);
                 break;
             };
-            if header.size < HEADER || header.kind == 0 || header.kind > kind::HIGHEST {
+            if header.is_none() {
                 let Some(next) = self.resync(data, at, end) else {
                     self.totals.truncated = true;
-                    self.totals.skipped_bytes += (end - at) as u64;
+                    self.skipped(at, end);
                     break;
                 };
-                self.totals.skipped_bytes += (next - at) as u64;
-                // A run is one range of bytes without gaps.
-                self.queue.close();
+                self.skipped(at, next);
                 at = next;
                 continue;
             }
@@ -241,6 +246,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
     fn finish(mut self, end: usize) -> (Totals, O) {
         self.finish_stream();
         self.queue.close();
+        self.end_hole();
         self.flush(u64::MAX);
         let start = self.reading.recording.start;
         self.totals.whole_until = (!self.stop).then_some(self.whole_until);
@@ -298,7 +304,9 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
             buffer: 0,
             piece: None,
         };
+        let last_read = &mut self.last_read;
         scan::<BIG>(&places, &data[..end], start, &mut self.counters, |one| {
+            last_read.is(one.time, one.at);
             if !unordered.takes::<O, BIG>(&reading.recording.attrs, &one, from, sent, out) {
                 queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
             }
@@ -324,6 +332,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
             Entry::SIDE
         };
         let time = self.reading.time_of::<BIG>(header, body, attr);
+        self.last_read.is(time, at);
         if attr != Entry::SIDE {
             let want = match self.counters[attr as usize].want {
                 // What was unpacked is kept no longer than runs need it.
@@ -418,6 +427,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
 
     fn finish_round(&mut self) {
         self.queue.close();
+        self.end_hole();
         self.flush(self.flush_to);
         self.whole_until = self.flush_to;
         self.flush_to = self.newest();

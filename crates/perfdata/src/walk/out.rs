@@ -98,6 +98,10 @@ impl<V: Visitor, const BIG: bool> Out for Direct<'_, '_, '_, V, BIG> {
         let Some(header) = Header::read::<BIG>(from.data, at) else {
             return goes_on;
         };
+        if header.is_none() {
+            self.visitor.side(time, -1, 0, &SideRecord::Skipped);
+            return goes_on;
+        }
         let body = from.data.get(at + HEADER..at + header.size);
         let body = body.unwrap_or_default();
         let layout = self.reading.trailer::<BIG>(body);

@@ -62,7 +62,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
             let rest = if run.entry < run.entry_end {
                 self.push_indexed(from, run, limit)
             } else {
-                self.push_range(from, run, limit)
+                self.push_range(from, run, (time, limit))
             };
             match rest {
                 Some(Rest { time, entry, at }) => self.queue.first_goes_on(time, entry, at),
@@ -109,12 +109,22 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
 
     /// The same for a run without an index: walks its bytes again.
     #[cold]
-    fn push_range(&mut self, from: Origin<'_>, run: Run, limit: u64) -> Option<Rest> {
+    fn push_range(
+        &mut self,
+        from: Origin<'_>,
+        run: Run,
+        (begins, limit): (u64, u64),
+    ) -> Option<Rest> {
         let second = self.queue.second();
         let mut first = true;
         let mut at = run.at;
         while at < run.end && !self.stop {
             let header = Header::read::<BIG>(from.data, at)?;
+            if header.is_none() {
+                // A hole, which is a run of its own.
+                self.push(from, at, begins, Entry::SIDE);
+                return None;
+            }
             let next = at + header.size.max(HEADER);
             let body = from.data.get(at + HEADER..next)?;
             let attr = if header.kind == kind::SAMPLE {

@@ -207,6 +207,16 @@ impl Unordered {
         true
     }
 
+    /// Gives up the sample that was taken last into a list, if it is at this place. Returns whether it was.
+    #[cold]
+    pub(super) fn give_up(&mut self, at: usize) -> bool {
+        let list = self.last.1.map(|list| list as usize);
+        let thread = list.and_then(|list| self.threads.list.get_mut(list));
+        let last = thread.and_then(|thread| thread.entries.pop_if(|last| last.at() == at));
+        self.listed -= usize::from(last.is_some());
+        last.is_some()
+    }
+
     /// Whether a sample of a run is in its thread's list, or was.
     pub(super) fn kept(&self, tid: i32, at: usize, run: u64) -> bool {
         let list = self.by_tid.get(&tid);

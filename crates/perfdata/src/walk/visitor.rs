@@ -85,6 +85,8 @@ pub struct Totals {
     pub aux_bytes: u64,
     /// Bytes skipped because no record could be found in them.
     pub skipped_bytes: u64,
+    /// How often bytes were skipped.
+    pub holes: u64,
     /// Whether the records end in the middle of one.
     pub truncated: bool,
     /// Up to which time nothing can be missing if the file was cut off: perf reads one CPU's buffer after another, and what
