@@ -168,8 +168,14 @@ fn events_are_counted_as_the_programs_in_the_kernel_count() {
             (&"both".into(), &3.into())
         );
         let of = |name: &str| vcpus[0][name].as_u64().expect("a number");
-        // It sleeps 2 ms each time, and is woken each time.
-        assert!(of("woken") > 5, "{document}");
+        // It sleeps 2 ms each time, and is woken each time. Some kernels keep many wake-ups to themselves (`Summary::withheld`): not
+        // from the programs, and how many it says.
+        let withheld = document["dropped"]["withheld"].as_u64();
+        let withheld = withheld.expect("a number");
+        assert!(of("woken") + withheld > 5, "{document}");
+        let lost = document["quality"]["lost_events"].as_u64();
+        assert!(lost.is_some_and(|lost| lost >= withheld), "{document}");
+        assert!(document["counted_by"] == "events" || withheld == 0);
         let waits = of("woken_ns") + of("preempted_ns");
         assert!(
             of("runnable_ns") <= waits + of("observed_ns") / 2,

@@ -352,6 +352,7 @@ impl Live {
                 behind: dropped(raw::dropped::BLAMES) + dropped(raw::dropped::WAITING),
                 threads: self.dropped_threads,
                 events: 0,
+                withheld: 0,
             },
             ..Snapshot::default()
         };

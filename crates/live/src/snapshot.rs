@@ -255,6 +255,8 @@ pub struct Dropped {
     pub threads: u64,
     /// Events that found no room in a ring, where they are counted out of the kernel's rings.
     pub events: u64,
+    /// Events that the kernel counted and neither wrote to its rings nor counted as lost: at least so many.
+    pub withheld: u64,
 }
 
 /// All that was counted.
@@ -360,6 +362,7 @@ impl Snapshot {
                 behind: self.dropped.behind.saturating_sub(earlier.dropped.behind),
                 threads: self.dropped.threads,
                 events: self.dropped.events.saturating_sub(earlier.dropped.events),
+                withheld: self.dropped.withheld.saturating_sub(earlier.dropped.withheld),
             },
         };
         since

@@ -51,13 +51,21 @@ impl Summary {
     /// Kernels since February 2026 (stable ones too: 6.18.44 does it) count an event before they look whether it may be written, which
     /// it may not while its CPU's events are being put on and off (`perf_swevent_event` in `kernel/events/core.c`).
     pub fn withheld(&self) -> Option<u64> {
+        self.withheld_of(self.count())
+    }
+
+    /// Returns how often the kernel counted the events, all together.
+    pub fn count(&self) -> u64 {
+        let counts = self.events.iter().map(|one| one.count);
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// Returns how many of so many events, counted before the rings were read last, the kernel neither wrote nor counted as lost: at
+    /// least so many, as what was written or lost since then is taken for some of them. `None` as in [`Summary::withheld`].
+    pub fn withheld_of(&self, count: u64) -> Option<u64> {
         if self.events.iter().any(|one| one.sampled) {
             return None;
         }
-        let count = self
-            .events
-            .iter()
-            .fold(0u64, |sum, one| sum.saturating_add(one.count));
         Some(
             count
                 .saturating_sub(self.lost()?)

@@ -89,6 +89,7 @@ impl Metrics {
             ("rows", dropped.rows),
             ("behind", dropped.behind),
             ("events", dropped.events),
+            ("withheld", dropped.withheld),
         ] {
             let _ = writeln!(out, "trapline_dropped_total{{what=\"{what}\"}} {count}");
         }

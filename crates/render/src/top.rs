@@ -284,6 +284,7 @@ struct Dropped {
     behind: u64,
     threads: u64,
     events: u64,
+    withheld: u64,
 }
 
 /// The fields of a document.
@@ -334,6 +335,7 @@ pub fn document(named: &Named) -> Document {
             behind: named.dropped.behind,
             threads: named.dropped.threads,
             events: named.dropped.events,
+            withheld: named.dropped.withheld,
         },
     }
 }
@@ -458,7 +460,13 @@ pub fn warnings(named: &Named) -> Vec<String> {
         let events = words::plural(dropped.events, "event");
         format!("{events} found no room in the kernel's rings and are counted nowhere")
     });
-    told.chain(threads).chain(events).collect()
+    let withheld = (dropped.withheld > 0).then(|| {
+        let withheld = words::plural(dropped.withheld, "event");
+        format!(
+            "the kernel counted {withheld} that it neither wrote to its rings nor counted as lost: what is counted here lacks them"
+        )
+    });
+    told.chain(threads).chain(events).chain(withheld).collect()
 }
 
 /// The views, for the description of columns.

@@ -63,7 +63,7 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
     let named = watch.named(&interval, choice);
     let mut told = Quality {
         warnings: watch.warnings(),
-        lost_events: named.dropped.events,
+        lost_events: named.dropped.events + named.dropped.withheld,
         ..Quality::default()
     };
     for warning in top::warnings(&named) {

@@ -163,15 +163,21 @@ fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Resu
     turn(&mut flight, &mut events)?;
     // Who waits for the beginning may be gone: then so is who asks.
     let _ = begun.send(flight.so_far()?.lost().is_some());
+    let mut withheld = 0;
     loop {
         turn(&mut flight, &mut events)?;
         match asked.try_recv() {
             Ok(Ask::Snapshot(tell)) => {
+                let before = flight.so_far()?;
                 for _ in 0..TURNS_BEHIND {
                     turn(&mut flight, &mut events)?;
                 }
                 let mut snapshot = events.snapshot();
-                snapshot.dropped.events = flight.so_far()?.lost().unwrap_or(0);
+                let now = flight.so_far()?;
+                snapshot.dropped.events = now.lost().unwrap_or(0);
+                // What was counted then has been taken out of the rings by now, or never will be. What was written since hides some of it.
+                withheld = withheld.max(now.withheld_of(before.count()).unwrap_or(0));
+                snapshot.dropped.withheld = withheld;
                 let _ = tell.send(snapshot);
             }
             Ok(Ask::Follow(vcpus, threads)) => events.follow(vcpus, threads),
