@@ -30,13 +30,15 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
     out
 }
 
-/// Appends text behind a label, broken at the width and indented under itself.
+/// Appends text behind a label, broken at the width and indented under itself. Names and paths have hyphens, and are not broken there, so
+/// that they can be found and copied.
 pub fn wrap(out: &mut String, label: &str, text: &str, width: usize) {
     let indent = " ".repeat(label.len());
     let text = crate::clean(text);
     let options = textwrap::Options::new(width.max(40))
         .initial_indent(label)
         .subsequent_indent(&indent)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(false);
     for line in textwrap::wrap(&text, options) {
         out.push_str(&line);

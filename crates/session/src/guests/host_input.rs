@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use source::ReaderOptions;
 
@@ -20,6 +21,8 @@ pub struct HostInput<'s> {
     guests: Vec<OfGuest<'s>>,
     /// What its folder has and could not be taken, a full sentence each.
     left_out: Vec<String>,
+    /// The names of those of its folder that were found to be its guests: told by [`HostInput::paired`].
+    of_folder: OnceLock<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -71,6 +74,7 @@ impl Session {
             path: recording.to_owned(),
             guests: Vec::new(),
             left_out: Vec::new(),
+            of_folder: OnceLock::new(),
         };
         for (path, told) in guests {
             let mut input = self.input(path)?;
@@ -117,6 +121,7 @@ impl Session {
                     path: path.clone(),
                     guests: Vec::new(),
                     left_out: Vec::new(),
+                    of_folder: OnceLock::new(),
                 };
                 hosts.push((at, host));
             }
@@ -234,10 +239,17 @@ impl<'s> HostInput<'s> {
         &self.path
     }
 
-    /// Returns the names of all, the host's first.
+    /// Returns the names of all that is used, the host's first. Of guests in its folder these are known when it has been seen whose they
+    /// are ([`HostInput::paired`]); before, they are not among them.
     pub fn names(&self) -> Vec<String> {
-        let guests = self.guests.iter().map(|guest| guest.input.name());
-        let all = std::iter::once(self.input.name()).chain(guests);
+        let of_folder = self.of_folder.get().map_or(&[][..], Vec::as_slice);
+        let guests = self
+            .guests
+            .iter()
+            .map(|guest| (guest.in_folder, guest.input.name()));
+        let used = guests
+            .filter(|(in_folder, name)| !in_folder || of_folder.iter().any(|one| one == name));
+        let all = std::iter::once(self.input.name()).chain(used.map(|(_, name)| name));
         all.map(str::to_owned).collect()
     }
 
@@ -247,10 +259,10 @@ impl<'s> HostInput<'s> {
         std::iter::once(self.path.as_path()).chain(guests.map(|guest| guest.path.as_path()))
     }
 
-    /// Returns the paths of its guests, and the VMs that they are said to be of.
+    /// Returns the paths of its guests that were given, and the VMs that they are said to be of: what stands in its folder comes with that.
     pub fn guests(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
-        let all = self.guests.iter();
-        all.map(|guest| (guest.path.as_path(), guest.told.as_deref()))
+        let given = self.guests.iter().filter(|guest| !guest.in_folder);
+        given.map(|guest| (guest.path.as_path(), guest.told.as_deref()))
     }
 
     /// Returns whether there are any guests.
@@ -284,6 +296,14 @@ impl<'s> HostInput<'s> {
             }
             false => Err(error),
         })?;
+        // Whoever looked first saw the same.
+        let _ = self.of_folder.set(
+            guests
+                .iter()
+                .map(|guest| guest.name().to_owned())
+                .filter(|name| in_folder(name))
+                .collect(),
+        );
         Ok(Paired {
             guests,
             left_out: out,

@@ -82,7 +82,6 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let given = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &given)?;
     let host = session.host(&args.recording, &args.guests.told())?;
-    let name = host.names().join(", ");
     let mut told = Told::default();
     if matches!(kind, Kind::Md | Kind::Json) {
         let text = whole::text(kind, &session, &host, wanted)?;
@@ -120,7 +119,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
             })?;
         }
     }
-    output::say_lacks(&name, &told.quality)?;
+    output::say_lacks(&host.names().join(", "), &told.quality)?;
     if to_standard_output(args) {
         for sentence in &told.left_out {
             writeln!(io::stderr(), "{sentence}")?;

@@ -118,7 +118,7 @@ fn given(host: &HostInput<'_>) -> String {
         }
     });
     let guests: String = guests.collect();
-    format!("{}{guests}", quoted(host.input().name().as_ref()))
+    format!("{}{guests}", quoted(host.path().as_os_str()))
 }
 
 fn document(
