@@ -52,6 +52,8 @@ pub struct About {
 pub struct Picture {
     /// The files it comes from.
     pub names: Vec<String>,
+    /// The recordings of guests that were walked with it.
+    pub guests: Vec<String>,
     /// Where its printed tables stand in their files, and under what heading.
     pub places: Vec<String>,
     /// What it says of its machine and recorder.

@@ -79,7 +79,15 @@ pub(crate) fn quality(name: &str, quality: &Quality) -> String {
 pub(crate) fn qualities<'p>(pictures: impl IntoIterator<Item = &'p Picture>) -> String {
     let pictures = pictures.into_iter();
     pictures
-        .map(|one| format!("\n{}", quality(&one.names.join(", "), &one.quality)))
+        .map(|one| {
+            let names: Vec<&str> = one
+                .names
+                .iter()
+                .chain(&one.guests)
+                .map(String::as_str)
+                .collect();
+            format!("\n{}", quality(&names.join(", "), &one.quality))
+        })
         .collect()
 }
 

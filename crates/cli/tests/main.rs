@@ -44,6 +44,7 @@ mod guest_irqs;
 mod guest_paths;
 mod guest_questions;
 mod guest_reports;
+mod guest_several;
 mod guest_stacks;
 mod guests;
 mod guides;

@@ -362,7 +362,10 @@ impl Snapshot {
                 behind: self.dropped.behind.saturating_sub(earlier.dropped.behind),
                 threads: self.dropped.threads,
                 events: self.dropped.events.saturating_sub(earlier.dropped.events),
-                withheld: self.dropped.withheld.saturating_sub(earlier.dropped.withheld),
+                withheld: self
+                    .dropped
+                    .withheld
+                    .saturating_sub(earlier.dropped.withheld),
             },
         };
         since

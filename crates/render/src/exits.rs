@@ -41,12 +41,12 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
             vms::cell(e.row.vm_name.as_deref().unwrap_or_default(), e.row.vm_pid)
         })
         .text_only()
-        .heading("VM", 8)
+        .heading("VM", VM_WIDTH)
         .only_if(is_grouped, |table| {
             table
                 .column("vm_pid", Number, |e| e.row.vm_pid)
                 .column("vcpu", Number, |e| e.row.vcpu)
-                .heading("vCPU", 4)
+                .heading("vCPU", VCPU_WIDTH)
                 .gap(" ")
         })
         .column("reason", Text, narrow_key)
@@ -217,6 +217,10 @@ fn is_split(exit: &Exit<'_>) -> bool {
 /// Columns of the key.
 const KEY_WIDTH: usize = 20;
 
+/// Columns of the VM and the vCPU.
+const VM_WIDTH: usize = vms::WIDTH;
+const VCPU_WIDTH: usize = 4;
+
 /// Column of the guest's task.
 const TASK_WIDTH: usize = 19;
 
@@ -325,18 +329,20 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
         return out;
     }
     let columns = columns();
-    let vm = vm_columns(report);
+    let (vm, vm_width) = vm_columns(report);
     let (task, function) = in_guest(report);
     let rest = match (wide, task, function) {
         (true, ..) => &WIDE[..],
         (false, None, None) => &NARROW,
-        (false, _, None) => &IN_GUEST,
+        // With VMs too there is no room for all.
+        (false, _, None) if vm.is_empty() => &IN_GUEST,
+        (false, _, None) => &IN_GUEST[..4],
         (false, _, Some(_)) => &IN_GUEST[..4],
     };
     let names = vm.iter().copied().chain(task);
     // Names of functions are of any length, so they stand last.
     let view = columns.view(names.chain(rest.iter().copied()).chain(function));
-    let indent = " ".repeat(vm.len() * 7 + task.map_or(0, |_| TASK_WIDTH + 1));
+    let indent = " ".repeat(vm_width + task.map_or(0, |_| TASK_WIDTH + 1));
     let _ = writeln!(out, "{}", view.head());
     for exit in rows(isa, report, &[]).take(layout.limit) {
         out.push_str(&view.line(&exit, layout));
@@ -367,11 +373,15 @@ pub fn markdown(report: &ExitsReport, layout: Layout) -> String {
     columns().markdown(&names.collect::<Vec<_>>(), &rows, layout)
 }
 
-/// Returns the columns that tell VMs and vCPUs apart, where rows do.
-fn vm_columns(report: &ExitsReport) -> &'static [&'static str] {
-    match report.rows.iter().any(|row| row.vm_name.is_some()) {
-        true => &["vm", "vcpu"],
-        false => &[],
+/// Returns the columns that tell VMs and vCPUs apart, where rows do, and how wide they are.
+fn vm_columns(report: &ExitsReport) -> (&'static [&'static str], usize) {
+    let any = |has: fn(&ExitRow) -> bool| report.rows.iter().any(has);
+    if any(|row| row.vcpu.is_some()) {
+        (&["vm", "vcpu"], VM_WIDTH + 1 + VCPU_WIDTH + 1)
+    } else if any(|row| row.vm_name.is_some()) {
+        (&["vm"], VM_WIDTH + 1)
+    } else {
+        (&[], 0)
     }
 }
 
@@ -430,6 +440,7 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
     let columns = columns();
     let (task, function) = in_guest(report);
     let before = vm_columns(report)
+        .0
         .iter()
         .copied()
         .chain(task)

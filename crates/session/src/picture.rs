@@ -13,6 +13,7 @@ use analysis::{
 use paths::Paths;
 use source::Header;
 
+use crate::guests::warn_of_silence;
 use crate::{
     Error, Flame, Guest, GuestAbout, HostInput, Input, Opened, Paired, PictureOptions, Printed,
     Session, Told,
@@ -202,6 +203,8 @@ impl Input<'_> {
         opened.require_events(happened || observed.into_iter().any(|row| row.times.total() > 0))?;
         picture.profile = opened.profile(&study, &picture, options.comparing);
         picture.names = vec![self.name().to_owned()];
+        picture.guests = guests.iter().map(|one| one.name().to_owned()).collect();
+        warn_of_silence(guests, &study, &mut picture.quality);
         if let Some(timeline) = &mut picture.timeline {
             timeline.nanoseconds = opened.nanoseconds();
         }

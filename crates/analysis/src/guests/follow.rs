@@ -86,6 +86,12 @@ impl Follow {
         self.cpus.get(tid).map(|followed| followed.machine)
     }
 
+    /// Returns whether any event said what a guest did.
+    pub(crate) fn has_heard_of(&self, machine: u16) -> bool {
+        let mut cpus = self.tids.iter().filter_map(|tid| self.cpus.get(*tid));
+        cpus.any(|cpu| cpu.machine == machine)
+    }
+
     /// Returns what something is called that the guest does whose vCPU a thread is.
     pub(crate) fn called(&self, tid: i32, doing: Doing) -> Option<String> {
         self.kinds.called(self.machine(tid)?, doing)

@@ -242,6 +242,11 @@ impl GuestTasks {
         })
     }
 
+    /// Returns whether anything is known of what a guest did, which is this machine ([`EventType::machine`]).
+    pub fn has_heard_of(&self, machine: u16) -> bool {
+        self.follow.has_heard_of(machine)
+    }
+
     /// Returns what a guest did with its name, as far as it is known by now. `tid` is the thread of the host that is the vCPU.
     pub fn who(&self, tid: i32, doing: Doing) -> Who {
         Who {

@@ -88,8 +88,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     };
     let foreign = guests.is_empty() && !teller.has_bench(&result, during);
     require(&found, foreign, recording.name(), &args.result)?;
-    let mut recordings = host.names();
-    recordings.truncate(inputs.len());
+    let recordings = host.names();
     let mut names = vec![args.result.display().to_string()];
     names.extend(recordings.iter().cloned());
     let answer = Answer {

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         false => GuestStarts::default(),
     };
     let filter = &args.common.filter;
-    let exits = Exits::new(options(args, !guests.is_empty(), starts));
+    let exits = Exits::new(options(args, guests.len(), starts));
     let mut study = Study::default().with(exits);
     if filter.cpu.is_none() {
         study = study.with(Continuity::new());
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     };
     let machine = study.walked().machine;
     recording.warn_of_guess(&mut quality);
-    let told_apart = !args.by.is_empty() && filter.vm.is_none();
+    let told_apart = (!args.by.is_empty() || guests.len() > 1) && filter.vm.is_none();
     if told_apart && let Some(guesses) = model::guesses(&machine.vms()) {
         quality.warn(guesses);
     }
@@ -106,9 +106,12 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     print(args, &names, isa, &reports, &quality, nanoseconds)
 }
 
-/// Returns what is to be counted.
-fn options(args: &ExitsArgs, guests: bool, starts: GuestStarts) -> Options {
+/// Returns what is to be counted. Tasks and functions of several guests may have the same names, so it is told of which VM they are.
+fn options(args: &ExitsArgs, guests: usize, starts: GuestStarts) -> Options {
     let perf = args.convention == Some(TimesAs::Perf);
+    let by = |what| args.by.contains(&what);
+    let task = by(GroupBy::Task) || (args.by.is_empty() && guests > 0 && !perf);
+    let function = by(GroupBy::Function);
     Options {
         tables: args.event.iter().map(|t| table(*t)).collect(),
         convention: if perf {
@@ -117,10 +120,10 @@ fn options(args: &ExitsArgs, guests: bool, starts: GuestStarts) -> Options {
             Convention::Handling
         },
         by: By {
-            vm: args.by.contains(&GroupBy::Vm),
-            vcpu: args.by.contains(&GroupBy::Vcpu),
-            task: args.by.contains(&GroupBy::Task) || (args.by.is_empty() && guests && !perf),
-            function: args.by.contains(&GroupBy::Function),
+            vm: by(GroupBy::Vm) || (guests > 1 && (task || function)),
+            vcpu: by(GroupBy::Vcpu),
+            task,
+            function,
         },
         starts,
         // perf's table has no column for where the time went.

@@ -4,7 +4,7 @@ use analysis::{Info, Inside, InsideReport, Study};
 use anyhow::Result;
 use render::info;
 use render::info::{GuestRow, Head};
-use session::{GuestAbout, GuestClock, Scope, Whose};
+use session::{Guest, GuestAbout, GuestClock, Opened, Scope, Whose};
 use source::{Header, TimeUnit};
 
 use crate::answer::Answer;
@@ -25,15 +25,13 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;
+    // How well a guest fits is seen in all that its host saw of it, whatever is asked for.
+    let apart = recording.chooses() || args.common.filter.cpu.is_some();
     let mut study = Study::default().with(Info::new());
-    if !guests.is_empty() {
+    if !guests.is_empty() && !apart {
         study = study.with(Inside::new());
     }
-    study.saved_names(recording.saved_names());
-    study.told(recording.thread_facts());
-    for (guest, machine) in guests.iter().zip(1..) {
-        study.guest_vcpus(machine, guest.vcpus().iter().copied());
-    }
+    tell(&mut study, &recording, guests);
     let outcomes = recording.walk_filtered_with(guests, &mut study, Scope::Events);
     study.finish();
     let mut quality = paired.quality(outcomes);
@@ -44,8 +42,15 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     if let Some(guesses) = model::guesses(&report.vms) {
         quality.warn(guesses);
     }
+    let fits = (!guests.is_empty() && apart).then(|| {
+        let mut fits = Study::default().with(Inside::new());
+        tell(&mut fits, &recording, guests);
+        recording.walk_filtered_with(guests, &mut fits, Scope::Time);
+        fits.finish();
+        fits
+    });
     let rows = guests.iter().zip(1..).map(|(guest, machine)| {
-        let inside = study.get::<Inside>();
+        let inside = fits.as_ref().unwrap_or(&study).get::<Inside>();
         let inside = inside.map(|inside| inside.report(machine));
         row(guest.about(), &inside.unwrap_or_default())
     });
@@ -75,6 +80,15 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         || info::document(&head, &report, &rows),
         || info::csv(&report),
     )
+}
+
+/// Tells a study what is known beside the events.
+fn tell(study: &mut Study, recording: &Opened<'_>, guests: &[Guest<'_>]) {
+    study.saved_names(recording.saved_names());
+    study.told(recording.thread_facts());
+    for (guest, machine) in guests.iter().zip(1..) {
+        study.guest_vcpus(machine, guest.vcpus().iter().copied());
+    }
 }
 
 /// Returns what is said of a guest.

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     if let Some(tasks) = study.get::<GuestTasks>() {
         report.with_guests(tasks, &study.walked());
     }
+    session::warn_of_silence(guests, &study, &mut quality);
     recording.require_exits(!report.rows.is_empty())?;
     session.host_facts().warn(&mut quality);
     let continuity = study.get::<Continuity>().map(Continuity::report);

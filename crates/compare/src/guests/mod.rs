@@ -13,7 +13,7 @@ use words::share;
 use crate::basis::{Basis, Per};
 use crate::change::Change;
 use crate::side::Pair;
-use known::{Known, known_ns, reports};
+use known::{Known, known_ns};
 
 /// Less of their time in which nobody knows what guests did is not worth a word.
 const UNKNOWN: f64 = 0.01;
@@ -43,7 +43,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
 /// Says of a side that it has no guests to compare.
 fn lacking(pair: &Pair<'_>, side: usize) -> String {
     let name = ["A", "B"][side];
-    let given = |picture: &Picture| reports(picture).next().is_some();
+    let given = |picture: &Picture| !picture.guests.is_empty();
     match pair.sides[side].iter().any(given) {
         true => format!(
             "What guests did is not compared: their recordings in {name} say nothing of it."

@@ -8,9 +8,9 @@ mod pair;
 mod quality;
 mod spread;
 
-use analysis::Study;
+use analysis::{GuestTasks, Study};
 use clocks::Fit;
-use event::Sink;
+use event::{Quality, Sink};
 use model::Vm;
 use paths::Paths;
 use source::{Outcome, Reader};
@@ -109,6 +109,22 @@ impl<'s> Guest<'s> {
     /// Returns how well that is known.
     pub fn clock(&self) -> GuestClock {
         self.about.clock
+    }
+}
+
+/// Warns of guests whose recordings have nothing by which it is known what they did, where that was asked for.
+pub fn warn_of_silence(guests: &[Guest<'_>], study: &Study, quality: &mut Quality) {
+    let Some(tasks) = study.get::<GuestTasks>() else {
+        return;
+    };
+    for (guest, machine) in guests.iter().zip(1..) {
+        if !tasks.has_heard_of(machine) {
+            quality.warn(format!(
+                "{}: it has no event that says what the guest did: record sched:sched_switch, irq:irq_handler_entry and irq:softirq_entry with \
+                 their ends, as 'trapline agent' does.",
+                guest.name()
+            ));
+        }
     }
 }
 

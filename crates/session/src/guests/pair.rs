@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use clocks::{Fit, Vcpu, fit, likely, search};
 use model::Vm;
-use source::TimeUnit;
+use source::{Outcome, TimeUnit};
 
 use super::gather::{Times, Windows};
 use super::{Guest, GuestAbout, GuestClock, GuestInput};
@@ -99,7 +99,14 @@ fn one<'g>(
 ) -> Result<Guest<'g>, Error> {
     let refuse = |reason: String| refused(input.name, reason);
     let header = input.reader.header();
+    let around = header.together.offset_ns;
+    let mut times = Times::new(around.unwrap_or(0));
     if header.time_unit != TimeUnit::Nanoseconds {
+        // A file that was cut before its first event may not say what its clock counts either.
+        let outcome = input.reader.walk(&mut times);
+        if times.ends().is_empty() {
+            return Err(refuse(without_events(&outcome)));
+        }
         return Err(refuse(
             "its clock counts ticks of unknown rate, so it cannot be related to its host's"
                 .to_owned(),
@@ -122,11 +129,12 @@ fn one<'g>(
     }
     contradicted(host, &input)?;
     let (whose, candidates) = candidates(host, &input, others)?;
-    let around = header.together.offset_ns;
-    let mut times = Times::new(around.unwrap_or(0));
     let outcome = input.reader.walk(&mut times);
     times.put_in_order();
     let mut ends = times.ends();
+    if ends.is_empty() {
+        return Err(refuse(without_events(&outcome)));
+    }
     let last = ends.iter().map(|(time, _)| *time).max();
     if outcome.quality.uneven_from.is_none() {
         ends.clear();
@@ -180,6 +188,14 @@ fn one<'g>(
         ends,
         last,
     })
+}
+
+fn without_events(outcome: &Outcome) -> String {
+    let cut = match outcome.quality.truncated {
+        true => ": it is cut off before the first one",
+        false => "",
+    };
+    format!("holds no events{cut}")
 }
 
 /// Refuses what the files themselves say is another's.
@@ -260,7 +276,13 @@ fn candidates(
     let (found, reasons) = possible(host, input, others, known);
     if found.is_empty() {
         let reason = match (&input.told, reasons.as_slice()) {
-            (Some(told), []) => format!("{} has no VM {told}", host.name()),
+            (Some(told), []) => {
+                let vms: Vec<String> = host.vms().iter().map(words_of).collect();
+                match vms.is_empty() {
+                    true => format!("{} shows no VM", host.name()),
+                    false => format!("{} has no VM {told}, but {}", host.name(), vms.join(", ")),
+                }
+            }
             (None, []) => format!("{} shows no VM", host.name()),
             (_, reasons) => format!(
                 "is of no VM that {} shows: {}",

@@ -29,8 +29,7 @@ pub(super) struct Part {
 impl Part {
     /// Returns the names of all files that it comes from.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
-        let guests = self.guests.iter().map(|guest| &guest.input);
-        self.picture.names.iter().chain(guests)
+        self.picture.names.iter().chain(&self.picture.guests)
     }
 }
 
