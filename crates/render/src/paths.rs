@@ -179,6 +179,10 @@ const NAME: usize = 36;
 const NEEDED: &str = "Paths are made of the events of KVM and of the scheduler: record on the host with \
                       'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'.";
 
+/// What to give, where a path through guests was not found.
+const NEEDED_OF_GUESTS: &str = "Paths through guests are told best with the guests' own recordings, given behind the host's: trapline agent \
+                                makes them, with --for sockets for packet.";
+
 /// Returns all paths as text.
 pub fn table<'r>(reports: impl IntoIterator<Item = &'r PathReport>, layout: Layout) -> String {
     let mut out = String::new();
@@ -200,6 +204,11 @@ pub fn table<'r>(reports: impl IntoIterator<Item = &'r PathReport>, layout: Layo
         quality::wrap(&mut out, "", &text, layout.width);
         if found.is_empty() {
             quality::wrap(&mut out, "", NEEDED, layout.width);
+            let of_guests = paths::with_guests();
+            let has = |report: &&PathReport| of_guests.iter().any(|path| path.name == report.name);
+            if none.iter().any(has) {
+                quality::wrap(&mut out, "", NEEDED_OF_GUESTS, layout.width);
+            }
         }
     }
     out

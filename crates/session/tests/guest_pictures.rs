@@ -55,6 +55,7 @@ const GUEST_PATHS: [&str; 3] = ["packet", "disk", "guest-ipi"];
 
 /// Returns what is told of the host, in words.
 fn of_host((mut picture, mut diagnosis): (Picture, Diagnosis)) -> String {
+    picture.guests.clear();
     picture.guest_exits.clear();
     picture.guest_paths.clear();
     picture

@@ -109,8 +109,8 @@ impl<'r> DatReader<'r> {
         };
         if end.lost_unknown > 0 && stats == 0 {
             quality.warn(format!(
-                "At {} places events were lost and the kernel did not count how many; each counts as one.",
-                end.lost_unknown
+                "At {} events were lost and the kernel did not count how many: one is counted for each.",
+                words::plural(end.lost_unknown, "place")
             ));
         }
         if unknown > 0 {

@@ -8,7 +8,7 @@ use super::{By, ExitRow, GuestFunction};
 use crate::analysis::GuestEvent;
 use crate::guests::{Follow, GuestDid, GuestDoing, GuestWho};
 
-/// Groups by what guests did, at most: what is beyond is told as unknown.
+/// Most groups by what guests did. The exits of further ones are in the groups of what is unknown.
 const MAX_GROUPS: usize = 1 << 20;
 
 /// What the rows of a group have in common.

@@ -15,12 +15,12 @@ use crate::series::Measured;
 use crate::slices::Amount;
 use crate::timeline::{GuestLane, GuestLanes, TimelineLimits};
 
-/// Changes of what a guest did that wait for the host's next span. A guest may run for long without an exit, and what it did before the
-/// last so many changes is not known then.
+/// Most changes of what a guest did between two spans of its vCPU. A guest may run for long without an exit; where it changes more often,
+/// what it did before is unknown.
 const MAX_CHANGES: usize = 1 << 14;
-/// Pairs of a vCPU and something that its guest did which are counted apart; what is beyond is told as unknown.
+/// Most rows: a vCPU and something that its guest did. The time of further ones is in the rows of what is unknown.
 const MAX_PAIRS: usize = 1 << 20;
-/// Of how many of them it is kept when they were, where that is asked for.
+/// Most rows whose time is kept by slices, where that is asked for.
 const MAX_SLICED: u32 = 1 << 16;
 /// Parts of what is told by slices of time: time in the guest, time without a CPU, and all time that is not unknown.
 const IN_GUEST: u8 = 0;

@@ -312,5 +312,7 @@ impl<'s> HostInput<'s> {
 }
 
 fn left_out(error: &Error) -> String {
-    format!("A guest's recording in the folder is left out: {error}.")
+    let error = error.to_string();
+    let end = if error.ends_with('?') { "" } else { "." };
+    format!("A guest's recording in the folder is left out: {error}{end}")
 }
