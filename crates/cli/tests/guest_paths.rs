@@ -108,6 +108,7 @@ fn picture(pair: &Pair, with: bool, options: &PictureOptions) -> Picture {
 
 /// Takes out what is of guests, and returns the rest in words.
 fn of_host(mut picture: Picture) -> String {
+    picture.guests.clear();
     picture.guest_exits.clear();
     picture.guest_paths.clear();
     let guests = guest_paths();

@@ -19,7 +19,6 @@ const MAX_SCORES: u64 = 1 << 20;
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]) -> Result<()> {
     let recordings: Vec<&[HostInput<'_>]> = hosts.iter().map(std::slice::from_ref).collect();
-    let names: Vec<Vec<String>> = recordings.iter().map(|side| names_of(side)).collect();
     let paths: Vec<&Path> = hosts.iter().map(HostInput::path).collect();
     let scores = scores(&args.score, &paths)?;
     let pictures = ready.session.sides(&recordings, &ready.pictures)?;
@@ -38,6 +37,8 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]
     let each = compare::each(&sides, args.work.as_deref(), ready.options);
     let each = each.map_err(anyhow::Error::msg)?;
     let quality = output::merged(pictures.iter().flatten());
+    // Which guests of folders are used is known behind the walk.
+    let names: Vec<Vec<String>> = recordings.iter().map(|side| names_of(side)).collect();
     let inputs = names.concat();
     let answer = Answer {
         format: args.common.format,

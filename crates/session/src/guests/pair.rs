@@ -102,15 +102,7 @@ fn one<'g>(
     let around = header.together.offset_ns;
     let mut times = Times::new(around.unwrap_or(0));
     if header.time_unit != TimeUnit::Nanoseconds {
-        // A file that was cut before its first event may not say what its clock counts either.
-        let outcome = input.reader.walk(&mut times);
-        if times.ends().is_empty() {
-            return Err(refuse(without_events(&outcome)));
-        }
-        return Err(refuse(
-            "its clock counts ticks of unknown rate, so it cannot be related to its host's"
-                .to_owned(),
-        ));
+        return Err(refuse(without_nanoseconds(&input, &mut times)));
     }
     if windows.by_tid.is_empty() {
         return Err(refused(
@@ -188,6 +180,16 @@ fn one<'g>(
         ends,
         last,
     })
+}
+
+fn without_nanoseconds(input: &GuestInput<'_>, times: &mut Times) -> String {
+    // A file that was cut before its first event may not say what its clock counts either.
+    let outcome = input.reader.walk(times);
+    match times.ends().is_empty() {
+        true => without_events(&outcome),
+        false => "its clock counts ticks of unknown rate, so it cannot be related to its host's"
+            .to_owned(),
+    }
 }
 
 fn without_events(outcome: &Outcome) -> String {
