@@ -57,6 +57,15 @@ fn compressed_records_that_run_backwards() {
 }
 
 #[test]
+fn data_of_a_size_that_no_file_has() {
+    let mut n = Numbers::new(false);
+    n.u64(1 << 62).u64s(&[0; 4]);
+    let mut records = sample(5);
+    records.extend(framed(false, AUXTRACE, 0, &n.out));
+    assert_eq!(read(&pipe(attr(TIME), &records), false).events, 1);
+}
+
+#[test]
 fn a_record_that_comes_in_many_small_pieces() {
     // A record of 64 KiB, whose end never comes, in pieces of one byte.
     let mut records = compressed(true, &[9, 0, 0, 0, 0, 0, 0xff, 0xff]);

@@ -233,6 +233,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
                 at = self.pass_payload(header, &data[at - header.size + HEADER..at], at);
                 if at > end {
                     self.cut(end, end);
+                    at = end;
                 }
             }
             if at.saturating_sub(self.released) >= 2 * STEP {
