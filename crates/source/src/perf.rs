@@ -231,7 +231,7 @@ impl<'r> PerfReader<'r> {
         let mut quality = Quality {
             // Both count the same losses: the ring where they happened, the sums at the end (perf 6.1 on).
             // Of a hole nobody knows more than that there were some.
-            lost_events: totals.lost_ring.max(totals.lost_samples) + totals.holes,
+            lost_events: (totals.lost_ring.max(totals.lost_samples)).saturating_add(totals.holes),
             truncated: totals.truncated || self.data.truncated(),
             uneven_from: totals.whole_until.filter(|_| cut),
             warnings: Vec::new(),
