@@ -55,7 +55,7 @@ fn pieces(text: &[u8]) -> Vec<Result<Piece<'_>, &[u8]>> {
     pieces
 }
 
-/// Finds `[CPU] TIME: EVENT:` in a line.
+/// Finds `[CPU] TIME: EVENT:` in a line. Of samples, perf script prints the period before the event's name.
 fn head(line: &[u8]) -> Option<(&str, u32)> {
     let line = std::str::from_utf8(line).ok()?;
     let mut from = 0;
@@ -73,9 +73,12 @@ fn head(line: &[u8]) -> Option<(&str, u32)> {
         {
             return None;
         }
-        let rest = rest.trim_start();
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        return Some((rest[..end].trim_end_matches(':'), cpu));
+        let mut words = rest.split_whitespace();
+        let is_period = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let event = words.next().unwrap_or_default();
+        let event = Some(event).filter(|word| !is_period(word));
+        let event = event.or_else(|| words.next()).unwrap_or_default();
+        return Some((event.trim_end_matches(':'), cpu));
     }
 }
 
@@ -315,6 +318,8 @@ fn what_is_missing_is_no_cause() {
 #[test]
 fn texts_are_cut_into_events() {
     let text = b"cpus=2\n  CPU 0/KVM-10 [001]  1.000001: kvm_exit:  reason HLT\n a 1 [000] 2.5: kvm:kvm_entry: vcpu 0\n\tffff f\n\n";
+    let sample = b"CPU 0/KVM 10 [001] 3.5:     2500 cycles:P:  ffff f (x)\n";
+    assert_eq!(head(sample), Some(("cycles:P", 1)));
     let pieces = pieces(text);
     let kinds: Vec<(&str, u32)> = pieces
         .iter()

@@ -180,8 +180,8 @@ const NEEDED: &str = "Paths are made of the events of KVM and of the scheduler: 
                       'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'.";
 
 /// What to give, where a path through guests was not found.
-const NEEDED_OF_GUESTS: &str = "Paths through guests are told best with the guests' own recordings, given behind the host's: trapline agent \
-                                makes them, with --for sockets for packet.";
+const NEEDED_OF_GUESTS: &str = "Paths through guests are complete only with the guests' own recordings, given behind the host's: 'trapline \
+                                agent --for cpus,io,sockets' makes them.";
 
 /// Returns all paths as text.
 pub fn table<'r>(reports: impl IntoIterator<Item = &'r PathReport>, layout: Layout) -> String {

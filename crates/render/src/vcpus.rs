@@ -247,7 +247,7 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         let waits = &row.waits;
         let _ = writeln!(
             out,
-            "  waited for a CPU {}: p50 {}, p99 {}, max {}; behind",
+            "  waited for a CPU {}: p50 {}, p99 {}, max {}; meanwhile ran",
             words::times(waits.count()),
             layout.time(waits.percentile(0.5)),
             layout.time(waits.percentile(0.99)),
