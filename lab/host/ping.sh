@@ -63,3 +63,41 @@ ping_compare() {
             printf "median %.0f\np90 %.0f\nworst %.0f\n", off[int((k + 1) / 2)], off[int(k * 0.9 + 0.5)], off[k]
         }' "$2" "$3"
 }
+
+# ping_in_order LOG CSV: holds instances against pings where nothing but the host tells when a ping was sent. Both are in order, and ping
+# waits as long between two, so what is missing shows as a gap. Prints the same figures.
+ping_in_order() {
+    awk '
+        NR == FNR {
+            if (match($0, /time=[0-9.]+/)) printed[++n] = substr($0, RSTART + 5, RLENGTH - 5) * 1000
+            next
+        }
+        FNR == 1 { m = split($0, names, ","); for (i = 1; i <= m; i++) at[names[i]] = i; next }
+        { split($0, fields, ","); start[++k] = fields[at["start_ns"]] / 1000; total[k] = fields[at["total_ns"]] / 1000 }
+        END {
+            for (i = 2; i <= k; i++) gap[i - 1] = start[i] - start[i - 1]
+            for (i = 2; i < k; i++) { # few: sorted by insertion
+                v = gap[i]
+                for (j = i - 1; j > 0 && gap[j] > v; j--) gap[j + 1] = gap[j]
+                gap[j + 1] = v
+            }
+            every = gap[int(k / 2)]
+            for (i = 1; i <= k; i++) { # an instance behind less than half of the time between two pings is none of a ping
+                step = i == 1 ? 1 : int((start[i] - start[i - 1]) / every + 0.5)
+                number += step
+                if (step) of[number] = total[i]
+            }
+            best = -2
+            for (first = -3; first <= 3; first++) { # the first ones may be missing, or be no pings
+                sx = sy = sxx = syy = sxy = c = 0
+                for (i in of) if (i + first in printed) {
+                    x = printed[i + first]; y = of[i]; c++
+                    sx += x; sy += y; sxx += x * x; syy += y * y; sxy += x * y
+                }
+                spread = (c * sxx - sx ^ 2) * (c * syy - sy ^ 2)
+                r = spread > 0 ? (c * sxy - sx * sy) / sqrt(spread) : 0
+                if (r > best) { best = r; matched = c }
+            }
+            printf "requests %d\nmatched %d\ncorrelation %.5f\n", n, matched, best
+        }' "$1" "$2"
+}

@@ -263,6 +263,12 @@ impl Tasks {
         all.map(|(_, slot)| *slot)
     }
 
+    /// Returns all vCPUs.
+    pub(crate) fn all_vcpus(&self) -> impl Iterator<Item = u32> {
+        let named = self.vcpus.iter().map(|(_, slot)| *slot);
+        named.chain(self.nameless.iter().copied())
+    }
+
     /// Returns the only vCPU of that number, if there is just one; or the only vCPU of all, where its number is not known.
     pub(crate) fn only_vcpu(&self, number: u32) -> Option<u32> {
         if self.vcpus.is_empty() && self.nameless.len() == 1 {

@@ -158,7 +158,14 @@ pub(crate) fn walk(text: &Text, one: Path, recorded: &[u16]) -> Found {
 }
 
 /// An interrupt by a back end that finds its vCPU asleep, which is in its guest 6 us after it.
-fn interrupts(text: &mut Text, by: (&str, i32), vcpu: (&str, i32), cpu: i32, vec: u32, us: u64) {
+pub(crate) fn interrupts(
+    text: &mut Text,
+    by: (&str, i32),
+    vcpu: (&str, i32),
+    cpu: i32,
+    vec: u32,
+    us: u64,
+) {
     let id = vcpu.0.as_bytes()[4] - b'0';
     text.event(
         by,
@@ -178,7 +185,7 @@ fn interrupts(text: &mut Text, by: (&str, i32), vcpu: (&str, i32), cpu: i32, vec
     text.enters(vcpu, cpu, us + 6);
 }
 
-fn halts(text: &mut Text, vcpu: (&str, i32), cpu: i32, us: u64) {
+pub(crate) fn halts(text: &mut Text, vcpu: (&str, i32), cpu: i32, us: u64) {
     text.exits(vcpu, cpu, us, "HLT");
     text.sleeps(vcpu, cpu, us + 1);
 }

@@ -1,7 +1,9 @@
 //! Interrupts of which the host does not show the vCPU.
 
 use crate::common::{Text, builtin};
-use crate::guests::{A0, A1, B0, IDLE_A, IDLE_B, PING, VHOST_A, VHOST_B, kicks, receives, walk};
+use crate::guests::{
+    A0, A1, B0, IDLE_A, IDLE_B, PING, VHOST_A, VHOST_B, halts, kicks, receives, walk,
+};
 
 /// With an ITS no event of the host says for which vCPU an interrupt is, and a vCPU that is not asleep is woken by nobody.
 #[test]
@@ -65,4 +67,59 @@ fn a_guests_handler_shows_which_vcpu_an_interrupt_is_for() {
     }
     // Nothing of the host tells it, and nothing is guessed.
     assert_eq!(of(&[]).told.len(), 0);
+}
+
+/// A probe that says which irqfd it is tells the vCPU too, once that had to be woken for it.
+#[test]
+fn an_irqfd_that_is_known_by_now_shows_which_vcpu_it_is_for() {
+    let mut text = Text::default();
+    for vcpu in [(A0, 1), (A1, 2), (B0, 3)] {
+        text.enters(vcpu.0, vcpu.1, 1);
+    }
+    halts(&mut text, A0, 1, 6);
+    halts(&mut text, A1, 2, 6);
+    let irqfd = |number: u32| format!("irqfd_wakeup (ffffc00fae453ef0) irqfd=0x{number}");
+    for n in 0..4 {
+        let t = 1000 + n * 1_000_000;
+        text.enters(A0, 1, t - 10);
+        kicks(&mut text, A0, 1, VHOST_A, t + 7);
+        text.wakes(VHOST_A, 5, VHOST_B, 6, t + 20);
+        text.sleeps(VHOST_A, 5, t + 21);
+        text.runs(VHOST_B, 6, t + 23);
+        text.event(VHOST_B, 6, t + 30, &irqfd(9));
+        text.wakes(VHOST_B, 6, B0, 3, t + 31);
+        text.sleeps(VHOST_B, 6, t + 32);
+        text.enters(B0, 3, t + 36);
+        kicks(&mut text, B0, 3, VHOST_B, t + 43);
+        text.wakes(VHOST_B, 5, VHOST_A, 5, t + 50);
+        text.sleeps(VHOST_B, 5, t + 51);
+        text.runs(VHOST_A, 5, t + 52);
+        halts(&mut text, B0, 3, t + 60);
+        // The device has two queues, each with an interrupt for a vCPU of its own.
+        let (number, vcpu, cpu) = [(7, A1, 2), (8, A0, 1)][n as usize % 2];
+        if vcpu == A0 {
+            halts(&mut text, A0, 1, t + 61);
+        }
+        if n < 2 {
+            text.event(VHOST_A, 5, t + 70, &irqfd(number));
+            text.wakes(VHOST_A, 5, vcpu, cpu, t + 71);
+            text.runs(vcpu, cpu, t + 73);
+        } else {
+            text.enters(vcpu, cpu, t + 65);
+            text.event(VHOST_A, 5, t + 70, &irqfd(number));
+            text.exits(vcpu, cpu, t + 72, "IRQ");
+        }
+        text.enters(vcpu, cpu, t + 75);
+        text.sleeps(VHOST_A, 5, t + 92);
+        halts(&mut text, vcpu, cpu, t + 95);
+        if vcpu == A1 {
+            halts(&mut text, A0, 1, t + 97);
+        }
+    }
+    let found = walk(&text, builtin("packet"), &[]);
+    assert_eq!(found.told.len(), 4, "{:?}", found.dropped);
+    for at in 0..4 {
+        let steps = found.steps(at);
+        assert_eq!(steps.last(), Some(&("in guest", 67)), "{steps:?}");
+    }
 }

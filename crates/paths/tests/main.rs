@@ -6,6 +6,7 @@ mod common;
 mod anything;
 mod bounds;
 mod guests;
+mod guests_answers;
 mod guests_its;
 mod joins;
 mod language;

@@ -20,6 +20,12 @@ const GROUP: &str = "trapline_";
 /// Bytes of an event's name that the kernel takes (`MAX_EVENT_NAME_LEN`), with its end.
 const NAME: usize = 63;
 
+/// What probes of a function tell besides, where nothing else was asked for. `$argN` takes Linux 4.20.
+///
+/// `irqfd_wakeup` (`virt/kvm/eventfd.c`) gets the entry of the irqfd in its eventfd's queue, which no other irqfd has: one of a device's
+/// interrupts. The kernel of arm64 tells it by no event.
+const ARGUMENTS: [(&str, &str); 1] = [("irqfd_wakeup", "irqfd=$arg1")];
+
 /// Where a probe is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum List {
@@ -53,6 +59,8 @@ struct Asked {
     name: String,
     /// What stands behind the name: place and arguments.
     rest: String,
+    /// What it tells besides if the kernel can.
+    besides: Option<&'static str>,
 }
 
 impl Asked {
@@ -74,11 +82,15 @@ impl Asked {
             true => List::User,
             false => List::Kernel,
         };
+        let besides = ARGUMENTS
+            .iter()
+            .find(|(function, _)| rest == *function && kind == "p");
         Some(Asked {
             list,
             kind: kind.to_owned(),
             name: identifier(name),
             rest: rest.to_owned(),
+            besides: besides.map(|(_, argument)| *argument),
         })
     }
 }
@@ -139,13 +151,23 @@ impl Probes {
     }
 
     fn add(&mut self, probe: &Asked) -> Result<(), String> {
-        let line = format!(
-            "{}:{}/{} {}\n",
-            probe.kind, self.group, probe.name, probe.rest
-        );
-        let written = self
-            .open(probe.list)
-            .and_then(|mut file| file.write_all(line.as_bytes()));
+        let Asked {
+            kind, name, rest, ..
+        } = probe;
+        let write = |besides: &str| {
+            let line = format!("{kind}:{}/{name} {rest}{besides}\n", self.group);
+            self.open(probe.list)
+                .and_then(|mut file| file.write_all(line.as_bytes()))
+        };
+        let mut written = match probe.besides {
+            Some(argument) => write(&format!(" {argument}")),
+            None => write(""),
+        };
+        if let (Err(error), Some(_)) = (&written, probe.besides)
+            && error.kind() == io::ErrorKind::InvalidInput
+        {
+            written = write("");
+        }
         written.map_err(|error| why(probe.list, &error))?;
         self.made.push((probe.list, probe.name.clone()));
         Ok(())
@@ -251,17 +273,22 @@ mod tests {
         let text = "p:trapline_4194305/irqfd_wakeup irqfd_wakeup\np:probe/other other\np:trapline_1/kept kept\n";
         fs::write(&list, text).expect("a file");
         let tracefs = Tracefs::at(folder.path());
-        let (probes, wanted, missing) = Probes::make(&tracefs, &["irqfd_inject".to_owned()]);
+        let asked = ["irqfd_inject".to_owned(), "irqfd_wakeup".to_owned()];
+        let (probes, wanted, missing) = Probes::make(&tracefs, &asked);
         assert!(missing.is_empty(), "{missing:?}");
         let group = format!("trapline_{}", std::process::id());
-        assert_eq!(wanted, [Wanted::all(&group, "irqfd_inject")]);
-        let made = format!("p:{group}/irqfd_inject irqfd_inject\n");
+        let all = ["irqfd_inject", "irqfd_wakeup"].map(|name| Wanted::all(&group, name));
+        assert_eq!(wanted, all);
+        let made = format!(
+            "p:{group}/irqfd_inject irqfd_inject\np:{group}/irqfd_wakeup irqfd_wakeup irqfd=$arg1\n"
+        );
         let removed = "-:trapline_4194305/irqfd_wakeup\n";
         let now = fs::read_to_string(&list).expect("a file");
         assert_eq!(now, format!("{text}{removed}{made}"));
         drop(probes);
         let now = fs::read_to_string(&list).expect("a file");
-        assert!(now.ends_with(&format!("-:{group}/irqfd_inject\n")), "{now}");
+        let gone = format!("-:{group}/irqfd_inject\n-:{group}/irqfd_wakeup\n");
+        assert!(now.ends_with(&gone), "{now}");
     }
 
     #[test]

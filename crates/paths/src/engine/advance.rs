@@ -29,7 +29,7 @@ impl Paths {
             return;
         }
         let values = bound.keys.iter();
-        let Some(key) = key_of(values.map(|(read, _)| self.read(read, now))) else {
+        let Some(key) = key_of(values.map(|(read, _)| self.read(read, now, machine))) else {
             return;
         };
         let mut found = std::mem::take(&mut self.found);
@@ -45,7 +45,7 @@ impl Paths {
                 continue;
             }
             // One event takes an instance one step on, not back again.
-            if self.fits(here, bound, now) && here.seq != self.seq {
+            if self.fits(here, bound, now, machine) && here.seq != self.seq {
                 self.go_on(at, bound, now, machine);
             }
         }
@@ -67,7 +67,7 @@ impl Paths {
     #[inline]
     fn go_on(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
         if self.index.alts[bound.alt as usize].only_binds {
-            self.learn(at, bound, now);
+            self.learn(at, bound, now, machine);
             return;
         }
         let (chain, step) = (bound.chain, bound.step);
@@ -91,26 +91,27 @@ impl Paths {
 
     /// Whether an instance that waits for the alternative has what it compares.
     #[inline]
-    fn fits(&self, live: &Live, bound: &Bound, now: &Now<'_, '_>) -> bool {
+    fn fits(&self, live: &Live, bound: &Bound, now: &Now<'_, '_>, machine: &Machine) -> bool {
         let fits = bound.checks.iter().all(|(read, role, differs)| {
-            match (self.read(read, now), live.role(*role)) {
+            match (self.read(read, now, machine), live.role(*role)) {
                 (Some(value), Some(held)) => (value == held) != *differs,
                 _ => false,
             }
         });
         let since = now.event.time.saturating_sub(live.last().time);
         let within = bound.within.as_ref();
-        fits && within.is_none_or(|read| self.read(read, now).is_some_and(|ns| since <= ns))
+        let ago = within.map(|read| self.read(read, now, machine));
+        fits && ago.is_none_or(|most| most.is_some_and(|ns| since <= ns))
     }
 
     /// An event tells what an instance does not know yet, and is no step of it.
-    fn learn(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>) {
+    fn learn(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &Machine) {
         let unknown = |(role, _): &&(usize, Read)| self.live[at as usize].role(*role).is_none();
         let told: Vec<(usize, u64)> = bound
             .binds
             .iter()
             .filter(unknown)
-            .filter_map(|(role, read)| Some((*role, self.read(read, now)?)))
+            .filter_map(|(role, read)| Some((*role, self.read(read, now, machine)?)))
             .collect();
         if told.is_empty() {
             return;
@@ -235,9 +236,9 @@ impl Paths {
 
     /// An instance takes the roles that its event gives it.
     #[inline]
-    fn bind_roles(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>) {
+    fn bind_roles(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &Machine) {
         for (role, read) in &bound.binds {
-            if let Some(value) = self.read(read, now) {
+            if let Some(value) = self.read(read, now, machine) {
                 let live = &mut self.live[at as usize];
                 live.set(*role, value);
                 if matches!(read, Read::Target) && value & UNRESOLVED != 0 {
@@ -269,15 +270,20 @@ impl Paths {
             task: now.task,
             switch: now.guest.is_none() && matches!(now.data, event::Data::SchedSwitch(_)),
         };
-        let takes_back = self.index.alts[bound.alt as usize].takes_back;
+        let alt = &self.index.alts[bound.alt as usize];
         let live = &mut self.live[at as usize];
-        if takes_back & one(live.last_step()) != 0 {
-            live.take_back();
+        if alt.takes_back & one(live.last_step()) != 0 {
+            // By these the event belongs to the instance.
+            let joined = alt.found_by.iter().fold(0, |all, role| all | 1 << role);
+            while alt.takes_back & one(live.last_step()) != 0 && !live.reached().is_empty() {
+                live.take_back(joined);
+            }
         }
-        self.bind_roles(at, bound, now);
+        let held = live.bound;
+        self.bind_roles(at, bound, now, machine);
         let this = &self.index.steps[bound.number as usize];
         let live = &mut self.live[at as usize];
-        live.reach(reached);
+        live.reach(reached, held);
         live.seq = self.seq;
         live.late = false;
         live.counted |= this.counts;

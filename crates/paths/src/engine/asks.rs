@@ -13,7 +13,11 @@ use event::{ExitReason, FieldValue};
 
 impl Paths {
     /// Returns the value of an attribute, as joins compare it.
-    pub(super) fn read(&self, read: &Read, now: &Now<'_, '_>) -> Option<u64> {
+    pub(super) fn read(&self, read: &Read, now: &Now<'_, '_>, machine: &Machine) -> Option<u64> {
+        let process = |slot: Option<u32>| {
+            let process = process_of(slot?, machine.threads())?;
+            Some(u64::from(process.cast_unsigned()))
+        };
         match read {
             Read::Thread => Some(u64::from(now.thread)),
             Read::Task => now.task.map(u64::from),
@@ -27,6 +31,8 @@ impl Paths {
             Read::GuestTask => now.guest.and_then(|guest| guest.task),
             Read::GuestPrev => now.guest.and_then(|guest| guest.prev),
             Read::Machine => Some(guest::number(now.event.machine())),
+            Read::Process => process(Some(now.thread)),
+            Read::TaskProcess => process(now.task),
             Read::Field(getter) => getter.get(now.event, now.data).map(|value| value.key()),
         }
     }
@@ -74,6 +80,7 @@ impl Paths {
                     Read::Inside => now.guest.and_then(|guest| guest::tid(guest.inside)),
                     Read::GuestTask => now.guest.and_then(|guest| guest::tid(guest.task?)),
                     Read::GuestPrev => now.guest.and_then(|guest| guest::tid(guest.prev?)),
+                    read @ (Read::Process | Read::TaskProcess) => self.read(read, now, machine),
                     read => self
                         .thread_of(read, now)
                         .and_then(|slot| machine.threads().at(slot))
@@ -125,26 +132,42 @@ impl Paths {
             Class::Halted => what == What::Vcpu && halt(machine) == Some(Halt::Asleep),
             Class::Polling => what == What::Vcpu && halt(machine) == Some(Halt::Running),
             Class::BackEnd => {
-                what == What::Vhost || (what == What::Other && self.tasks.get(slot).raises)
+                let threads = machine.threads();
+                let of_vm = || self.tasks.get(slot).raises || self.is_of_vm(slot, threads);
+                what == What::Vhost || what == What::Other && of_vm()
             }
+            Class::Raiser => self.tasks.get(slot).raises,
+            Class::OwnVcpu => what == What::Vcpu && works_for(now.thread, slot, machine.threads()),
             Class::Vmm => what == What::Other && works_for(now.thread, slot, machine.threads()),
             Class::Other => what == What::Vcpu && slot != now.thread,
         }
     }
 }
 
-/// Whether a thread belongs to the process that another one works for: its own, or the one that a vhost worker has in its
-/// name. ftrace does not record processes, so that of other threads nothing is known there.
+impl Paths {
+    /// Whether a thread is one of a process that has vCPUs.
+    fn is_of_vm(&self, slot: u32, threads: &model::Threads) -> bool {
+        let pid = |slot| threads.at(slot).and_then(|(_, thread)| thread.pid);
+        let of = pid(slot);
+        of.is_some() && self.tasks.all_vcpus().any(|vcpu| pid(vcpu) == of)
+    }
+}
+
+/// Returns the process that a thread works for: its own, or the one that a vhost worker has in its name. ftrace does not record processes, so
+/// that of other threads nothing is known there.
+fn process_of(slot: u32, threads: &model::Threads) -> Option<i32> {
+    let (_, thread) = threads.at(slot)?;
+    let comm = thread.comm.as_deref();
+    let named = comm.and_then(|comm| comm.strip_prefix("vhost-")?.parse().ok());
+    named.or(thread.pid)
+}
+
+/// Whether a thread belongs to the process that another one works for.
 fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
-    let (Some((_, worker)), Some((tid, thread))) = (threads.at(worker), threads.at(thread)) else {
+    let Some((tid, thread)) = threads.at(thread) else {
         return false;
     };
-    let named = worker
-        .comm
-        .as_deref()
-        .and_then(|comm| comm.strip_prefix("vhost-"));
-    let process = named.and_then(|pid| pid.parse().ok()).or(worker.pid);
-    match (process, thread.pid) {
+    match (process_of(worker, threads), thread.pid) {
         (Some(process), Some(pid)) => process == pid,
         (Some(process), None) => process == tid,
         (None, _) => false,

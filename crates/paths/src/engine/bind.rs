@@ -24,6 +24,9 @@ pub(crate) enum Read {
     GuestPrev,
     /// Which machine it happens on.
     Machine,
+    /// The process that the thread works for, and the task.
+    Process,
+    TaskProcess,
     /// Nothing: it is alike for all.
     Any,
     Field(FieldReader),
@@ -36,6 +39,8 @@ impl Read {
             Attr::Prev if ty.machine != 0 => Read::GuestPrev,
             Attr::Inside => Read::Inside,
             Attr::Machine => Read::Machine,
+            Attr::Process => Read::Process,
+            Attr::TaskProcess => Read::TaskProcess,
             Attr::Thread => Read::Thread,
             Attr::Task => Read::Task,
             Attr::Prev => Read::Prev,

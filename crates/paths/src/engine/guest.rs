@@ -130,7 +130,7 @@ impl Paths {
     }
 
     /// Returns the machine of whose recorded guest a slot's thread is a vCPU, or a task.
-    fn guest_of(&self, slot: u64) -> Option<u16> {
+    pub(super) fn guest_of(&self, slot: u64) -> Option<u16> {
         if let Some(machine) = machine_of_task(slot) {
             return Some(machine);
         }

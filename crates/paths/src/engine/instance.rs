@@ -35,6 +35,8 @@ pub(crate) struct Live {
     pub ends: Vec<(u32, u64)>,
     /// At most [`MAX_STEPS`](crate::lang::MAX_STEPS); most instances reach few.
     reached: Vec<Reached>,
+    /// Roles that were held before each of them.
+    held: Vec<u16>,
     /// The same as a set.
     pub steps: Steps,
     pub roles: [u64; MAX_ROLES],
@@ -74,17 +76,21 @@ impl Live {
         self.reached().last().copied().unwrap_or_default()
     }
 
-    /// Adds a step. Time does not run backwards, though the times of a damaged recording may.
-    pub(crate) fn reach(&mut self, mut reached: Reached) {
+    /// Adds a step, with the roles that were held before it. Time does not run backwards, though the times of a damaged recording may.
+    pub(crate) fn reach(&mut self, mut reached: Reached, held: u16) {
         reached.time = reached.time.max(self.last().time);
         self.reached.push(reached);
+        self.held.push(held);
         self.steps |= one(usize::from(reached.step));
     }
 
-    /// Forgets the last step.
-    pub(crate) fn take_back(&mut self) {
+    /// Forgets the last step, and the roles that were not held before it, but for some.
+    pub(crate) fn take_back(&mut self, but: u16) {
         self.steps &= !one(self.last_step());
         self.reached.pop();
+        let held = self.held.pop().unwrap_or_default() | but;
+        self.bound &= held;
+        self.pending &= held;
     }
 
     /// Returns the last step.
@@ -147,6 +153,7 @@ impl Live {
         self.waits.clear();
         self.ends.clear();
         self.reached.clear();
+        self.held.clear();
         self.steps = 0;
         self.bound = 0;
         self.pending = 0;

@@ -17,6 +17,29 @@ fn set(steps: impl IntoIterator<Item = usize>) -> Steps {
     steps.into_iter().fold(0, |set, step| set | one(step))
 }
 
+/// Which steps have to be reached for another one, and which must not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct After {
+    none: Steps,
+    all: Steps,
+    any: Steps,
+}
+
+impl After {
+    fn of(none: &[usize], all: &[usize], any: &[usize]) -> After {
+        let [none, all, any] = [none, all, any].map(|steps| set(steps.iter().copied()));
+        After { none, all, any }
+    }
+
+    /// Whether the steps that an instance has reached rule it out.
+    #[inline]
+    pub(super) fn is_barred(self, reached: Steps) -> bool {
+        self.none & reached != 0
+            || self.all & !reached != 0
+            || self.any != 0 && self.any & reached == 0
+    }
+}
+
 /// How an event ends an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -58,6 +81,8 @@ impl Roles {
 #[derive(Debug)]
 pub(crate) struct StepPlan {
     pub optional: Optional,
+    /// The step whose events have to be recorded for it to be passed over, in the chain.
+    pub optional_with: Option<usize>,
     pub counts: bool,
     pub each: bool,
     pub soon: bool,
@@ -66,8 +91,7 @@ pub(crate) struct StepPlan {
     /// Whether an instance that reaches it is complete.
     pub ends: bool,
     pub unique: Vec<usize>,
-    pub not_after: Steps,
-    pub only_after: Steps,
+    pub after: After,
     pub needs: Vec<usize>,
     pub recall: Vec<(usize, Vec<usize>)>,
     /// The step, of which an event that takes an instance there is no event of this one.
@@ -102,6 +126,7 @@ impl StepPlan {
             rest_in_guest: !last && rest.iter().all(Step::is_in_guest),
             guest_of: of_thread.next().map(|join| join.role),
             optional: step.optional,
+            optional_with: None,
             counts: step.counts,
             each: step.each,
             soon: step.soon,
@@ -109,8 +134,7 @@ impl StepPlan {
             several: step.several,
             ends: step.ends || last,
             unique: step.unique.clone(),
-            not_after: set(step.not_after.iter().copied()),
-            only_after: set(step.only_after.iter().copied()),
+            after: After::of(&step.not_after, &step.only_after, &step.after_any),
             needs: step.needs.clone(),
             recall: step.recall.clone(),
             yields: None,
@@ -123,7 +147,7 @@ impl StepPlan {
     /// Whether the steps that an instance has reached rule this one out.
     #[inline]
     pub(super) fn is_barred(&self, reached: Steps) -> bool {
-        self.not_after & reached != 0 || self.only_after & !reached != 0
+        self.after.is_barred(reached)
     }
 }
 
@@ -145,15 +169,14 @@ pub(crate) struct AltPlan {
     /// Its step: in the chain, and among all.
     pub step: u32,
     pub number: u32,
-    pub not_after: Steps,
-    pub only_after: Steps,
+    pub after: After,
     pub soon: bool,
     pub only_binds: bool,
     /// Its events are a guest's.
     pub in_guest: bool,
     /// Roles that tell which guest that is.
     pub guest_by: GuestBy,
-    /// Steps that reaching it takes back, and whether it names one.
+    /// Steps that reaching it takes back, and whether it names some.
     pub takes_back: Steps,
     pub instead: bool,
     /// Whether it goes on with an instance; if not, it begins one.
@@ -171,16 +194,12 @@ impl AltPlan {
             let mut joins = alt.joins.iter().filter(|join| !join.differs);
             joins.find(|join| join.attr == attr).map(|join| join.role)
         };
-        let named = |name: &String| {
-            let all = steps.iter().enumerate();
-            set(all.filter(|(_, step)| step.name == *name).map(|(at, _)| at))
-        };
+        let named = |name: &String| steps.iter().position(|step| step.name == *name);
         AltPlan {
             chain,
             step,
             number,
-            not_after: set(alt.not_after.iter().copied()),
-            only_after: set(alt.only_after.iter().copied()),
+            after: After::of(&alt.not_after, &alt.only_after, &alt.after_any),
             soon: alt.soon,
             only_binds: alt.only_binds,
             in_guest: alt.in_guest,
@@ -189,8 +208,8 @@ impl AltPlan {
                 task: role_of(Attr::Inside).or_else(|| role_of(Attr::Task)),
                 machine: role_of(Attr::Machine),
             },
-            takes_back: alt.instead_of.as_ref().map_or(0, named),
-            instead: alt.instead_of.is_some(),
+            takes_back: set(alt.instead_of.iter().filter_map(named)),
+            instead: !alt.instead_of.is_empty(),
             joins: !alt.joins.is_empty(),
             found_by: same.map(|join| join.role).collect(),
             said: alt.clone(),
@@ -247,8 +266,10 @@ impl Index {
                     let ends = ends_of(step).zip(index.all_ends..);
                     let ends = ends.map(|((end, how), n)| (n, end.of, how));
                     plan.ended_by = ends.collect();
-                    plan.yields = (step.yields.as_ref())
-                        .and_then(|name| chain.steps.iter().position(|one| one.name == *name));
+                    let named =
+                        |name: &String| chain.steps.iter().position(|one| one.name == *name);
+                    plan.yields = step.yields.as_ref().and_then(named);
+                    plan.optional_with = step.optional_with.as_ref().and_then(named);
                     index.all_ends += place(plan.ended_by.len());
                     index.steps.push(plan);
                     let plan = |alt| AltPlan::of(alt, chain_number, at, number, &chain.steps);
@@ -259,11 +280,11 @@ impl Index {
         index.alts.sort_by_key(AltPlan::turn);
         for (alt, at) in index.alts.iter().zip(0u32..) {
             index.steps[alt.number as usize].alts.push(at);
-            // The first step of that name.
-            if alt.takes_back != 0 {
-                let first = index.first_step[alt.chain as usize];
-                let taken = first + alt.takes_back.trailing_zeros();
-                index.steps[taken as usize].back.push(at);
+            let first = index.first_step[alt.chain as usize] as usize;
+            for step in 0..index.lengths[alt.chain as usize] {
+                if alt.takes_back & one(step) != 0 {
+                    index.steps[first + step].back.push(at);
+                }
             }
         }
         index

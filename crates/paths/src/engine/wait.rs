@@ -2,7 +2,7 @@
 
 use super::Paths;
 use super::instance::{Live, memory_key};
-use super::plan::{Ending, Index, StepPlan, Steps};
+use super::plan::{AltPlan, Ending, Index, StepPlan, Steps, one};
 use super::slots::Slots;
 use crate::lang::Optional;
 use crate::tally::Dropped;
@@ -124,14 +124,25 @@ impl Paths {
     #[inline]
     pub(super) fn can_skip(&self, number: usize, live: &Live) -> bool {
         let step = &self.index.steps[number];
-        match step.optional {
+        let without = match step.optional {
             Optional::Never => self.disabled[number],
             Optional::Always => true,
-            Optional::Unrecorded if step.in_guest => {
+            Optional::Unrecorded => !self.is_recorded(number, live),
+        };
+        let with = step.optional_with;
+        without
+            || with.is_some_and(|with| self.is_recorded(self.index.number(live.chain, with), live))
+    }
+
+    /// Whether a step's events are recorded, as far as is known now: a guest's, in the guest that the instance has to do with.
+    fn is_recorded(&self, number: usize, live: &Live) -> bool {
+        let step = &self.index.steps[number];
+        match step.in_guest {
+            true => {
                 let vcpu = step.guest_of.and_then(|role| live.known(role));
-                !self.is_recorded_in_guest(number, vcpu)
+                self.is_recorded_in_guest(number, vcpu)
             }
-            Optional::Unrecorded => self.disabled[number] || !self.recorded[number],
+            false => self.recorded[number] && !self.disabled[number],
         }
     }
 
@@ -272,8 +283,8 @@ impl Paths {
             from,
             ..Next::default()
         };
-        let holds = self.waits_for_next(live, &mut next.waits);
-        self.waits_to_go_back(live, &mut next.waits);
+        let holds = self.waits_for_next(live, &mut next.waits)
+            & self.waits_to_go_back(live, &mut next.waits);
         let last = self.index.step(live.chain, live.last_step());
         for (number, of, ending) in &last.ended_by {
             let counts = match ending {
@@ -304,9 +315,11 @@ impl Paths {
             }
             for alt in &this.alts {
                 let what = &self.index.alts[*alt as usize];
+                if !self.can_come(what, live, &mut holds) {
+                    continue;
+                }
                 if what.joins
-                    && what.not_after & live.steps == 0
-                    && what.only_after & !live.steps == 0
+                    && !what.after.is_barred(live.steps)
                     && !what.instead
                     && !(what.soon && live.late)
                 {
@@ -314,13 +327,25 @@ impl Paths {
                 }
             }
             // What is recorded of one guest is not the same for all instances.
-            holds &=
-                !(this.in_guest && this.optional == Optional::Unrecorded) || self.guests.is_empty();
+            let by_guest = this.in_guest && this.optional == Optional::Unrecorded
+                || this.optional_with.is_some();
+            holds &= !by_guest || self.guests.is_empty();
             if !self.can_skip(number, live) {
                 break;
             }
         }
         holds
+    }
+
+    /// Whether an alternative's events may come: a guest's do where the vCPU is one of a guest that is recorded, which is not the same for
+    /// all instances.
+    fn can_come(&self, alt: &AltPlan, live: &Live, holds: &mut bool) -> bool {
+        if !alt.in_guest {
+            return true;
+        }
+        *holds &= self.guests.is_empty();
+        let thread = alt.guest_by.thread.and_then(|role| live.known(role));
+        !self.guests.is_empty() && thread.is_none_or(|slot| self.guest_of(slot).is_some())
     }
 
     /// Whether an instance does not know, nor recall, what a step needs.
@@ -340,18 +365,29 @@ impl Paths {
         needs.any(|role| live.role(*role).is_none() && !recalled(*role))
     }
 
-    /// The alternatives that take the last step back: they may be of earlier steps.
-    fn waits_to_go_back(&self, live: &Live, waits: &mut Vec<(u32, Key)>) {
-        let mut reached = live.reached().iter().rev();
-        let before = reached.nth(1).map(|reached| u32::from(reached.step));
+    /// The alternatives that take the last steps back: they may be of earlier steps. Returns whether that is so for all instances that come
+    /// as far.
+    fn waits_to_go_back(&self, live: &Live, waits: &mut Vec<(u32, Key)>) -> bool {
+        let mut holds = true;
         for alt in &self.index.step(live.chain, live.last_step()).back {
             let what = &self.index.alts[*alt as usize];
-            // Steps stay in their order, and what came before the end of its time is not taken back after it.
-            if live.late || before.is_some_and(|before| before >= what.step) || !what.joins {
+            // What came before the end of its time is not taken back after it, unless a guest shows that it was wrong.
+            if live.late && !what.in_guest || !self.can_come(what, live, &mut holds) {
+                continue;
+            }
+            // Steps stay in their order.
+            let mut before = live
+                .reached()
+                .iter()
+                .rev()
+                .map(|reached| u32::from(reached.step));
+            let before = before.find(|step| what.takes_back & one(*step as usize) == 0);
+            if before.is_some_and(|before| before >= what.step) || !what.joins {
                 continue;
             }
             waits.extend(live.waits_by(*alt, &self.index));
         }
+        holds
     }
 
     /// Whether an instance goes on when a vCPU enters its guest. Where its interrupt may have been injected before (`passed`), what

@@ -122,6 +122,10 @@ pub enum Attr {
     Inside,
     /// Which guest the event happens in, by the number of its machine; 0 on the host.
     Machine,
+    /// The process that the thread works for: its own, or that of the VM whose vhost worker it is.
+    Process,
+    /// The process that the task works for.
+    TaskProcess,
     /// Nothing, which all events have alike. It has no name in the language.
     Any,
     /// One of its fields, by the name that its format gives it; or one of those that all forms of a
@@ -148,6 +152,8 @@ impl Attr {
             "reason" => Attr::Reason,
             "inside" => Attr::Inside,
             "machine" => Attr::Machine,
+            "process" => Attr::Process,
+            "task-process" => Attr::TaskProcess,
             _ => Attr::Field(text.to_owned()),
         })
     }
@@ -172,10 +178,14 @@ pub enum Class {
     Halted,
     /// A vCPU that is in a halt, and has its CPU.
     Polling,
-    /// A thread that works for some VM: a vhost worker, or one that has raised a device's interrupt.
+    /// A thread that works for some VM: a vhost worker, one of a process that has vCPUs, or one that has raised a device's interrupt.
     BackEnd,
+    /// A thread that has raised a device's interrupt.
+    Raiser,
     /// A thread of the VMM that the thread which makes the event works for, and no vCPU's.
     Vmm,
+    /// A vCPU of the VM that the thread which makes the event works for.
+    OwnVcpu,
     /// Another vCPU's thread than the one that makes the event.
     Other,
 }
@@ -193,6 +203,8 @@ impl Class {
             "halted" => Class::Halted,
             "polling" => Class::Polling,
             "back-end" => Class::BackEnd,
+            "raiser" => Class::Raiser,
+            "own-vcpu" => Class::OwnVcpu,
             "vmm" => Class::Vmm,
             "other" => Class::Other,
             _ => return None,
@@ -334,7 +346,7 @@ fn is<'t>(
     };
     let class = Class::named(class).ok_or_else(|| {
         LangError(format!(
-            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, back-end, vmm, other behind 'is'"
+            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, back-end, raiser, vmm, own-vcpu, other behind 'is'"
         ))
     })?;
     Ok(Cond::Is(attr, class, yes))

@@ -63,6 +63,7 @@ struct StepToml {
     name: String,
     machine: Option<String>,
     optional: Option<Skip>,
+    optional_with: Option<String>,
     #[serde(default)]
     counts: bool,
     #[serde(default)]
@@ -89,6 +90,8 @@ struct StepToml {
     not_after: Many,
     #[serde(default)]
     only_after: Many,
+    #[serde(default)]
+    after_any: Many,
     #[serde(default)]
     needs: Many,
     #[serde(default)]
@@ -117,7 +120,10 @@ struct AltToml {
     not_after: Many,
     #[serde(default)]
     only_after: Many,
-    instead_of: Option<String>,
+    #[serde(default)]
+    after_any: Many,
+    #[serde(default)]
+    instead_of: Many,
     #[serde(default)]
     soon: bool,
     #[serde(default)]
@@ -242,7 +248,7 @@ fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> 
         check_name(&table.name, &known).map_err(fail)?;
         let starts = steps.iter().all(|step| step.optional != Optional::Never);
         let step = step(table, &known, &mut roles, starts)
-            .and_then(|step| check_instead_of(&step, tables).map(|()| step))
+            .and_then(|step| check_named(&step, tables).map(|()| step))
             .map_err(|error| fail(LangError(format!("step \"{}\": {error}", table.name))))?;
         steps.push(step);
     }
@@ -270,11 +276,12 @@ fn check_name(name: &str, before: &[&str]) -> Result<(), LangError> {
     Ok(())
 }
 
-/// What a step can be reached instead of, and what it yields to, are steps of its chain.
-fn check_instead_of(step: &Step, tables: &[StepToml]) -> Result<(), LangError> {
-    let all = step.alts.iter().filter_map(|alt| alt.instead_of.as_ref());
-    let all = all.map(|name| ("instead-of", name));
-    let mut all = all.chain(step.yields.iter().map(|name| ("yields", name)));
+/// What a step is reached instead of, yields to and does without are steps of its chain.
+fn check_named(step: &Step, tables: &[StepToml]) -> Result<(), LangError> {
+    let instead = step.alts.iter().flat_map(|alt| &alt.instead_of);
+    let mut all = (instead.map(|name| ("instead-of", name)))
+        .chain(step.yields.iter().map(|name| ("yields", name)))
+        .chain((step.optional_with.iter()).map(|name| ("optional-with", name)));
     match all.find(|(_, named)| !tables.iter().any(|table| table.name == **named)) {
         None => Ok(()),
         Some((key, named)) => Err(LangError(format!(
@@ -311,6 +318,7 @@ fn step(
     }
     let not_after = steps_before(&table.not_after, before)?;
     let only_after = steps_before(&table.only_after, before)?;
+    let after_any = steps_before(&table.after_any, before)?;
     let unique = known_roles(&table.unique, roles)?;
     if table.several && !unique.is_empty() {
         return Err(LangError(
@@ -323,6 +331,7 @@ fn step(
         name: table.name.clone(),
         needs,
         optional,
+        optional_with: table.optional_with.clone(),
         counts: table.counts,
         each: table.each,
         unique,
@@ -336,6 +345,7 @@ fn step(
         unless: patterns(&table.unless)?,
         not_after,
         only_after,
+        after_any,
         recall,
         yields: table.yields.clone(),
         alts,
@@ -385,7 +395,8 @@ fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Ve
         one.unless = patterns(&on.unless)?;
         one.not_after = steps_before(&on.not_after, before)?;
         one.only_after = steps_before(&on.only_after, before)?;
-        one.instead_of.clone_from(&on.instead_of);
+        one.after_any = steps_before(&on.after_any, before)?;
+        one.instead_of = on.instead_of.list().to_vec();
         one.soon = on.soon;
         one.only_binds = on.only_binds;
         one.within = on.within.as_deref().map(Attr::parse).transpose()?;
@@ -508,7 +519,8 @@ fn alt(
         events,
         not_after: Vec::new(),
         only_after: Vec::new(),
-        instead_of: None,
+        after_any: Vec::new(),
+        instead_of: Vec::new(),
         in_guest: false,
         soon: false,
         only_binds: false,

@@ -102,6 +102,8 @@ pub struct Step {
     pub name: String,
     /// Whether it can be passed over.
     pub optional: Optional,
+    /// A step of the chain: where its events are recorded, this one can be passed over.
+    pub optional_with: Option<String>,
     /// Whether an instance counts from here on; before, it ends without being counted as anything.
     pub counts: bool,
     /// Whether every event that fits makes an instance of its own, as each vCPU that takes one IPI.
@@ -130,6 +132,8 @@ pub struct Step {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// It has to follow one of these steps, if there are any.
+    pub after_any: Vec<usize>,
     /// It cannot be reached by an instance without these roles, recalled ones included.
     pub needs: Vec<usize>,
     /// Roles that are taken from the last instance that went the same way, where it had them: role, and the
@@ -171,6 +175,8 @@ pub struct Alt {
     pub not_after: Vec<usize>,
     /// It has to follow these steps.
     pub only_after: Vec<usize>,
+    /// It has to follow one of these steps, if there are any.
+    pub after_any: Vec<usize>,
     /// The events are those of a guest's own recording, and not the host's.
     pub in_guest: bool,
     /// As [`Step::soon`], of this alternative alone.
@@ -179,8 +185,8 @@ pub struct Alt {
     pub within: Option<Attr>,
     /// The event tells roles that the instance does not hold yet, and does not reach the step.
     pub only_binds: bool,
-    /// A step that was reached in error, if it was the last one: reaching this one takes it back. It may be a later step.
-    pub instead_of: Option<String>,
+    /// Steps that were reached in error, if they were the last ones: reaching this one takes them back. They may be later steps.
+    pub instead_of: Vec<String>,
     /// Once one of these events has been seen, the alternative counts for nothing.
     pub unless: Vec<Pattern>,
     /// ...of which all this is true...
