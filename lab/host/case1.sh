@@ -1,11 +1,13 @@
 # Two guests with virtio-net and vhost on a bridge: `pinger` pings `printer`, which prints on its serial console. Each character is
 # a VM-exit to QEMU, and the vCPU that prints is the one that takes the network card's interrupts, so that pings wait for it.
-# For jobs, after lib.sh.
+# For jobs, after lib.sh. CASE1_VHOST=off has QEMU move the packets.
 # shellcheck shell=bash
 
 case1_start() {
-    guest_start pinger --net tap --pin 1,1
-    guest_start printer --net tap --pin 2,3
+    local pins
+    mapfile -t pins < <(guest_pins)
+    guest_start pinger --net tap --vhost "${CASE1_VHOST:-on}" --pin "${pins[0]}"
+    guest_start printer --net tap --vhost "${CASE1_VHOST:-on}" --pin "${pins[1]}"
     guest_wait pinger
     guest_wait printer
     # The interrupts of the card, on vCPU 1.

@@ -17,6 +17,7 @@
 #                                  GUEST_LIMIT is how many seconds it may take (default 300)
 #   guest_pause NAME, guest_resume NAME   stops QEMU's threads, and lets them go on: between the two a guest makes no event
 #   guest_stop NAME                ends the guest
+#   guest_pins                     prints where the vCPUs of two guests go: on a host of six CPUs each has its own
 #   guest_pid NAME                 prints QEMU's process id
 #   guest_tid NAME VCPU            prints the thread id of a vCPU
 #
@@ -99,6 +100,13 @@ guest_start() {
     "${qemu[@]}" </dev/null >"$dir/qemu" 2>&1 &
     echo $! >"$dir/pid"
     [ -z "$pin" ] || guest_pin "$name" "$vcpus" "$pin"
+}
+
+guest_pins() {
+    case $(nproc) in
+    [1-5]) printf '%s\n' 1,1 2,3 ;;
+    *) printf '%s\n' 2,3 4,5 ;;
+    esac
 }
 
 guest_pin() { # NAME VCPUS LIST

@@ -78,6 +78,10 @@ pub(crate) struct Task {
     pub entry_at: u64,
     /// It has raised a device's interrupt.
     pub raises: bool,
+    /// Until when it slept last; a vCPU, until when it was in a halt.
+    pub idle_until: u64,
+    /// It is a vCPU in a halt.
+    pub halts: bool,
     known: bool,
     entered: bool,
     /// Its thread's name was looked for, and there was none.
@@ -331,6 +335,10 @@ impl Tasks {
     fn set(&mut self, slot: u32, run: Run, time: u64, cpu: i32, threads: &Threads) {
         let task = self.entry(slot, threads);
         if task.run != run {
+            // A vCPU's thread sleeps for other reasons too, such as a page.
+            if task.run == Run::Asleep && (task.what != What::Vcpu || task.halts) {
+                task.idle_until = time;
+            }
             task.run = run;
             task.since = time;
         }

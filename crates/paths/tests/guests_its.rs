@@ -123,3 +123,123 @@ fn an_irqfd_that_is_known_by_now_shows_which_vcpu_it_is_for() {
         assert_eq!(steps.last(), Some(&("in guest", 67)), "{steps:?}");
     }
 }
+
+/// QEMU's threads that move packets, which are no vCPUs.
+const QEMU_A: (&str, i32) = ("qemu-system-aar", 100);
+const QEMU_B: (&str, i32) = ("qemu-system-aar", 200);
+
+/// A ping from guest 1 to guest 2 through QEMU on arm64, whose messages make no event: neither of a peer that halts, nor of one that is awake and
+/// has answered before its back end sleeps.
+fn without_interrupts(pings: u64, peer_is_awake: impl Fn(u64) -> bool) -> Text {
+    let processes = [
+        (A0, 100),
+        (A1, 100),
+        (B0, 200),
+        (QEMU_A, 100),
+        (QEMU_B, 200),
+    ];
+    let mut text = Text::with_processes(&processes.map(|(thread, process)| (thread.1, process)));
+    for vcpu in [(A0, 1), (A1, 2), (B0, 3)] {
+        text.enters(vcpu.0, vcpu.1, 1);
+    }
+    receives(&mut text, IDLE_A, 0, 3);
+    receives(&mut text, IDLE_B, 0, 3);
+    text.event(PING, 0, 5, "skb_copy_datagram_iovec skbaddr=0x2 len=84");
+    text.event(
+        QEMU_A,
+        5,
+        6,
+        "sched_wakeup comm=x pid=7 prio=120 target_cpu=005",
+    );
+    text.event(
+        QEMU_B,
+        6,
+        6,
+        "sched_wakeup comm=x pid=7 prio=120 target_cpu=005",
+    );
+    halts(&mut text, A0, 1, 7);
+    halts(&mut text, A1, 2, 9);
+    halts(&mut text, B0, 3, 11);
+    for n in 0..pings {
+        let t = 1000 + n * 1_000_000;
+        let awake = peer_is_awake(n);
+        if awake {
+            text.enters(B0, 3, t - 20);
+        }
+        text.enters(A0, 1, t - 10);
+        text.event(PING, 0, t, "net_dev_queue dev=eth0 skbaddr=0x1 len=98");
+        kicks(&mut text, A0, 1, QEMU_A, t + 7);
+        text.event(QEMU_A, 5, t + 15, "tun_get_user (ffff80000)");
+        text.wakes(QEMU_A, 5, QEMU_B, 6, t + 20);
+        text.sleeps(QEMU_A, 5, t + 21);
+        halts(&mut text, A0, 1, t + 22);
+        text.runs(QEMU_B, 6, t + 25);
+        if !awake {
+            text.wakes(QEMU_B, 6, B0, 3, t + 30);
+            text.runs(B0, 3, t + 32);
+            text.enters(B0, 3, t + 36);
+        }
+        receives(&mut text, IDLE_B, 0, t + 38);
+        text.event(
+            IDLE_B,
+            0,
+            t + 41,
+            "net_dev_queue dev=eth0 skbaddr=0x2 len=98",
+        );
+        text.exits(B0, 3, t + 43, "EPT_MISCONFIG");
+        let kick = "kvm_mmio mmio write len 2 gpa 0xfebff004 val 0x1";
+        text.event(B0, 3, t + 44, kick);
+        text.enters(B0, 3, t + 46);
+        text.event(QEMU_B, 6, t + 48, "tun_get_user (ffff80000)");
+        text.wakes(QEMU_B, 6, QEMU_A, 5, t + 50);
+        text.sleeps(QEMU_B, 6, t + 51);
+        text.runs(QEMU_A, 5, t + 53);
+        halts(&mut text, B0, 3, t + 55);
+        text.wakes(QEMU_A, 5, A1, 2, t + 60);
+        text.sleeps(QEMU_A, 5, t + 62);
+        text.runs(A1, 2, t + 63);
+        text.enters(A1, 2, t + 66);
+        receives(&mut text, IDLE_A, 1, t + 70);
+        text.event(
+            PING,
+            1,
+            t + 80,
+            "skb_copy_datagram_iovec skbaddr=0x2 len=84",
+        );
+        halts(&mut text, A1, 2, t + 90);
+    }
+    text
+}
+
+#[test]
+fn where_the_host_shows_no_interrupt_its_wake_ups_and_the_guests_do() {
+    let text = without_interrupts(4, |n| n % 2 == 1);
+    let both = walk(&text, builtin("packet"), &[1, 2]);
+    assert_eq!(both.told.len(), 4, "{:?}", both.dropped);
+    for at in 0..4 {
+        let steps = both.steps(at);
+        let names: Vec<&str> = steps.iter().map(|(name, _)| *name).collect();
+        let asleep = at % 2 == 0;
+        assert_eq!(names.contains(&"peer: vCPU woken"), asleep, "{names:?}");
+        for step in [
+            ("peer: irq handler", 38),
+            ("peer: received", 40),
+            ("peer: answer queued", 41),
+            ("answer: back end woken", 50),
+            ("in guest", 66),
+            ("guest: answer: received", 72),
+            ("guest: read", 80),
+        ] {
+            assert!(steps.contains(&step), "{step:?}: {steps:?}");
+        }
+        assert_eq!(both.told[at].chain.as_deref(), Some("guest to guest"));
+    }
+    // The host alone has the same round trips, from the kick on.
+    let alone = walk(&text, builtin("packet"), &[]);
+    assert_eq!(alone.told.len(), 4, "{:?}", alone.dropped);
+    for at in 0..4 {
+        let steps = alone.steps(at);
+        assert_eq!(steps[0].0, "kick");
+        assert_eq!(steps.last(), Some(&("in guest", 58)), "{steps:?}");
+    }
+}

@@ -68,6 +68,136 @@ fn no_step_is_reached_twice() {
 }
 
 /// One event takes an instance one step on, even if it is the event of an earlier step that could take that back.
+/// All steps that were reached in error are taken back at once, with the roles that they bound and the event does not join by.
+#[test]
+fn steps_are_taken_back_with_what_they_bound() {
+    let path = path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "a"
+        event = "ev_a"
+        bind = "t = thread"
+        counts = true
+        [[step]]
+        name = "b"
+        event = "ev_b"
+        join = "thread = t"
+        bind = "n = n"
+        [[step.on]]
+        event = "ev_b"
+        instead-of = ["c", "d"]
+        join = "thread = t"
+        [[step]]
+        name = "c"
+        optional = true
+        event = "ev_c"
+        join = ["thread = t", "n = n"]
+        bind = "m = m"
+        [[step]]
+        name = "d"
+        optional = true
+        event = "ev_d"
+        join = ["thread = t", "m = m"]
+        [[step]]
+        name = "e"
+        event = "ev_e"
+        join = "thread = t"
+        [[step.on]]
+        event = "ev_f"
+        instead-of = ["c", "d"]
+        join = "thread = t"
+        [[step]]
+        name = "g"
+        optional = true
+        event = "ev_g"
+        join = ["thread = t", "m = m"]
+        [[step]]
+        name = "h"
+        event = "ev_h"
+        join = "thread = t"
+        "#,
+    );
+    let steps = |events: &[&str]| {
+        let mut text = Text::default();
+        for (at, event) in events.iter().enumerate() {
+            text.event(QEMU, 1, at as u64, event);
+        }
+        let walked = text.walk(vec![path.clone()]);
+        walked.steps()
+    };
+    let all = [
+        "ev_a",
+        "ev_b n=1",
+        "ev_c n=1 m=2",
+        "ev_d m=2",
+        "ev_f",
+        "ev_g m=2",
+        "ev_h",
+    ];
+    let found = steps(&all);
+    // Step c was not, and what it said of m neither.
+    assert_eq!(names(&found[0]), ["a", "b", "e", "h"]);
+    let kept = [
+        "ev_a",
+        "ev_b n=1",
+        "ev_c n=1 m=2",
+        "ev_d m=2",
+        "ev_e",
+        "ev_g m=2",
+        "ev_h",
+    ];
+    assert_eq!(names(&steps(&kept)[0]), ["a", "b", "c", "d", "e", "g", "h"]);
+    // What comes before them cannot be reached anew.
+    let again = [
+        "ev_a",
+        "ev_b n=1",
+        "ev_c n=1 m=2",
+        "ev_b n=3",
+        "ev_e",
+        "ev_h",
+    ];
+    assert_eq!(names(&steps(&again)[0]), ["a", "b", "c", "e", "h"]);
+}
+
+/// A step may have to follow one of several.
+#[test]
+fn one_of_several_steps_is_enough() {
+    let path = path(
+        r#"
+        name = "x"
+        [[step]]
+        name = "a"
+        event = "ev_a"
+        bind = "t = thread"
+        [[step]]
+        name = "b"
+        optional = true
+        event = "ev_b"
+        join = "thread = t"
+        [[step]]
+        name = "c"
+        optional = true
+        event = "ev_c"
+        join = "thread = t"
+        [[step]]
+        name = "d"
+        after-any = ["b", "c"]
+        event = "ev_d"
+        join = "thread = t"
+        "#,
+    );
+    let mut text = Text::default();
+    let events = ["ev_a", "ev_d", "ev_c", "ev_d", "ev_a", "ev_b", "ev_d"];
+    for (at, event) in events.iter().enumerate() {
+        text.event(QEMU, 1, at as u64, event);
+    }
+    let found = text.walk(vec![path]).steps();
+    assert_eq!(found.len(), 2);
+    assert_eq!(names(&found[0]), ["a", "c", "d"]);
+    assert_eq!(names(&found[1]), ["a", "b", "d"]);
+}
+
 #[test]
 fn an_event_does_not_take_back_what_it_reached() {
     let path = path(

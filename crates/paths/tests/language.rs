@@ -185,6 +185,14 @@ fn steps_refer_to_steps() {
         &["step \"b\"", "instead-of", "\"c\"", "no such step"],
     );
     says(
+        &path("", "after-any = \"b\"", ""),
+        &["step \"b\"", "\"b\"", "no step before it"],
+    );
+    says(
+        &path("", "optional-with = \"c\"", ""),
+        &["step \"b\"", "optional-with", "\"c\"", "no such step"],
+    );
+    says(
         &path("", "yields = \"c\"", ""),
         &["step \"b\"", "yields", "\"c\"", "no such step"],
     );

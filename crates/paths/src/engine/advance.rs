@@ -98,10 +98,11 @@ impl Paths {
                 _ => false,
             }
         });
+        let awake = !bound.awake || self.tasks.get(now.thread).idle_until <= live.last().time;
         let since = now.event.time.saturating_sub(live.last().time);
         let within = bound.within.as_ref();
         let ago = within.map(|read| self.read(read, now, machine));
-        fits && ago.is_none_or(|most| most.is_some_and(|ns| since <= ns))
+        fits && awake && ago.is_none_or(|most| most.is_some_and(|ns| since <= ns))
     }
 
     /// An event tells what an instance does not know yet, and is no step of it.

@@ -263,13 +263,19 @@ impl Paths {
                     self.accepted.remove(&now.thread);
                 }
             }
-            Data::KvmExit(_) => {
-                self.tasks.entry(now.thread, threads).exit_at = now.event.time;
+            Data::KvmExit(exit) => {
+                let task = self.tasks.entry(now.thread, threads);
+                task.exit_at = now.event.time;
+                task.halts = exit.reason.is_waiting();
                 self.forget(now.thread);
             }
             Data::KvmEntry(_) | Data::KvmUserspaceExit(_) | Data::KvmFpu(_) => {
                 if matches!(now.data, Data::KvmEntry(_)) {
-                    self.tasks.entry(now.thread, threads).entry_at = now.event.time;
+                    let task = self.tasks.entry(now.thread, threads);
+                    task.entry_at = now.event.time;
+                    if std::mem::take(&mut task.halts) {
+                        task.idle_until = now.event.time;
+                    }
                 }
                 self.forget(now.thread);
             }

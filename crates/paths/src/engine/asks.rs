@@ -147,19 +147,19 @@ impl Paths {
 impl Paths {
     /// Whether a thread is one of a process that has vCPUs.
     fn is_of_vm(&self, slot: u32, threads: &model::Threads) -> bool {
-        let pid = |slot| threads.at(slot).and_then(|(_, thread)| thread.pid);
-        let of = pid(slot);
+        let of = process_of(slot, threads);
+        let pid = |vcpu| threads.at(vcpu).and_then(|(_, thread)| thread.pid);
         of.is_some() && self.tasks.all_vcpus().any(|vcpu| pid(vcpu) == of)
     }
 }
 
-/// Returns the process that a thread works for: its own, or the one that a vhost worker has in its name. ftrace does not record processes, so
-/// that of other threads nothing is known there.
+/// Returns the process that a thread works for: its own, or the one that a vhost worker has in its name. Where recordings say of vCPUs alone which
+/// process they are of, as ftrace does at most, any other thread may be the first one of its process, and no other one is known.
 fn process_of(slot: u32, threads: &model::Threads) -> Option<i32> {
-    let (_, thread) = threads.at(slot)?;
+    let (tid, thread) = threads.at(slot)?;
     let comm = thread.comm.as_deref();
     let named = comm.and_then(|comm| comm.strip_prefix("vhost-")?.parse().ok());
-    named.or(thread.pid)
+    named.or(thread.pid).or((!thread.is_vcpu).then_some(tid))
 }
 
 /// Whether a thread belongs to the process that another one works for.

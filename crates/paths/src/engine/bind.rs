@@ -97,6 +97,8 @@ pub(crate) struct Bound {
     pub binds: Vec<(usize, Read)>,
     /// Whether it goes on with an instance; if not, it begins one.
     pub joins: bool,
+    /// Its thread has been awake since the step before.
+    pub awake: bool,
     /// How long ago the step before was reached, at most.
     pub within: Option<Read>,
 }
@@ -418,6 +420,7 @@ fn bound(
         checks,
         binds,
         joins: plan.joins,
+        awake: alt.awake,
         within: alt.within.as_ref().map(|attr| Read::of(attr, ty)),
     }
 }

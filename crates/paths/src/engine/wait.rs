@@ -318,11 +318,8 @@ impl Paths {
                 if !self.can_come(what, live, &mut holds) {
                     continue;
                 }
-                if what.joins
-                    && !what.after.is_barred(live.steps)
-                    && !what.instead
-                    && !(what.soon && live.late)
-                {
+                let barred = what.after.is_barred(live.steps) || what.soon && live.late;
+                if what.joins && !what.instead && !barred {
                     waits.extend(live.waits_by(*alt, &self.index));
                 }
             }

@@ -127,6 +127,8 @@ struct AltToml {
     #[serde(default)]
     soon: bool,
     #[serde(default)]
+    awake: bool,
+    #[serde(default)]
     only_binds: bool,
     within: Option<String>,
     #[serde(default, rename = "where")]
@@ -398,6 +400,7 @@ fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Ve
         one.after_any = steps_before(&on.after_any, before)?;
         one.instead_of = on.instead_of.list().to_vec();
         one.soon = on.soon;
+        one.awake = on.awake;
         one.only_binds = on.only_binds;
         one.within = on.within.as_deref().map(Attr::parse).transpose()?;
         alts.push(one);
@@ -523,6 +526,7 @@ fn alt(
         instead_of: Vec::new(),
         in_guest: false,
         soon: false,
+        awake: false,
         only_binds: false,
         within: None,
         unless: Vec::new(),

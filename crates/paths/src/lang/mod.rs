@@ -183,6 +183,8 @@ pub struct Alt {
     pub soon: bool,
     /// A field of the event, in nanoseconds: the step before was reached no longer ago than that.
     pub within: Option<Attr>,
+    /// The thread that makes the event has neither slept nor, as a vCPU, halted since the step before.
+    pub awake: bool,
     /// The event tells roles that the instance does not hold yet, and does not reach the step.
     pub only_binds: bool,
     /// Steps that were reached in error, if they were the last ones: reaching this one takes them back. They may be later steps.

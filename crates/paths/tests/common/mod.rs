@@ -17,24 +17,42 @@ use source::{ReaderOptions, Recording};
 
 /// A recording as ftrace prints it.
 #[derive(Debug, Default)]
-pub(crate) struct Text(String);
+pub(crate) struct Text {
+    lines: String,
+    /// Processes of threads, if the recording has any.
+    processes: Vec<(i32, i32)>,
+}
 
 impl Text {
+    /// Returns one that has the processes of these threads, each behind its thread.
+    pub(crate) fn with_processes(processes: &[(i32, i32)]) -> Text {
+        Text {
+            processes: processes.to_vec(),
+            ..Text::default()
+        }
+    }
+
     /// Adds a line: name and id of the thread, CPU, microseconds, and the event with what it says.
     pub(crate) fn event(&mut self, thread: (&str, i32), cpu: i32, us: u64, event: &str) {
         let (comm, tid) = thread;
         let (name, text) = event.split_once(' ').unwrap_or((event, ""));
         let (seconds, us) = (10 + us / 1_000_000, us % 1_000_000);
+        let known = self.processes.iter().find(|(of, _)| *of == tid);
+        let process = match (known, self.processes.is_empty()) {
+            (_, true) => String::new(),
+            (Some((_, process)), _) => format!("({process:>7}) "),
+            (None, _) => "(-------) ".to_owned(),
+        };
         let _ = writeln!(
-            self.0,
-            "{comm:>16}-{tid:<6} [{cpu:03}] {seconds:>5}.{us:06}: {name:<20} {text}",
+            self.lines,
+            "{comm:>16}-{tid:<6} {process}[{cpu:03}] {seconds:>5}.{us:06}: {name:<20} {text}",
             name = format!("{name}:"),
         );
     }
 
     /// Events of a CPU are lost.
     pub(crate) fn lost(&mut self, cpu: i32) {
-        let _ = writeln!(self.0, "CPU:{cpu} [LOST 3 EVENTS]");
+        let _ = writeln!(self.lines, "CPU:{cpu} [LOST 3 EVENTS]");
     }
 
     /// A task goes to sleep, and the idle task gets its CPU.
@@ -91,15 +109,15 @@ impl Text {
 
     /// Returns it as a recording has it.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.0.clone().into_bytes()
+        self.lines.clone().into_bytes()
     }
 
     pub(crate) fn walk(self, paths: Vec<Path>) -> Walked {
-        walk(self.0.into_bytes(), Paths::new(paths))
+        walk(self.lines.into_bytes(), Paths::new(paths))
     }
 
     pub(crate) fn walk_with(self, paths: Paths) -> Walked {
-        walk(self.0.into_bytes(), paths)
+        walk(self.lines.into_bytes(), paths)
     }
 }
 
