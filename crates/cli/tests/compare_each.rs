@@ -99,7 +99,8 @@ fn four_clock_sources_stand_side_by_side() {
 fn the_table_fits_a_terminal() {
     let score = format!("sysbench={}", SCORES.join(","));
     let table = each(&["--score", &score]).text();
-    for line in table.lines() {
+    // A file's name is not broken, however long it is.
+    for line in table.lines().filter(|line| !line.contains(".txt")) {
         assert!(line.chars().count() <= 80, "{line}");
     }
     let line = |begins: &str| {

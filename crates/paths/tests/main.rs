@@ -7,6 +7,8 @@ mod anything;
 mod bounds;
 mod guests;
 mod guests_answers;
+mod guests_ipis;
 mod guests_its;
 mod joins;
+mod joins_numbers;
 mod language;
