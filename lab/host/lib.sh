@@ -6,6 +6,7 @@
 #       --pin LIST            vCPU 0 runs on the first CPU of the list, vCPU 1 on the second: --pin 1,2
 #       --net tap             a network card in the bridge br0: the first guest is 10.0.0.11, the second 10.0.0.12; the
 #                             host is 10.0.0.1
+#       --net poll            a network card at a port of switch_start's, which is the way to the other guest there; addresses as with tap
 #       --vhost on|off        whether the kernel (vhost_net) or QEMU moves its packets (default on)
 #       --transport pci|mmio  how its network card is attached (default pci; mmio is arm64's only)
 #       --console serial|virtio   what the guest's console is (default serial)
@@ -17,6 +18,7 @@
 #                                  GUEST_LIMIT is how many seconds it may take (default 300)
 #   guest_pause NAME, guest_resume NAME   stops QEMU's threads, and lets them go on: between the two a guest makes no event
 #   guest_stop NAME                ends the guest
+#   switch_start                   starts DPDK's testpmd with two ports, which forwards from each to the other one and polls, on CPU 1
 #   guest_pins                     prints where the vCPUs of two guests go: on a host of six CPUs each has its own
 #   guest_pid NAME                 prints QEMU's process id
 #   guest_tid NAME VCPU            prints the thread id of a vCPU
@@ -35,6 +37,21 @@ lab_bridge() {
     ip link add br0 type bridge
     ip addr add 10.0.0.1/24 dev br0
     ip link set br0 up
+}
+
+# testpmd ends with its standard input.
+switch_start() {
+    local port ports=()
+    for port in 0 1; do ports+=(--vdev "net_vhost$port,iface=/run/port$port"); done
+    tail -f /dev/null | dpdk-testpmd --no-huge --no-pci -m 256 -l 0,1 -d librte_net_vhost.so.23 -d librte_mempool_ring.so.23 "${ports[@]}" \
+        -- --nb-cores=1 --forward-mode=io --auto-start --no-lsc-interrupt --total-num-mbufs=4096 >/run/switch 2>&1 &
+    for ((port = 0; port < 120; port++)); do
+        [ ! -S /run/port1 ] || return 0
+        sleep 0.5
+    done
+    echo 'switch_start: no ports in a minute:' >&2
+    tail /run/switch >&2
+    return 1
 }
 
 guest_start() {
@@ -94,6 +111,15 @@ guest_start() {
         ip link set "$tap" master br0 up
         qemu+=(-netdev "tap,id=net,ifname=$tap,script=no,downscript=no,vhost=$vhost"
             -device "$card,netdev=net,mac=52:54:00:00:00:$((11 + number))")
+    fi
+    if [ "$net" = poll ]; then # a port of switch_start's
+        local number
+        number=$(find "$guests" -name address | wc -l)
+        echo "10.0.0.$((11 + number))" >"$dir/address"
+        append="$append lab.address=10.0.0.$((11 + number))"
+        qemu+=(-object "memory-backend-memfd,id=memory,size=$memory,share=on" -machine "memory-backend=memory"
+            -chardev "socket,id=port,path=/run/port$number" -netdev vhost-user,id=net,chardev=port
+            -device "virtio-net-pci,romfile=,netdev=net,mac=52:54:00:00:00:$((11 + number))")
     fi
     qemu+=(-append "console=$terminal mitigations=off panic=-1 quiet $append" "$@")
     printf '%q ' "${qemu[@]}" >"$dir/command"
