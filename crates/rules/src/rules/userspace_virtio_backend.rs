@@ -25,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
         "The path `kick`, for each address that the vCPUs of one VM notify by itself: a network card is not hidden by a \
          vsock or console device beside it. An address is a BAR's (0x1000 and above), and most of its notifications are \
          answered by threads of the vCPU's own process, and few of its writes go to user space instead. From {loops} loops on, which take 0.1 % of the time in which the device is in use, or {long} each by the median: no rate is asked \
-         for, since latency matters for sparse requests too. Less than {loops}: a tenth of that time. A loop is taken from \
+         for, since latency matters for sparse requests too. Less than {loops}: where notifications had no answer yet in a tenth of the whole recording. A loop is taken from \
          the notification to the interrupt, or until the thread goes to sleep. Time in use is from the first \
          notification to the last answer; of a pause at most a second counts. The cost is the time in which a \
          notification had no answer yet, as a share of the time in use. Confidence 0.9; 0.5 with less than {loops} loops, \
@@ -107,7 +107,7 @@ impl Queue<'_> {
     }
 
     /// Whether the VMM's threads are its back end, and whether that matters.
-    fn is_found(&self) -> bool {
+    fn is_found(&self, case: &Case<'_>) -> bool {
         let count = self.answers.count();
         // A queue has one back end; what is another's, or goes to user space, was joined to a thread that did something else.
         let a_bar = self.address.is_none_or(|address| address >= BARS);
@@ -116,7 +116,7 @@ impl Queue<'_> {
         }
         match count {
             SEVERAL.. => self.share() >= 0.001 || self.answers.percentile(0.5) >= LONG_NS,
-            _ => self.share() >= 0.1,
+            _ => self.waited_ns as f64 * 1e-9 >= case.seconds() * 0.1,
         }
     }
 
@@ -184,7 +184,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return unnotified(case);
     };
     let queues = queues(case, path);
-    let found = worst_first(&queues);
+    let found = worst_first(case, &queues);
     let Some((worst, more)) = found.split_first() else {
         return Verdict::Clear;
     };
@@ -240,8 +240,8 @@ fn unnotified(case: &Case<'_>) -> Verdict {
 }
 
 /// Returns the queues that threads of the VMM answer where that matters, the worst first.
-fn worst_first<'q, 'a>(queues: &'q [Queue<'a>]) -> Vec<&'q Queue<'a>> {
-    let mut found: Vec<_> = queues.iter().filter(|queue| queue.is_found()).collect();
+fn worst_first<'q, 'a>(case: &Case<'_>, queues: &'q [Queue<'a>]) -> Vec<&'q Queue<'a>> {
+    let mut found: Vec<_> = queues.iter().filter(|queue| queue.is_found(case)).collect();
     found.sort_by(|a, b| {
         let weight = |queue: &Queue<'_>| (queue.answers.count() >= SEVERAL, queue.waited_ns);
         weight(b).cmp(&weight(a))
