@@ -284,7 +284,10 @@ impl Known {
     /// Returns whether a word is one of the document's, or a number of it as printed.
     fn has(&self, word: &str) -> bool {
         let file = self.input.rsplit('/').next();
-        let of_input = word.contains('/') && self.input.contains(word) || file == Some(word);
+        // A name that is longer than a line goes on in the next one.
+        let rest = self.input.ends_with(word) && !word.ends_with(|c: char| c.is_ascii_digit());
+        let of_input =
+            word.contains('/') && self.input.contains(word) || file == Some(word) || rest;
         if of_input || self.words.contains(word) {
             return true;
         }
