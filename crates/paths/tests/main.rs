@@ -9,6 +9,7 @@ mod guests;
 mod guests_answers;
 mod guests_ipis;
 mod guests_its;
+mod guests_polled;
 mod joins;
 mod joins_numbers;
 mod language;

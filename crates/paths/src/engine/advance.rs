@@ -19,7 +19,9 @@ impl Paths {
         }
         if !bound.joins {
             let (chain, step) = (bound.chain, bound.step);
+            let yields = self.index.steps[bound.number as usize].yields;
             if self.advanced != Some((chain, step))
+                && yields.is_none_or(|to| self.advanced != Some((chain, to)))
                 && (0..step).all(|before| {
                     self.can_begin_behind(self.index.number(chain, before), now.thread)
                 })

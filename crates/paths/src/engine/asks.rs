@@ -33,6 +33,12 @@ impl Paths {
             Read::Machine => Some(guest::number(now.event.machine())),
             Read::Process => process(Some(now.thread)),
             Read::TaskProcess => process(now.task),
+            Read::ThreadMachine => self.guest_of(u64::from(now.thread)).map(guest::number),
+            Read::TaskMachine => self.guest_of(u64::from(now.task?)).map(guest::number),
+            Read::Frame(len, header) => {
+                let len = len.number(now.event, now.data);
+                len.map(|len| len.saturating_add(*header))
+            }
             Read::Field(getter) => getter.get(now.event, now.data).map(|value| value.key()),
         }
     }
@@ -80,7 +86,13 @@ impl Paths {
                     Read::Inside => now.guest.and_then(|guest| guest::tid(guest.inside)),
                     Read::GuestTask => now.guest.and_then(|guest| guest::tid(guest.task?)),
                     Read::GuestPrev => now.guest.and_then(|guest| guest::tid(guest.prev?)),
-                    read @ (Read::Process | Read::TaskProcess) => self.read(read, now, machine),
+                    Read::ThreadMachine | Read::TaskMachine => self
+                        .read(read, now, machine)
+                        .and_then(guest::machine_of_task)
+                        .map(u64::from),
+                    read @ (Read::Process | Read::TaskProcess | Read::Frame(..)) => {
+                        self.read(read, now, machine)
+                    }
                     read => self
                         .thread_of(read, now)
                         .and_then(|slot| machine.threads().at(slot))
@@ -139,6 +151,9 @@ impl Paths {
             Class::Raiser => self.tasks.get(slot).raises,
             Class::OwnVcpu => what == What::Vcpu && works_for(now.thread, slot, machine.threads()),
             Class::Vmm => what == What::Other && works_for(now.thread, slot, machine.threads()),
+            Class::OfVm => {
+                what == What::Vhost || what == What::Vcpu || self.is_of_vm(slot, machine.threads())
+            }
             Class::Other => what == What::Vcpu && slot != now.thread,
         }
     }

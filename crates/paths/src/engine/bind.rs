@@ -27,6 +27,11 @@ pub(crate) enum Read {
     /// The process that the thread works for, and the task.
     Process,
     TaskProcess,
+    /// The guest that the thread is a vCPU of, and the task.
+    ThreadMachine,
+    TaskMachine,
+    /// The length of a packet, and what is added to that.
+    Frame(FieldReader, u64),
     /// Nothing: it is alike for all.
     Any,
     Field(FieldReader),
@@ -41,6 +46,9 @@ impl Read {
             Attr::Machine => Read::Machine,
             Attr::Process => Read::Process,
             Attr::TaskProcess => Read::TaskProcess,
+            Attr::ThreadMachine => Read::ThreadMachine,
+            Attr::TaskMachine => Read::TaskMachine,
+            Attr::Frame => Read::Frame(FieldReader::of(ty, "len"), without_header(ty)),
             Attr::Thread => Read::Thread,
             Attr::Task => Read::Task,
             Attr::Prev => Read::Prev,
@@ -51,6 +59,15 @@ impl Read {
             Attr::Any => Read::Any,
             Attr::Field(name) => Read::Field(FieldReader::of(ty, name)),
         }
+    }
+}
+
+/// How many bytes of a packet are not in its length any more. `eth_type_trans` takes the Ethernet header off a packet that is received (`ETH_HLEN` of
+/// `include/uapi/linux/if_ether.h`) before `netif_receive_skb` and its like; one that is sent has it.
+fn without_header(ty: &EventType<'_>) -> u64 {
+    match ty.name {
+        name if name.starts_with("netif_") || name.starts_with("napi_gro_") => 14,
+        _ => 0,
     }
 }
 

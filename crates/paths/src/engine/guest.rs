@@ -50,7 +50,7 @@ pub(super) fn tid(task: u64) -> Option<u64> {
 }
 
 /// Returns the machine that a number is a task of, or stands for, if it does.
-fn machine_of_task(task: u64) -> Option<u16> {
+pub(super) fn machine_of_task(task: u64) -> Option<u16> {
     let machine = u16::try_from(task >> 32 & 0xffff).ok();
     machine.filter(|_| task & TASK != 0 && task >> 63 == 0)
 }

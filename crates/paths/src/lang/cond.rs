@@ -126,6 +126,12 @@ pub enum Attr {
     Process,
     /// The process that the task works for.
     TaskProcess,
+    /// Which guest the thread is a vCPU of, where that guest's own recording is there: of an event of the host.
+    ThreadMachine,
+    /// The same of the task that is woken or gets the CPU.
+    TaskMachine,
+    /// How many bytes a packet has on the wire, with its Ethernet header and without a VLAN tag, of the events of `net`.
+    Frame,
     /// Nothing, which all events have alike. It has no name in the language.
     Any,
     /// One of its fields, by the name that its format gives it; or one of those that all forms of a
@@ -154,6 +160,9 @@ impl Attr {
             "machine" => Attr::Machine,
             "process" => Attr::Process,
             "task-process" => Attr::TaskProcess,
+            "thread-machine" => Attr::ThreadMachine,
+            "task-machine" => Attr::TaskMachine,
+            "frame" => Attr::Frame,
             _ => Attr::Field(text.to_owned()),
         })
     }
@@ -186,6 +195,8 @@ pub enum Class {
     Vmm,
     /// A vCPU of the VM that the thread which makes the event works for.
     OwnVcpu,
+    /// A thread that is a VM's own: one of a process that has vCPUs, or a vhost worker. The poll-mode threads of a switch are none.
+    OfVm,
     /// Another vCPU's thread than the one that makes the event.
     Other,
 }
@@ -205,6 +216,7 @@ impl Class {
             "back-end" => Class::BackEnd,
             "raiser" => Class::Raiser,
             "own-vcpu" => Class::OwnVcpu,
+            "of-vm" => Class::OfVm,
             "vmm" => Class::Vmm,
             "other" => Class::Other,
             _ => return None,
@@ -346,7 +358,7 @@ fn is<'t>(
     };
     let class = Class::named(class).ok_or_else(|| {
         LangError(format!(
-            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, back-end, raiser, vmm, own-vcpu, other behind 'is'"
+            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, back-end, raiser, vmm, own-vcpu, of-vm, other behind 'is'"
         ))
     })?;
     Ok(Cond::Is(attr, class, yes))
