@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::html::Frame;
 use crate::table::{Table, Unit};
-use crate::{Layout, neutral};
+use crate::{Layout, neutral, vms};
 
 /// Returns what kind of thing it is.
 pub(crate) fn what(doing: GuestDoing) -> &'static str {
@@ -95,7 +95,7 @@ const LISTED: [&str; 6] = [
 /// What guests did on all vCPUs of a VM together.
 #[derive(Debug, Clone)]
 pub(crate) struct Summed {
-    /// What the VM is called, where there are several.
+    /// What stands for the VM in a column, where there are several.
     vm: Option<String>,
     pub(crate) task: GuestTask,
 }
@@ -103,7 +103,10 @@ pub(crate) struct Summed {
 /// Returns what guests did on all their vCPUs together, the heaviest first. Idle time and what is not known are left out.
 pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
     let mut sums: BTreeMap<(&str, &GuestWho), (Times, u64)> = BTreeMap::new();
+    let mut cells: BTreeMap<&str, String> = BTreeMap::new();
     for row in &report.rows {
+        let cell = || vms::cell(&row.vm, row.vm_pid);
+        cells.entry(&row.vm).or_insert_with(cell);
         for task in row.guest.iter().flat_map(|guest| &guest.tasks) {
             if !matches!(task.who.doing, GuestDoing::Idle | GuestDoing::Unknown) {
                 let sum = sums.entry((&row.vm, &task.who)).or_default();
@@ -115,7 +118,7 @@ pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
     let first = sums.keys().next().map(|(vm, _)| *vm);
     let several = sums.keys().any(|(vm, _)| Some(*vm) != first);
     let tasks = sums.into_iter().map(|((vm, who), (times, exits))| Summed {
-        vm: several.then(|| vm.to_owned()),
+        vm: cells.get(vm).filter(|_| several).cloned(),
         task: GuestTask {
             who: who.clone(),
             times,
@@ -125,6 +128,21 @@ pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
     let mut tasks: Vec<Summed> = tasks.collect();
     tasks.sort_by_key(|one| Reverse(one.task.times.total()));
     tasks
+}
+
+/// Returns for how long guests' recordings do not say what guests did, and of how much time of their vCPUs.
+pub(crate) fn unknown(report: &VcpusReport) -> (u64, u64) {
+    let tasks = report.rows.iter().filter_map(|row| row.guest.as_ref());
+    tasks
+        .flat_map(|guest| &guest.tasks)
+        .fold((0, 0), |(unknown, all), task| {
+            let ns = task.times.total();
+            let of = match task.who.doing {
+                GuestDoing::Unknown => ns,
+                _ => 0,
+            };
+            (unknown + of, all + ns)
+        })
 }
 
 impl Summed {

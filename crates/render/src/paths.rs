@@ -214,6 +214,10 @@ pub fn table<'r>(reports: impl IntoIterator<Item = &'r PathReport>, layout: Layo
     out
 }
 
+/// What is said of a path through guests that none of its instances goes through.
+const ONLY_HOST: &str =
+    "No guest's recording shows a step of these: they begin and end with what the host shows.";
+
 fn path(out: &mut String, report: &PathReport, layout: Layout) {
     let title = format!("{}: {}", clean(&report.name), clean(&report.about));
     quality::wrap(out, "", title.trim_end_matches([':', ' ']), layout.width);
@@ -237,6 +241,9 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
                 let _ = writeln!(out, "  {}:", clean(chain.unwrap_or("")));
             }
             line(out, &view, "  ", Line::of_stage(report, stage), layout);
+        }
+        if report.in_guests == Some(false) {
+            quality::wrap(out, "  ", ONLY_HOST, layout.width);
         }
     }
     if let Some(by) = report.by

@@ -89,6 +89,7 @@ fn path() -> PathReport {
         devices: Vec::new(),
         met: Vec::new(),
         slow: None,
+        in_guests: None,
     }
 }
 

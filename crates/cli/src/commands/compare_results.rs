@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use event::Quality;
 use render::bench_compare;
 
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool> {
         return Ok(false);
     };
     if let Some(other) = inputs.iter().find(|path| !is_result(path)) {
+        std::fs::metadata(other).with_context(|| other.display().to_string())?;
         bail!(
             "{} is a result of 'trapline bench', and {} is none: compare results with results, and recordings with recordings",
             first.display(),

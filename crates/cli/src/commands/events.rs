@@ -71,7 +71,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     sink.stream.check()?;
     if !sink.matched && !args.event.is_empty() {
         bail!(
-            "{name}: no event is named {}; 'trapline info {name}' lists those it has",
+            "{name}: no event is named {}; 'trapline info RECORDING' lists those that a recording has",
             args.event.join(" or ")
         );
     }

@@ -112,6 +112,8 @@ pub struct PathReport {
     pub met: Vec<MetReport>,
     /// The slow ones, if there are any.
     pub slow: Option<SlowReport>,
+    /// Whether instances have reached steps that a guest's own recording shows; `None` of a path that has none.
+    pub in_guests: Option<bool>,
 }
 
 /// Something that instances had.

@@ -8,7 +8,7 @@ mod slow;
 use model::Machine;
 
 use crate::engine::Paths;
-use crate::lang::By;
+use crate::lang::{By, Step};
 use crate::slow::{Split, split};
 use crate::tally::{Dropped, Sum, Tally, offset_of};
 use crate::traits::Trait;
@@ -68,7 +68,22 @@ impl Words<'_> {
             devices: self.devices(tally),
             met: self.met(tally),
             slow: split.map(|split| self.slow(tally, &split)),
+            in_guests: self.in_guests(tally),
         }
+    }
+
+    /// Whether instances have reached steps within guests, if the path has any.
+    fn in_guests(&self, tally: &Tally) -> Option<bool> {
+        let inside = |chain: u8, step: u8| {
+            let chain = self.path.chains.get(usize::from(chain));
+            chain
+                .and_then(|chain| chain.steps.get(usize::from(step)))
+                .is_some_and(Step::is_in_guest)
+        };
+        let mut stages = tally.stages.iter();
+        let reached = || stages.any(|one| inside(one.chain, one.from) || inside(one.chain, one.to));
+        let mut steps = self.path.chains.iter().flat_map(|chain| &chain.steps);
+        steps.any(Step::is_in_guest).then(reached)
     }
 
     fn groups(&self, tally: &Tally) -> Vec<GroupReport> {

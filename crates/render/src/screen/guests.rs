@@ -5,7 +5,7 @@ use words::share;
 
 use super::input::Input;
 use super::line::{Line, Tone};
-use crate::guest_tasks::{summed, summed_text};
+use crate::guest_tasks::{summed, summed_text, unknown};
 
 /// Rows of a screen.
 const ROWS: usize = 4;
@@ -29,7 +29,17 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
     let table = summed_text(shown, input.layout(width, usize::MAX));
     let rows = table.lines().map(|row| Line::new(Tone::Plain, row));
     let title = Line::new(Tone::Strong, &title);
-    std::iter::once(title).chain(rows).collect()
+    // What is left of the vCPUs' time is not theirs alone.
+    let (unknown, all) = unknown(report);
+    let untold = (unknown > 0).then(|| {
+        let text = format!(
+            "  Of {} ({}) the guest's recording does not say what it did.",
+            input.time(unknown),
+            share::tenths(unknown as f64 / all.max(1) as f64)
+        );
+        Line::new(Tone::Plain, &text)
+    });
+    std::iter::once(title).chain(rows).chain(untold).collect()
 }
 
 /// Returns the same in one line: shares of all vCPUs' time.

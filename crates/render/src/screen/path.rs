@@ -11,8 +11,8 @@ const ENOUGH: u64 = 20;
 
 /// Returns the path whose slow instances take longest: that with the highest 99th percentile among those with enough
 /// instances, if any has.
-fn slowest(paths: &[PathReport]) -> Option<&PathReport> {
-    let paths = paths.iter().filter(|path| path.count > 0);
+fn slowest<'a>(paths: impl IntoIterator<Item = &'a PathReport>) -> Option<&'a PathReport> {
+    let paths = paths.into_iter().filter(|path| path.count > 0);
     paths.max_by_key(|path| (path.count >= ENOUGH, path.total.percentile(0.99)))
 }
 
@@ -55,7 +55,10 @@ fn told(input: &Input<'_>, path: &PathReport) -> String {
 /// guests has several of the host's in it, so that it does not stand in their place.
 pub(crate) fn lines(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
     let mut out = of_host(input, width, most);
-    if let Some(path) = slowest(&input.picture.guest_paths) {
+    // Without a step within a guest it is what a path of the host is.
+    let guests = input.picture.guest_paths.iter();
+    let guests = guests.filter(|path| path.in_guests == Some(true));
+    if let Some(path) = slowest(guests) {
         let label = (Tone::Strong, "slowest through guests: ");
         let text = told(input, path);
         let room = most.saturating_sub(out.len()).min(2);

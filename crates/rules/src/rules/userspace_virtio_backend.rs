@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use analysis::{ExitRow, ExitTable};
 use domain::Change;
 use paths::{DeviceReport, PathReport, What};
 use stats::Stats;
@@ -130,6 +131,14 @@ impl Queue<'_> {
             Some(vm) => format!("{what} ({vm})"),
             None => what,
         }
+    }
+
+    /// The rows of its writes in a table of accesses: guests' own recordings say which of their tasks made them.
+    fn written<'c>(&self, case: &Case<'c>, table: ExitTable) -> Vec<&'c ExitRow> {
+        let address = self.address;
+        case.accesses(table, |row| {
+            row.write && address.is_some() && row.address == address
+        })
     }
 
     /// The thread that answers it most.
@@ -299,7 +308,9 @@ fn of_worst(case: &Case<'_>, worst: &Queue<'_>, told: bool) -> Finding {
                     ),
                 },
             )
-            .thread(worst.vcpu_tid),
+            .thread(worst.vcpu_tid)
+            .rows_of(ExitTable::Mmio, &worst.written(case, ExitTable::Mmio))
+            .rows_of(ExitTable::Ioport, &worst.written(case, ExitTable::Ioport)),
         )
         .evidence(
             says!(

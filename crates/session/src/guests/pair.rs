@@ -162,9 +162,13 @@ fn one<'g>(
     };
     let judged = judge(whose, &best, tried.next().as_ref());
     let (clock, fit) = judged.map_err(|reason| {
+        // Another VM's guest it may be.
+        let of = match &input.told {
+            Some(told) => format!("VM {told} of {}", host.name()),
+            None => host.name().to_owned(),
+        };
         refuse(format!(
-            "is no guest of {} that was recorded at the same time: {reason}",
-            host.name()
+            "is no guest of {of} that was recorded at the same time: {reason}"
         ))
     })?;
     Ok(Guest {
@@ -351,7 +355,8 @@ fn possible(
 
 fn words_of(vm: &Vm) -> String {
     match (&vm.name, vm.pid, vm.vcpus.first()) {
-        (Some(name), _, _) => format!("VM {name}"),
+        (Some(name), Some(pid), _) => format!("VM {name} (process {pid})"),
+        (Some(name), None, _) => format!("VM {name}"),
         (None, Some(pid), _) => format!("the VM of process {pid}"),
         (None, None, Some(vcpu)) => format!("the VM with vCPU thread {}", vcpu.tid),
         (None, None, None) => "a VM without vCPUs".to_owned(),
