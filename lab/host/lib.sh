@@ -117,8 +117,8 @@ guest_start() {
         number=$(find "$guests" -name address | wc -l)
         echo "10.0.0.$((11 + number))" >"$dir/address"
         append="$append lab.address=10.0.0.$((11 + number))"
-        qemu+=(-object "memory-backend-memfd,id=memory,size=$memory,share=on" -machine "memory-backend=memory"
-            -chardev "socket,id=port,path=/run/port$number" -netdev vhost-user,id=net,chardev=port
+        qemu+=(-machine memory-backend=memory -object "memory-backend-memfd,id=memory,size=$memory,share=on"
+            -chardev "socket,id=port,path=/run/port$number" -netdev 'vhost-user,id=net,chardev=port'
             -device "virtio-net-pci,romfile=,netdev=net,mac=52:54:00:00:00:$((11 + number))")
     fi
     qemu+=(-append "console=$terminal mitigations=off panic=-1 quiet $append" "$@")
