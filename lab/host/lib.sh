@@ -99,28 +99,26 @@ guest_start() {
     serial) qemu+=(-serial chardev:console) ;;
     virtio) qemu+=(-device 'virtconsole,chardev=console') terminal=hvc0 ;;
     esac
-    if [ "$net" = tap ]; then
-        lab_bridge
-        local number tap card=virtio-net-pci,romfile=
+    if [ -n "$net" ]; then
+        local number card=virtio-net-pci,romfile=
         number=$(find "$guests" -name address | wc -l)
-        tap=tap$number
         [ "$transport" = pci ] || card=virtio-net-device
         echo "10.0.0.$((11 + number))" >"$dir/address"
         append="$append lab.address=10.0.0.$((11 + number))"
-        ip tuntap add "$tap" mode tap vnet_hdr
-        ip link set "$tap" master br0 up
-        qemu+=(-netdev "tap,id=net,ifname=$tap,script=no,downscript=no,vhost=$vhost"
-            -device "$card,netdev=net,mac=52:54:00:00:00:$((11 + number))")
+        qemu+=(-device "$card,netdev=net,mac=52:54:00:00:00:$((11 + number))")
     fi
-    if [ "$net" = poll ]; then # a port of switch_start's
-        local number
-        number=$(find "$guests" -name address | wc -l)
-        echo "10.0.0.$((11 + number))" >"$dir/address"
-        append="$append lab.address=10.0.0.$((11 + number))"
+    case $net in
+    tap)
+        lab_bridge
+        ip tuntap add "tap$number" mode tap vnet_hdr
+        ip link set "tap$number" master br0 up
+        qemu+=(-netdev "tap,id=net,ifname=tap$number,script=no,downscript=no,vhost=$vhost")
+        ;;
+    poll) # a port of switch_start's
         qemu+=(-machine memory-backend=memory -object "memory-backend-memfd,id=memory,size=$memory,share=on"
-            -chardev "socket,id=port,path=/run/port$number" -netdev 'vhost-user,id=net,chardev=port'
-            -device "virtio-net-pci,romfile=,netdev=net,mac=52:54:00:00:00:$((11 + number))")
-    fi
+            -chardev "socket,id=port,path=/run/port$number" -netdev 'vhost-user,id=net,chardev=port')
+        ;;
+    esac
     qemu+=(-append "console=$terminal mitigations=off panic=-1 quiet $append" "$@")
     printf '%q ' "${qemu[@]}" >"$dir/command"
     "${qemu[@]}" </dev/null >"$dir/qemu" 2>&1 &

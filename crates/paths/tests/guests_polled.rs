@@ -37,18 +37,28 @@ fn takes(text: &mut Text, vcpu: (&str, i32), cpu: i32, vector: u32, us: u64) {
     text.enters(vcpu, cpu, us + 2);
 }
 
-/// A ping that takes 91 us. The switch tells each sender that it has taken its packet, before it interrupts the other one.
-fn ping(text: &mut Text, t: u64, answer_len: u32) {
+/// The first vCPU of guest 1 sends.
+fn sends(text: &mut Text, t: u64) {
     text.enters(A0, 1, t - 10);
     text.event(PING, 0, t, "sys_enter_sendto fd: 0x00000003");
     text.event(PING, 0, t + 5, "net_dev_queue dev=eth0 skbaddr=0x1 len=98");
+}
+
+/// Guest 2 has the packet, and answers with so many bytes.
+fn answers(text: &mut Text, t: u64, len: u32) {
+    receives(text, IDLE_B, 0, t + 21);
+    let answer = format!("net_dev_queue dev=eth0 skbaddr=0x2 len={len}");
+    text.event(IDLE_B, 0, t + 30, &answer);
+}
+
+/// A ping that takes 91 us. The switch tells each sender that it has taken its packet, before it interrupts the other one.
+fn ping(text: &mut Text, t: u64, answer_len: u32) {
+    sends(text, t);
     interrupts_awake(text, A0, 37, t + 10);
     interrupts(text, SWITCH, B0, 3, 36, t + 12);
     takes(text, A0, 1, 37, t + 14);
     halts(text, A0, 1, t + 19);
-    receives(text, IDLE_B, 0, t + 21);
-    let answer = format!("net_dev_queue dev=eth0 skbaddr=0x2 len={answer_len}");
-    text.event(IDLE_B, 0, t + 30, &answer);
+    answers(text, t, answer_len);
     interrupts_awake(text, B0, 37, t + 40);
     takes(text, B0, 3, 37, t + 42);
     interrupts(text, SWITCH, A0, 1, 36, t + 50);
@@ -126,17 +136,9 @@ fn without_both_guests_or_the_length_there_is_no_packet() {
 fn who_is_at_work_with_packets_is_not_interrupted() {
     let mut text = begins();
     let t = 1_000_000;
-    text.enters(A0, 1, t - 10);
     text.enters(B0, 3, t - 10);
-    text.event(PING, 0, t, "sys_enter_sendto fd: 0x00000003");
-    text.event(PING, 0, t + 5, "net_dev_queue dev=eth0 skbaddr=0x1 len=98");
-    receives(&mut text, IDLE_B, 0, t + 21);
-    text.event(
-        IDLE_B,
-        0,
-        t + 30,
-        "net_dev_queue dev=eth0 skbaddr=0x2 len=98",
-    );
+    sends(&mut text, t);
+    answers(&mut text, t, 98);
     receives(&mut text, IDLE_A, 0, t + 60);
     text.event(PING, 0, t + 91, "sys_exit_recvfrom 0x40");
     halts(&mut text, A0, 1, t + 95);
@@ -160,9 +162,7 @@ fn who_is_at_work_with_packets_is_not_interrupted() {
 fn who_notifies_its_device_does_not_wait_for_a_poll() {
     let mut text = begins();
     let t = 1_000_000;
-    text.enters(A0, 1, t - 10);
-    text.event(PING, 0, t, "sys_enter_sendto fd: 0x00000003");
-    text.event(PING, 0, t + 5, "net_dev_queue dev=eth0 skbaddr=0x1 len=98");
+    sends(&mut text, t);
     text.exits(A0, 1, t + 6, "EPT_MISCONFIG");
     text.event(
         A0,
@@ -172,13 +172,7 @@ fn who_notifies_its_device_does_not_wait_for_a_poll() {
     );
     text.enters(A0, 1, t + 8);
     interrupts(&mut text, SWITCH, B0, 3, 36, t + 12);
-    receives(&mut text, IDLE_B, 0, t + 21);
-    text.event(
-        IDLE_B,
-        0,
-        t + 30,
-        "net_dev_queue dev=eth0 skbaddr=0x2 len=98",
-    );
+    answers(&mut text, t, 98);
     receives(&mut text, IDLE_A, 0, t + 60);
     let found = walk(&text, builtin("packet"), &[1, 2]);
     assert!(
@@ -189,28 +183,20 @@ fn who_notifies_its_device_does_not_wait_for_a_poll() {
     );
 }
 
-/// Where a guest records both of a packet's events, the first one is where it is queued.
+/// Where a guest records both of a packet's events, it is one packet, which is queued when the last of them says so.
 #[test]
 fn a_packet_is_queued_once() {
     let mut text = begins();
     let t = 1_000_000;
-    text.enters(A0, 1, t - 10);
     text.enters(B0, 3, t - 10);
-    text.event(PING, 0, t, "sys_enter_sendto fd: 0x00000003");
-    text.event(PING, 0, t + 5, "net_dev_queue dev=eth0 skbaddr=0x1 len=98");
+    sends(&mut text, t);
     text.event(
         PING,
         0,
         t + 6,
         "net_dev_start_xmit dev=eth0 skbaddr=0x1 len=98",
     );
-    receives(&mut text, IDLE_B, 0, t + 21);
-    text.event(
-        IDLE_B,
-        0,
-        t + 30,
-        "net_dev_queue dev=eth0 skbaddr=0x2 len=98",
-    );
+    answers(&mut text, t, 98);
     text.event(
         IDLE_B,
         0,
@@ -221,7 +207,11 @@ fn a_packet_is_queued_once() {
     let found = walk(&text, builtin("packet"), &[1, 2]);
     assert_eq!(found.told.len(), 1);
     assert_eq!(
-        found.names(0)[..3],
-        ["guest: send", "guest: queued", "peer: received"]
+        found.steps(0)[..3],
+        [
+            ("guest: send", 0),
+            ("guest: queued", 6),
+            ("peer: received", 23)
+        ]
     );
 }
