@@ -14,8 +14,6 @@ const SILENCES: usize = 8;
 /// Gaps that are all looked at, and one in how many of those beyond.
 const ALL_GAPS: u64 = 1 << 14;
 const ONE_GAP_IN: u64 = 8;
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
 
 /// The last event of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,7 +76,7 @@ impl Activity {
 
     #[cold]
     fn meet(&mut self, cpu: usize, now: Last) {
-        if cpu < MAX_CPUS {
+        if cpu < event::MAX_CPUS {
             self.last.resize(cpu + 1, Last::default());
             self.last[cpu] = now;
         }

@@ -8,7 +8,7 @@
 //! perf begins to record one kind of event after the other.
 
 use event::sched::Leaves;
-use event::{Data, Event, EventType, Kind};
+use event::{Data, Event, EventType, Kind, cpu_index};
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 
@@ -20,8 +20,6 @@ const EACH: u64 = 2;
 const FEW: u64 = 4;
 /// One missed turn in so many: fewer change no sum by more than the last digits that tables show.
 const RARE: u64 = 200;
-/// CPUs beyond this are not told apart: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
 /// Tasks went to a CPU for certain if one was moved there or woken there, or if as many had been there before.
 const CERTAIN: u64 = 3;
 
@@ -229,7 +227,7 @@ impl Continuity {
     }
 
     fn aim(&mut self, event: &Event<'_>, cpu: Option<i32>, weight: u64) {
-        if let Some(cpu) = cpu.filter(|cpu| usize::try_from(*cpu).is_ok_and(|cpu| cpu < MAX_CPUS)) {
+        if let Some(cpu) = cpu.filter(|cpu| cpu_index(*cpu).is_some()) {
             *self
                 .aimed
                 .entry((event.buffer, i64::from(cpu)))
@@ -249,7 +247,7 @@ impl Continuity {
     }
 
     fn switch(&mut self, event: &Event<'_>, prev: i32, next: i32, sleeps: bool) {
-        if usize::try_from(event.cpu).is_ok_and(|cpu| cpu < MAX_CPUS) {
+        if cpu_index(event.cpu).is_some() {
             let place = (event.buffer, i64::from(event.cpu));
             if let Some(before) = self.cpus.insert(place, next) {
                 self.chain.all += 1;

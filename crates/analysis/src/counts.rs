@@ -1,11 +1,8 @@
 //! How many events there were: by kind, by CPU, and from when to when. Counted once a walk, for all who ask.
 
-use event::{Event, NONE};
+use event::{Event, cpu_index};
 
 use crate::chosen::Chosen;
-
-/// CPUs beyond this are not counted: the kernel has fewer.
-pub(crate) const MAX_CPUS: usize = 1 << 16;
 
 /// Events on one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,10 +28,7 @@ impl Counts {
             return;
         }
         let counts = u64::from(chosen.counts);
-        if event.cpu != NONE
-            && let Ok(cpu) = usize::try_from(event.cpu)
-            && cpu < MAX_CPUS
-        {
+        if let Some(cpu) = cpu_index(event.cpu) {
             if self.cpus.len() <= cpu {
                 self.cpus.resize(cpu + 1, CpuCount::default());
             }

@@ -23,9 +23,6 @@ const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stap
 const WAKES: u64 = 20;
 const WAKES_OF_AGENT: u64 = 4;
 
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
-
 /// Returns whether a thread of this name is a recorder's.
 pub fn is_recorder(comm: &str) -> bool {
     RECORDERS.contains(&comm)
@@ -136,7 +133,7 @@ impl Recorder {
     }
 
     fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        let index = event::cpu_index(cpu)?;
         if self.cpus.len() <= index {
             self.cpus.resize_with(index + 1, Cpu::default);
         }

@@ -3,7 +3,7 @@
 use event::{Data, Event, EventType, Kind, MmioAccess};
 
 use crate::analysis::{Analysis, Context, Needs, Want};
-use crate::counts::{Counts, MAX_CPUS};
+use crate::counts::Counts;
 
 /// `HV_X64_MSR_SINT0` to `SINT15` (Hypervisor Top Level Functional Specification, 11.9).
 const SINTS: std::ops::RangeInclusive<u32> = 0x4000_0090..=0x4000_009f;
@@ -85,12 +85,9 @@ impl Signs {
 
     #[inline]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
-        let Ok(cpu) = usize::try_from(event.cpu) else {
+        let Some(cpu) = event::cpu_index(event.cpu) else {
             return;
         };
-        if cpu >= MAX_CPUS {
-            return;
-        }
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, CpuSigns::default());
         }

@@ -18,8 +18,6 @@ use crate::analysis::{Analysis, Context, Needs, Want};
 const MAX_STACKS: usize = 1 << 13;
 /// Pairs of task and stack that are counted.
 const MAX_ROWS: usize = 1 << 16;
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: i32 = 1 << 16;
 /// Frames of a stack that are kept: the kernel's own `PERF_MAX_STACK_DEPTH`.
 const MAX_FRAMES: usize = 127;
 
@@ -211,7 +209,7 @@ impl Sleeps {
                 self.left(prev, event.time, Stack::Addresses(chain.into()));
             }
             _ if matches!(event.body, Body::Text { .. }) => self.leaving = Some((prev, event.time)),
-            _ if (0..MAX_CPUS).contains(&event.cpu) => {
+            _ if event::cpu_index(event.cpu).is_some() => {
                 let left = (switch.prev_tid, prev, event.time);
                 self.switched.insert(event.cpu, left);
             }

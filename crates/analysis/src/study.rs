@@ -14,9 +14,6 @@ use crate::series::{Measured, Series};
 use crate::slices::{Amount, Counter, Slices};
 use crate::timeline::Timeline;
 
-/// CPUs of a guest that are known at most: KVM allows a VM 4096 (`KVM_MAX_VCPUS`).
-const MAX_GUEST_CPUS: usize = 1 << 14;
-
 /// Analyses, and what they share: the events are walked and decoded once for all.
 ///
 /// Each event goes to those that want its kind, in this order: those whose [`Turn`] is before the machine's, the
@@ -229,7 +226,7 @@ impl Study {
         let threads = &mut self.followed(machine).vcpu_threads;
         for (cpu, tid) in vcpus {
             let cpu = cpu as usize;
-            if cpu >= MAX_GUEST_CPUS {
+            if cpu >= event::MAX_CPUS {
                 continue;
             }
             if threads.len() <= cpu {

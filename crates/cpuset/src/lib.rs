@@ -13,8 +13,18 @@ assert_eq!(set.to_string(), "0-3,8");
 use std::fmt;
 use std::str::FromStr;
 
-/// Highest CPU that is believed: `NR_CPUS` of the largest configurations is 8192.
-pub const MAX_CPU: u32 = (1 << 16) - 1;
+/// How many CPUs a machine has at most: `NR_CPUS` of the largest configurations (x86 with `MAXSMP`, powerpc; `arch/*/Kconfig`). KVM
+/// allows a VM no more vCPUs (`KVM_MAX_VCPUS`). Whoever keeps something by CPU believes no number beyond.
+pub const MAX_CPUS: usize = 8192;
+
+/// Highest CPU that is believed.
+pub const MAX_CPU: u32 = MAX_CPUS as u32 - 1;
+
+/// Returns where a CPU is in a list by CPU; `None` where it is not known (a negative number), or beyond [`MAX_CPUS`].
+#[inline]
+pub fn cpu_index(cpu: i32) -> Option<usize> {
+    usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)
+}
 
 /// CPUs by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -227,7 +237,7 @@ mod tests {
         assert_eq!(list("5,1-9,7"), "1-9");
         assert_eq!(list("9,1,5,3,7"), "1,3,5,7,9");
         assert_eq!(list("9,1,5,2-4"), "1-5,9");
-        assert_eq!(list("1,5,9,2-8,65535"), "1-9,65535");
+        assert_eq!(list("1,5,9,2-8,8191"), "1-9,8191");
     }
 
     #[test]

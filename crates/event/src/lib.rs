@@ -39,6 +39,7 @@ mod workqueue;
 
 pub use chain::CallChain;
 pub use cost::RecordingCost;
+pub use cpuset::{MAX_CPUS, cpu_index};
 pub use fields::{FieldReader, FieldValue};
 pub use kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,

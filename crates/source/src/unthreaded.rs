@@ -17,8 +17,6 @@ pub(crate) const MADE_UP: i32 = 1 << 22;
 const MAX_VCPUS: usize = 1 << 14;
 /// Threads that may be a vCPU of a number.
 const MAX_VOTES: usize = 64;
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
 /// Switches by another thread than the column says, from which on the column has processes.
 const MISMATCHES: u32 = 2;
 /// Switches by vCPUs' own threads, from which on it has threads if none was another's. A VMM's main thread has the
@@ -70,12 +68,9 @@ fn at<T: Copy>(list: &[Option<T>], cpu: i32) -> Option<T> {
 }
 
 fn put<T: Copy>(list: &mut Vec<Option<T>>, cpu: i32, value: Option<T>) {
-    let Ok(index) = usize::try_from(cpu) else {
+    let Some(index) = event::cpu_index(cpu) else {
         return;
     };
-    if index >= MAX_CPUS {
-        return;
-    }
     if list.len() <= index {
         list.resize(index + 1, None);
     }

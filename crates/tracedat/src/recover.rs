@@ -9,6 +9,7 @@ use crate::info::{CpuData, CpuStats};
 use crate::options::{Options, id};
 use crate::page::PageLayout;
 use crate::sections::{SECTION_HEADER, Section, Sections};
+use cpuset::MAX_CPUS;
 use std::ops::Range;
 
 /// Walks the sections from the front of the file, takes options not read yet and notes where other sections are.
@@ -123,8 +124,6 @@ impl Found {
     }
 }
 
-/// More CPUs than this are not looked for.
-const MAX_CPUS: usize = 8192;
 /// How often memory already looked at is given back, in bytes.
 const STEP: usize = 1 << 20;
 

@@ -42,9 +42,6 @@ pub use splice::{GuestSide, Spliced, VcpuBy, VcpuThread};
 use sums::unit_of;
 pub use sums::{ProfileSums, ProfileThread, SampleUnit, SampledTime, is_function, plain};
 
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: i32 = 1 << 16;
-
 /// What a stack is of that has yet to come.
 #[derive(Debug, Clone, Copy)]
 enum Waiting {
@@ -207,7 +204,7 @@ impl Profile {
                 self.calls.line(&frame);
             }
             self.lines = Some((event.cpu, tid, of));
-        } else if matches!(event.body, Body::Raw(_)) && (0..MAX_CPUS).contains(&event.cpu) {
+        } else if matches!(event.body, Body::Raw(_)) && event::cpu_index(event.cpu).is_some() {
             self.stack_event.insert(event.cpu, (tid, of));
         } else {
             self.has_stack(of, ROOT);

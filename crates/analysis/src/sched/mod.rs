@@ -26,8 +26,6 @@ use crate::series::Measured;
 use crate::slices::Amount;
 use crate::{OTHERS, Stats};
 
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
 /// Tasks that have a row of their own. When there are more, those that ended first are one row together, called
 /// [`OTHERS`], and so are those that come when none has ended. No kernel runs more at once on the machines that VMs run on; over
 /// time there may be millions, each of a few milliseconds.
@@ -245,7 +243,7 @@ impl Sched {
     }
 
     fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        let index = event::cpu_index(cpu)?;
         if self.cpus.len() <= index {
             self.cpus.resize_with(index + 1, Cpu::default);
         }

@@ -23,8 +23,6 @@ pub const LONG_NS: u64 = 100_000_000;
 const MAX_ASLEEP: usize = 64;
 /// Tasks that are noted for one of them.
 const MAX_RAN: usize = 24;
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
 
 /// `TASK_STOPPED` and `TASK_TRACED`; `TASK_UNINTERRUPTIBLE` (`include/linux/sched.h`).
 const STOPPED: u64 = 0xc;
@@ -126,7 +124,7 @@ impl Stalls {
     }
 
     fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        let index = event::cpu_index(cpu)?;
         if self.cpus.len() <= index {
             self.cpus.resize_with(index + 1, Cpu::default);
         }

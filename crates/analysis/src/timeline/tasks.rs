@@ -14,8 +14,6 @@ use super::class::{BACK_END, CPU_UNKNOWN, OTHER, Processes, class};
 use super::lane::{Lane, Ranges};
 use crate::chosen::Window;
 
-/// CPUs beyond this are not followed: the kernel has fewer, and no picture has room for them.
-const MAX_CPUS: usize = 1 << 12;
 /// Threads that are followed at once. When there are more, the half that ran least is given up.
 const MAX_THREADS: usize = 512;
 /// Threads that wait for one CPU at once, of which it is kept behind whom.
@@ -194,7 +192,7 @@ impl Scheduled {
     }
 
     pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        let index = event::cpu_index(cpu)?;
         while self.cpus.len() <= index {
             let mut new = Cpu::default();
             if let Some(only) = &mut self.only {

@@ -12,8 +12,6 @@ use super::proto::Message;
 const BUNDLE: usize = 4 << 10;
 /// Bytes that wait at most altogether.
 const WAITING: usize = 4 << 20;
-/// CPUs beyond this are not believed: the kernel has fewer.
-const MAX_CPUS: i32 = 1 << 16;
 
 /// Events that wait until they are some.
 #[derive(Debug, Default)]
@@ -57,7 +55,7 @@ impl Bundles {
     }
 
     fn add(&mut self, cpu: i32, packets: &mut Packets, fill: impl FnOnce(&mut Message)) {
-        if !(0..MAX_CPUS).contains(&cpu) {
+        if event::cpu_index(cpu).is_none() {
             self.nowhere += 1;
             return;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cpuset::MAX_CPUS;
 use serde_json::Value;
 
 use super::members::{Members, text};
@@ -9,8 +10,6 @@ use crate::host::MAX_UNREADABLE;
 use crate::reader::Reader;
 use crate::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
 
-/// Most CPUs: those that a set of CPUs can hold.
-const MAX_CPUS: usize = cpuset::MAX_CPU as usize + 1;
 /// Most NUMA nodes: `MAX_NUMNODES` of the largest configurations is 1024.
 const MAX_NODES: usize = 1 << 12;
 /// Most interrupts; large hosts have some ten thousand.

@@ -14,9 +14,6 @@ use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
 
 pub use follow::Follow;
 
-/// CPUs beyond this are not followed: the kernel has fewer.
-const MAX_CPUS: usize = 1 << 16;
-
 /// vCPUs that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and nobody says
 /// what they wait for: each switch would cost as much as there are of them.
 const MAX_WAITING: usize = 1 << 8;

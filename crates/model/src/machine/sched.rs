@@ -3,7 +3,7 @@
 use event::sched::Leaves;
 use event::{Data, Event, Kind};
 
-use super::{Cpu, MAX_CPUS, MAX_WAITING, Machine, NO_VCPU};
+use super::{Cpu, MAX_WAITING, Machine, NO_VCPU};
 use crate::Tasks;
 use crate::span::SpanSink;
 use crate::track::{Place, Sched};
@@ -73,7 +73,7 @@ impl Machine {
 
     #[inline]
     pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS)?;
+        let index = event::cpu_index(cpu)?;
         if self.cpus.len() <= index {
             self.cpus.resize_with(index + 1, Cpu::default);
         }

@@ -6,8 +6,6 @@ use super::slots::Slots;
 /// others do not count, or what is said of a path would depend on what else is followed.
 const MOST_OF_ONE: usize = 256;
 const MOST_ON_CPU: usize = 1024;
-/// CPUs are not believed beyond this number.
-const MAX_CPU: usize = 1 << 16;
 
 /// An instance that watches, and its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +38,7 @@ impl ByCpu {
     }
 
     fn add(&mut self, cpu: i32, one: Watcher) {
-        let Some(at) = usize::try_from(cpu).ok().filter(|at| *at < MAX_CPU) else {
+        let Some(at) = event::cpu_index(cpu) else {
             return;
         };
         if self.0.len() <= at {

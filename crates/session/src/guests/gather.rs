@@ -11,8 +11,6 @@ use super::spread::Spread;
 
 /// Windows or events that are kept at most; beyond that, only those of a part of the time are.
 const MOST: usize = 1 << 20;
-/// CPUs of a guest that are told apart: KVM allows a VM 4096 (`KVM_MAX_VCPUS`).
-const MAX_CPUS: usize = 1 << 14;
 
 /// When each thread was in its guest.
 #[derive(Debug, Default)]
@@ -148,7 +146,7 @@ impl Times {
 
     fn add(&mut self, cpu: u32, time: u64) {
         let at = cpu as usize;
-        if at < MAX_CPUS {
+        if at < event::MAX_CPUS {
             if self.last.len() <= at {
                 self.last.resize(at + 1, None);
             }
